@@ -1,0 +1,40 @@
+# Orion: one command each. `make` lists them. Everything is installed into .venv by what this file says.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check bench docs clean setup
+
+help:            ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
+
+setup: $(STAMP)  ## make the virtual environment with everything the project needs
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit("Orion needs Python 3.11 or later, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+run: $(STAMP)    ## SGD matrix factorization on generated ratings: the plan, the training, the times
+	$(BIN)/python examples/sgd_mf.py $(ARGS)
+
+test: check      ## the checks, then all tests
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(STAMP)  ## ruff, strict mypy, and the layers test
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest tests/test_layers.py
+
+bench: $(STAMP)  ## speed next to LIBMF, a Hogwild loop and a hand-written kernel (builds LIBMF; needs a C++ compiler)
+	$(BIN)/python benchmarks/run.py $(ARGS)
+
+docs: $(STAMP)   ## run the examples in the documentation and in docstrings
+	$(BIN)/python -m pytest --doctest-modules --doctest-glob='*.md' orion docs README.md
+
+clean:           ## remove the environment and everything generated
+	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .hypothesis benchmarks/build benchmarks/results
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,113 @@
+"""SGD matrix factorization by hand for the vector unit, in Latin-square tiles: the upper bound.
+
+One update loads both rows as vectors, multiplies and sums, and stores them back; the rows of the rating
+eight ahead are prefetched. Rows start on 64-byte boundaries and are padded with zeros to whole vectors,
+which an update keeps zero. The matrix is cut into `workers` row blocks by `columns` column blocks of about
+equal numbers of ratings. At step s worker p runs tile (p, p * columns / workers + s) and waits only for the
+one worker that has that column block before it. One call runs many epochs: no Python runs between tiles.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import njit, uint64
+from numpy.typing import NDArray
+from ratings import Ratings
+from vector_ops import FLAG_STRIDE, LANES, LINE, prefetch, publish, read, update
+
+AHEAD = 8  # ratings between a prefetch and its use
+PART_BYTES = 1 << 20  # of factors that one part of a tile's rows has at most: what a core's own cache holds
+
+
+class VectorSgd:
+    """Ratings in tiles, factors with random start values, and the threads that train them."""
+
+    def __init__(self, ratings: Ratings, rank: int, workers: int, columns: int, seed: int = 0) -> None:
+        if columns % workers:
+            raise ValueError(f"{columns} column blocks can't be shared by {workers} workers")
+        self.rank, self.workers, self.columns = rank, workers, columns
+        self.shape, self.seed = ratings.shape, seed
+        self.start_again()
+        parts = -(-self.W.nbytes // (workers * PART_BYTES))
+        self.tiled, self.starts = in_tiles(ratings, workers, columns, parts)
+        self._walk = walk(rank)
+        self._threads = ThreadPoolExecutor(workers)
+
+    def start_again(self) -> None:
+        """Random factors, the same each time."""
+        rng = np.random.default_rng(self.seed)
+        self.W, self.H = (aligned_rows(rows, self.rank, rng) for rows in self.shape)
+
+    def train(self, epochs: int, step: float = 0.005, reg: float = 0.05) -> None:
+        """Run epochs on all workers; W and H change in place."""
+        flags = np.zeros(self.workers * FLAG_STRIDE, dtype=np.int64)
+        shared = (
+            self.tiled.users, self.tiled.items, self.tiled.stars, self.starts,
+            self.W.reshape(-1), self.H.reshape(-1),
+            np.float32(step), np.float32(1 - step * reg), epochs, self.workers, self.columns, flags,
+        )  # fmt: skip
+        jobs = [self._threads.submit(self._walk, worker, *shared) for worker in range(self.workers)]
+        for job in jobs:
+            job.result()
+
+
+def aligned_rows(rows: int, rank: int, rng: np.random.Generator) -> NDArray[np.float32]:
+    """Uniform numbers in [0, 1/sqrt(rank)), rows x rank; rows aligned, padded with zeros to whole vectors."""
+    width = -(-rank // LANES) * LANES
+    memory = np.zeros(rows * width + LINE // 4, dtype=np.float32)
+    first = (-memory.ctypes.data % LINE) // 4
+    matrix = memory[first : first + rows * width].reshape(rows, width)
+    matrix[:, :rank] = rng.random((rows, rank), dtype=np.float32) / np.float32(rank**0.5)
+    return matrix
+
+
+def in_tiles(ratings: Ratings, rows: int, columns: int, parts: int) -> tuple[Ratings, NDArray[np.int64]]:
+    """The ratings tile by tile, row blocks outermost, and where each tile starts.
+
+    Inside a tile they come by parts of its rows, small enough for the cache, and in their old order inside a part.
+    """
+    row_part = balanced_blocks(ratings.users, ratings.shape[0], rows * parts)[ratings.users]
+    column_block = balanced_blocks(ratings.items, ratings.shape[1], columns)[ratings.items]
+    tile = row_part // parts * columns + column_block
+    order = np.argsort((tile * parts + row_part % parts).astype(np.uint16), kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(tile, minlength=rows * columns))])
+    return ratings.part(order), starts
+
+
+def balanced_blocks(ids: NDArray[np.int32], size: int, blocks: int) -> NDArray[np.int64]:
+    """The block of each id, blocks being contiguous and of about equal numbers of ratings."""
+    before = np.cumsum(np.bincount(ids, minlength=size))
+    return np.minimum((before - 1) * blocks // len(ids), blocks - 1)
+
+
+@cache
+def walk(rank: int) -> Any:
+    """The compiled function that one worker runs for a number of epochs, for rows of `rank` numbers."""
+    width = uint64(-(-rank // LANES) * LANES)
+
+    @njit(fastmath=True, nogil=True)
+    def run_tile(users, items, stars, start, stop, W, H, step, decay):
+        # Reading past the tile's end for the prefetch is reading the next tile; only the very end has none.
+        ahead = min(stop, uint64(max(0, len(users) - AHEAD)))
+        for k in range(start, ahead):
+            prefetch(W, uint64(users[k + uint64(AHEAD)]) * width, rank)
+            prefetch(H, uint64(items[k + uint64(AHEAD)]) * width, rank)
+            update(W, H, uint64(users[k]) * width, uint64(items[k]) * width, stars[k], step, decay, rank)
+        for k in range(max(start, ahead), stop):
+            update(W, H, uint64(users[k]) * width, uint64(items[k]) * width, stars[k], step, decay, rank)
+
+    @njit(fastmath=True, nogil=True)
+    def run_worker(me, users, items, stars, starts, W, H, step, decay, epochs, workers, columns, flags):
+        share = columns // workers
+        for turn in range(epochs * columns):
+            while read(flags, (me + 1) % workers) <= turn - share:
+                pass
+            tile = me * columns + (me * share + turn) % columns
+            run_tile(users, items, stars, uint64(starts[tile]), uint64(starts[tile + 1]), W, H, step, decay)
+            publish(flags, me, turn + 1)
+
+    return run_worker

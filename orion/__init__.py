@@ -1,0 +1,80 @@
+"""Orion runs ordinary Python loops in parallel, and proves that it may.
+
+    import numpy as np, orion
+
+    @orion.parallel_for
+    def scale(a, factor):
+        for i in range(a.shape[0]):
+            a[i] *= factor
+
+Nothing heavy is imported until it is needed: neither Numba nor Ray by `import orion`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from orion.api import ParallelFunction as ParallelFunction
+    from orion.api import parallel_for as parallel_for
+    from orion.array import DenseArray as DenseArray
+    from orion.array import DistArray as DistArray
+    from orion.array import SparseArray as SparseArray
+    from orion.array import array as array
+    from orion.array import from_arrow as from_arrow
+    from orion.array import from_pandas as from_pandas
+    from orion.array import from_scipy as from_scipy
+    from orion.array import full as full
+    from orion.array import normal as normal
+    from orion.array import ones as ones
+    from orion.array import read_csv as read_csv
+    from orion.array import sparse as sparse
+    from orion.array import uniform as uniform
+    from orion.array import zeros as zeros
+    from orion.errors import AliasError as AliasError
+    from orion.errors import ArgumentError as ArgumentError
+    from orion.errors import DataFormatError as DataFormatError
+    from orion.errors import NotParallelError as NotParallelError
+    from orion.errors import OrionError as OrionError
+    from orion.errors import OutOfBoundsError as OutOfBoundsError
+    from orion.errors import PlanError as PlanError
+    from orion.errors import SerialLoopWarning as SerialLoopWarning
+    from orion.errors import UnsupportedLoopError as UnsupportedLoopError
+    from orion.errors import WorkerLostError as WorkerLostError
+    from orion.planned import Plan as Plan
+    from orion.runtime.session import init as init
+    from orion.runtime.session import session as session
+    from orion.runtime.session import shutdown as shutdown
+
+__version__ = "0.1.0"
+
+HOMES = {
+    "orion.api": ("ParallelFunction", "parallel_for"),
+    "orion.planned": ("Plan",),
+    "orion.array": (
+        "DenseArray", "DistArray", "SparseArray", "array", "from_arrow", "from_pandas", "from_scipy", "full",
+        "normal", "ones", "read_csv", "sparse", "uniform", "zeros",
+    ),
+    "orion.errors": (
+        "AliasError", "ArgumentError", "DataFormatError", "NotParallelError", "OrionError", "OutOfBoundsError",
+        "PlanError", "SerialLoopWarning", "UnsupportedLoopError", "WorkerLostError",
+    ),
+    "orion.runtime.session": ("init", "session", "shutdown"),
+}  # fmt: skip
+_HOME_OF = {name: home for home, names in HOMES.items() for name in names}
+
+__all__ = sorted(_HOME_OF)  # noqa: PLE0605 - computed, so that there is one list of public names
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'orion' has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

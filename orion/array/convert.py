@@ -1,0 +1,116 @@
+"""Sparse arrays from SciPy matrices, pandas frames and Arrow tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orion.array.check import checked_keys, checked_values
+from orion.array.sparse import SparseArray, adopt, sparse
+from orion.errors import DataFormatError, describe
+
+Names = str | Sequence[str]
+
+
+def from_scipy(matrix: Any, *, allow_nan: bool = False) -> SparseArray:
+    """A sparse array from a SciPy matrix or sparse array of any format.
+
+    Stored zeros and, in the COO format, duplicates are kept as elements. `DataFormatError` if it holds NaN,
+    unless `allow_nan`.
+
+    >>> import scipy.sparse
+    >>> from_scipy(scipy.sparse.csr_array([[0.0, 1.0], [2.0, 0.0]]))
+    SparseArray(shape=(2, 2), nnz=2, dtype=float64)
+    """
+    if not hasattr(matrix, "tocoo"):
+        raise DataFormatError(
+            describe(f"{type(matrix).__name__} is not a SciPy sparse matrix", hint="for NumPy use orion.array")
+        )
+    coo = matrix.tocoo()
+    coords = coo.coords if hasattr(coo, "coords") else (coo.row, coo.col)
+    return sparse(coords, coo.data, coo.shape, allow_nan=allow_nan)
+
+
+def from_pandas(
+    frame: Any, *, keys: Names, values: Names, shape: Sequence[int] | None = None, allow_nan: bool = False
+) -> SparseArray:
+    """A sparse array from columns of a pandas data frame: `keys` name those that hold integers, one per
+    dimension.
+
+    `values` is the name of one column, or several names for a tuple of values. `DataFormatError`, naming
+    column and position, for a column that is not there and for missing or unsuitable entries.
+
+    >>> import pandas
+    >>> frame = pandas.DataFrame({"user": [0, 1], "item": [2, 0], "stars": [5.0, 3.5]})
+    >>> from_pandas(frame, keys=["user", "item"], values="stars")
+    SparseArray(shape=(2, 3), nnz=2, dtype=float64)
+    """
+    columns = [str(c) for c in frame.columns]
+    _check_columns(columns, keys, values, "data frame")
+
+    def fetch(name: str) -> NDArray[Any]:
+        series = frame.iloc[:, columns.index(name)]
+        missing = series.isna().to_numpy()
+        kind = getattr(series.dtype, "numpy_dtype", None)
+        if missing.any() and not _may_be_missing(name, values, kind or series.dtype, allow_nan):
+            raise _missing(name, int(np.argmax(missing)))
+        return np.asarray(series.to_numpy() if kind is None else series.to_numpy(dtype=kind))
+
+    return _from_columns(fetch, keys, values, shape, allow_nan)
+
+
+def from_arrow(
+    table: Any, *, keys: Names, values: Names, shape: Sequence[int] | None = None, allow_nan: bool = False
+) -> SparseArray:
+    """A sparse array from columns of a `pyarrow.Table`; parameters and errors are those of `from_pandas`.
+
+    >>> import pyarrow
+    >>> table = pyarrow.table({"user": [0, 1], "item": [2, 0], "stars": [5.0, 3.5]})
+    >>> from_arrow(table, keys=["user", "item"], values="stars")
+    SparseArray(shape=(2, 3), nnz=2, dtype=float64)
+    """
+    _check_columns(list(table.column_names), keys, values, "table")
+
+    def fetch(name: str) -> NDArray[Any]:
+        column = table.column(name)
+        array = np.asarray(column.to_numpy())
+        if column.null_count and not _may_be_missing(name, values, array.dtype, allow_nan):
+            raise _missing(name, int(np.argmax(column.is_null().to_numpy())))
+        return array
+
+    return _from_columns(fetch, keys, values, shape, allow_nan)
+
+
+def _from_columns(fetch: Any, keys: Names, values: Names, shape: Sequence[int] | None, allow_nan: bool) -> SparseArray:
+    key_names, value_names = _as_tuple(keys), _as_tuple(values)
+    coords = checked_keys([fetch(name) for name in key_names], [f"column {name!r}" for name in key_names])
+    columns = tuple(fetch(name) for name in value_names)
+    checked = checked_values(columns, len(coords[0]), allow_nan, [f"column {name!r}" for name in value_names])
+    copied = tuple(k.copy() for k in coords), tuple(v.copy() for v in checked)
+    return adopt(*copied, shape, not isinstance(values, str))
+
+
+def _as_tuple(names: Names) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _check_columns(columns: list[str], keys: Names, values: Names, holder: str) -> None:
+    for name in (*_as_tuple(keys), *_as_tuple(values)):
+        if columns.count(name) != 1:
+            found = "no column" if name not in columns else "more than one column"
+            raise DataFormatError(
+                describe(f"the {holder} has {found} {name!r}", why=f"its columns are {', '.join(columns)}")
+            )
+
+
+def _may_be_missing(name: str, values: Names, kind: Any, allow_nan: bool) -> bool:
+    return allow_nan and name in _as_tuple(values) and np.dtype(kind).kind == "f"
+
+
+def _missing(name: str, position: int) -> DataFormatError:
+    return DataFormatError(
+        describe(f"column {name!r} has no entry at position {position}", hint="drop such rows first")
+    )

@@ -1,0 +1,160 @@
+"""Ratings and other keyed elements from text files with one element per line.
+
+Arrow reads and converts the whole file in parallel. Only when that fails, or finds an entry that must not be,
+the file is gone through again line by line, to say where (`csv_errors`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from orion.array.check import INT32, INT64, Arrays, key_dtype
+from orion.array.csv_columns import Column, Columns, find_columns
+from orion.array.csv_errors import first_error
+from orion.array.csv_lines import Row, checked_separator, open_bytes, read_rows
+from orion.array.dtypes import checked_shape, supported_dtype
+from orion.array.sparse import SparseArray, adopt
+from orion.errors import ArgumentError, DataFormatError
+
+
+def read_csv(
+    path: str | os.PathLike[str],
+    keys: Column | Sequence[Column] = (0, 1),
+    values: Column | Sequence[Column] = 2,
+    sep: str | None = None,
+    header: bool | None = None,
+    dtype: DTypeLike | Sequence[DTypeLike] = np.float32,
+    shape: Sequence[int] | None = None,
+    *,
+    one_based: bool = False,
+    skip_lines: int = 0,
+    allow_nan: bool = False,
+) -> SparseArray:
+    """A sparse array from a text file with one element per line. Files ending in .gz, .bz2, .zst or .lz4 are
+    unpacked.
+
+    - `keys`, `values`: the columns, by header name or by position counted from 0. One value column gives
+      scalars, a sequence of them gives tuples. `dtype` is that of the values, or a sequence with one for
+      each.
+    - `sep`: one or more characters between columns. By default "," for .csv, a tab for .tsv, "::" for .dat
+      (MovieLens).
+    - `header`: whether the first line names the columns. By default it does if columns are asked for by name,
+      or if none of the entries asked for is a number.
+    - `shape`: as for `orion.sparse`. Ids are kept as they are; with `one_based` they count from 1, and become
+      keys that count from 0.
+    - `skip_lines`: lines to leave out before the header. Blank lines are left out everywhere.
+
+    `DataFormatError`, with file, line (from 1), column and text, for: a file that is missing, empty or
+    damaged, a line with more or fewer columns than the first, a column that is not there, an id that is not
+    an integer, is negative or lies outside of `shape`, a value that is not a number of `dtype`, and, unless
+    `allow_nan`, one that is empty, NaN or infinite. Nothing is returned then.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "ratings.csv")
+    ...     _ = path.write_text("user,item,stars\\n0,2,5.0\\n1,0,3.5\\n")
+    ...     read_csv(path, keys=["user", "item"], values="stars")
+    SparseArray(shape=(2, 3), nnz=2, dtype=float32)
+    """
+    name = os.fspath(path)
+    separator = checked_separator(name, sep)
+    first, second = _first_rows(name, separator, skip_lines)
+    columns = find_columns(
+        name,
+        first,
+        keys=keys,
+        values=values,
+        header=header,
+        dtypes=_value_dtypes(dtype, values),
+        limits=None if shape is None else checked_shape(tuple(shape)),
+        lowest=1 if one_based else 0,
+        allow_nan=allow_nan,
+    )
+    if columns.header and second is None:
+        arrays = _no_elements(columns)
+    else:
+        arrays = _read_columns(name, separator, columns)
+    return adopt(*arrays, shape, not isinstance(values, str | int))
+
+
+def _value_dtypes(dtype: Any, values: Column | Sequence[Column]) -> tuple[np.dtype, ...]:
+    count = 1 if isinstance(values, str | int) else len(values)
+    given = tuple(dtype) if isinstance(dtype, list | tuple) else (dtype,) * count
+    if len(given) != count:
+        raise ArgumentError(f"{len(given)} dtypes for {count} value columns")
+    dtypes = tuple(supported_dtype(d) for d in given)
+    if any(d.kind == "c" for d in dtypes):
+        raise ArgumentError("complex values cannot be read from text")
+    return dtypes
+
+
+def _first_rows(path: str, separator: str, skip_lines: int) -> tuple[Row, Row | None]:
+    first, second = [*islice(read_rows(path, separator, skip_lines), 2), None, None][:2]
+    if first is None:
+        after = f" after the {skip_lines} lines left out" if skip_lines else ""
+        raise DataFormatError(f"{path} is empty{after}")
+    return first, second
+
+
+def _no_elements(columns: Columns) -> tuple[Arrays, Arrays]:
+    return tuple(np.empty(0, INT32) for _ in columns.keys), tuple(np.empty(0, d) for d in columns.dtypes)
+
+
+def _read_columns(path: str, separator: str, columns: Columns) -> tuple[Arrays, Arrays]:
+    """The keys and values. The file is read again, line by line, where anything is wrong with them."""
+    import pyarrow
+
+    try:
+        table = _parse(path, separator, columns)
+    except pyarrow.ArrowInvalid as error:
+        raise first_error(path, separator, columns, str(error)) from None
+    except OSError as error:
+        raise DataFormatError(f"{path} cannot be read: {error}") from error
+    floats = {str(at) for at, d in zip(columns.values, columns.dtypes, strict=True) if d.kind == "f"}
+    strict = set(table.column_names) - (floats if columns.allow_nan else set())
+    if any(table.column(name).null_count for name in strict):
+        raise first_error(path, separator, columns, "entries are missing")
+    keys = tuple(table.column(str(at)).to_numpy() for at in columns.keys)
+    values = tuple(np.ascontiguousarray(table.column(str(at)).to_numpy()) for at in columns.values)
+    if not _acceptable(keys, values, columns):
+        raise first_error(path, separator, columns, "an id or a value is out of range")
+    kind = key_dtype(keys)
+    counted = (k - columns.lowest if columns.lowest else k for k in keys)
+    return tuple(k.astype(kind, copy=False) for k in counted), values
+
+
+def _parse(path: str, separator: str, columns: Columns) -> Any:
+    """The columns asked for as an Arrow table; each is named by its position in the file."""
+    import pyarrow
+    from pyarrow import csv
+
+    types = {str(at): pyarrow.int64() for at in columns.keys}
+    types |= {str(at): pyarrow.from_numpy_dtype(d) for at, d in zip(columns.values, columns.dtypes, strict=True)}
+    stream, delimiter = open_bytes(path, separator)
+    with stream:
+        return csv.read_csv(
+            stream,
+            read_options=csv.ReadOptions(
+                column_names=[str(at) for at in range(columns.count)], skip_rows=columns.lines_before_data
+            ),
+            parse_options=csv.ParseOptions(
+                delimiter=delimiter,
+                quote_char='"' if len(separator) == 1 else False,
+                newlines_in_values=False,
+            ),
+            convert_options=csv.ConvertOptions(include_columns=list(types), column_types=types),
+        )
+
+
+def _acceptable(keys: Arrays, values: Arrays, columns: Columns) -> bool:
+    low, limits = columns.lowest, columns.limits or (np.iinfo(INT64).max,) * len(keys)
+    in_range = all(
+        not k.size or (int(k.min()) >= low and int(k.max()) - low < n) for k, n in zip(keys, limits, strict=True)
+    )
+    return in_range and (columns.allow_nan or all(v.dtype.kind != "f" or np.isfinite(v).all() for v in values))

@@ -1,0 +1,142 @@
+"""Dense arrays, in one block of memory with aligned rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from orion.array.aligned import aligned_zeros, is_aligned, padded_shape
+from orion.array.base import DistArray
+from orion.array.dtypes import checked_shape, supported_dtype
+from orion.errors import ArgumentError
+
+
+class DenseArray(DistArray):
+    """A dense array. Make one with `orion.array`, `zeros`, `ones`, `full`, `uniform` or `normal`.
+
+    `storage` is C-contiguous and starts on a 64-byte boundary; from two dimensions on its last one is padded
+    with zeros, so that every row starts on one. `view` is the array itself, without the padding, on the same
+    memory.
+
+    Outside of loops it can be read and written like a NumPy array, element by element or by slices; for
+    arithmetic on the whole array use `view` (no copy) or `to_numpy()` (a copy).
+
+    >>> a = zeros((2, 3))
+    >>> a[1, 2] = 5.0
+    >>> a.to_numpy()
+    array([[0., 0., 0.],
+           [0., 0., 5.]])
+    >>> a.storage.shape
+    (2, 8)
+    """
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype) -> None:
+        self._shape = shape
+        self._storage = aligned_zeros(padded_shape(shape, dtype), dtype)
+
+    @property
+    def storage(self) -> NDArray[Any]:
+        """The memory of the array: shape `(..., columns + padding)`, C-contiguous, aligned."""
+        return self._storage
+
+    @property
+    def view(self) -> NDArray[Any]:
+        """The array without its padding, as a NumPy array on `storage`. Stale after `replace_storage`."""
+        return self._storage[..., : self._shape[-1]] if self._shape else self._storage
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self._storage.dtype
+
+    @property
+    def nbytes(self) -> int:
+        return self._storage.nbytes
+
+    def to_numpy(self) -> NDArray[Any]:
+        return self.view.copy()
+
+    def replace_storage(self, storage: NDArray[Any]) -> None:
+        """Move the array to `storage`, for example in shared memory. The caller has copied the contents
+        there.
+
+        `ArgumentError` unless `storage` has the shape and dtype of the present one, is C-contiguous,
+        writeable and starts on a 64-byte boundary.
+        """
+        old = self._storage
+        if storage.shape != old.shape or storage.dtype != old.dtype:
+            have, want = f"{storage.dtype}{storage.shape}", f"{old.dtype}{old.shape}"
+            raise ArgumentError(f"new storage is {have}, not {want} like the old one")
+        if not (storage.flags.c_contiguous and storage.flags.writeable and (not storage.size or is_aligned(storage))):
+            raise ArgumentError("new storage is not C-contiguous, writeable and 64-byte aligned")
+        self._storage = storage
+
+    def __len__(self) -> int:
+        return len(self.view)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.view)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.view[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.view[key] = value
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.view, dtype=dtype, copy=copy)
+
+    def __repr__(self) -> str:
+        return f"DenseArray(shape={self.shape}, dtype={self.dtype})"
+
+
+def array(data: ArrayLike, dtype: DTypeLike | None = None) -> DenseArray:
+    """A dense array with the contents of `data`, copied. Any layout and byte order will do.
+
+    `ArgumentError` if `data` holds objects, text or anything else that compiled loops have no type for.
+
+    >>> array([[1, 2], [3, 4]], dtype="float32")
+    DenseArray(shape=(2, 2), dtype=float32)
+    """
+    source = np.asarray(data)
+    kind = supported_dtype(source.dtype if dtype is None else dtype)
+    supported_dtype(source.dtype)
+    result = DenseArray(source.shape, kind)
+    result.view[...] = source
+    return result
+
+
+def zeros(shape: int | Sequence[int], dtype: DTypeLike = np.float64) -> DenseArray:
+    """A dense array of zeros.
+
+    >>> zeros(3).to_numpy()
+    array([0., 0., 0.])
+    """
+    return DenseArray(checked_shape(shape), supported_dtype(dtype))
+
+
+def ones(shape: int | Sequence[int], dtype: DTypeLike = np.float64) -> DenseArray:
+    """A dense array of ones.
+
+    >>> ones(3, dtype="int32").to_numpy()
+    array([1, 1, 1], dtype=int32)
+    """
+    return full(shape, 1, dtype)
+
+
+def full(shape: int | Sequence[int], value: complex, dtype: DTypeLike | None = None) -> DenseArray:
+    """A dense array filled with `value`; its dtype is that of `value` if not given.
+
+    >>> full(2, 0.5).to_numpy()
+    array([0.5, 0.5])
+    """
+    kind = supported_dtype(np.asarray(value).dtype if dtype is None else dtype)
+    result = DenseArray(checked_shape(shape), kind)
+    result.view[...] = value
+    return result

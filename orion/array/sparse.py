@@ -1,0 +1,277 @@
+"""Sparse arrays: keyed elements, held once, in the order of the tiles that read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from math import prod
+from typing import Any, get_args
+from weakref import WeakValueDictionary
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from orion.array.base import DistArray
+from orion.array.check import Arrays, checked_extents, checked_keys, checked_values
+from orion.array.layout import Bounds, Elements, Order, TileLayout, checked_bounds, tile_layout, user_order
+from orion.array.partition import even_bounds
+from orion.errors import ArgumentError, describe
+
+_ITERATED_AT_ONCE = 1 << 16
+
+
+class SparseArray(DistArray):
+    """A sparse array. Make one with `orion.sparse`, `from_scipy`, `from_pandas`, `from_arrow` or `read_csv`.
+
+    Element e has one key per dimension and one value, or a tuple of values. The same key may occur more than
+    once. `for (i, j), r in ratings` goes through the elements in the order they were given in.
+
+    Memory: the elements are held once. Before the first loop they are in the order they were given in;
+    `layout` moves them into tile order, and from then on the array holds them in the tile order asked for
+    last, with 4 bytes per element to find the way back (8 above 2**32 elements). While they are moved, both
+    orders are in memory.
+
+    >>> ratings = sparse(([0, 0, 2], [1, 3, 0]), np.array([4.0, 3.5, 5.0]))
+    >>> ratings
+    SparseArray(shape=(3, 4), nnz=3, dtype=float64)
+    >>> for (i, j), r in ratings:
+    ...     print(i, j, r)
+    0 1 4.0
+    0 3 3.5
+    2 0 5.0
+    """
+
+    def __init__(
+        self,
+        keys: Arrays,
+        values: Arrays,
+        extents: tuple[int, ...],
+        shape: tuple[int, ...],
+        values_are_tuple: bool,
+    ) -> None:
+        self._elements = Elements(keys, values, None)
+        self._extents = extents
+        self._shape = shape
+        self._values_are_tuple = values_are_tuple
+        self._layout_key: tuple[object, ...] | None = None
+        self._layouts: WeakValueDictionary[tuple[object, ...], TileLayout] = WeakValueDictionary()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._shape
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """One past the largest key present, per dimension; 0 without elements. Never larger than `shape`."""
+        return self._extents
+
+    @property
+    def nnz(self) -> int:
+        """The number of elements stored."""
+        return len(self._elements)
+
+    def __len__(self) -> int:
+        return self.nnz
+
+    @property
+    def key_dtype(self) -> np.dtype:
+        """int32 if every key fits, else int64; the same in all dimensions."""
+        return self._elements.keys[0].dtype
+
+    @property
+    def value_dtypes(self) -> tuple[np.dtype, ...]:
+        """The type of each value of an element."""
+        return tuple(v.dtype for v in self._elements.values)
+
+    @property
+    def values_are_tuple(self) -> bool:
+        """Whether an element's value is a tuple rather than one scalar."""
+        return self._values_are_tuple
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The type of the values; for tuples a structured type with fields `f0`, `f1`, ..."""
+        if self._values_are_tuple:
+            return np.dtype([(f"f{at}", kind) for at, kind in enumerate(self.value_dtypes)])
+        return self.value_dtypes[0]
+
+    @property
+    def nbytes(self) -> int:
+        return self._elements.nbytes
+
+    @property
+    def coords(self) -> Arrays:
+        """One array of keys per dimension, in the order they were given in. Read-only, perhaps a copy."""
+        return tuple(map(_read_only, user_order(self._elements).keys))
+
+    @property
+    def values(self) -> NDArray[Any] | Arrays:
+        """The values, or a tuple of arrays of them, in the order they were given in. Read-only, perhaps a
+        copy.
+        """
+        values = tuple(map(_read_only, user_order(self._elements).values))
+        return values if self._values_are_tuple else values[0]
+
+    def __iter__(self) -> Iterator[tuple[tuple[int, ...], Any]]:
+        ordered = user_order(self._elements)
+        for start in range(0, self.nnz, _ITERATED_AT_ONCE):
+            part = slice(start, start + _ITERATED_AT_ONCE)
+            keys = zip(*(k[part].tolist() for k in ordered.keys), strict=True)
+            values = tuple(v[part] for v in ordered.values)
+            yield from zip(keys, zip(*values, strict=True) if self._values_are_tuple else values[0], strict=True)
+
+    def histogram(self, dim: int, bins: int | None = None) -> NDArray[np.int64]:
+        """The number of elements per index of a dimension, or in each of `bins` equal ranges of its indices.
+
+        >>> sparse(([0, 0, 2], [1, 3, 0]), np.ones(3)).histogram(0)
+        array([2, 0, 1])
+        """
+        if not 0 <= dim < self.ndim:
+            raise ArgumentError(f"dimension {dim} of an array with {self.ndim} dimensions")
+        keys = self._elements.keys[dim]
+        if bins is None:
+            return np.bincount(keys, minlength=self._shape[dim])
+        cuts = even_bounds(self._shape[dim], bins)
+        return np.bincount(np.searchsorted(cuts, keys, side="right") - 1, minlength=bins)
+
+    @cached_property
+    def unique_keys(self) -> bool:
+        """Whether no key occurs twice. Sorts the keys the first time it is asked for."""
+        if prod(self._extents) > np.iinfo(np.int64).max:
+            ranks = np.lexsort(self._elements.keys)
+            same = np.logical_and.reduce([np.diff(k[ranks]) == 0 for k in self._elements.keys])
+            return not bool(same.any())
+        cells = np.zeros(self.nnz, dtype=np.int64)
+        for keys, extent in zip(self._elements.keys, self._extents, strict=True):
+            cells *= extent
+            cells += keys
+        cells.sort()
+        return not bool((cells[1:] == cells[:-1]).any())
+
+    def layout(self, bounds: tuple[ArrayLike, ...], order: Order) -> TileLayout:
+        """The elements in tile order: `bounds` cut each dimension into blocks, `order` says how a tile is
+        ordered.
+
+        The result depends on the elements, `bounds` and `order`, never on what was asked for before. It
+        shares its arrays with this sparse array, is the same object when asked for again, and must not be
+        changed. Earlier layouts that someone still holds stay valid and are returned without work.
+
+        `ArgumentError` if the bounds do not ascend from 0 or do not cover every key.
+
+        >>> ratings = sparse(([0, 0, 2], [1, 3, 0]), np.array([4.0, 3.5, 5.0]))
+        >>> halves = ratings.layout(([0, 3], [0, 2, 4]), "ascending")
+        >>> halves.offsets, halves.values[0]
+        (array([0, 2, 3]), array([4. , 5. , 3.5]))
+        """
+        if order not in get_args(Order):
+            raise ArgumentError(describe(f"order {order!r}", hint="use 'shuffled' or 'ascending'"))
+        cuts = checked_bounds(tuple(np.asarray(b) for b in bounds), self._extents)
+        key = (order, *(c.tobytes() for c in cuts))
+        found = self._layouts.get(key)
+        if found is None:
+            found = self._moved(cuts, order)
+        self._keep(key, found)
+        return found
+
+    def replace_storage(self, keys: Arrays, values: Arrays) -> TileLayout:
+        """Hold the present layout in other arrays, for example in shared memory. The caller has copied the
+        contents.
+
+        Returns the layout made of them. `ArgumentError` unless there is a layout and every array has the
+        length and dtype of the one that it replaces, and is C-contiguous.
+        """
+        layout = self._elements
+        if not isinstance(layout, TileLayout) or self._layout_key is None:
+            raise ArgumentError(describe("there is no layout to replace", hint="call layout(bounds, order) first"))
+        for old, new in zip((*layout.keys, *layout.values), (*keys, *values), strict=True):
+            if old.shape != new.shape or old.dtype != new.dtype or not new.flags.c_contiguous:
+                have, want = f"{new.dtype}{new.shape}", f"{old.dtype}{old.shape}"
+                raise ArgumentError(f"new storage is {have}, not a contiguous {want} like the old one")
+        moved = replace(layout, keys=tuple(keys), values=tuple(values))
+        self._keep(self._layout_key, moved)
+        return moved
+
+    def _moved(self, cuts: Bounds, order: Order) -> TileLayout:
+        # The old order is let go of first, so that no more than two are in memory.
+        self._elements = user_order(self._elements)
+        return tile_layout(self._elements, cuts, order)
+
+    def _keep(self, key: tuple[object, ...], layout: TileLayout) -> None:
+        self._layout_key, self._elements = key, layout
+        self._layouts[key] = layout
+
+    def to_numpy(self) -> NDArray[Any]:
+        """A dense array, zero where there is no element; elements with the same key are added up.
+
+        `ArgumentError` for tuples of values.
+        """
+        if self._values_are_tuple:
+            raise ArgumentError(describe("a dense array has one value per element", hint="use coords and values"))
+        ordered = user_order(self._elements)
+        result = np.zeros(self._shape, dtype=self.dtype)
+        np.add.at(result, ordered.keys, ordered.values[0])
+        return result
+
+    def to_scipy(self) -> Any:
+        """A `scipy.sparse.coo_array` with the elements in the order they were given in, duplicates kept.
+
+        `ArgumentError` unless the array has two dimensions and one value per element.
+        """
+        from scipy.sparse import coo_array
+
+        if self._values_are_tuple or self.ndim != 2:
+            raise ArgumentError(
+                describe(
+                    "a SciPy matrix has two dimensions and one value per element",
+                    hint="use coords and values",
+                )
+            )
+        ordered = user_order(self._elements)
+        return coo_array((ordered.values[0].copy(), tuple(k.copy() for k in ordered.keys)), shape=self._shape)
+
+    def __repr__(self) -> str:
+        kind = ", ".join(map(str, self.value_dtypes))
+        dtype = f"({kind})" if self._values_are_tuple else kind
+        return f"SparseArray(shape={self.shape}, nnz={self.nnz}, dtype={dtype})"
+
+
+def sparse(
+    coords: Sequence[ArrayLike],
+    values: ArrayLike | tuple[ArrayLike, ...],
+    shape: Sequence[int] | None = None,
+    *,
+    allow_nan: bool = False,
+) -> SparseArray:
+    """A sparse array from one array of keys per dimension, and one array of values or a tuple of them.
+
+    All arrays are one-dimensional and of one length, and are copied. Keys are integers from 0 on; `shape` is
+    the smallest that holds them if not given. The same key may occur more than once. Without elements, `([],
+    [])` and `[]` will do.
+
+    `DataFormatError`, naming the first position, for keys that are not integers, are negative or lie outside
+    of `shape`, for lengths that differ, and for NaN unless `allow_nan`.
+
+    >>> sparse(([0, 5], [1, 1], [2, 0]), (np.ones(2), np.array([3, 4])))
+    SparseArray(shape=(6, 2, 3), nnz=2, dtype=(float64, int64))
+    """
+    keys = checked_keys(coords)
+    several = isinstance(values, tuple)
+    given = values if isinstance(values, tuple) else (values,)
+    names = [f"values[{at}]" for at in range(len(given))] if several else ["values"]
+    checked = checked_values(given, len(keys[0]), allow_nan, names)
+    return adopt(tuple(k.copy() for k in keys), tuple(v.copy() for v in checked), shape, several)
+
+
+def adopt(keys: Arrays, values: Arrays, shape: Sequence[int] | None, values_are_tuple: bool) -> SparseArray:
+    """A sparse array that takes over arrays already checked, without a copy. Keys are still held against
+    `shape`.
+    """
+    extents, limits = checked_extents(keys, shape)
+    return SparseArray(keys, values, extents, limits, values_are_tuple)
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    view = array.view()
+    view.flags.writeable = False
+    return view

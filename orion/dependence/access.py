@@ -1,0 +1,93 @@
+"""Accesses to arrays and the dependences between them: the values that the analysis hands on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from orion.loop.source import Span
+from orion.reasons import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One reading or writing of an array in the body of a loop.
+
+    `text` is the access as the user wrote it. `is_may` is True where it stands under a condition that depends on data,
+    so that it may not happen. `relation` is the isl map from the iteration (named by the loop dimensions, then an
+    `n` that tells apart elements with equal keys where the loop goes over a sparse array) to the elements of the
+    array it touches, as isl text. `exact` is False where it is an over-approximation; `reason` then says why.
+    """
+
+    array: str
+    text: str
+    is_write: bool
+    is_may: bool
+    relation: str
+    exact: bool
+    reason: Reason | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Dependence:
+    """A pair of accesses by which different iterations conflict.
+
+    `kind` is "flow" (write, then read), "anti" (read, then write) or "output" (write, then write) for an ordered loop,
+    and "conflict" for an unordered one, where neither comes first. `relation` is the isl map from the source iteration
+    to the sink iteration. Over the loop dimensions, `distance` has the difference of the two where it is the same for
+    all pairs and None where it is not; `direction` has its sign: "<" (sink later), "=", ">", "<=", ">=", or "*".
+    """
+
+    array: str
+    kind: str
+    source: Access
+    sink: Access
+    relation: str
+    distance: tuple[int | None, ...]
+    direction: tuple[str, ...]
+    exact: bool
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why the dependence is an over-approximation, where it is one."""
+        return self.source.reason or self.sink.reason
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """A scalar that every iteration updates with one operator and nothing else reads in the loop.
+
+    `op` is "+", "*", "min", "max", "and" or "or" (`-=` is a "+" reduction of negated values).
+    """
+
+    name: str
+    op: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarRoles:
+    """What each scalar of the loop body is.
+
+    `private` are written before they are read in each iteration; `inputs` are only read; `carried` pass a value from
+    one iteration to the next (or out of the last one), each with the place that shows it.
+    """
+
+    private: tuple[str, ...]
+    inputs: tuple[str, ...]
+    reductions: tuple[Reduction, ...]
+    carried: tuple[tuple[str, Span], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopDependences:
+    """All that the analysis found about one loop.
+
+    `domain` is the isl set of its iterations. `reasons` are those that are not about a pair of accesses.
+    """
+
+    domain: str
+    accesses: tuple[Access, ...]
+    dependences: tuple[Dependence, ...]
+    scalars: ScalarRoles
+    reasons: tuple[Reason, ...]

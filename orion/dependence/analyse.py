@@ -1,0 +1,77 @@
+"""The dependence stage: a loop nest in, all that can make its iterations depend on each other out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from orion.dependence.access import Access, LoopDependences, ScalarRoles
+from orion.dependence.conflicts import find_dependences
+from orion.dependence.model import Space, access_relation, iteration_space
+from orion.dependence.names import isl_name, parameter_list
+from orion.dependence.references import collect_references
+from orion.dependence.scalars import exposed_reads, live_after, scalar_roles
+from orion.loop.ir import Break, For, Node, Return, Stmt, While, walk
+from orion.loop.nest import LoopNest, Program
+from orion.loop.types import Types
+from orion.reasons import Reason
+
+
+def analyse_loop(program: Program, number: int, types: Types) -> LoopDependences:
+    """The dependences of planned loop `number` of a program.
+
+    Exact for affine subscripts and bounds; whatever else is taken to touch all it could, with a coded reason. Looks at
+    types only: the result holds for all shapes.
+    """
+    import islpy as isl
+
+    nest = program.nests[number]
+    space = iteration_space(nest, types)
+    scalars = scalar_roles(nest, types, live_after(program, number))
+    references = collect_references(nest, types)
+    accesses = tuple(access_relation(reference, space) for reference in references)
+    carried = tuple(_carried_accesses(nest, scalars, space))
+    context = isl.Context()
+    domain = space.text()
+    dependences = find_dependences((*accesses, *carried), domain, len(nest.dims), nest.ordered, context)
+    reasons = tuple(_early_exits(nest))
+    return LoopDependences(domain, accesses, dependences, scalars, reasons)
+
+
+def _carried_accesses(nest: LoopNest, scalars: ScalarRoles, space: Space) -> Iterator[Access]:
+    """A carried scalar as what it is: an array without dimensions that every iteration reads and writes."""
+    inside = " and ".join((*space.constraints, *space.equations)) or "true"
+    hidden = f"exists {', '.join(space.values)}: " if space.values else ""
+    read_first = exposed_reads(nest.body, nest.dims)
+    for name, span in scalars.carried:
+        relation = (
+            f"{parameter_list(space.names)}{{ [{', '.join(space.dims)}] -> {isl_name(name)}[] : {hidden}{inside} }}"
+        )
+        if name in read_first:
+            message = f"`{name}` passes a value from one iteration to the next"
+            reason = Reason("ORN104", message, (span,), f"give each iteration its own `{name}`, or keep it in an array")
+        else:
+            message = f"`{name}` keeps after the loop what its last iteration set it to"
+            reason = Reason("ORN111", message, (span,), f"set `{name}` after the loop")
+        yield Access(name, name, True, False, relation, True, reason, span)
+
+
+def _early_exits(nest: LoopNest) -> Iterator[Reason]:
+    """Statements that end the whole loop before its last iteration."""
+    for node in _leaving(nest.body):
+        word = "break" if isinstance(node, Break) else "return"
+        message = f"`{word}` ends the loop early, so a later iteration must not start before an earlier one is done"
+        yield Reason("ORN110", message, (node.span,), "go through all iterations and skip the rest by a condition")
+
+
+def _leaving(body: tuple[Stmt, ...]) -> Iterator[Break | Return]:
+    for statement in body:
+        if isinstance(statement, Return | Break):
+            yield statement
+        elif isinstance(statement, For | While):
+            yield from (node for node in walk(statement) if isinstance(node, Return))
+        else:
+            blocks: tuple[tuple[Node, ...], ...] = (
+                getattr(statement, "body", ()), getattr(statement, "orelse", ()),
+            )  # fmt: skip
+            for block in blocks:
+                yield from _leaving(block)  # type: ignore[arg-type]

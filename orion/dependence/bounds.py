@@ -1,0 +1,144 @@
+"""Whether every subscript stays inside its array, decided before anything runs.
+
+For an access whose subscripts are affine the iterations that leave the array are a set with parameters (extents and
+integer arguments); with the parameters fixed to the values of a call, it is empty or it has a witness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from orion.dependence.affine import Affine, NotAffine
+from orion.dependence.model import Space, inner_constraints, iteration_space
+from orion.dependence.names import extent_name, parameter_list
+from orion.dependence.references import Reference, collect_references
+from orion.errors import OutOfBoundsError, describe
+from orion.loop.nest import LoopNest
+from orion.loop.source import Span
+from orion.loop.types import Types
+
+if TYPE_CHECKING:
+    import islpy as isl
+
+
+@dataclass(frozen=True, slots=True)
+class BoundsCheck:
+    """The iterations for which one subscript leaves one axis of its array, as the text of an isl set.
+
+    `names` are its parameters. `is_certain`: the access happens in every iteration, so that a member of the set is
+    an error for sure. `wraps`: the text of the set of iterations where the subscript is negative, and counts from
+    the end.
+    """
+
+    array: str
+    axis: int
+    text: str
+    span: Span
+    outside: str
+    wraps: str
+    names: frozenset[str]
+    is_certain: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BoundsChecks:
+    """The checks of one loop, and the spans of the subscripts that no check covers."""
+
+    checks: tuple[BoundsCheck, ...]
+    unchecked: frozenset[Span]
+
+
+def bounds_checks(nest: LoopNest, types: Types) -> BoundsChecks:
+    """The bounds checks of a loop; they hold for all shapes."""
+    space = iteration_space(nest, types)
+    checks: list[BoundsCheck] = []
+    unchecked: set[Span] = set()
+    for reference in collect_references(nest, types):
+        points = [(axis, form) for axis, form in enumerate(reference.axes) if isinstance(form, Affine | NotAffine)]
+        if any(isinstance(form, NotAffine) for _, form in points) or space.reasons:
+            unchecked.add(reference.span)
+            continue
+        checks += (_check(reference, axis, form, space) for axis, form in points if isinstance(form, Affine))
+    return BoundsChecks(tuple(dict.fromkeys(checks)), frozenset(unchecked))
+
+
+def _check(reference: Reference, axis: int, form: Affine, space: Space) -> BoundsCheck:
+    extent = extent_name(reference.array, axis)
+    inner = list(chain.from_iterable(inner_constraints(loop) for loop in reference.inner))
+    constraints = [*space.constraints, *space.equations, *inner]
+    bounds = [f for loop in reference.inner for f in (loop.start, loop.stop, loop.step)]
+    hidden = [*space.values, *(loop.var for loop in reference.inner)]
+    names = {*space.names, *form.names, extent}
+    names |= {name for bound in bounds if isinstance(bound, Affine) for name in bound.names}
+    names -= {*space.dims, *hidden}
+    dims = ", ".join((*space.dims, *hidden))
+
+    def members(condition: str) -> str:
+        return f"{parameter_list(names)}{{ [{dims}] : {' and '.join((*constraints, condition))} }}"
+
+    outside = members(f"({form.text} >= {extent} or {form.text} < -{extent})")
+    is_certain = not reference.is_may and all(isinstance(bound, Affine) for bound in bounds)
+    return BoundsCheck(
+        reference.array, axis, reference.text, reference.span, outside, members(f"{form.text} < 0"),
+        frozenset(names), is_certain,
+    )  # fmt: skip
+
+
+def prove_bounds(checks: BoundsChecks, values: Mapping[str, int], nest: LoopNest) -> frozenset[Span]:
+    """The spans of the subscripts proved to lie in `[0, extent)` for these parameter values.
+
+    `values` gives extents and integer arguments by their isl names; a check with a parameter that is not among them
+    proves nothing. Raises `OutOfBoundsError` where an access that is sure to happen leaves its array.
+    """
+    import islpy as isl
+
+    context = isl.Context()
+    open_spans = set(checks.unchecked)
+    for check in checks.checks:
+        if not check.names <= values.keys():
+            open_spans.add(check.span)
+            continue
+        outside = fix_parameters(isl.Set(check.outside, context), values)
+        if not outside.is_empty():
+            if check.is_certain:
+                raise OutOfBoundsError(_message(check, outside, values, nest))
+            open_spans.add(check.span)
+        elif not fix_parameters(isl.Set(check.wraps, context), values).is_empty():
+            open_spans.add(check.span)
+    return frozenset(check.span for check in checks.checks) - open_spans
+
+
+def fix_parameters(relation: isl.Set, values: Mapping[str, int]) -> isl.Set:
+    """`relation` with each parameter that has a value fixed to it."""
+    import islpy as isl
+
+    for position in range(relation.dim(isl.dim_type.param)):
+        name = relation.get_dim_name(isl.dim_type.param, position)
+        if name in values:
+            relation = relation.fix_val(
+                isl.dim_type.param, position, isl.Val.int_from_si(relation.get_ctx(), values[name])
+            )
+    return relation
+
+
+def _message(check: BoundsCheck, outside: isl.Set, values: Mapping[str, int], nest: LoopNest) -> str:
+    import islpy as isl
+
+    point = outside.sample_point()
+    count = outside.dim(isl.dim_type.set)
+    where = ", ".join(
+        f"{outside.get_dim_name(isl.dim_type.set, d)} = {point.get_coordinate_val(isl.dim_type.set, d).to_python()}"
+        for d in range(count)
+        if not str(outside.get_dim_name(isl.dim_type.set, d)).endswith("__")
+    )
+    extent = values[extent_name(check.array, check.axis)]
+    return describe(
+        f"`{check.text}` leaves `{check.array}`",
+        span=check.span,
+        source=nest.function.source,
+        why=f"`{check.array}.shape[{check.axis}]` is {extent}, and the loop reaches {where}",
+        hint=f"make `{check.array}` larger in dimension {check.axis}, or narrow the loop",
+    )

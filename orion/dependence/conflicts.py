@@ -1,0 +1,154 @@
+"""Pairs of accesses by which different iterations conflict, as exact relations.
+
+For accesses a and b with relations R_a, R_b (iteration → element), at least one of them a write, iterations x ≠ y
+conflict where R_a(x) ∩ R_b(y) ≠ ∅, that is
+
+    C = (R_b⁻¹ ∘ R_a) \\ identity.
+
+In an ordered loop the one that comes first is the source: C ∩ {x ≺ y}, ≺ being the lexicographic order of
+iterations (Feautrier 1991, *Dataflow analysis of array and scalar references*; here by memory, not by value:
+overwritten writes count too). In an unordered loop C itself must not happen at the same time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import combinations_with_replacement
+from typing import TYPE_CHECKING
+
+from orion.dependence.access import Access, Dependence
+
+if TYPE_CHECKING:
+    import islpy as isl
+
+KINDS = {(True, False): "flow", (False, True): "anti", (True, True): "output"}
+MAX_OPERATIONS = 2_000_000
+"""isl operations that one pair of accesses may cost. Past it the pair is taken to conflict in every way."""
+
+
+class CapReached(Exception):  # noqa: N818 - a signal inside this stage, never shown to users
+    """An isl computation went past its limit of operations."""
+
+
+@contextmanager
+def capped(context: isl.Context) -> Iterator[None]:
+    """Limit what isl may spend inside the block; raises `CapReached` past it. Parse isl text outside: a parse that
+    hits the limit looks like a syntax error."""
+    import islpy as isl
+
+    context.reset_operations()
+    context.set_max_operations(MAX_OPERATIONS)
+    try:
+        yield
+    except isl.Error as error:
+        if "operations" in str(error):
+            raise CapReached from error
+        raise
+    finally:
+        context.set_max_operations(0)
+
+
+class _Relations:
+    """Conflict relations by the texts of the two access relations: many accesses share one, and isl is asked once."""
+
+    def __init__(self, domain: str, dims: int, context: isl.Context) -> None:
+        self.context = context
+        self.domain = domain
+        self.dims = dims
+        self.known: dict[tuple[str, str, bool], tuple[str, tuple[int | None, ...], tuple[str, ...], bool] | None] = {}
+
+    def between(
+        self, first: str, second: str, ordered: bool
+    ) -> tuple[str, tuple[int | None, ...], tuple[str, ...], bool] | None:
+        """Relation text, distance, direction and exactness of the conflicts of two relations, or None where none."""
+        key = first, second, ordered
+        if key not in self.known:
+            self.known[key] = self._compute(*key)
+        return self.known[key]
+
+    def _compute(
+        self, first: str, second: str, ordered: bool
+    ) -> tuple[str, tuple[int | None, ...], tuple[str, ...], bool] | None:
+        import islpy as isl
+
+        a, b = isl.Map(first, self.context), isl.Map(second, self.context)
+        try:
+            with capped(self.context):
+                relation = conflict_relation(a, b, ordered)
+                if relation.is_empty():
+                    return None
+                vectors = [_component(relation.deltas(), dim) for dim in range(self.dims)]
+            exact = True
+        except CapReached:
+            relation = everything(isl.Set(self.domain, self.context), ordered)
+            vectors, exact = [(None, "*")] * self.dims, False
+        distance = tuple(value for value, _ in vectors)
+        return str(relation.coalesce()), distance, tuple(sign for _, sign in vectors), exact
+
+
+def conflict_relation(a: isl.Map, b: isl.Map, ordered: bool) -> isl.Map:
+    """{x → y : a(x) ∩ b(y) ≠ ∅, x ≠ y}, and x ≺ y for an ordered loop."""
+    return _distinct(a.apply_range(b.reverse()), ordered)
+
+
+def everything(domain: isl.Set, ordered: bool) -> isl.Map:
+    """Every pair of different iterations; in an ordered loop, the earlier one first."""
+    import islpy as isl
+
+    return _distinct(isl.Map.from_domain_and_range(domain, domain), ordered)
+
+
+def _distinct(pairs: isl.Map, ordered: bool) -> isl.Map:
+    """The pairs whose second iteration comes after the first; of an unordered loop, whose two iterations differ."""
+    import islpy as isl
+
+    space = pairs.get_space()
+    return pairs.intersect(isl.Map.lex_lt(space.domain())) if ordered else pairs.subtract(isl.Map.identity(space))
+
+
+def _component(deltas: isl.Set, dim: int) -> tuple[int | None, str]:
+    """The value of one component of the difference where it is constant, and its sign."""
+    import islpy as isl
+
+    count = deltas.dim(isl.dim_type.set)
+    line = deltas.project_out(isl.dim_type.set, dim + 1, count - dim - 1).project_out(isl.dim_type.set, 0, dim)
+    line = line.project_out(isl.dim_type.param, 0, line.dim(isl.dim_type.param))
+    low, high = line.dim_min_val(0), line.dim_max_val(0)
+    if low.is_int() and low.eq(high):
+        value = int(low.to_python())
+        return value, "<" if value > 0 else ">" if value < 0 else "="
+    return None, _sign(low, high)
+
+
+def _sign(low: isl.Val, high: isl.Val) -> str:
+    if low.is_pos():
+        return "<"
+    if high.is_neg():
+        return ">"
+    if low.is_zero():
+        return "<="
+    return ">=" if high.is_zero() else "*"
+
+
+def find_dependences(
+    accesses: Iterable[Access], domain: str, dims: int, ordered: bool, context: isl.Context
+) -> tuple[Dependence, ...]:
+    """The dependences between the accesses, in program order of their sources, one per pair and direction."""
+    relations = _Relations(domain, dims, context)
+    found: list[Dependence] = []
+    for a, b in combinations_with_replacement(tuple(accesses), 2):
+        if a.array == b.array and (a.is_write or b.is_write):
+            found += _pair(a, b, relations, ordered)
+            if ordered and a is not b:
+                found += _pair(b, a, relations, ordered)
+    return tuple(found)
+
+
+def _pair(source: Access, sink: Access, relations: _Relations, ordered: bool) -> Iterator[Dependence]:
+    result = relations.between(source.relation, sink.relation, ordered)
+    if result is not None:
+        relation, distance, direction, exact = result
+        kind = KINDS[source.is_write, sink.is_write] if ordered else "conflict"
+        exact = exact and source.exact and sink.exact
+        yield Dependence(source.array, kind, source, sink, relation, distance, direction, exact)

@@ -1,0 +1,232 @@
+"""The iteration domain of a loop and its access relations, as isl sets and maps.
+
+An iteration is named by its coordinates in the loop dimensions: the key of a sparse array, the value of the
+variable of a `range` with step 1, the trip number of a `range` with another step. A loop over a sparse array has
+one dimension more, `n`, which tells apart elements with equal keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from orion.dependence.access import Access
+from orion.dependence.affine import Affine, Form, NotAffine, affine_form
+from orion.dependence.names import extent_name, isl_name, parameter_list
+from orion.dependence.references import InnerLoop, Interval, Reference, loop_scope
+from orion.loop.ir import Range
+from orion.loop.nest import LoopNest
+from orion.loop.types import SparseType, Types
+from orion.reasons import Reason
+
+ELEMENT = "n__"
+"""The isl name of the dimension that tells apart elements with equal keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """The iteration space of a loop, in pieces of isl text.
+
+    `dims` are its isl dimensions; `constraints` hold in its domain; `values` gives each loop variable that is not
+    its own coordinate (`i = start + step * trip`) as an equation; `names` are the isl parameters in all of these.
+    `reasons` say why the domain is over-approximated, where it is.
+    """
+
+    dims: tuple[str, ...]
+    constraints: tuple[str, ...]
+    equations: tuple[str, ...]
+    values: tuple[str, ...]
+    names: frozenset[str]
+    reasons: tuple[NotAffine, ...]
+
+    def text(self) -> str:
+        """The domain as the text of an isl set."""
+        inside = " and ".join((*self.constraints, *self.equations)) or "true"
+        hidden = f"exists {', '.join(self.values)}: " if self.values else ""
+        return f"{parameter_list(self.names)}{{ [{', '.join(self.dims)}] : {hidden}{inside} }}"
+
+
+def iteration_space(nest: LoopNest, types: Types) -> Space:
+    """The iteration space of `nest`. A bound that is not affine leaves its dimension unbounded on that side."""
+    elements = nest.elements
+    if elements is None:
+        return _range_space(nest, types)
+    kind = types[elements.array]
+    assert isinstance(kind, SparseType)
+    names = [isl_name(dim) for dim in nest.dims]
+    extents = [extent_name(elements.array, axis) for axis in range(len(names))]
+    constraints = [f"0 <= {name} < {extent}" for name, extent in zip(names, extents, strict=True)]
+    constraints.append(f"{ELEMENT} = 0" if kind.unique_keys else f"0 <= {ELEMENT}")
+    return Space((*names, ELEMENT), tuple(constraints), (), (), frozenset(extents), ())
+
+
+def _range_space(nest: LoopNest, types: Types) -> Space:
+    scope = loop_scope(nest, types)
+    dims: list[str] = []
+    constraints: list[str] = []
+    equations: list[str] = []
+    values: list[str] = []
+    reasons: list[NotAffine] = []
+    names: set[str] = set()
+    for space in nest.ranges:
+        start, stop, step = (affine_form(bound, scope) for bound in (space.start, space.stop, space.step))
+        var = isl_name(space.var)
+        forms = [form for form in (start, stop, step) if isinstance(form, Affine)]
+        reasons += [form for form in (start, stop, step) if isinstance(form, NotAffine)]
+        names |= {name for form in forms for name in form.names}
+        if has_unit_step(space):
+            dims.append(var)
+            constraints += _between(var, start, stop)
+        else:
+            trip = trip_name(space)
+            dims.append(trip)
+            values.append(var)
+            constraints.append(f"{trip} >= 0")
+            equations += _trip(var, trip, start, stop, step)
+    own = set(dims) | set(values)
+    return Space(
+        tuple(dims), tuple(constraints), tuple(equations), tuple(values), frozenset(names - own), tuple(reasons)
+    )
+
+
+def has_unit_step(space: Range) -> bool:
+    """Whether the coordinate of the loop is the value of its variable."""
+    form = affine_form(space.step, {})
+    return isinstance(form, Affine) and form.value == 1
+
+
+def trip_name(space: Range) -> str:
+    """The isl name of the trip number of a loop whose step is not 1."""
+    return f"{isl_name(space.var)}__trip"
+
+
+def _between(var: str, start: Form, stop: Form) -> Iterator[str]:
+    if isinstance(start, Affine):
+        yield f"{start.text} <= {var}"
+    if isinstance(stop, Affine):
+        yield f"{var} < {stop.text}"
+
+
+def _trip(var: str, trip: str, start: Form, stop: Form, step: Form) -> Iterator[str]:
+    """`var = start + step * trip`, on the right side of `stop`; nothing where the step is not a constant."""
+    if not isinstance(step, Affine) or step.value in (None, 0):
+        return
+    if isinstance(start, Affine):
+        yield f"{var} = {start.text} + {step.value} * {trip}"
+    if isinstance(stop, Affine):
+        yield f"{var} < {stop.text}" if step.value > 0 else f"{var} > {stop.text}"
+
+
+# ---------------------------------------------------------------- accesses
+
+
+def access_relation(reference: Reference, space: Space) -> Access:
+    """The access that a reference makes, with its relation from iterations to array elements.
+
+    Subscripts that are not affine stand for every element of their axis (the access is then not `exact`). A subscript
+    that may be negative is where Python wraps it to.
+    """
+    blur = [reference.blur] if reference.blur else []
+    blur += [form for form in _forms(reference) if isinstance(form, NotAffine)]
+    outputs = [f"x{axis}" for axis in range(len(reference.axes))]
+    constraints = [*space.constraints, *space.equations]
+    names = set(space.names) | {extent_name(reference.array, axis) for axis in range(len(outputs))}
+    for loop in reference.inner:
+        constraints += inner_constraints(loop)
+    for axis, (output, subscript) in enumerate(zip(outputs, reference.axes, strict=True)):
+        extent = extent_name(reference.array, axis)
+        constraints.append(f"0 <= {output} < {extent}")
+        if reference.blur is None:
+            constraints += _axis_constraints(output, subscript, extent)
+    hidden = [*space.values, *(loop.var for loop in reference.inner)]
+    bound = {*space.dims, *hidden}
+    names |= {name for form in _forms(reference) if isinstance(form, Affine) for name in form.names}
+    exists = f"exists {', '.join(hidden)}: " if hidden else ""
+    target = f"{isl_name(reference.array)}[{', '.join(outputs)}]"
+    inside = f"{exists}{' and '.join(constraints)}"
+    relation = f"{parameter_list(names - bound)}{{ [{', '.join(space.dims)}] -> {target} : {inside} }}"
+    reason = _reason(reference, blur[0]) if blur else None
+    exact = not blur and _is_exact(reference)
+    return Access(
+        reference.array, reference.text, reference.is_write, reference.is_may, relation, exact, reason, reference.span
+    )
+
+
+def _is_exact(reference: Reference) -> bool:
+    """Whether every step in the reference is one that the relation says in full."""
+    slices = [axis.step for axis in reference.axes if isinstance(axis, Interval)]
+    steps = [loop.step for loop in reference.inner]
+    return all(map(_is_plain_step, slices)) and all(isinstance(s, Affine) and s.value for s in steps)
+
+
+def _forms(reference: Reference) -> Iterator[Form]:
+    for subscript in reference.axes:
+        if isinstance(subscript, Interval):
+            yield from (form for form in (subscript.lower, subscript.upper, subscript.step) if form is not None)
+        else:
+            yield subscript
+    for loop in reference.inner:
+        yield from (_as_bound(form) for form in (loop.start, loop.stop, loop.step))
+
+
+
+
+def _as_bound(form: Form) -> Form:
+    return NotAffine("ORN107", form.why, form.span) if isinstance(form, NotAffine) else form
+
+
+def inner_constraints(loop: InnerLoop) -> Iterator[str]:
+    """What holds for the variable of an inner loop; nothing on a side whose bound is not affine."""
+    if not isinstance(loop.step, Affine) or loop.step.value in (None, 0):
+        return
+    if loop.step.value == 1:
+        yield from _between(loop.var, loop.start, loop.stop)
+        return
+    low, high = (loop.start, loop.stop) if loop.step.value > 0 else (loop.stop, loop.start)
+    if isinstance(low, Affine):
+        yield f"{low.text} {'<=' if low is loop.start else '<'} {loop.var}"
+    if isinstance(high, Affine):
+        yield f"{loop.var} {'<=' if high is loop.start else '<'} {high.text}"
+    if isinstance(loop.start, Affine):
+        yield f"({loop.var} - {loop.start.text}) mod {abs(loop.step.value)} = 0"
+
+
+def _axis_constraints(output: str, subscript: Form | Interval, extent: str) -> Iterator[str]:
+    if isinstance(subscript, Affine):
+        yield _wrapped(output, "=", subscript.text, extent)
+    elif isinstance(subscript, Interval):
+        if not _is_plain_step(subscript.step):
+            return  # every element of the axis: an over-approximation of a slice with a step
+        if isinstance(subscript.lower, Affine):
+            yield _wrapped(output, ">=", subscript.lower.text, extent)
+        if isinstance(subscript.upper, Affine):
+            yield _wrapped(output, "<", subscript.upper.text, extent)
+
+
+def _is_plain_step(step: Form | None) -> bool:
+    return step is None or (isinstance(step, Affine) and step.value == 1)
+
+
+
+
+def _wrapped(output: str, relation: str, index: str, extent: str) -> str:
+    """`output relation index`, where a negative index counts from the end of the axis."""
+    return (
+        f"(({index} >= 0 and {output} {relation} {index}) or "
+        f"({index} < 0 and {output} {relation} {index} + {extent}))"
+    )
+
+
+def _reason(reference: Reference, blur: NotAffine) -> Reason:
+    message = f"`{reference.text}` is taken to touch every element it could: {blur.why}"
+    return Reason(blur.code, message, (blur.span,), HINTS.get(blur.code, ""))
+
+
+HINTS = {
+    "ORN102": "if no two iterations can meet, write the loop so that the subscript is a loop variable "
+    "(sort or group the data by it first); otherwise collect the updates in `orion.buffer`",
+    "ORN103": "write the subscript as a sum of loop variables and constants",
+    "ORN105": "bind the name once, to one row",
+    "ORN106": "write the function as plain Python in the same file, so that its accesses are seen",
+    "ORN107": "if the bounds can be computed from the loop variables, write them so",
+}

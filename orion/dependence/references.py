@@ -1,0 +1,351 @@
+"""Every reading and writing of an array in a loop body, in the order in which one iteration makes them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from orion.dependence.affine import Affine, Form, NotAffine, affine_form, parameter
+from orion.dependence.effects import assigned_by, assigned_names, written_parameters
+from orion.dependence.names import isl_name
+from orion.loop.ir import (
+    Assign,
+    Bind,
+    Break,
+    Call,
+    Continue,
+    Count,
+    Dim,
+    Elements,
+    Evaluate,
+    Expr,
+    For,
+    Function,
+    If,
+    Node,
+    Return,
+    Slice,
+    Stmt,
+    Subscript,
+    Tuple,
+    Update,
+    Var,
+    While,
+    children,
+    walk,
+)  # fmt: skip
+from orion.loop.nest import LoopNest
+from orion.loop.printer import print_expr
+from orion.loop.source import Span
+from orion.loop.types import ArrayType, Types
+
+READING_METHODS = frozenset({
+    ".copy", ".sum", ".dot", ".mean", ".min", ".max", ".prod", ".std", ".var", ".any", ".all", ".argmin", ".argmax",
+    ".astype", ".item", ".size", ".ravel", ".flatten",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A slice of one array axis. A bound that is None is that end of the axis."""
+
+    lower: Form | None
+    upper: Form | None
+    step: Form | None
+
+
+Axis = Affine | NotAffine | Interval
+
+
+@dataclass(frozen=True, slots=True)
+class InnerLoop:
+    """A loop inside the iteration; its variable is a further dimension of the accesses below it."""
+
+    var: str
+    start: Form
+    stop: Form
+    step: Form
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One access before it becomes a relation: which array, which subscripts, inside which inner loops.
+
+    `axes` has an entry per axis of the array. `blur` is why it stands for all elements of the array, where it does.
+    """
+
+    array: str
+    axes: tuple[Axis, ...]
+    inner: tuple[InnerLoop, ...]
+    is_write: bool
+    is_may: bool
+    text: str
+    span: Span
+    blur: NotAffine | None = None
+    subscript: Subscript | None = None
+
+
+def collect_references(nest: LoopNest, types: Types) -> tuple[Reference, ...]:
+    """The references of one iteration of `nest`, in execution order."""
+    collector = _Collector(nest, types)
+    collector.block(nest.body)
+    return tuple(collector.found)
+
+
+def written_arrays(nest: LoopNest, types: Types) -> frozenset[str]:
+    """The arrays that an iteration may write."""
+    return frozenset(reference.array for reference in collect_references(nest, types) if reference.is_write)
+
+
+def loop_scope(nest: LoopNest, types: Types) -> dict[str, Form]:
+    """The forms of the loop variables and of the integers that keep their value while the loop runs.
+
+    A name that the function sets once, outside of all loops, to an affine expression of its arguments (`n =
+    A.shape[0]`) stands for that expression.
+    """
+    changed = assigned_names(nest.body)
+    scope: dict[str, Form] = {}
+    for name in _free_names(nest):
+        argument = types.get(name)
+        if name not in changed and not isinstance(argument, ArrayType):
+            scope[name] = parameter(name)
+    scope |= _definitions(nest, scope)
+    scope |= {name: parameter(name) for name in nest.dims}
+    return scope
+
+
+def _definitions(nest: LoopNest, scope: dict[str, Form]) -> dict[str, Form]:
+    """The affine forms of the names that are assigned once in the function, at its top level."""
+    function = nest.function
+    counts = Counter(name for statement in function.body for node in walk(statement) for name in assigned_by(node))
+    known: dict[str, Form] = {name: parameter(name) for name in function.params if name not in counts}
+    known |= {name: form for name, _ in function.constants if isinstance(form := parameter(name), Affine)}
+    found: dict[str, Form] = {}
+    for statement in function.body:
+        if isinstance(statement, Assign) and isinstance(statement.target, Var) and counts[statement.target.name] == 1:
+            form = affine_form(statement.value, known)
+            if isinstance(form, Affine):
+                known[statement.target.name] = found[statement.target.name] = form
+    return {name: form for name, form in found.items() if name in scope}
+
+
+def _free_names(nest: LoopNest) -> set[str]:
+    return {node.name for loop in nest.loops for node in walk(loop) if isinstance(node, Var)}
+
+
+@dataclass
+class _Collector:
+    nest: LoopNest
+    types: Types
+    found: list[Reference] = field(default_factory=list)
+    scope: dict[str, Form] = field(init=False)
+    views: dict[str, set[str]] = field(default_factory=dict)
+    inner: tuple[InnerLoop, ...] = ()
+    conditional: int = 0
+
+    def __post_init__(self) -> None:
+        self.scope = loop_scope(self.nest, self.types)
+        for loop in self.nest.loops:
+            for statement in walk(loop):
+                if isinstance(statement, Bind):
+                    self.views.setdefault(statement.name, set()).add(statement.row.base.name)
+
+    # ------------------------------------------------------------ statements
+
+    def block(self, statements: tuple[Stmt, ...]) -> None:
+        entered = self.conditional
+        for statement in statements:
+            self.statement(statement)
+            if any(isinstance(node, Break | Continue) for node in _own_level(statement)):
+                self.conditional += 1  # what follows in this block may be skipped
+        self.conditional = entered
+
+    def statement(self, statement: Stmt) -> None:
+        match statement:
+            case Assign(target, value):
+                self.read(value)
+                self.assign(target, value)
+            case Update(target, _, value):
+                self.read(value)
+                if isinstance(target, Subscript):
+                    self.subscript(target, is_write=False)
+                    self.subscript(target, is_write=True)
+                else:
+                    self.name(target, is_write=False)
+                    self.name(target, is_write=True)
+                    self.forget(target.name, statement.span)
+            case Bind(_, row):
+                for index in row.index:
+                    self.read(index)
+            case Evaluate(value):
+                self.read(value)
+            case If(test, body, orelse):
+                self.read(test)
+                self.branches(body, orelse)
+            case While(test, body):
+                self.repeated(test, body)
+            case For():
+                self.loop(statement)
+            case Return(value) if value is not None:
+                self.read(value)
+            case _:
+                pass
+
+    def assign(self, target: Var | Subscript | Tuple, value: Expr) -> None:
+        match target:
+            case Subscript():
+                self.subscript(target, is_write=True)
+            case Tuple(items):
+                for item in items:
+                    if isinstance(item, Subscript):
+                        self.subscript(item, is_write=True)
+                    elif isinstance(item, Var):
+                        self.forget(item.name, item.span)
+            case Var(name):
+                self.scope[name] = affine_form(value, self.scope)
+
+    def forget(self, name: str, span: Span) -> None:
+        if name not in self.nest.dims or name in assigned_names(self.nest.body):
+            self.scope[name] = NotAffine("ORN103", f"`{name}` changes inside the iteration", span)
+
+    def branches(self, *blocks: tuple[Stmt, ...]) -> None:
+        before = dict(self.scope)
+        self.conditional += 1
+        for block in blocks:
+            self.scope = dict(before)
+            self.block(block)
+        self.conditional -= 1
+        self.scope = before
+        for block in blocks:
+            for name, span in assigned_names(block).items():
+                self.forget(name, span)
+
+    def repeated(self, test: Expr | None, body: tuple[Stmt, ...]) -> None:
+        for name, span in assigned_names(body).items():
+            self.forget(name, span)
+        if test is not None:
+            self.read(test)
+        self.branches(body)
+
+    def loop(self, statement: For) -> None:
+        space = statement.space
+        if isinstance(space, Elements):
+            for name in (*space.keys, *space.values):
+                self.forget(name, space.span)
+            self.repeated(None, statement.body)
+            return
+        for bound in (space.start, space.stop, space.step):
+            self.read(bound)
+        start, stop, step = (affine_form(bound, self.scope) for bound in (space.start, space.stop, space.step))
+        for name, span in assigned_names(statement.body).items():
+            self.forget(name, span)
+        before = self.scope.get(space.var), self.inner
+        var = self.fresh(space.var)
+        self.inner = (*self.inner, InnerLoop(var, start, stop, step))
+        self.scope[space.var] = Affine(var, frozenset({var}))
+        if space.var in assigned_names(statement.body):
+            self.forget(space.var, space.span)
+        exact = all(isinstance(form, Affine) for form in (start, stop, step))
+        self.conditional += not exact
+        self.block(statement.body)
+        self.conditional -= not exact
+        self.inner = before[1]
+        self.forget(space.var, space.span)
+
+    def fresh(self, name: str) -> str:
+        taken = {isl_name(dim) for dim in self.nest.dims} | {loop.var for loop in self.inner}
+        text = isl_name(name)
+        while text in taken:
+            text += "_"
+        return text
+
+    # ------------------------------------------------------------ expressions
+
+    def read(self, expr: Node) -> None:
+        match expr:
+            case Subscript():
+                self.subscript(expr, is_write=False)
+            case Var():
+                self.name(expr, is_write=False)
+            case Call():
+                self.call(expr)
+            case Dim() | Count():
+                pass
+            case _:
+                for child in children(expr):
+                    self.read(child)
+
+    def call(self, call: Call) -> None:
+        for argument in (*call.arguments, *(value for _, value in call.keywords)):
+            self.read(argument)
+        for position in written_arguments(call, self.nest.function):
+            argument = call.arguments[position]
+            if isinstance(argument, Subscript):
+                self.subscript(argument, is_write=True)
+            elif isinstance(argument, Var):
+                self.name(argument, is_write=True)
+
+    def name(self, var: Var, *, is_write: bool) -> None:
+        """A use of a whole array, or of a view that could not be resolved."""
+        arrays = self.views.get(var.name, {var.name} if isinstance(self.types.get(var.name), ArrayType) else set())
+        blur = None
+        if var.name in self.views:
+            blur = NotAffine("ORN105", f"`{var.name}` may be a view of more than one row", var.span)
+        for array in sorted(arrays):
+            self.add(array, (), var, is_write=is_write, blur=blur)
+
+    def subscript(self, expr: Subscript, *, is_write: bool) -> None:
+        for index in expr.index:
+            self.read(index)
+        if expr.base.name in self.views:
+            self.name(expr.base, is_write=is_write)
+        elif isinstance(self.types.get(expr.base.name), ArrayType):
+            axes = tuple(self.axis(index) for index in expr.index)
+            self.add(expr.base.name, axes, expr, is_write=is_write)
+
+    def axis(self, index: Expr) -> Axis:
+        if isinstance(index, Slice):
+            lower, upper, step = (
+                None if bound is None else affine_form(bound, self.scope)
+                for bound in (index.lower, index.upper, index.step)
+            )
+            return Interval(lower, upper, step)
+        return affine_form(index, self.scope)
+
+    def add(
+        self,
+        array: str,
+        axes: tuple[Axis, ...],
+        expr: Var | Subscript,
+        *,
+        is_write: bool,
+        blur: NotAffine | None = None,
+    ) -> None:
+        kind = self.types[array]
+        assert isinstance(kind, ArrayType)
+        whole = Interval(None, None, None)
+        padded = axes + (whole,) * (kind.ndim - len(axes))
+        subscript = expr if isinstance(expr, Subscript) else None
+        text = print_expr(expr)
+        may = bool(self.conditional)
+        self.found.append(
+            Reference(array, padded, self.inner, is_write, may, text, expr.span, blur, subscript)
+        )
+
+
+def written_arguments(call: Call, function: Function) -> tuple[int, ...]:
+    """The positions of the arguments that a call may write in place."""
+    name = call.function
+    if name.startswith("helper:"):
+        return written_parameters(function, name.removeprefix("helper:"))
+    if name.startswith(".") and name not in READING_METHODS:
+        return (0,)
+    return ()
+
+
+def _own_level(statement: Stmt) -> list[Stmt]:
+    """The statements below `statement` that are not inside a further loop."""
+    if isinstance(statement, If):
+        return [inner for part in (*statement.body, *statement.orelse) for inner in _own_level(part)]
+    return [statement]
+

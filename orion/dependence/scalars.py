@@ -1,0 +1,204 @@
+"""What each scalar of a loop body is: private to an iteration, an input, a reduction, or carried.
+
+A scalar is private where every iteration writes it before reading it (Allen & Kennedy, *Optimizing Compilers for Modern
+Architectures*, section 5.3), and a reduction where the loop only updates it with one associative operator and reads it
+nowhere else. Everything else carries a value from one iteration to the next, and makes the loop serial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+
+from orion.dependence.access import Reduction, ScalarRoles
+from orion.dependence.effects import assigned_names
+from orion.loop.ir import (
+    Assign,
+    Binary,
+    Bind,
+    Call,
+    Expr,
+    For,
+    If,
+    Logic,
+    Node,
+    Range,
+    Stmt,
+    Tuple,
+    Update,
+    Var,
+    While,
+    walk,
+)  # fmt: skip
+from orion.loop.nest import LoopNest, Program, Repeat, RunLoop, Scalars, Step
+from orion.loop.source import Span
+from orion.loop.types import ArrayType, SparseType, Types
+
+OPERATORS = {"+": "+", "-": "+", "*": "*"}
+FUNCTIONS = {"min": "min", "max": "max", "np.minimum": "min", "np.maximum": "max"}
+
+
+def scalar_roles(nest: LoopNest, types: Types, live_after: Set[str]) -> ScalarRoles:
+    """The role of every scalar of the loop body. `live_after` are the names whose values are needed after the loop."""
+    elements = nest.elements
+    bound = set(nest.dims) | set(elements.values if elements else ())
+    arrays = {name for name, kind in types.items() if isinstance(kind, ArrayType | SparseType)}
+    assigned = {name: span for name, span in assigned_names(nest.body).items() if name not in arrays}
+    exposed = exposed_reads(nest.body, bound - set(assigned))
+    private, reductions, carried = [], [], []
+    for name, span in assigned.items():
+        reduction = find_reduction(name, nest.body)
+        if reduction is not None:
+            reductions.append(reduction)
+        elif name in exposed and name not in bound:
+            carried.append((name, exposed[name]))
+        elif name in live_after:
+            carried.append((name, span))
+        else:
+            private.append(name)
+    reads = exposed_reads(nest.body, bound) | exposed_reads(_bounds(nest), set(nest.dims))
+    inputs = sorted(set(reads) - set(assigned) - arrays)
+    return ScalarRoles(tuple(private), tuple(inputs), tuple(reductions), tuple(carried))
+
+
+def _bounds(nest: LoopNest) -> list[Node]:
+    return [bound for space in nest.ranges for bound in (space.start, space.stop, space.step)]
+
+
+# ------------------------------------------------------------ reductions
+
+
+def find_reduction(name: str, body: tuple[Stmt, ...]) -> Reduction | None:
+    """The reduction that `name` is in `body`, or None: the same operator everywhere, and no other use."""
+    updates = [(node, op) for statement in body for node in walk(statement) if (op := _updates(node, name))]
+    inside = sum(_uses(node, name) for node, _ in updates)
+    everywhere = sum(_uses(statement, name) for statement in body)
+    operators = {op for _, op in updates}
+    if len(operators) == 1 and inside == everywhere:
+        return Reduction(name, operators.pop(), updates[0][0].span)
+    return None
+
+
+def _uses(node: Node, name: str) -> int:
+    return sum(isinstance(part, Var) and part.name == name for part in walk(node))
+
+
+def _updates(node: Node, name: str) -> str | None:
+    """The operator with which the statement updates `name`, or None where it is not an update of it."""
+    match node:
+        case Update(Var(target), op, value) if target == name and not _uses(value, name):
+            return OPERATORS.get(op)
+        case Assign(Var(target), value) if target == name:
+            return _combines(value, name)
+        case _:
+            return None
+
+
+def _combines(value: Expr, name: str) -> str | None:
+    """The operator that combines `name` with something else in `value`, where it occurs there exactly once."""
+    match value:
+        case Binary(op, left, right):
+            parts: tuple[Expr, ...] = (left, right)
+            found = OPERATORS.get(op)
+            if op == "-" and _is(right, name):
+                return None
+        case Call(function, arguments):
+            parts, found = arguments, FUNCTIONS.get(function)
+        case Logic(op, operands):
+            parts, found = operands, op
+        case _:
+            return None
+    here = [part for part in parts if _is(part, name)]
+    return found if len(here) == 1 and _uses(value, name) == 1 and len(parts) == 2 else None
+
+
+def _is(expr: Expr, name: str) -> bool:
+    return isinstance(expr, Var) and expr.name == name
+
+
+# ------------------------------------------------------------ reads before writes
+
+
+def exposed_reads(statements: Iterable[Node], defined: Iterable[str]) -> dict[str, Span]:
+    """The names that may be read before the statements assign them, each with the first such place.
+
+    `defined` are names that have a value already. A branch or loop body that may not run assigns nothing for sure.
+    """
+    found: dict[str, Span] = {}
+    _expose(statements, set(defined), found)
+    return found
+
+
+def _expose(statements: Iterable[Node], defined: set[str], found: dict[str, Span]) -> set[str]:
+    """Add the exposed reads to `found`; return the names that have a value after the statements."""
+    for statement in statements:
+        match statement:
+            case Assign(target, value):
+                _reads(value, defined, found)
+                _targets(target, defined, found)
+            case Bind(name, row):
+                _reads(row, defined, found)
+                defined = defined | {name}
+            case If(test, body, orelse):
+                _reads(test, defined, found)
+                defined = _expose(body, set(defined), found) & _expose(orelse, set(defined), found)
+            case While(test, body):
+                _reads(test, defined, found)
+                _expose(body, set(defined), found)
+            case For(space, body):
+                _reads(space, defined, found)
+                own = {space.var} if isinstance(space, Range) else {*space.keys, *space.values}
+                _expose(body, defined | own, found)
+            case _:
+                _reads(statement, defined, found)
+    return defined
+
+
+def _targets(target: Node, defined: set[str], found: dict[str, Span]) -> None:
+    match target:
+        case Var(name):
+            defined.add(name)
+        case Tuple(items):
+            for item in items:
+                _targets(item, defined, found)
+        case _:
+            _reads(target, defined, found)
+
+
+def _reads(node: Node, defined: set[str], found: dict[str, Span]) -> None:
+    for part in walk(node):
+        if isinstance(part, Var) and part.name not in defined:
+            found.setdefault(part.name, part.span)
+
+
+# ------------------------------------------------------------ what is needed after a loop
+
+
+def live_after(program: Program, number: int) -> frozenset[str]:
+    """The names whose values may be read after planned loop `number` has run."""
+    results: dict[int, frozenset[str]] = {}
+    _live(program.steps, frozenset(), program, results)
+    return results[number]
+
+
+def _live(
+    steps: tuple[Step, ...], after: frozenset[str], program: Program, results: dict[int, frozenset[str]]
+) -> frozenset[str]:
+    """The names live before `steps`, given those live after them; notes those live after each planned loop."""
+    for step in reversed(steps):
+        match step:
+            case RunLoop(number):
+                results[number] = results.get(number, frozenset()) | after
+                nest = program.nests[number]
+                elements = nest.elements
+                bound = {*nest.dims, *(elements.values if elements else ())}
+                after |= frozenset(exposed_reads(nest.body, bound)) | frozenset(exposed_reads(_bounds(nest), ()))
+            case Scalars(body):
+                defined = _expose(body, set(), {})
+                after = (after - defined) | frozenset(exposed_reads(body, ()))
+            case Repeat(loop, inner):
+                around = after | frozenset(exposed_reads([loop.space], ()))
+                once = _live(inner, around, program, results)
+                after = around | _live(inner, around | once, program, results)
+    return after
+
+

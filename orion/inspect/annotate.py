@@ -1,0 +1,110 @@
+"""The user's source, line by line, with what each line does: the arrays it reads and writes, the verdict on each `for`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from html import escape
+
+from orion.inspect.conflicts import conflicts_of
+from orion.inspect.telling import each_for
+from orion.loop.source import Span
+from orion.plan.plan import FunctionPlan, LoopPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What is said of one source line. `is_serial` is None for a line that is not a `for`."""
+
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    badge: str = ""
+    words: str = ""
+    is_serial: bool | None = None
+
+
+def source_table(plan: FunctionPlan) -> str:
+    """The annotated source of a function as an HTML table."""
+    source = plan.program.function.source
+    notes, marks = _notes(plan), _marks(plan)
+    rows = []
+    for position, line in enumerate(source.lines):
+        number = source.first_line + position
+        note = notes.get(number, Note())
+        code = _marked(line, [(span, written) for span, written in marks if span.line == number])
+        rows.append(
+            f'<tr><td class="o-number">{number}</td><td><code>{code}</code></td><td>{_names(note.reads)}</td>'
+            f"<td>{_names(note.writes)}</td><td>{_verdict(note)}</td></tr>"
+        )
+    head = "<thead><tr><th></th><th></th><th>reads</th><th>writes</th><th></th></tr></thead>"
+    return f'<table class="o-source">{head}<tbody>{"".join(rows)}</tbody></table>'
+
+
+def _names(arrays: Iterable[str]) -> str:
+    return f"<code>{escape(', '.join(arrays))}</code>"
+
+
+def _verdict(note: Note) -> str:
+    if note.is_serial is None:
+        return f'<span class="o-faint">{escape(note.words)}</span>'
+    kind = "o-serial" if note.is_serial else "o-parallel"
+    badge = f'<span class="o-badge {kind}">{escape(note.badge)}</span> ' if note.badge else ""
+    return f'{badge}<span class="o-faint">{escape(note.words)}</span>'
+
+
+def _notes(plan: FunctionPlan) -> dict[int, Note]:
+    """The notes by line number."""
+    notes: dict[int, Note] = {}
+    for loop in plan.loops:
+        for number in sorted({access.span.line for access in loop.analysis.accesses}):
+            own = [access for access in loop.analysis.accesses if access.span.line == number]
+            notes[number] = Note(
+                reads=tuple(dict.fromkeys(a.array for a in own if not a.is_write)),
+                writes=tuple(dict.fromkeys(a.array for a in own if a.is_write)),
+                words=_reduced(loop, number),
+            )
+        if loop.is_written_by_user:
+            notes |= _for_notes(loop, plan)
+    return notes
+
+
+def _reduced(loop: LoopPlan, line: int) -> str:
+    names = [r.name for r in loop.analysis.scalars.reductions if r.span.line == line]
+    return f"{', '.join(names)}: a reduction" if names else ""
+
+
+def _for_notes(loop: LoopPlan, plan: FunctionPlan) -> dict[int, Note]:
+    """A badge with the strategy at the first `for` of a loop, and what each of its `for`s carries."""
+    first = loop.nest.span.line
+    notes = {}
+    for span, words in each_for(loop, plan):
+        around = words.startswith("serial")
+        badge = loop.strategy if span.line == first else "serial" if around else ""
+        said = "" if span.line == first and len(loop.nest.loops) == 1 else words.removeprefix("serial, ")
+        notes[span.line] = Note(badge=badge, words=said, is_serial=around or not loop.is_parallel)
+    return notes
+
+
+def _marks(plan: FunctionPlan) -> list[tuple[Span, bool]]:
+    """The places of all accesses that conflict, and whether they write."""
+    written: dict[Span, bool] = {}
+    for loop in plan.loops:
+        for conflict in conflicts_of(loop):
+            for dependence in conflict.dependences:
+                for access in (dependence.source, dependence.sink):
+                    written[access.span] = written.get(access.span, False) or access.is_write
+    return sorted(written.items())
+
+
+def _marked(line: str, marks: list[tuple[Span, bool]]) -> str:
+    """A source line with its marks, which may not overlap: of two that do, the first wins."""
+    parts, done = [], 0
+    for span, is_written in marks:
+        end = span.end_column if span.end_line == span.line else len(line)
+        if span.column < done:
+            continue
+        inside = escape(line[span.column : end])
+        kind = ' class="o-written"' if is_written else ""
+        parts += [escape(line[done : span.column]), f"<mark{kind}>{inside}</mark>"]
+        done = end
+    return "".join([*parts, escape(line[done:])])

@@ -1,0 +1,102 @@
+"""The dependences of a loop, told once: all pairs of accesses to one array that meet in the same iterations are one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from orion.dependence.access import Access, Dependence
+from orion.loop.source import Span
+from orion.plan.explain import iterations_in_words, witness
+from orion.plan.plan import LoopPlan
+from orion.reasons import Reason
+
+NEEDED = (
+    "the later iteration needs what the earlier one wrote; only another way to compute it, "
+    "without that need, can be shared out"
+)
+"""What to say of a dependence that no change of the code as it is can remove."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """What makes iterations of a loop conflict over one array, in one set of pairs of iterations.
+
+    `iterations` says in words which ones, and `example` names two of them (empty where there is no example).
+    `reads` and `writes` have each access as the user wrote it, with the lines in which it stands. `distance` and
+    `direction` are those of its dependences. `reason` has the code, and what would help.
+    """
+
+    array: str
+    iterations: str
+    example: str
+    reads: tuple[tuple[str, tuple[int, ...]], ...]
+    writes: tuple[tuple[str, tuple[int, ...]], ...]
+    distance: tuple[int | None, ...]
+    direction: tuple[str, ...]
+    reason: Reason
+    dependences: tuple[Dependence, ...]
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The places of all its accesses, in source order."""
+        return tuple(sorted({a.span for d in self.dependences for a in (d.source, d.sink)}))
+
+
+def conflicts_of(loop: LoopPlan) -> tuple[Conflict, ...]:
+    """The conflicts of a loop, in program order of their first accesses."""
+    groups: dict[object, list[Dependence]] = {}
+    for dependence in loop.dependences:
+        why = dependence.reason
+        words = iterations_in_words(dependence, loop.nest.dims)
+        groups.setdefault((dependence.array, words, why.code if why else ""), []).append(dependence)
+    return tuple(_conflict(group, loop) for group in sorted(groups.values(), key=_first_place))
+
+
+def _first_place(group: Iterable[Dependence]) -> Span:
+    return min(min(d.source.span, d.sink.span) for d in group)
+
+
+def _conflict(group: list[Dependence], loop: LoopPlan) -> Conflict:
+    accesses = sorted({a for d in group for a in (d.source, d.sink)}, key=lambda a: (a.span, a.is_write))
+    first = group[0]
+    return Conflict(
+        array=first.array,
+        iterations=iterations_in_words(first, loop.nest.dims),
+        example=witness(first, loop.nest),
+        reads=_by_text(a for a in accesses if not a.is_write),
+        writes=_by_text(a for a in accesses if a.is_write),
+        distance=first.distance,
+        direction=first.direction,
+        reason=first.reason or _reason(group, loop),
+        dependences=tuple(group),
+    )
+
+
+def _reason(group: list[Dependence], loop: LoopPlan) -> Reason:
+    """The reason of a conflict between exact accesses, with the hint that the plan gives for one of its pairs."""
+    spans = {frozenset((d.source.span, d.sink.span)) for d in group}
+    hints = [reason.hint for reason in loop.reasons if reason.hint and frozenset(reason.spans) in spans]
+    return Reason("ORN101", "", (), next(iter(hints), ""))
+
+
+def _by_text(accesses: Iterable[Access]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    lines: dict[str, list[int]] = {}
+    for access in accesses:
+        lines.setdefault(access.text, []).append(access.span.line)
+    return tuple((text, tuple(dict.fromkeys(found))) for text, found in lines.items())
+
+
+def sizing_reasons(loop: LoopPlan) -> tuple[Reason, ...]:
+    """The reasons why the loop runs on fewer workers than there are."""
+    return tuple(reason for reason in loop.reasons if reason.code in ("ORN120", "ORN121"))
+
+
+def ruled_out(loop: LoopPlan) -> tuple[tuple[str, Reason], ...]:
+    """The strategies that a parallel loop cannot take, strongest first, each with the reason."""
+    found = []
+    for reason in loop.reasons:
+        head, _, rest = reason.message.partition(": ")
+        if head.startswith("not ") and rest:
+            found.append((head.removeprefix("not "), reason))
+    return tuple(found)

@@ -1,0 +1,138 @@
+"""A plan as plain data, for tools: dicts, lists, strings, numbers, True, False and None, nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orion.dependence.access import Access, Dependence
+from orion.loop.source import Span
+from orion.loop.types import ArgumentType, ArrayType, ScalarType
+from orion.plan.plan import FunctionPlan, LoopPlan, Placement, Verdict
+from orion.reasons import Reason
+
+FORMAT = 1
+"""Goes up when a key changes its meaning or goes away; new keys may come at any time."""
+
+
+def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
+    """The plan of a function as plain data.
+
+    Keys: `format` (1), `function`, `parameters`, `file`, `line`; `arguments`: per name its `kind` ("dense", "sparse",
+    "scalar"), dtypes and number of dimensions; `is_parallel`; `loops`, in textual order, each with
+
+    - `line`, `dimensions` (names of the loop dimensions), `sparse_array` (the one whose elements it goes over, or None),
+      `is_written_by_user` (False for statements between loops);
+    - `strategy`, `is_parallel`, `ordered`, `space` and `time` (names of loop dimensions), `blocks` (per dimension),
+      `iterations` (None where sizes are unknown), `runs_on`;
+    - `verdicts`: per `for` its `line`, `is_parallel` and `carries` (arrays);
+    - `dependences`: `array`, `kind`, `source` and `sink` (accesses), `distance`, `direction`, `exact`, `relation` (isl);
+    - `reductions` (`name`, `operator`, `line`), `private` and `carried` (names of scalars);
+    - `placements`: `array`, `kind`, `axis`, `loop_dimension`, `is_written`, `halo`, `bytes_moved` (None where unknown);
+    - `reasons`: `code`, `title`, `message`, `hint`, `spans`.
+
+    A span is `file`, `line`, `column`, `end_line`, `end_column`: lines from 1, columns from 0.
+    """
+    function = plan.program.function
+    return {
+        "format": FORMAT,
+        "function": function.name,
+        "parameters": list(function.params),
+        "file": function.span.file,
+        "line": function.span.line,
+        "arguments": {name: _argument(kind) for name, kind in plan.types},
+        "is_parallel": all(loop.is_parallel for loop in plan.loops),
+        "loops": [_loop(loop) for loop in plan.loops],
+    }
+
+
+def _argument(kind: ArgumentType) -> dict[str, Any]:
+    if isinstance(kind, ScalarType):
+        return {"kind": "scalar", "dtypes": [kind.dtype], "dimensions": 0}
+    if isinstance(kind, ArrayType):
+        return {"kind": "dense", "dtypes": [kind.dtype], "dimensions": kind.ndim}
+    return {"kind": "sparse", "dtypes": list(kind.value_dtypes), "dimensions": kind.ndim}
+
+
+def _loop(loop: LoopPlan) -> dict[str, Any]:
+    dims, scalars = loop.nest.dims, loop.analysis.scalars
+    return {
+        "line": loop.nest.span.line,
+        "dimensions": list(dims),
+        "sparse_array": loop.nest.elements.array if loop.nest.elements else None,
+        "is_written_by_user": loop.is_written_by_user,
+        "strategy": loop.strategy,
+        "is_parallel": loop.is_parallel,
+        "ordered": loop.ordered,
+        "space": None if loop.space is None else dims[loop.space],
+        "time": [dims[dim] for dim in loop.time],
+        "blocks": list(loop.cuts),
+        "iterations": loop.iterations,
+        "runs_on": loop.runs_on,
+        "verdicts": [_verdict(verdict) for verdict in loop.verdicts],
+        "dependences": [_dependence(dependence) for dependence in loop.dependences],
+        "reductions": [{"name": r.name, "operator": r.op, "line": r.span.line} for r in scalars.reductions],
+        "private": list(scalars.private),
+        "carried": [name for name, _ in scalars.carried],
+        "placements": [_placement(placement, loop) for placement in loop.placements],
+        "reasons": [_reason(reason) for reason in loop.reasons],
+    }
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    carries = list(dict.fromkeys(dependence.array for dependence in verdict.carried))
+    return {"line": verdict.line, "is_parallel": verdict.is_parallel, "carries": carries}
+
+
+def _dependence(dependence: Dependence) -> dict[str, Any]:
+    return {
+        "array": dependence.array,
+        "kind": dependence.kind,
+        "source": _access(dependence.source),
+        "sink": _access(dependence.sink),
+        "distance": list(dependence.distance),
+        "direction": list(dependence.direction),
+        "exact": dependence.exact,
+        "relation": dependence.relation,
+    }
+
+
+def _access(access: Access) -> dict[str, Any]:
+    return {
+        "text": access.text,
+        "is_write": access.is_write,
+        "is_may": access.is_may,
+        "exact": access.exact,
+        "span": _span(access.span),
+    }
+
+
+def _placement(placement: Placement, loop: LoopPlan) -> dict[str, Any]:
+    return {
+        "array": placement.array,
+        "kind": placement.kind,
+        "axis": placement.dim,
+        "loop_dimension": None if placement.loop_dim is None else loop.nest.dims[placement.loop_dim],
+        "is_written": placement.is_written,
+        "halo": list(placement.halo),
+        "bytes_moved": placement.bytes_moved,
+    }
+
+
+def _reason(reason: Reason) -> dict[str, Any]:
+    return {
+        "code": reason.code,
+        "title": reason.title,
+        "message": reason.message,
+        "hint": reason.hint,
+        "spans": [_span(span) for span in reason.spans],
+    }
+
+
+def _span(span: Span) -> dict[str, Any]:
+    return {
+        "file": span.file,
+        "line": span.line,
+        "column": span.column,
+        "end_line": span.end_line,
+        "end_column": span.end_column,
+    }

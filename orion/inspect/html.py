@@ -1,0 +1,142 @@
+"""A plan as HTML for a notebook: the source line by line, a picture, the conflicts, the data, and what stands in the way.
+
+No JavaScript, nothing fetched, nothing run: the text form is always there, inside a fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from orion.inspect.annotate import source_table
+from orion.inspect.conflicts import Conflict, conflicts_of
+from orion.inspect.style import STYLE
+from orion.inspect.svg import plan_svg
+from orion.inspect.telling import (
+    NO_CONFLICTS, RUNS_ONCE, Blocker, blockers, data, reductions, runs_on, signature, verdict_in_words, why_not,
+)  # fmt: skip
+from orion.inspect.text import plan_text, quoted
+from orion.inspect.words import iterations_in_words, lines_in_words, order_in_words, place, strategy_in_words
+from orion.plan.plan import FunctionPlan, LoopPlan
+from orion.reasons import CODES
+from orion.schedule.schedule import Schedule
+
+
+def plan_html(plan: FunctionPlan, pictures: Sequence[Schedule | None]) -> str:
+    """The plan of a function as a piece of HTML. `pictures` has the schedule of each loop, where there is one to draw."""
+    kind = "o-parallel" if all(loop.is_parallel for loop in plan.loops) else "o-serial"
+    sections = (_section(loop, schedule) for loop, schedule in zip(plan.loops, pictures, strict=True))
+    return (
+        f'<div class="orion-plan"><style>{STYLE}</style>'
+        f"<h3><code>{escape(signature(plan))}</code> {_badge(verdict_in_words(plan), kind)}</h3>"
+        f'<div class="o-scroll">{source_table(plan)}</div>{_key(plan)}{"".join(sections)}'
+        f"<details><summary>The same as text</summary><pre>{escape(plan_text(plan))}</pre></details></div>"
+    )
+
+
+def _badge(words: str, kind: str) -> str:
+    return f'<span class="o-badge {kind}">{escape(words)}</span>'
+
+
+def _key(plan: FunctionPlan) -> str:
+    """What the marks in the source mean, where there are any."""
+    if not any(loop.dependences for loop in plan.loops):
+        return ""
+    return (
+        '<p class="o-faint">Marked: what different iterations have in common, '
+        '<mark class="o-written">written</mark> or <mark>read</mark>.</p>'
+    )
+
+
+def _section(loop: LoopPlan, schedule: Schedule | None) -> str:
+    """One loop."""
+    line = loop.nest.function.source.line(loop.nest.span.line).strip()
+    title = f'<h3><code>{escape(line)}</code> <span class="o-place">{escape(place(loop.nest.span))}</span></h3>'
+    if not loop.is_written_by_user:
+        return f"<section>{title}<p>{escape(RUNS_ONCE)}</p></section>"
+    conflicts = conflicts_of(loop)
+    found = _parallel(loop, conflicts) if loop.is_parallel else _serial(loop, conflicts)
+    return (
+        f'<section>{title}<div class="o-columns"><div class="o-picture">{plan_svg(loop, schedule)}</div>'
+        f"<div>{_facts(loop)}{found}</div></div></section>"
+    )
+
+
+def _facts(loop: LoopPlan) -> str:
+    kind = "o-parallel" if loop.is_parallel else "o-serial"
+    rows = [
+        ("strategy", f"{_badge(loop.strategy, kind)} {escape(strategy_in_words(loop))}"),
+        ("order", escape(order_in_words(loop))),
+        ("iterations", escape(iterations_in_words(loop))),
+        ("runs on", "<br>".join(map(escape, runs_on(loop)))),
+        ("reductions", "<br>".join(map(escape, reductions(loop)))),
+    ]
+    body = "".join(f'<tr><th scope="row">{name}</th><td>{words}</td></tr>' for name, words in rows if words)
+    return f'<table class="o-facts"><tbody>{body}</tbody></table>'
+
+
+# ---------------------------------------------------------------- tables
+
+
+def _table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of HTML cells under a title; nothing where there are no rows. The first cell of a row is its head."""
+    body = "".join(
+        f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in rest)}</tr>' for first, *rest in rows
+    )
+    if not body:
+        return ""
+    head = "".join(f"<th>{escape(words)}</th>" for words in heads)
+    return (
+        f'<h4>{escape(title)}</h4><div class="o-scroll"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _code(words: str) -> str:
+    return f"<code>{escape(words)}</code>"
+
+
+def _parallel(loop: LoopPlan, conflicts: Sequence[Conflict]) -> str:
+    name = "Dependences" if loop.ordered else "Conflicts"
+    heads = ("array", "in", "written", "read")
+    found = _table(name, heads, (_conflict_cells(conflict) for conflict in conflicts))
+    if not conflicts:
+        found = f"<h4>{name}</h4><p>{escape(NO_CONFLICTS)}</p>"
+    against = [(escape(names), f"{escape(why)} {_reason_code(code)}") for names, why, code in why_not(loop, conflicts)]
+    places = [(_code(array), escape(where), escape(moved)) for array, moved, where in data(loop)]
+    return (
+        found
+        + _table("Why not a stronger strategy", ("not", "because"), against)
+        + _table("Data", ("array", "where it lives", "moved per run"), places)
+    )
+
+
+def _conflict_cells(conflict: Conflict) -> tuple[str, ...]:
+    where = escape(conflict.iterations)
+    if conflict.reason.message:
+        where += f'<br><span class="o-faint">{escape(conflict.reason.message)}</span> {_reason_code(conflict.reason.code)}'
+    return _code(conflict.array), where, _accesses(conflict.writes), _accesses(conflict.reads)
+
+
+def _accesses(accesses: Iterable[tuple[str, tuple[int, ...]]]) -> str:
+    return "<br>".join(f"{_code(text)} in {escape(lines_in_words(lines))}" for text, lines in accesses)
+
+
+def _reason_code(code: str) -> str:
+    return f'<span class="o-faint" title="{escape(CODES[code])}">{escape(code)}</span>'
+
+
+def _serial(loop: LoopPlan, conflicts: Sequence[Conflict]) -> str:
+    entries = "".join(_blocker(blocker, loop) for blocker in blockers(loop, conflicts))
+    return f"<h4>What keeps it serial</h4>{entries}" if entries else ""
+
+
+def _blocker(blocker: Blocker, loop: LoopPlan) -> str:
+    quotes = "\n".join(quoted(blocker.spans, loop.nest.function.source))
+    first, *rest = blocker.said
+    said = "".join(f"<p>{escape(words)}</p>" for words in rest)
+    hint = f"<p><b>What would help:</b> {escape(blocker.hint)}</p>" if blocker.hint else ""
+    return (
+        f'<div class="o-blocker"><p><b>{escape(first)}</b> {_reason_code(blocker.code)}</p>{said}'
+        f"<pre>{escape(quotes)}</pre>{hint}</div>"
+    )

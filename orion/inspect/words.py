@@ -1,0 +1,160 @@
+"""The words in which plans are told: strategies, orders, places and amounts, each said in one way everywhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+
+from orion.loop.ir import Elements, Node, Var, walk
+from orion.loop.nest import LoopNest
+from orion.loop.source import Span
+from orion.plan.plan import LoopPlan, Placement
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and its noun.
+
+    >>> counted(1, "loop"), counted(1200, "worker")
+    ('1 loop', '1,200 workers')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def listed(items: Sequence[str]) -> str:
+    """Items as an English list.
+
+    >>> listed(["W"]), listed(["W", "H"]), listed(["A", "B", "C"])
+    ('W', 'W and H', 'A, B and C')
+    """
+    return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
+
+
+def lines_in_words(lines: Iterable[int]) -> str:
+    """Line numbers, runs of three or more shortened.
+
+    >>> lines_in_words([4]), lines_in_words([7, 4, 5, 6, 6, 9])
+    ('line 4', 'lines 4–7, 9')
+    """
+    numbers = sorted(set(lines))
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    parts = [f"{run[0]}–{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
+    return f"{'line' if len(numbers) == 1 else 'lines'} {', '.join(parts)}"
+
+
+def bytes_in_words(size: int | None) -> str:
+    """An amount of data, to three digits, in powers of 1000.
+
+    >>> [bytes_in_words(size) for size in (None, 0, 1, 950, 948_736, 12_345_678)]
+    ['unknown', 'nothing', '1 byte', '950 bytes', '949 kB', '12.3 MB']
+    """
+    if size is None:
+        return "unknown"
+    if size == 0:
+        return "nothing"
+    if size < 1000:
+        return counted(size, "byte")
+    amount, unit = size / 1000, "kB"
+    for larger in ("MB", "GB", "TB"):
+        if amount < 999.5:
+            break
+        amount, unit = amount / 1000, larger
+    digits = 2 if amount < 9.995 else 1 if amount < 99.95 else 0
+    return f"{amount:.{digits}f} {unit}"
+
+
+def place(span: Span) -> str:
+    """Where a span stands, as "file:line": relative to the working directory, and by its line alone in a notebook.
+
+    >>> place(Span("train.py", 3, 4, 3, 9)), place(Span("/tmp/ipykernel_71/1.py", 3, 4, 3, 9))
+    ('train.py:3', 'this cell, line 3')
+    """
+    if f"{os.sep}ipykernel_" in span.file or span.file.startswith("<ipython-input"):
+        return f"this cell, line {span.line}"
+    relative = os.path.relpath(span.file) if os.path.isabs(span.file) else span.file
+    return f"{span.file if relative.startswith(os.pardir) else relative}:{span.line}"
+
+
+def dims_in_words(loop: LoopPlan, dims: Iterable[int]) -> str:
+    """The names of loop dimensions.
+
+    The dimensions 0 and 2 of a loop over (i, j, k) are "i and k".
+    """
+    return listed([loop.nest.dims[dim] for dim in dims])
+
+
+def strategy_in_words(loop: LoopPlan) -> str:
+    """What the strategy of a loop does, in one sentence."""
+    if loop.space is None:
+        return "one worker runs every iteration, one after another"
+    space = loop.nest.dims[loop.space]
+    shared = f"blocks of {space} are shared out among the workers"
+    if loop.strategy == "independent":
+        return f"{shared}; no iteration needs another"
+    if not loop.time:
+        return f"{shared}; iterations with the same {space} stay on one worker, in turn"
+    time = dims_in_words(loop, loop.time)
+    if loop.ordered:
+        return f"{shared}; a tile starts when the tiles before it in {space} and {time} are done"
+    return f"{shared}; blocks of {time} go from worker to worker"
+
+
+def order_in_words(loop: LoopPlan) -> str:
+    """Which serial run the result equals."""
+    if loop.ordered:
+        return "as written: the result is that of the loop run from its first iteration to its last"
+    return "any: the result is that of some serial order of the iterations (plan.serial_order())"
+
+
+def iterations_in_words(loop: LoopPlan) -> str:
+    """How many iterations there are, and into how many tiles they are cut."""
+    if loop.iterations is None:
+        count = "unknown: no sizes given"
+    else:
+        count = f"{'at most ' if _is_upper_bound(loop.nest) else ''}{loop.iterations:,}"
+    cut = [(blocks, name) for blocks, name in zip(loop.cuts, loop.nest.dims, strict=True) if blocks > 1]
+    if not cut:
+        return count
+    if len(cut) == 1:
+        return f"{count}, in {cut[0][0]} blocks of {cut[0][1]}"
+    return f"{count}, in {' × '.join(str(b) for b, _ in cut)} tiles of {' × '.join(name for _, name in cut)}"
+
+
+def _is_upper_bound(nest: LoopNest) -> bool:
+    """Whether the number of iterations is counted as if the nest were a box, which it is not."""
+    bounds: list[Node] = [bound for space in nest.ranges for bound in (space.start, space.stop, space.step)]
+    return any(isinstance(part, Var) and part.name in nest.dims for bound in bounds for part in walk(bound))
+
+
+def placement_in_words(placement: Placement, loop: LoopPlan) -> str:
+    """Where an array lives while the loop runs."""
+    dim = "" if placement.loop_dim is None else loop.nest.dims[placement.loop_dim]
+    match placement.kind:
+        case "partitioned" if is_iterated(placement, loop):
+            return f"each worker has the elements of its blocks of {dim}" if dim else "whole, on the worker"
+        case "partitioned":
+            return f"each worker has its part, cut along axis {placement.dim} with {dim}{_halo(placement)}"
+        case "rotated":
+            return f"cut along axis {placement.dim} with {dim}; its blocks go from worker to worker"
+        case "replicated":
+            return "whole, on every worker" if loop.is_parallel else "whole, on the worker"
+        case _:
+            return "kept in one place; workers fetch what they need and write it back"
+
+
+def _halo(placement: Placement) -> str:
+    before, after = max(0, -placement.halo[0]), max(0, placement.halo[1])
+    if before == after:
+        return f", and {before} past each end" if before else ""
+    sides = [f"{size} {word}" for size, word in ((before, "before its start"), (after, "past its end")) if size]
+    return f", and {listed(sides)}"
+
+
+def is_iterated(placement: Placement, loop: LoopPlan) -> bool:
+    """Whether the placement is that of the sparse array whose elements the loop goes over."""
+    elements: Elements | None = loop.nest.elements
+    return elements is not None and elements.array == placement.array

@@ -1,0 +1,101 @@
+"""Calls of functions: Python's, `math`'s, NumPy's, methods of arrays, and the user's helpers."""
+
+from __future__ import annotations
+
+from orion.kernel.code import ATOM, Code, call, number
+from orion.kernel.expressions import Expressions
+from orion.loop.functions import is_dtype, is_elementwise
+from orion.loop.ir import Call, Const, Dtype, Expr, Tuple
+
+CONVERSIONS = {"int": "int64", "float": "float64", "bool": "bool"}
+NEW_ARRAYS = frozenset({"np.zeros", "np.ones", "np.empty", "np.full"})
+
+
+class Calls(Expressions):
+    """Emits calls as what Numba knows them by."""
+
+    def call(self, expr: Call) -> Code:
+        name = expr.function
+        kind = self.type_of(expr)
+        if name.startswith("helper:"):
+            return self.helper_call(expr)
+        if name in CONVERSIONS or is_dtype(name):
+            return self.conversion(expr, CONVERSIONS.get(name, name.removeprefix("np.")))
+        if name == ".astype":
+            return self.astype(expr)
+        if name in ("min", "max", "np.minimum", "np.maximum") and kind.rank == 0 and len(expr.arguments) > 1:
+            arguments = [self.operand(argument, kind.dtype) for argument in expr.arguments]
+            return self.narrowed(call(name, *arguments, dtype=kind.dtype), kind)
+        if name.startswith("math."):
+            arguments = [self.operand(argument, "float64") for argument in expr.arguments]
+            return call(name, *arguments, dtype=kind.dtype)
+        if name in NEW_ARRAYS:
+            return self.new_array(expr)
+        if name.startswith("attribute:"):
+            return Code(f"{self.expression(expr.arguments[0]).at(ATOM)}.{name.removeprefix('attribute:')}", kind.dtype)
+        if is_elementwise(name):
+            return self.elementwise(expr)
+        return self.other(expr)
+
+    def elementwise(self, expr: Call) -> Code:
+        """A NumPy function of each element: Python scalars among its arguments take the dtype of the others."""
+        kind = self.type_of(expr)
+        kinds = [self.type_of(argument) for argument in expr.arguments]
+        strong = {k.dtype for k in kinds if not k.weak}
+        meets = next(iter(strong)) if len(strong) == 1 else None
+        arguments = []
+        for argument, own in zip(expr.arguments, kinds, strict=True):
+            if kind.dtype.startswith("float"):
+                arguments.append(self.operand(argument, kind.dtype))
+            elif own.weak and meets is not None:
+                arguments.append(self.operand(argument, meets))
+            else:
+                arguments.append(self.expression(argument))
+        return call(expr.function, *arguments, dtype=kind.dtype)
+
+    def conversion(self, expr: Call, dtype: str) -> Code:
+        if not expr.arguments:
+            return number(0, dtype)
+        return self.operand(expr.arguments[0], dtype)
+
+    def astype(self, expr: Call) -> Code:
+        owner = self.expression(expr.arguments[0])
+        kind = self.type_of(expr)
+        return Code(f"{owner.at(ATOM)}.astype({self.argument(expr.arguments[1])})", kind.dtype)
+
+    def new_array(self, expr: Call) -> Code:
+        """np.zeros and its kin, with the dtype spelt out."""
+        dtype = self.type_of(expr).dtype
+        positions = 2 if expr.function == "np.full" else 1
+        arguments = [self.argument(argument) for argument in expr.arguments[:positions]]
+        arguments += [self.argument(value) for key, value in expr.keywords if key in ("shape", "fill_value")]
+        return call(expr.function, *arguments, f"np.{'bool_' if dtype == 'bool' else dtype}", dtype=dtype)
+
+    def other(self, expr: Call) -> Code:
+        """A function whose result Numba types as NumPy does, converted where it does not."""
+        kind = self.type_of(expr)
+        arguments = [self.argument(argument) for argument in expr.arguments]
+        arguments += [f"{key}={self.argument(value)}" for key, value in expr.keywords]
+        if expr.function.startswith("."):
+            owner = self.expression(expr.arguments[0]).at(ATOM)
+            code = Code(f"{owner}{expr.function}({', '.join(arguments[1:])})", kind.dtype)
+        else:
+            code = call(expr.function, *arguments, dtype=kind.dtype)
+        is_sure = kind.rank > 0 or kind.dtype in ("float64", "int64", "bool", "none")
+        return code if is_sure else call(kind.dtype, code, dtype=kind.dtype)
+
+    def argument(self, expr: Expr) -> str:
+        if isinstance(expr, Dtype):
+            return f"np.{'bool_' if expr.name == 'bool' else expr.name}"
+        if isinstance(expr, Const) and expr.value is None:
+            return "None"
+        if isinstance(expr, Tuple):
+            items = ", ".join(code.text for code in self.tuple_items(expr))
+            return f"({items},)"
+        return self.expression(expr).text
+
+    def helper_call(self, expr: Call) -> Code:
+        """A call of the user's function, which stands in the same module."""
+        arguments = [self.expression(argument) for argument in expr.arguments]
+        name = self.names.user(expr.function.removeprefix("helper:"))
+        return call(name, *arguments, dtype=self.type_of(expr).dtype)

@@ -1,0 +1,132 @@
+"""Generated source → compiled function."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as llvm
+import numba
+from numba import types
+from numba.core.errors import NumbaError
+
+from orion.errors import UnsupportedLoopError, describe
+from orion.kernel.cache import load_module, machine
+from orion.kernel.calling import ABORT, GO, LEADING, Argument, KernelSource
+from orion.loop.source import Span
+
+CONTROL = LEADING.index("control")
+RUNTIME_FILES = ("calling.py", "intrinsics.py", "sums.py", "vectors.py")
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledKernel:
+    """A kernel that can be called as `orion.kernel.calling` says."""
+
+    source: KernelSource
+    walk: Callable[..., None]
+    module: ModuleType
+
+    def machine_code(self) -> str:
+        """The assembly of the kernel."""
+        dispatcher = getattr(self.module, self.source.entry)
+        return "\n".join(dispatcher.inspect_asm().values())
+
+
+def compile_kernel(source: KernelSource) -> CompiledKernel:
+    """Compile a kernel, or take it from the disk cache. Raises UnsupportedLoopError where Numba cannot compile it."""
+    module = load_module(module_name(source), source.text)
+    dispatcher = getattr(module, source.entry)
+    try:
+        dispatcher.compile(signature(source))
+    except NumbaError as error:
+        raise _unsupported(error, source) from error
+    return CompiledKernel(source, _guarded(dispatcher), module)
+
+
+def module_name(source: KernelSource) -> str:
+    """A name that says what the kernel is, and a hash of all that its machine code depends on."""
+    runtime = [(Path(__file__).parent / name).read_text() for name in RUNTIME_FILES]
+    cpu = f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
+    parts = [source.text, repr(source.arguments), numba.__version__, llvmlite.__version__, cpu, machine(), *runtime]
+    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    return f"orion_kernel_{source.name}_{digest[:24]}"
+
+
+def signature(source: KernelSource) -> tuple[types.Type, ...]:
+    """The Numba types of the arguments of the walk."""
+    flags = types.Array(types.int64, 1, "C")
+    fixed = types.Array(types.int64, 1, "C", readonly=True)
+    boxes = types.Array(types.int64, 3, "C", readonly=True)
+    extents = boxes if "boxes" in source.text else fixed
+    leading = (fixed, types.int64, extents, fixed, fixed, fixed, flags, flags)
+    return (*leading, *(_type(argument) for argument in source.arguments))
+
+
+def _type(argument: Argument) -> types.Type:
+    dtype = numba.from_dtype(__import__("numpy").dtype(argument.dtype))
+    match argument.kind:
+        case "scalar" | "count":
+            return dtype
+        case "key" | "value":
+            return types.Array(dtype, 1, "C", readonly=True)
+        case "array":
+            layout = "C" if argument.contiguous else "A"
+            return types.Array(dtype, argument.ndim, layout, readonly=not argument.writeable)
+        case _:
+            return types.Array(dtype, 1, "C")
+
+
+def _guarded(dispatcher: Callable[..., None]) -> Callable[..., None]:
+    """The walk as `orion.kernel.calling` describes it: an error that has a code is left to `control`."""
+
+    def walk(*arguments: Any) -> None:
+        try:
+            dispatcher(*arguments)
+        except Exception:
+            control = arguments[CONTROL]
+            if control[0] in (GO, ABORT):
+                control[0] = ABORT
+                raise
+
+    return walk
+
+
+# ------------------------------------------------------------ errors
+
+
+def _unsupported(error: NumbaError, source: KernelSource) -> UnsupportedLoopError:
+    """Numba's refusal of generated source, told about the user's."""
+    span = _user_span(error, source)
+    message = describe(
+        "this cannot be compiled",
+        span=span,
+        source=source.user,
+        why=_reason(error),
+        hint="write it with scalars and explicit loops over elements, or move it out of the loop",
+    )
+    return UnsupportedLoopError(message)
+
+
+def _user_span(error: NumbaError, source: KernelSource) -> Span | None:
+    """The place in the user's source behind the last line of the generated source that Numba names."""
+    numbers = [int(found) for found in re.findall(r"orion_kernel_\w+\.py\", line (\d+)", str(error))]
+    location = getattr(error, "loc", None)
+    if location is not None:
+        numbers.append(location.line)
+    spans = [source.lines[line - 1] for line in numbers if 0 < line <= len(source.lines)]
+    return next((span for span in reversed(spans) if span is not None), None)
+
+
+def _reason(error: NumbaError) -> str:
+    """The first lines of Numba's message that say something, without its own advice and source quotes."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+    lines = [line.strip() for line in text.splitlines()]
+    telling = [line for line in lines if line and not line.startswith(("Failed in", "During", "File", "-", "^", "<"))]
+    return " ".join(telling[:3])

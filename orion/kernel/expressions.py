@@ -1,0 +1,265 @@
+"""Expressions as Numba source: scalars, and whole rows where NumPy's own operations are used.
+
+Every piece of code has the dtype that NumPy gives the expression (NEP 50): Python scalars take the dtype of what they meet,
+by an explicit conversion, since Numba would widen instead (float32 * 0.5 is a float64 there).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from orion.kernel.calling import Site
+from orion.kernel.code import (
+    AND, BIT_OR, CHOOSE, COMPARE, NOT, OR, SIGN, Code, call, infix, number, numba_result,
+)  # fmt: skip
+from orion.kernel.facts import LoopFacts
+from orion.kernel.names import Names
+from orion.kernel.writer import Writer
+from orion.loop.value_type import ValueType
+from orion.loop.ir import (
+    Binary, Call, Choose, Compare, Const, Count, Dim, Expr, Logic, Slice, Subscript, Tuple, Unary, Var,
+)  # fmt: skip
+from orion.loop.refuse import unsupported
+from orion.loop.source import Span
+
+
+class Expressions:
+    """Emits expressions. `calls.Calls` adds calls of functions, `rows.Rows` rows held in registers."""
+
+    def __init__(self, facts: LoopFacts, names: Names, writer: Writer) -> None:
+        self.facts = facts
+        self.names = names
+        self.writer = writer
+        self.sites: list[Site] = []
+        self.conversions: dict[tuple[str, str], str] = {}
+        self.inputs = frozenset(facts.scalar_inputs())
+
+    # ------------------------------------------------------------ entry points
+
+    def expression(self, expr: Expr) -> Code:
+        """The code of an expression of any rank, of the dtype that `typing` gives it."""
+        match expr:
+            case Const(value):
+                return self.constant(value, expr)
+            case Var(name):
+                return self.variable(name)
+            case Dim(array, axis):
+                return self.extent(array, axis)
+            case Count(array):
+                return self.count(array)
+            case Unary(op, operand):
+                return self.unary(op, operand, expr)
+            case Binary(op, left, right):
+                return self.binary(op, left, right, expr)
+            case Compare(ops, operands):
+                return self.comparison(ops, operands)
+            case Logic(op, operands):
+                if self.type_of(expr).dtype != "bool":
+                    hint = "write `a if a else b` with the conditions spelt out"
+                    raise self.refuse(expr, f"the value of this `{op}` is not a truth value", hint=hint)
+                return self.logic(op, operands)
+            case Choose(test, then, orelse):
+                return self.choice(test, then, orelse, expr)
+            case Call():
+                return self.call(expr)
+            case Subscript():
+                return Code(self.element(expr), self.type_of(expr).dtype)
+            case _:
+                raise self.refuse(expr, "this cannot stand here")
+
+    def call(self, expr: Call) -> Code:
+        raise NotImplementedError
+
+    def type_of(self, expr: Expr) -> ValueType:
+        return self.facts.typing.of(expr)
+
+    def refuse(self, expr: Expr, what: str, why: str = "", hint: str = "") -> Exception:
+        return unsupported(what, expr.span, self.facts.nest.function.source, why=why, hint=hint)
+
+    # ------------------------------------------------------------ leaves
+
+    def constant(self, value: int | float | bool | None, expr: Expr) -> Code:
+        if value is None:
+            raise self.refuse(expr, "None is not supported here", hint="use a number, such as -1 or np.nan")
+        return number(value, self.type_of(expr).dtype)
+
+    def variable(self, name: str) -> Code:
+        text = self.names.user(name)
+        if self.facts.array(name) is None:
+            return Code(text, self.facts.declared(name))
+        dtype = self.facts.typing.name(name).dtype
+        return Code(f"{text}[..., :{self.facts.shapes[name][-1]}]" if self.facts.is_padded(name) else text, dtype)
+
+    def extent(self, array: str, axis: int) -> Code:
+        rank = self.facts.typing.name(array).rank
+        axis = axis + rank if axis < 0 else axis
+        if axis == rank - 1 and self.facts.is_padded(array):
+            return Code(str(self.facts.shapes[array][axis]), "int64")
+        return Code(f"{self.names.user(array)}.shape[{axis}]", "int64")
+
+    def count(self, array: str) -> Code:
+        if self.facts.sparse(array) is not None:
+            return Code(self.names.user(array), "int64")
+        return Code(f"{self.variable(array).text}.size", "int64")
+
+    # ------------------------------------------------------------ conversions
+
+    def converted(self, code: Code, dtype: str, rank: int = 0) -> Code:
+        """The value as `dtype`. A scalar that the loop takes from outside is converted once, before the loop."""
+        if code.dtype == dtype:
+            return code
+        if rank > 0:
+            return Code(f"{code.at(SIGN)}.astype(np.{_numpy_name(dtype)})", dtype)
+        name = next((name for name in self.inputs if self.names.user(name) == code.text), None)
+        if name is not None:
+            key = (name, dtype)
+            if key not in self.conversions:
+                self.conversions[key] = self.names.fresh(f"{name}_{dtype}")
+            return Code(self.conversions[key], dtype)
+        return call(dtype, code, dtype=dtype)
+
+    def operand(self, expr: Expr, dtype: str) -> Code:
+        """A scalar or row expression as `dtype`."""
+        if isinstance(expr, Const) and expr.value is not None:
+            return number(expr.value, dtype)
+        return self.converted(self.expression(expr), dtype, self.type_of(expr).rank)
+
+    def test(self, expr: Expr) -> Code:
+        """A condition: any scalar, taken as true where it is not zero."""
+        code = self.logic(expr.op, expr.operands) if isinstance(expr, Logic) else self.expression(expr)
+        return code if code.dtype == "bool" else infix_compare("!=", code, number(0, "int64"))
+
+    # ------------------------------------------------------------ operators
+
+    def unary(self, op: str, operand: Expr, expr: Expr) -> Code:
+        if op == "not":
+            return Code(f"not {self.test(operand).at(NOT)}", "bool", NOT)
+        kind = self.type_of(expr)
+        code = self.operand(operand, kind.dtype)
+        return self.narrowed(Code(f"{op}{code.at(SIGN)}", code.dtype, SIGN), kind)
+
+    def binary(self, op: str, left: Expr, right: Expr, expr: Expr) -> Code:
+        kind = self.type_of(expr)
+        if op == "@":
+            function = "np.dot"
+            return call(function, self.operand(left, kind.dtype), self.operand(right, kind.dtype), dtype=kind.dtype)
+        return self.arithmetic(op, left, right, kind)
+
+    def arithmetic(self, op: str, left: Expr, right: Expr, kind: ValueType) -> Code:
+        """`left op right` of the given type, operands converted where Numba would compute in another dtype."""
+        a, b = self.expression(left), self.expression(right)
+        if op == "**" and isinstance(right, Const) and isinstance(right.value, int) and a.dtype == kind.dtype:
+            return infix(op, a, b, kind.dtype)
+        if numba_result(op, a.dtype, b.dtype, kind.rank) != kind.dtype:
+            a, b = self.operand(left, kind.dtype), self.operand(right, kind.dtype)
+        return self.narrowed(infix(op, a, b, numba_result(op, a.dtype, b.dtype, kind.rank)), kind)
+
+    def narrowed(self, code: Code, kind: ValueType) -> Code:
+        """Integers that Numba widened, at the width that NumPy keeps."""
+        return self.converted(code, kind.dtype, kind.rank)
+
+    def comparison(self, ops: tuple[str, ...], operands: tuple[Expr, ...]) -> Code:
+        codes = [self.compared(operand, operands) for operand in operands]
+        rest = (f" {op} {code.at(BIT_OR)}" for op, code in zip(ops, codes[1:], strict=True))
+        return Code(codes[0].at(BIT_OR) + "".join(rest), "bool", COMPARE)
+
+    def compared(self, operand: Expr, operands: tuple[Expr, ...]) -> Code:
+        """An operand of a comparison; a Python float takes the dtype of the floats that it is compared with."""
+        kinds = [self.type_of(other) for other in operands]
+        strong = {kind.dtype for kind in kinds if not kind.weak}
+        if self.type_of(operand).weak and strong == {"float32"}:
+            return self.operand(operand, "float32")
+        return self.expression(operand)
+
+    def logic(self, op: str, operands: tuple[Expr, ...]) -> Code:
+        level = AND if op == "and" else OR
+        codes = [self.test(operands[0])]
+        with self.in_place():
+            codes += [self.test(operand) for operand in operands[1:]]
+        return Code(f" {op} ".join(code.at(level + 1) for code in codes), "bool", level)
+
+    def choice(self, test: Expr, then: Expr, orelse: Expr, expr: Expr) -> Code:
+        dtype = self.type_of(expr).dtype
+        condition = self.test(test)
+        with self.in_place():
+            a, b = self.operand(then, dtype), self.operand(orelse, dtype)
+        return Code(f"{a.at(OR)} if {condition.at(OR)} else {b.at(CHOOSE)}", dtype, CHOOSE)
+
+    def in_place(self) -> InPlace:
+        """Inside, an expression may not be preceded by statements: it may not be evaluated, or more than once."""
+        return InPlace(self.writer)
+
+    # ------------------------------------------------------------ subscripts
+
+    def element(self, subscript: Subscript) -> str:
+        """`base[…]`, an element or a part, with every subscript that is not proved to be inside checked."""
+        name = subscript.base.name
+        base = self.names.user(name)
+        rank = self.facts.typing.name(name).rank
+        parts = [self.index_part(subscript, axis, part, base) for axis, part in enumerate(subscript.index)]
+        if self.facts.is_padded(name):
+            parts += [":"] * (rank - 1 - len(parts))
+            columns = self.facts.shapes[name][-1]
+            if len(parts) < rank:
+                parts.append(f":{columns}")
+            elif isinstance(subscript.index[-1], Slice):
+                rows = ", ".join(parts[:-1])
+                return f"{base}[{rows}, :{columns}][{', '.join([':'] * self.type_of(subscript).rank)[:-1]}{parts[-1]}]"
+        return f"{base}[{', '.join(parts)}]"
+
+    def index_part(self, subscript: Subscript, axis: int, part: Expr, base: str) -> str:
+        if isinstance(part, Slice):
+            return self.slice_text(part)
+        kind = self.type_of(part)
+        if kind.rank > 0:
+            hint = "write a loop over the subscripts"
+            raise self.refuse(part, "an array of subscripts is not supported", hint=hint)
+        return self.index(subscript, axis, part, base)
+
+    def slice_text(self, part: Slice) -> str:
+        lower, upper = ("" if bound is None else self.expression(bound).text for bound in (part.lower, part.upper))
+        return f"{lower}:{upper}" + ("" if part.step is None else f":{self.expression(part.step).text}")
+
+    def index(self, subscript: Subscript, axis: int, part: Expr, base: str) -> str:
+        """One scalar subscript as an unsigned integer: without the code that wraps negative ones around."""
+        code = self.expression(part)
+        if self.facts.is_proved(subscript):
+            return code.text if code.text.isdigit() else f"uint64({code.text})"
+        return self.checked_index(subscript, axis, code)
+
+    def checked_index(self, subscript: Subscript, axis: int, code: Code) -> str:
+        if np.dtype(code.dtype).kind not in "iub":
+            raise self.refuse(subscript, f"a subscript is a {code.dtype}", hint="make it an integer with `int(…)`")
+        site = Site(subscript.base.name, subscript.span)
+        if site not in self.sites:
+            self.sites.append(site)
+        extent = self.extent(subscript.base.name, axis).text
+        return f"checked({code.text}, {extent}, {axis}, {self.sites.index(site)}, control)"
+
+    def is_checked(self, span: Span) -> bool:
+        """Whether a subscript at that place is checked when the loop runs."""
+        return any(site.span == span for site in self.sites)
+
+    def tuple_items(self, expr: Tuple) -> list[Code]:
+        return [self.expression(item) for item in expr.items]
+
+
+class InPlace:
+    """A context in which the writer takes no statements."""
+
+    def __init__(self, writer: Writer) -> None:
+        self.writer = writer
+
+    def __enter__(self) -> None:
+        self.writer.in_place += 1
+
+    def __exit__(self, *_: object) -> None:
+        self.writer.in_place -= 1
+
+
+def infix_compare(op: str, left: Code, right: Code) -> Code:
+    return Code(f"{left.at(BIT_OR)} {op} {right.at(BIT_OR)}", "bool", COMPARE)
+
+
+def _numpy_name(dtype: str) -> str:
+    return "bool_" if dtype == "bool" else dtype

@@ -1,0 +1,174 @@
+"""What generated kernels call besides arithmetic: flags between workers, checked subscripts, and how they are compiled."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from llvmlite import ir
+from numba import njit
+from numba.core import cgutils, types
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.extending import intrinsic, register_jitable
+
+from orion.kernel.calling import FLAG_STRIDE, GO, OUT_OF_BOUNDS
+
+SPINS_BEFORE_YIELD = 4000
+CLAIMED = -1
+I32 = ir.IntType(32)
+
+
+# ------------------------------------------------------------ how kernels are compiled
+
+
+class NoAlias(CompilerBase):  # type: ignore[misc]
+    """Numba's compiler, told that no two arguments overlap where one of them is written.
+
+    The alias check at each call of a loop makes this so. It holds for one tile: what another worker writes meanwhile is
+    never touched by it.
+    """
+
+    def define_pipelines(self) -> list[Any]:
+        self.state.flags.noalias = True
+        return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
+
+
+tile_function = njit(nogil=True, cache=True, error_model="numpy", pipeline_class=NoAlias)
+walk_function = njit(nogil=True, cache=True, error_model="numpy")
+helper_function = njit(nogil=True, error_model="numpy")
+
+
+# ------------------------------------------------------------ atomic access to int64 arrays
+
+
+def _element(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
+    return builder.gep(context.make_array(kind)(context, builder, array).data, [index], inbounds=True)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def load_acquire(typing: Any, array: Any, index: Any) -> Any:
+    """`array[index]`; what was written before the store that wrote it is seen from here on."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.load_atomic(_element(context, builder, array, *args), ordering="acquire", align=8)
+
+    return types.int64(array, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def store_release(typing: Any, array: Any, index: Any, value: Any) -> Any:
+    """`array[index] = value`, after everything written before."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        address = _element(context, builder, array, *args[:2])
+        builder.store_atomic(args[2], address, ordering="release", align=8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def compare_exchange(typing: Any, array: Any, index: Any, expected: Any, value: Any) -> Any:
+    """Set `array[index]` to `value` if it is `expected`; whether it was."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        address = _element(context, builder, array, *args[:2])
+        result = builder.cmpxchg(address, args[2], args[3], "acq_rel", "acquire")
+        return builder.extract_value(result, 1)
+
+    return types.boolean(array, types.int64, types.int64, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def pause(typing: Any) -> Any:
+    """Tell the core that this is a loop that waits."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        function_type = ir.FunctionType(ir.VoidType(), [])
+        if "x86" in builder.module.triple or "i686" in builder.module.triple:
+            builder.call(cgutils.get_or_insert_function(builder.module, function_type, "llvm.x86.sse2.pause"), [])
+        else:
+            builder.asm(function_type, "yield", "", [], True)
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def give_way(typing: Any) -> Any:
+    """Let another thread run on this core."""
+    name = "SwitchToThread" if sys.platform == "win32" else "sched_yield"
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        function_type = ir.FunctionType(I32, [])
+        builder.call(cgutils.get_or_insert_function(builder.module, function_type, name), [])
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+
+
+
+# ------------------------------------------------------------ what the generated source calls
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def is_ready(
+    tile: int, round: int, wait_offsets: Any, waits: Any, lags: Any, done: Any, control: Any
+) -> bool:  # pragma: no cover - compiled
+    """Wait until all that the tile waits for is done; False where the loop is to be left instead."""
+    for k in range(wait_offsets[tile], wait_offsets[tile + 1]):
+        flag = waits[k] * FLAG_STRIDE
+        needed = round + 1 - lags[k]
+        spins = 0
+        while load_acquire(done, flag) < needed:
+            if load_acquire(control, 0) != GO:
+                return False
+            spins += 1
+            if spins < SPINS_BEFORE_YIELD:
+                pause()
+            else:
+                give_way()
+    return load_acquire(control, 0) == GO
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def finish(tile: int, round: int, done: Any) -> None:  # pragma: no cover - compiled
+    """Tell the others that the tile is done."""
+    store_release(done, tile * FLAG_STRIDE, round + 1)
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def checked(at: int, extent: int, axis: int, site: int, control: Any) -> int:  # pragma: no cover - compiled
+    """The subscript `at` counted from the start of an axis, as Python does; ends the walk where it leaves the axis."""
+    wrapped = at + extent if at < 0 else at
+    if wrapped < 0 or wrapped >= extent:
+        if compare_exchange(control, 0, GO, CLAIMED):
+            control[1] = site
+            control[2] = at
+            control[3] = extent
+            control[4] = axis
+            store_release(control, 0, OUT_OF_BOUNDS)
+        raise IndexError("a subscript leaves its array")
+    return wrapped
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def trip_count(start: int, stop: int, step: int) -> int:  # pragma: no cover - compiled
+    """The number of trips of `range(start, stop, step)`."""
+    if step > 0:
+        return max(0, (stop - start + step - 1) // step)
+    if step < 0:
+        return max(0, (start - stop - step - 1) // -step)
+    raise ValueError("range() arg 3 must not be zero")
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def add_to_sum(typing: Any, total: Any, term: Any) -> Any:
+    """`total + term` of a sum that may be reassociated, so that a loop over the terms can be vectorized."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.fadd(args[0], args[1], flags=("reassoc", "contract"))
+
+    return total(total, total), generate

@@ -1,0 +1,51 @@
+"""Names in generated source that do not collide."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+from collections.abc import Iterable
+
+RESERVED = frozenset(
+    "np math bool float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 checked is_ready finish control "
+    "tile walk tiles round extents wait_offsets waits lags done first last trip_count fma dot dot_in_order spread "
+    "load_row store_row prefetch_row row_as_float32 row_as_float64 row_sum row_sum_in_order row_max row_min row_sqrt "
+    "row_abs row_exp row_log row_floor row_ceil row_minimum row_maximum tile_function walk_function helper_function "
+    "add_to_sum".split()
+)
+
+
+class Names:
+    """The names of one generated module. Those of the user's are kept wherever they can be."""
+
+    def __init__(self, user_names: Iterable[str]) -> None:
+        self._taken = set(RESERVED)
+        self._user: dict[str, str] = {}
+        for name in sorted(user_names):
+            self._user[name] = self.fresh(name)
+
+    def user(self, name: str) -> str:
+        """What the user's name is called in the generated source.
+
+        >>> Names(["W", "control"]).user("control")
+        'control_2'
+        """
+        return self._user[name]
+
+    def fresh(self, wish: str) -> str:
+        """A name not given out before, as close to `wish` as can be.
+
+        >>> names = Names(["W_i"])
+        >>> names.fresh("W_i"), names.fresh("W[i+1]")
+        ('W_i_2', 'W_i_1')
+        """
+        base = re.sub(r"\W+", "_", wish).strip("_") or "x"
+        if base[0].isdigit():
+            base = "x" + base
+        name, count = base, 1
+        while name in self._taken or keyword.iskeyword(name) or hasattr(builtins, name):
+            count += 1
+            name = f"{base}_{count}"
+        self._taken.add(name)
+        return name

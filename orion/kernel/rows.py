@@ -1,0 +1,290 @@
+"""Rows held in vector registers: loaded once, computed with as whole values, stored where they are assigned.
+
+A row of an array is loaded when it is first used and kept under a name until something may have changed it; a private
+row (`wi = W[i].copy()`) is a value under its own name. What cannot be done in registers raises `NotInRegisters`, and the
+statement is then written with NumPy's operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from orion.kernel.calls import Calls
+from orion.kernel.code import Code, call, infix, number
+from orion.kernel.facts import LoopFacts
+from orion.kernel.linear import Apply, Leaf, RowTerm, Scalar, render
+from orion.kernel.names import Names
+from orion.kernel.writer import Writer
+from orion.loop.ir import Binary, Call, Const, Expr, Slice, Subscript, Unary, Var, walk
+from orion.loop.printer import print_expr
+from orion.loop.spans import without_spans
+
+LANE_FUNCTIONS = {
+    "np.sqrt": "row_sqrt", "np.abs": "row_abs", "np.exp": "row_exp", "np.log": "row_log", "np.floor": "row_floor",
+    "np.ceil": "row_ceil", "np.minimum": "row_minimum", "np.maximum": "row_maximum",
+}  # fmt: skip
+DOTS = frozenset({"np.dot", "np.vdot", "np.inner", "np.matmul", ".dot"})
+SUMS = frozenset({"np.sum", ".sum", "sum"})
+FOLDS = {"np.max": "row_max", ".max": "row_max", "np.min": "row_min", ".min": "row_min"}
+COPIES = frozenset({".copy", "np.copy"})
+
+
+T = TypeVar("T")
+
+
+class NotInRegisters(Exception):
+    """A row expression that has no form in registers."""
+
+
+class RowsSpilled(Exception):
+    """Private rows that were meant for registers are used in a way that needs them in memory."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        super().__init__(", ".join(sorted(names)))
+        self.names = names
+
+
+@dataclass(frozen=True, slots=True)
+class RowPlace:
+    """A whole row of an array: which one, what its index is made of, and the code of where it starts."""
+
+    array: str
+    index: tuple[Expr, ...]
+    names: frozenset[str]
+    length: int
+    dtype: str
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether the index is made of scalars alone, so that equal indices mean equal rows."""
+        return not any(isinstance(part, Subscript | Call) for item in self.index for part in walk(item))
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedRow:
+    """A row in registers, and the code of where it starts."""
+
+    name: str
+    start: str
+
+
+class Rows(Calls):
+    """Emits row expressions that can be computed in registers."""
+
+    def __init__(self, facts: LoopFacts, names: Names, writer: Writer, registers: frozenset[str]) -> None:
+        super().__init__(facts, names, writer)
+        self.registers = registers
+        self.loaded: dict[RowPlace, LoadedRow] = {}
+        self.row_names: dict[RowPlace, str] = {}
+        self.touched: dict[RowPlace, None] = {}
+
+    def attempt(self, emit: Callable[[], T]) -> T | None:
+        """What `emit` gives; None, and no trace of it, where it raises NotInRegisters."""
+        lines, loaded = len(self.writer.lines), dict(self.loaded)
+        try:
+            return emit()
+        except NotInRegisters:
+            del self.writer.lines[lines:]
+            self.loaded = loaded
+            return None
+
+    def variable(self, name: str) -> Code:
+        if name in self.registers:
+            raise RowsSpilled(frozenset({name}))
+        return super().variable(name)
+
+    def element(self, subscript: Subscript) -> str:
+        if subscript.base.name in self.registers:
+            raise RowsSpilled(frozenset({subscript.base.name}))
+        return super().element(subscript)
+
+    # ------------------------------------------------------------ row expressions
+
+    def row(self, expr: Expr) -> Code:
+        """The code of a row expression; raises NotInRegisters where it has no such form."""
+        kind = self.type_of(expr)
+        length = self.facts.register_row(kind)
+        if length is None:
+            raise NotInRegisters
+        return render(self.term(expr, length, kind.dtype), kind.dtype, self.facts.fastmath).code
+
+    def term(self, expr: Expr, length: int, dtype: str) -> RowTerm:
+        """The operations of an expression of rank 0 or 1, as part of a row of that length and dtype."""
+        kind = self.type_of(expr)
+        if kind.rank == 0:
+            return Scalar(self.scalar_factor(expr, dtype))
+        if self.facts.register_row(kind) != length:
+            raise NotInRegisters
+        if kind.dtype != dtype:
+            return Apply(f"row_as_{dtype}", (self.term(expr, length, kind.dtype),))
+        match expr:
+            case Unary("-", operand):
+                return Apply("neg", (self.term(operand, length, dtype),))
+            case Unary("+", operand):
+                return self.term(operand, length, dtype)
+            case Binary("**", base, Const(2)):
+                square = self.term(base, length, dtype)
+                return Apply("*", (square, square))
+            case Binary("+" | "-" | "*" | "/" as op, left, right):
+                return Apply(op, (self.term(left, length, dtype), self.term(right, length, dtype)))
+            case Call(name, (owner,)) if name in COPIES:
+                return self.term(owner, length, dtype)
+            case Call(name, arguments, keywords=()) if name in LANE_FUNCTIONS:
+                return Apply(LANE_FUNCTIONS[name], tuple(self.term(a, length, dtype) for a in arguments))
+            case Subscript() | Var():
+                return Leaf(self.leaf(expr), dtype)
+            case _:
+                raise NotInRegisters
+
+    def scalar_factor(self, expr: Expr, dtype: str) -> Code:
+        """A scalar in a row expression; given a name first where it takes work."""
+        code = self.operand(expr, dtype)
+        if self.writer.in_place or all(isinstance(part, Var | Const | Binary | Unary) for part in walk(expr)):
+            return code
+        name = self.names.fresh("factor")
+        self.writer.add(f"{name} = {code.text}")
+        return Code(name, dtype)
+
+    # ------------------------------------------------------------ rows of arrays
+
+    def leaf(self, expr: Subscript | Var) -> str:
+        """The name under which a row is in registers; loads it where it is not yet."""
+        if isinstance(expr, Var) and self.facts.array(expr.name) is None:
+            if expr.name not in self.registers:
+                raise NotInRegisters
+            return self.names.user(expr.name)
+        place = self.place(expr)
+        if place in self.loaded:
+            return self.loaded[place].name
+        self.touched[place] = None
+        start = self.start(expr)
+        load = f"load_row({self.names.user(place.array)}, {start}, {place.length})"
+        if self.writer.in_place:
+            return load
+        return self.keep(place, start, load).name
+
+    def keep(self, place: RowPlace, start: str, value: str) -> LoadedRow:
+        """Put a row in registers under its name."""
+        row = LoadedRow(self.row_name(place), start)
+        self.writer.add(f"{row.name} = {value}")
+        if place.is_stable:
+            self.loaded[place] = row
+        return row
+
+    def place(self, expr: Subscript | Var) -> RowPlace:
+        """Which row of which array; raises NotInRegisters for anything but a whole row of a C-contiguous array."""
+        base = expr if isinstance(expr, Var) else expr.base
+        index = () if isinstance(expr, Var) else expr.index
+        kind = self.facts.array(base.name)
+        length = self.facts.register_row(self.type_of(expr))
+        if kind is None or not kind.c_contiguous or length is None or base.name not in self.facts.shapes:
+            raise NotInRegisters
+        leading, rest = index[: kind.ndim - 1], index[kind.ndim - 1 :]
+        whole = all(isinstance(part, Slice) and part.lower is part.upper is part.step is None for part in rest)
+        if not whole or len(leading) < kind.ndim - 1 or any(self.is_row(part) for part in leading):
+            raise NotInRegisters
+        names = frozenset(part.name for item in leading for part in walk(item) if isinstance(part, Var))
+        return RowPlace(base.name, tuple(without_spans(part) for part in leading), names, length, kind.dtype)
+
+    def is_row(self, part: Expr) -> bool:
+        return isinstance(part, Slice) or self.type_of(part).rank > 0
+
+    def row_name(self, place: RowPlace) -> str:
+        if place not in self.row_names:
+            index = "_".join(print_expr(part) for part in place.index) or "all"
+            self.row_names[place] = self.names.fresh(f"{place.array}_{index}")
+        return self.row_names[place]
+
+    def start(self, expr: Subscript | Var) -> str:
+        """The code of where a row starts, in elements from the start of its array."""
+        if isinstance(expr, Var):
+            return "0"
+        name = expr.base.name
+        kind = self.facts.array(name)
+        assert kind is not None
+        base = self.names.user(name)
+        at: Code | None = None
+        for axis, part in enumerate(expr.index[: kind.ndim - 1]):
+            subscript = self.row_subscript(expr, axis, part, base)
+            if at is None:
+                at = subscript
+            else:
+                scaled = infix("*", at, self.extent(name, axis), "int64")
+                at = infix("+", scaled, subscript, "int64")
+        if at is None:
+            return "0"
+        text = infix("*", at, number(self.facts.stride(name), "int64"), "int64").text
+        return text if self.writer.in_place else self.named_start(expr, text)
+
+    def row_subscript(self, expr: Subscript, axis: int, part: Expr, base: str) -> Code:
+        if self.facts.is_proved(expr):
+            return self.operand(part, "int64")
+        return call("int64", self.index(expr, axis, part, base), dtype="int64")
+
+    def named_start(self, expr: Subscript, text: str) -> str:
+        """Where a row starts, under a name where computing it twice would be work."""
+        if not self.is_checked(expr.span):
+            return text
+        name = self.names.fresh(f"{expr.base.name}_at")
+        self.writer.add(f"{name} = {text}")
+        return name
+
+    # ------------------------------------------------------------ scalars made from rows
+
+    def call(self, expr: Call) -> Code:
+        kind = self.type_of(expr)
+        if kind.rank == 0:
+            folded = self.attempt(lambda: self.fold(expr))
+            if folded is not None:
+                return self.converted(folded, kind.dtype)
+        return super().call(expr)
+
+    def binary(self, op: str, left: Expr, right: Expr, expr: Expr) -> Code:
+        kind = self.type_of(expr)
+        if op == "@" and kind.rank == 0:
+            product = self.attempt(lambda: self.dot(left, right, kind.dtype))
+            if product is not None:
+                return product
+        return super().binary(op, left, right, expr)
+
+    def fold(self, expr: Call) -> Code | None:
+        """A dot product, sum, extremum, mean or norm of rows in registers; None for any other call."""
+        name, arguments = expr.function, expr.arguments
+        dtype = self.type_of(expr).dtype
+        if expr.keywords:
+            return None
+        if name in DOTS and len(arguments) == 2:
+            return self.dot(*arguments, dtype)
+        if len(arguments) != 1 or self.type_of(arguments[0]).rank != 1:
+            return None
+        (argument,) = arguments
+        if name in SUMS:
+            return self.sum(argument, dtype)
+        if name in FOLDS:
+            return call(FOLDS[name], self.row(argument), dtype=self.type_of(argument).dtype)
+        if name in ("np.mean", ".mean"):
+            length = self.facts.register_row(self.type_of(argument))
+            total = self.sum(argument, dtype)
+            return infix("/", total, number(length or 0, dtype), dtype)
+        if name == "np.linalg.norm":
+            return call("np.sqrt", self.dot(argument, argument, dtype), dtype=dtype)
+        return None
+
+    def dot(self, left: Expr, right: Expr, dtype: str) -> Code:
+        kinds = self.type_of(left), self.type_of(right)
+        if any(kind.rank != 1 for kind in kinds):
+            raise NotInRegisters
+        length = self.facts.register_row(kinds[0])
+        if length is None:
+            raise NotInRegisters
+        rows = [render(self.term(part, length, dtype), dtype, self.facts.fastmath).code for part in (left, right)]
+        return call("dot" if self.facts.fastmath else "dot_in_order", *rows, dtype=dtype)
+
+    def sum(self, argument: Expr, dtype: str) -> Code:
+        if self.facts.fastmath and isinstance(argument, Binary) and argument.op == "*":
+            if all(self.type_of(part).rank == 1 for part in (argument.left, argument.right)):
+                return self.dot(argument.left, argument.right, dtype)
+        function = "row_sum" if self.facts.fastmath else "row_sum_in_order"
+        return call(function, self.row(argument), dtype=self.type_of(argument).dtype)

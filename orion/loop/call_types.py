@@ -1,0 +1,319 @@
+"""The type of what a function of Python, `math` or NumPy returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from orion.loop.dtypes import Kind, elementwise_result, float_result, operator_result, promote, sum_result
+from orion.loop.functions import ARRAYS_LIKE, MATH, NEW_ARRAYS, PRODUCTS, REDUCTIONS, is_dtype, is_elementwise
+from orion.loop.ir import Call, Const, Dtype, Expr, Tuple, Unary
+from orion.loop.spans import without_spans
+from orion.loop.value_type import BOOL, FLOAT, INT, NONE, ValueType, broadcast, scalar, shaped
+
+MATH_INTEGERS = frozenset({"math.floor", "math.ceil", "math.trunc", "math.gcd"})
+MATH_TESTS = frozenset({"math.isnan", "math.isinf", "math.isfinite"})
+
+
+class TypeProblem(Exception):  # noqa: N818  (becomes an UnsupportedLoopError where the place is known)
+    """Why an expression has no type."""
+
+    def __init__(self, what: str, why: str = "", hint: str = "") -> None:
+        super().__init__(what)
+        self.what, self.why, self.hint = what, why, hint
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """What a call is given. `dtypes` are the keyword arguments that are dtypes."""
+
+    call: Call
+    types: tuple[ValueType, ...]
+    dtypes: Mapping[str, str]
+
+    def type(self, position: int) -> ValueType:
+        if position >= len(self.types):
+            raise TypeProblem(f"`{self.call.function}` is given too few arguments")
+        return self.types[position]
+
+    def dtype(self, position: int) -> str | None:
+        """The dtype that is asked for, by keyword or at that position."""
+        if "dtype" in self.dtypes:
+            return self.dtypes["dtype"]
+        argument = self.call.arguments[position] if position < len(self.call.arguments) else None
+        return argument.name if isinstance(argument, Dtype) else None
+
+    def keyword(self, name: str, position: int | None = None) -> Expr | None:
+        by_name = dict(self.call.keywords).get(name)
+        given = self.call.arguments
+        return given[position] if by_name is None and position is not None and position < len(given) else by_name
+
+
+def call_type(call: Call, types: tuple[ValueType, ...], dtypes: Mapping[str, str]) -> ValueType:
+    """The type of the result. TypeProblem where the function does not take such arguments."""
+    given = Arguments(call, types, dtypes)
+    name = call.function
+    if name in RULES:
+        return RULES[name](given)
+    short = name.removeprefix("np.").removeprefix(".")
+    if short in REDUCTIONS:
+        return _reduction(given, short)
+    if name in MATH:
+        return INT if name in MATH_INTEGERS else BOOL if name in MATH_TESTS else FLOAT
+    if short in NEW_ARRAYS:
+        return _new_array(given, short)
+    if short in ARRAYS_LIKE:
+        return replace(_array(given), dtype=given.dtype(2 if short == "full_like" else 1) or given.type(0).dtype)
+    if short in PRODUCTS:
+        return _product(given, short)
+    if is_dtype(name):
+        return shaped(Kind(short), given.type(0))
+    if is_elementwise(name):
+        return _elementwise(given, short)
+    raise TypeProblem(f"`{name}` is not known", "", "write it with operators, other functions or a loop")
+
+
+def product_type(left: ValueType, right: ValueType) -> ValueType:
+    """The type of `left @ right` for rows and matrices."""
+    if not left.rank or not right.rank:
+        raise TypeProblem("`@` of a scalar", "it multiplies rows and matrices", "write `*`")
+    if left.rank > 2 or right.rank > 2:
+        raise TypeProblem("`@` of arrays of more than two dimensions", "", "write a loop")
+    inner = left.lengths[-1], right.lengths[0]
+    if all(isinstance(length, Const) for length in inner) and inner[0] != inner[1]:
+        raise TypeProblem("the lengths of the two sides of `@` do not fit together")
+    lengths = (*left.lengths[:-1], *right.lengths[1:])
+    kind = promote(left.kind, right.kind)
+    return ValueType(kind.dtype, False, len(lengths), lengths)
+
+
+# ---------------------------------------------------------------- groups of functions
+
+
+def _reduction(given: Arguments, name: str) -> ValueType:
+    array = _array(given)
+    results = {
+        "sum": sum_result(array.kind), "prod": sum_result(array.kind), "mean": float_result(array.kind),
+        "std": float_result(array.kind), "var": float_result(array.kind), "any": Kind("bool"), "all": Kind("bool"),
+        "argmin": Kind("int64"), "argmax": Kind("int64"),
+    }  # fmt: skip
+    kind = results.get(name, Kind(array.dtype))
+    axis = given.keyword("axis", 1)
+    if axis is None:
+        return scalar(kind)
+    number = axis.value if isinstance(axis, Const) else None
+    if isinstance(axis, Unary) and isinstance(axis.operand, Const) and isinstance(axis.operand.value, int):
+        number = array.rank - axis.operand.value
+    if not isinstance(number, int) or not 0 <= number < array.rank:
+        raise TypeProblem("`axis` is not the number of an axis of the array", "", "write a constant, `axis=0`")
+    lengths = array.lengths[:number] + array.lengths[number + 1 :]
+    return ValueType(kind.dtype, False, len(lengths), lengths)
+
+
+def _new_array(given: Arguments, name: str) -> ValueType:
+    filled = given.type(1).dtype if name == "full" else "float64"
+    lengths = _lengths(given, 0)
+    return ValueType(given.dtype(2 if name == "full" else 1) or filled, False, len(lengths), lengths)
+
+
+def _lengths(given: Arguments, position: int) -> tuple[Expr | None, ...]:
+    """The lengths that a shape argument gives: a number, or a tuple of numbers."""
+    kind = given.type(position)
+    shape = given.call.arguments[position]
+    if isinstance(shape, Tuple):
+        return tuple(without_spans(item) for item in shape.items)
+    if kind.items:
+        return (None,) * len(kind.items)
+    if kind.rank or not kind.is_integer:
+        raise TypeProblem("a shape is not an integer or a tuple of integers")
+    return (without_spans(shape),)
+
+
+def _product(given: Arguments, name: str) -> ValueType:
+    left, right = given.type(0), given.type(1)
+    if name == "outer" and left.rank == right.rank == 1:
+        return ValueType(promote(left.kind, right.kind).dtype, False, 2, left.lengths + right.lengths)
+    if name == "dot" and not (left.rank and right.rank):
+        return shaped(operator_result("*", left.kind, right.kind), broadcast(left, right))
+    if name in ("vdot", "inner", "outer") and (left.rank != 1 or right.rank != 1):
+        raise TypeProblem(f"`{name}` of other than two rows", "", "write a loop")
+    return product_type(left, right)
+
+
+def _elementwise(given: Arguments, name: str) -> ValueType:
+    try:
+        shape = broadcast(*given.types)
+        return shaped(elementwise_result(name, *(kind.kind for kind in given.types)), shape)
+    except (TypeError, ValueError) as error:
+        dtypes = " and ".join(kind.dtype for kind in given.types)
+        raise TypeProblem(f"`{given.call.function}` is not defined for {dtypes} of these shapes") from error
+
+
+def _array(given: Arguments) -> ValueType:
+    array = given.type(0)
+    if not array.rank:
+        raise TypeProblem(f"`{given.call.function.lstrip('.')}` of a scalar", "", "it takes a row or an array")
+    return array
+
+
+# ---------------------------------------------------------------- single functions
+
+
+def _extreme(given: Arguments) -> ValueType:
+    """Python's `min` and `max`, of several scalars or of one row."""
+    if len(given.types) == 1:
+        return scalar(Kind(_array(given).dtype))
+    found = given.type(0).kind
+    for kind in given.types:
+        if kind.rank:
+            raise TypeProblem("a minimum or maximum of arrays", "", "write np.minimum or np.maximum")
+        found = promote(found, kind.kind)
+    return scalar(found)
+
+
+def _absolute(given: Arguments) -> ValueType:
+    kind = given.type(0)
+    if kind.weak:
+        return INT if kind.dtype == "bool" else kind
+    return _elementwise(given, "abs")
+
+
+def _rounded(given: Arguments) -> ValueType:
+    return INT if len(given.types) == 1 and not given.type(0).rank else given.type(0)
+
+
+def _same_shape(given: Arguments) -> ValueType:
+    return given.type(0)
+
+
+def _cumulated(given: Arguments) -> ValueType:
+    array = _array(given)
+    if array.rank > 1:
+        raise TypeProblem("a cumulated sum of more than one dimension", "", "write a loop")
+    return shaped(sum_result(array.kind), array)
+
+
+def _clipped(given: Arguments) -> ValueType:
+    kind = promote(promote(given.type(0).kind, given.type(1).kind), given.type(2).kind)
+    return shaped(Kind(kind.dtype), broadcast(*given.types[:3]))
+
+
+def _chosen(given: Arguments) -> ValueType:
+    if len(given.types) != 3:
+        raise TypeProblem("np.where with one argument", "how many elements it finds is not known", "write a loop")
+    kind = promote(given.type(1).kind, given.type(2).kind)
+    return shaped(Kind(kind.dtype), broadcast(*given.types))
+
+
+def _counted(given: Arguments) -> ValueType:
+    integers = all(kind.is_integer for kind in given.types)
+    length = without_spans(given.call.arguments[0]) if len(given.types) == 1 and integers else None
+    return ValueType(given.dtype(3) or ("int64" if integers else "float64"), False, 1, (length,))
+
+
+def _positions(given: Arguments) -> ValueType:
+    return shaped(Kind("int64"), _array(given))
+
+
+def _found_positions(given: Arguments) -> ValueType:
+    return shaped(Kind("int64"), given.type(1))
+
+
+def _transposed(given: Arguments) -> ValueType:
+    array = given.type(0)
+    return replace(array, lengths=array.lengths[::-1])
+
+
+def _flat(given: Arguments) -> ValueType:
+    array = _array(given)
+    return array if array.rank == 1 else replace(array, rank=1, lengths=(None,))
+
+
+def _diagonal(given: Arguments) -> ValueType:
+    array = _array(given)
+    lengths = array.lengths * 2 if array.rank == 1 else (None,)
+    return replace(array, rank=len(lengths), lengths=lengths)
+
+
+def _identity(given: Arguments) -> ValueType:
+    lengths = _lengths(given, 0)
+    if len(given.types) > 1 and not isinstance(given.call.arguments[1], Dtype):
+        return ValueType(given.dtype(3) or "float64", False, 2, lengths + _lengths(given, 1))
+    return ValueType(given.dtype(1) or "float64", False, 2, lengths * 2)
+
+
+def _float_of_array(given: Arguments) -> ValueType:
+    return scalar(float_result(_array(given).kind))
+
+
+def _solution(given: Arguments) -> ValueType:
+    last = given.types[-1]
+    return shaped(float_result(promote(given.type(0).kind, last.kind)), last)
+
+
+def _converted(given: Arguments) -> ValueType:
+    dtype = given.dtype(1)
+    if dtype is None:
+        raise TypeProblem("`astype` without a dtype", "", "write `a.astype(np.float32)`")
+    return shaped(Kind(dtype), given.type(0))
+
+
+def _item(given: Arguments) -> ValueType:
+    kind = given.type(0)
+    return BOOL if kind.dtype == "bool" else INT if kind.is_integer else FLOAT
+
+
+def _power(given: Arguments) -> ValueType:
+    left, right = given.type(0), given.type(1)
+    return shaped(operator_result("**", left.kind, right.kind), broadcast(left, right))
+
+
+def _shape(given: Arguments) -> ValueType:
+    return INT if len(given.types) == 2 else ValueType("tuple", items=(INT,) * given.type(0).rank)
+
+
+RULES: dict[str, Callable[[Arguments], ValueType]] = {
+    "abs": _absolute,
+    "min": _extreme,
+    "max": _extreme,
+    "round": _rounded,
+    "pow": _power,
+    "sum": lambda given: scalar(Kind(_array(given).dtype)),
+    "len": lambda given: INT,
+    "int": lambda given: INT,
+    "float": lambda given: FLOAT,
+    "bool": lambda given: BOOL,
+    "np.sort": _same_shape,
+    "np.flip": _same_shape,
+    "np.round": _same_shape,
+    "np.cumsum": _cumulated,
+    "np.cumprod": _cumulated,
+    "np.clip": _clipped,
+    "np.where": _chosen,
+    "np.arange": _counted,
+    "np.argsort": _positions,
+    "np.searchsorted": _found_positions,
+    "np.transpose": _transposed,
+    "np.ravel": _flat,
+    "np.diag": _diagonal,
+    "np.eye": _identity,
+    "np.identity": _identity,
+    "np.median": _float_of_array,
+    "np.linalg.norm": _float_of_array,
+    "np.linalg.det": _float_of_array,
+    "np.linalg.inv": _solution,
+    "np.linalg.solve": _solution,
+    ".cumsum": _cumulated,
+    ".ravel": _flat,
+    ".flatten": _flat,
+    ".argsort": _positions,
+    ".astype": _converted,
+    ".item": _item,
+    ".fill": lambda given: NONE,
+    ".sort": lambda given: NONE,
+    "attribute:shape": _shape,
+    "attribute:size": lambda given: INT,
+    "attribute:nnz": lambda given: INT,
+    "attribute:ndim": lambda given: INT,
+    "attribute:T": _transposed,
+}

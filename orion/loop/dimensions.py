@@ -1,0 +1,128 @@
+"""Which of the `for`s that stand directly inside one another are dimensions of one planned loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from orion.loop.ir import (
+    Assign,
+    Binary,
+    Bind,
+    Break,
+    Const,
+    Continue,
+    Count,
+    Dim,
+    Elements,
+    Expr,
+    For,
+    Node,
+    Range,
+    Stmt,
+    Tuple,
+    Unary,
+    Update,
+    Var,
+    While,
+    walk,
+)  # fmt: skip
+
+
+def perfect_loops(loop: For) -> tuple[For, ...]:
+    """The loop and those `for`s directly inside it that span one iteration space with it, outermost first.
+
+    A further `for` is taken where the body around it holds nothing else and its trips are known before the loop runs:
+    its bounds are affine in the variables of the loops around it and in names that the body does not assign, its step
+    is a constant, it is not left by a `break`, and no variable of the loops around it is assigned in the body.
+    """
+    loops = [loop]
+    while not isinstance(loop.space, Elements):
+        match loop.body:
+            case (For(Range(), body) as inner,) if _is_dimension(inner, loops) and not holds_break(body):
+                loops.append(inner)
+                loop = inner
+            case _:
+                break
+    return tuple(loops)
+
+
+def _is_dimension(inner: For, outer: list[For]) -> bool:
+    assert isinstance(inner.space, Range)
+    dims = {loop.space.var for loop in outer if isinstance(loop.space, Range)}
+    changed = assigned_names(inner.body)
+    if inner.space.var in dims or changed & dims:
+        return False
+    bounds = (inner.space.start, inner.space.stop)
+    return _is_constant(inner.space.step) and all(_is_affine(bound, dims, changed) for bound in bounds)
+
+
+def _is_constant(expr: Expr) -> bool:
+    match expr:
+        case Const(int(value)):
+            return value != 0
+        case Unary("-" | "+", operand):
+            return _is_constant(operand)
+        case _:
+            return False
+
+
+def _is_affine(expr: Expr, dims: set[str], changed: set[str]) -> bool:
+    """Whether a bound is affine in the loop variables `dims`, with everything else fixed while the loop runs."""
+    match expr:
+        case Const(int()) | Dim() | Count():
+            return True
+        case Var(name):
+            return name not in changed
+        case Unary("-" | "+", operand):
+            return _is_affine(operand, dims, changed)
+        case Binary("+" | "-", left, right):
+            return _is_affine(left, dims, changed) and _is_affine(right, dims, changed)
+        case Binary("*", left, right):
+            affine = _is_affine(left, dims, changed) and _is_affine(right, dims, changed)
+            return affine and not (mentions(left, dims) and mentions(right, dims))
+        case Binary("//" | "%", left, right):
+            return _is_affine(left, dims, changed) and _is_constant(right)
+        case _:
+            return False
+
+
+def mentions(node: Node, names: set[str]) -> bool:
+    """Whether any of the names is read or written in the code."""
+    return any(isinstance(part, Var) and part.name in names for part in walk(node))
+
+
+def assigned_names(body: Iterable[Stmt]) -> set[str]:
+    """The names that the statements bind: by assignment, as a view, or as a loop variable."""
+    found: set[str] = set()
+    for node in (node for statement in body for node in walk(statement)):
+        match node:
+            case Assign(Var(name)) | Update(Var(name)) | Bind(name) | Range(name):
+                found.add(name)
+            case Assign(Tuple(items)):
+                found |= {item.name for item in items if isinstance(item, Var)}
+            case Elements(_, keys, values):
+                found |= {*keys, *values}
+            case _:
+                pass
+    return found
+
+
+def holds_break(body: Iterable[Stmt]) -> bool:
+    """Whether a `break` in the statements belongs to the loop whose body they are."""
+    return any(isinstance(statement, Break) for statement in own_level(body))
+
+
+def leaves_loop(statement: Stmt) -> bool:
+    """Whether a `break` or `continue` in the statement belongs to a loop around it."""
+    return any(isinstance(inner, Break | Continue) for inner in own_level((statement,)))
+
+
+def own_level(body: Iterable[Stmt]) -> list[Stmt]:
+    """The statements, and those inside their branches, that are not inside a further loop."""
+    found: list[Stmt] = []
+    for statement in body:
+        found.append(statement)
+        if not isinstance(statement, For | While):
+            for block in (getattr(statement, "body", ()), getattr(statement, "orelse", ())):
+                found += own_level(block)
+    return found

@@ -1,0 +1,268 @@
+"""The type of an expression, from the types of the names in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from orion.errors import UnsupportedLoopError
+from orion.loop.call_types import TypeProblem, call_type, product_type
+from orion.loop.dtypes import operator_result
+from orion.loop.ir import (
+    Binary,
+    Call,
+    Choose,
+    Compare,
+    Const,
+    Count,
+    Dim,
+    Dtype,
+    Expr,
+    Logic,
+    Slice,
+    Subscript,
+    Tuple,
+    Unary,
+    Var,
+)  # fmt: skip
+from orion.loop.printer import print_expr
+from orion.loop.refuse import unsupported
+from orion.loop.source import SourceText
+from orion.loop.spans import NOWHERE, without_spans
+from orion.loop.types import SparseType, Types
+from orion.loop.value_type import BOOL, FLOAT, INT, NONE, ValueType, broadcast, join, shaped
+
+HelperType = Callable[[str, tuple[ValueType, ...]], ValueType]
+
+
+class UntypedNameError(Exception):
+    """A name has no type yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Typing:
+    """The types of a function's names, and through them of any expression over those names.
+
+    `helper_type` gives the type of what a helper function returns, from its name and the types of its arguments.
+    """
+
+    arguments: Types
+    names: Mapping[str, ValueType]
+    source: SourceText
+    helper_type: HelperType
+
+    def name(self, name: str) -> ValueType:
+        """The type of a scalar, a row or an array by its name. KeyError for a name that is not the function's."""
+        return self.names[name]
+
+    def of(self, expr: Expr) -> ValueType:
+        """The type of an expression over the function's names. UnsupportedLoopError where it has none."""
+        try:
+            return self._type(expr)
+        except TypeProblem as problem:
+            raise self.refuse(expr, problem.what, problem.why, problem.hint) from problem
+
+    def refuse(self, expr: Expr, what: str, why: str = "", hint: str = "") -> UnsupportedLoopError:
+        return unsupported(what, expr.span, self.source, why=why, hint=hint)
+
+    def _type(self, expr: Expr) -> ValueType:
+        match expr:
+            case Const(value):
+                return constant_type(value)
+            case Var(name):
+                if name not in self.names:
+                    raise UntypedNameError(name)
+                return self.names[name]
+            case Dim() | Count():
+                return INT
+            case Unary(op, operand):
+                return self._unary(op, operand)
+            case Binary(op, left, right):
+                return self._binary(op, left, right)
+            case Compare():
+                return self._compare(expr)
+            case Logic(_, operands):
+                return self._joined([self.condition(operand) for operand in operands])
+            case Choose(test, then, orelse):
+                self.condition(test)
+                return self._joined([self.of(then), self.of(orelse)])
+            case Call():
+                return self._call(expr)
+            case Subscript():
+                return self._subscript(expr)
+            case Tuple(items):
+                return ValueType("tuple", items=tuple(self.of(item) for item in items))
+            case Dtype() | Slice():
+                raise TypeProblem(f"`{print_expr(expr)}` cannot stand here")
+
+    # ------------------------------------------------------------ operators
+
+    def condition(self, expr: Expr) -> ValueType:
+        """The type of a condition: a scalar."""
+        found = self.of(expr)
+        if found.rank or found.items or found.dtype == "none":
+            hint = "use np.all or np.any, or compare one element"
+            raise self.refuse(expr, "a condition is not a scalar", "NumPy does not say whether an array is true", hint)
+        return found
+
+    def _unary(self, op: str, operand: Expr) -> ValueType:
+        if op == "not":
+            self.condition(operand)
+            return BOOL
+        found = self._number(operand)
+        if found.dtype == "bool" and found.weak:
+            return INT
+        if found.dtype == "bool" and op != "~":
+            raise TypeProblem(f"`{op}` of a truth value", "NumPy has no such operation", "write `~` or `not`")
+        if op == "~" and found.dtype.startswith("float"):
+            raise TypeProblem("`~` of a floating-point number")
+        return found
+
+    def _binary(self, op: str, left: Expr, right: Expr) -> ValueType:
+        a, b = self._number(left), self._number(right)
+        if op == "@":
+            return product_type(a, b)
+        if op == "**" and a.weak and b.weak and isinstance(right, Unary) and b.dtype == "int64":
+            return FLOAT  # a Python int to a negative power
+        return operation_type(op, a, b)
+
+    def _compare(self, expr: Compare) -> ValueType:
+        types = [self._number(operand) for operand in expr.operands]
+        if len(types) > 2 and any(kind.rank for kind in types):
+            why = "Python joins the comparisons by `and`, which takes scalars"
+            raise TypeProblem("a chain of comparisons of arrays", why, "write them one by one, joined by `&`")
+        pairs = zip(expr.ops, types, types[1:], strict=False)
+        found = [operation_type(op, a, b) for op, a, b in pairs]
+        return found[0] if len(found) == 1 else BOOL
+
+    def _number(self, expr: Expr) -> ValueType:
+        found = self.of(expr)
+        if found.items or found.dtype == "none":
+            raise self.refuse(expr, "this is not a number or an array", hint="use numbers, and arrays of numbers")
+        if isinstance(expr, Var) and isinstance(self.arguments.get(expr.name), SparseType):
+            hint = f"write a loop, `for (i, j), value in {expr.name}:`"
+            raise self.refuse(expr, f"`{expr.name}` is a sparse array", "only its elements have values", hint)
+        return found
+
+    def _joined(self, types: list[ValueType]) -> ValueType:
+        found = types[0]
+        for other in types[1:]:
+            joined = join(found, other)
+            if joined is None:
+                raise TypeProblem("the alternatives have different shapes", "", "choose with an `if` statement")
+            found = joined
+        return found
+
+    # ------------------------------------------------------------ calls and subscripts
+
+    def _call(self, call: Call) -> ValueType:
+        name = call.function
+        if name == "attribute:dtype":
+            raise TypeProblem("`dtype` is used as a value", "", "use it as an argument, `np.zeros(n, dtype=a.dtype)`")
+        types = tuple(INT if _is_dtype(argument) else self.of(argument) for argument in call.arguments)
+        keywords = {key: value for key, value in call.keywords}
+        if name.startswith("helper:"):
+            return self.helper_type(name.removeprefix("helper:"), types)
+        return call_type(call, types, {key: self._dtype_of(value) for key, value in keywords.items() if _is_dtype(value)})
+
+    def _dtype_of(self, expr: Expr) -> str:
+        match expr:
+            case Dtype(name):
+                return name
+            case Call(_, (owner,)):
+                return self.of(owner).dtype
+            case _:
+                raise TypeProblem("this is no dtype")
+
+    def _subscript(self, expr: Subscript) -> ValueType:
+        base = self._number(expr.base)
+        if len(expr.index) > base.rank:
+            what = f"`{expr.base.name}` has {base.rank} dimensions and is given {len(expr.index)} subscripts"
+            raise TypeProblem(what if base.rank else f"`{expr.base.name}` is a scalar and has no elements")
+        lengths: list[Expr | None] = []
+        for axis, part in enumerate(expr.index):
+            lengths += self._axis(part, base.lengths[axis], alone=len(expr.index) == 1)
+        lengths += base.lengths[len(expr.index) :]
+        return ValueType(base.dtype, base.weak, len(lengths), tuple(lengths))
+
+    def _axis(self, part: Expr, extent: Expr | None, *, alone: bool) -> list[Expr | None]:
+        """The lengths of the axes that one subscript leaves: none for a number, one for a slice."""
+        if isinstance(part, Slice):
+            for bound in (part.lower, part.upper, part.step):
+                if bound is not None:
+                    self._index_number(bound)
+            return [slice_length(part, extent)]
+        found = self._number(part)
+        if found.dtype.startswith("float"):
+            raise self.refuse(part, "a subscript is a floating-point number", hint="convert it with `int(…)`")
+        if found.rank == 0:
+            return []
+        if not alone:
+            why = "NumPy pairs such arrays up with one another"
+            raise self.refuse(part, "an array as one of several subscripts is not supported", why, "write a loop")
+        return [None] * found.rank if found.dtype == "bool" else list(found.lengths)
+
+    def _index_number(self, expr: Expr) -> None:
+        found = self._number(expr)
+        if found.rank or found.dtype.startswith("float"):
+            raise self.refuse(expr, "the bound of a slice is not an integer", hint="convert it with `int(…)`")
+
+
+def constant_type(value: object) -> ValueType:
+    """The type of a Python scalar."""
+    if isinstance(value, bool):
+        return BOOL
+    if isinstance(value, int):
+        return INT
+    return FLOAT if isinstance(value, float) else NONE
+
+
+def operation_type(op: str, left: ValueType, right: ValueType) -> ValueType:
+    """The type of `left op right`, element by element."""
+    try:
+        shape = broadcast(left, right)
+    except ValueError as error:
+        raise TypeProblem(f"the lengths {error} do not fit together") from error
+    try:
+        return shaped(operator_result(op, left.kind, right.kind), shape)
+    except TypeError as error:
+        raise TypeProblem(f"`{op}` is not defined for {left.dtype} and {right.dtype}") from error
+
+
+def slice_length(part: Slice, extent: Expr | None) -> Expr | None:
+    """How long a slice is: the whole extent, or what constant bounds leave of it; None where it depends on more.
+
+    A length that would be negative (`a[3:]` of two elements) stands for no elements.
+
+    >>> from orion.loop.ir import Dim
+    >>> from orion.loop.printer import print_expr
+    >>> part = Slice(Const(1, NOWHERE), Unary("-", Const(1, NOWHERE), NOWHERE), None, NOWHERE)
+    >>> print_expr(slice_length(part, Dim("a", 0, NOWHERE)))
+    'a.shape[0] - 2'
+    """
+    if part.step is not None or extent is None:
+        return None
+    if part.lower is None and part.upper is None:
+        return extent
+    lower = 0 if part.lower is None else _integer(part.lower)
+    upper = 0 if part.upper is None else _integer(part.upper)
+    if lower is None or upper is None or lower < 0 or upper > 0:
+        return None  # from the end, or up to a place that may lie past the end
+    removed = lower - upper
+    return extent if removed == 0 else without_spans(Binary("-", extent, Const(removed, NOWHERE), NOWHERE))
+
+
+def _integer(expr: Expr) -> int | None:
+    match expr:
+        case Const(int(value)):
+            return value
+        case Unary("-", Const(int(value))):
+            return -value
+        case _:
+            return None
+
+
+def _is_dtype(expr: Expr) -> bool:
+    return isinstance(expr, Dtype) or (isinstance(expr, Call) and expr.function == "attribute:dtype")
+
+

@@ -1,0 +1,244 @@
+"""What every name of a function is: its dtype, its rank and its lengths, by NumPy's rules (NEP 50).
+
+A name has one type in the whole function: that which holds everything it is assigned. It is found by going through the
+statements until nothing changes; types only ever widen, so that this ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from orion.loop.call_types import TypeProblem
+from orion.loop.expression_types import Typing, UntypedNameError, operation_type
+from orion.loop.ir import (
+    Assign,
+    Bind,
+    Dim,
+    Elements,
+    Evaluate,
+    Expr,
+    For,
+    Function,
+    If,
+    Range,
+    Return,
+    Stmt,
+    Subscript,
+    Tuple,
+    Update,
+    Var,
+    While,
+)  # fmt: skip
+from orion.loop.refuse import unsupported
+from orion.loop.spans import NOWHERE
+from orion.loop.types import ArgumentType, ArrayType, ScalarType, SparseType, Types
+from orion.loop.value_type import INT, NONE, ValueType, join
+
+__all__ = ["Typing", "ValueType", "infer_types"]
+
+
+def infer_types(function: Function, types: Types) -> Typing:
+    """The types of all names of the function, for arguments of these types.
+
+    Raises `UnsupportedLoopError`, with the place, where an expression has no type (ranks that do not fit, a name that
+    is not assigned before, a name that is a scalar in one place and a row in another).
+    """
+    given = {name: argument_value(name, types[name]) for name in function.params}
+    return _Inference(function, function.helpers, types, dict(given)).run()
+
+
+def argument_value(name: str, kind: ArgumentType) -> ValueType:
+    """The type of an argument as a value: an array has the lengths `Dim(name, axis)`."""
+    match kind:
+        case ScalarType(dtype, weak):
+            return ValueType(dtype, weak)
+        case ArrayType(dtype, ndim):
+            return ValueType(dtype, False, ndim, tuple(Dim(name, axis, NOWHERE) for axis in range(ndim)))
+        case SparseType(ndim, _, value_dtypes):
+            return ValueType(value_dtypes[0], False, ndim, tuple(Dim(name, axis, NOWHERE) for axis in range(ndim)))
+
+
+def _helper_type(helpers: tuple[Function, ...], name: str, arguments: tuple[ValueType, ...]) -> ValueType:
+    """The type of what a helper function returns when called with arguments of these types."""
+    helper = next(helper for helper in helpers if helper.name == name)
+    inference = _Inference(helper, helpers, {}, dict(zip(helper.params, arguments, strict=True)))
+    inference.run()
+    return inference.returned or NONE
+
+
+@dataclass(slots=True)
+class _Inference:
+    function: Function
+    helpers: tuple[Function, ...]
+    arguments: Types
+    names: dict[str, ValueType]
+    returned: ValueType | None = None
+    untyped: Stmt | None = None
+
+    def run(self) -> Typing:
+        before: Mapping[str, ValueType] | None = None
+        while before != self.names:
+            before, self.untyped = dict(self.names), None
+            self.block(self.function.body)
+        if self.untyped is not None:
+            raise self.unassigned(self.untyped)
+        return self.typing
+
+    @property
+    def typing(self) -> Typing:
+        return Typing(self.arguments, self.names, self.function.source, partial(_helper_type, self.helpers))
+
+    # ------------------------------------------------------------ statements
+
+    def block(self, body: Iterable[Stmt]) -> None:
+        for statement in body:
+            try:
+                self.statement(statement)
+            except UntypedNameError:
+                self.untyped = statement
+            for inner in (getattr(statement, "body", ()), getattr(statement, "orelse", ())):
+                self.block(inner)
+
+    def statement(self, statement: Stmt) -> None:
+        match statement:
+            case Assign(target, value):
+                self.assign(target, self.typing.of(value), statement)
+            case Bind(name, row):
+                self.assign(Var(name, statement.span), self.typing.of(row), statement)
+            case Update():
+                self.update(statement)
+            case Evaluate(value):
+                self.typing.of(value)
+            case If(test) | While(test):
+                self.typing.condition(test)
+            case For(space):
+                self.loop(space, statement)
+            case Return(value):
+                self.result(value, statement)
+            case _:
+                pass
+
+    def assign(self, target: Var | Subscript | Tuple, kind: ValueType, statement: Stmt) -> None:
+        match target:
+            case Var(name):
+                self.bind(name, kind, statement)
+            case Subscript():
+                self.store(target, kind, statement)
+            case Tuple(items):
+                if len(items) != len(kind.items):
+                    raise self.refuse(statement, f"{len(kind.items)} values cannot be unpacked into {len(items)} targets")
+                for item, part in zip(items, kind.items, strict=True):
+                    assert isinstance(item, Var | Subscript)
+                    self.assign(item, part, statement)
+
+    def bind(self, name: str, kind: ValueType, statement: Stmt) -> None:
+        if isinstance(self.arguments.get(name), ArrayType | SparseType):
+            why = "the name stands for the array in the whole function"
+            hint = f"write its elements, `{name}[:] = …`, or use another name"
+            raise self.refuse(statement, f"the array `{name}` is assigned by its plain name", why, hint)
+        if kind.dtype in ("none", "tuple"):
+            raise self.refuse(statement, f"`{name}` is given something that is not a number or an array")
+        old = self.names.get(name)
+        joined = kind if old is None else join(old, kind)
+        if joined is None:
+            what = f"`{name}` is a {_shape_word(old)} in one place and a {_shape_word(kind)} here"
+            raise self.refuse(statement, what, "a name has one type in a compiled loop", "use two names")
+        self.names[name] = joined
+
+    def store(self, target: Subscript, kind: ValueType, statement: Stmt) -> None:
+        """`a[…] = value`: the value must fit into what is written."""
+        place = self.typing.of(target)
+        if kind.items or kind.dtype == "none":
+            raise self.refuse(statement, "an array element is given something that is not a number")
+        if kind.rank > place.rank:
+            what = f"a {_shape_word(kind)} is assigned to a {_shape_word(place)}"
+            raise self.refuse(statement, what, hint="assign element by element")
+        self.check_writeable(target.base.name, statement)
+
+    def update(self, statement: Update) -> None:
+        target, value = self.typing.of(statement.target), self.typing.of(statement.value)
+        try:
+            result = operation_type(statement.op, target, value) if statement.op != "@" else None
+        except TypeProblem as problem:
+            raise self.refuse(statement, problem.what, problem.why, problem.hint) from problem
+        if result is None or result.rank > target.rank > 0:
+            raise self.refuse(statement, f"`{statement.op}=` does not fit the shape of what it updates")
+        if isinstance(statement.target, Subscript) or target.rank:
+            name = statement.target.base.name if isinstance(statement.target, Subscript) else statement.target.name
+            if target.rank < result.rank:
+                raise self.refuse(statement, f"a {_shape_word(result)} is assigned to a {_shape_word(target)}")
+            self.check_writeable(name, statement)
+        else:
+            self.bind(statement.target.name, result, statement)
+
+    def check_writeable(self, name: str, statement: Stmt) -> None:
+        kind = self.arguments.get(name)
+        if isinstance(kind, ArrayType) and not kind.writeable:
+            hint = f"pass a copy, `{name}.copy()`, or call `{name}.setflags(write=True)` where it owns its data"
+            raise self.refuse(statement, f"`{name}` is written, and is a read-only array", "", hint)
+        if isinstance(kind, SparseType):
+            why = "the elements of a sparse array are only read"
+            raise self.refuse(statement, f"the sparse array `{name}` is written", why, "write a dense array")
+
+    def loop(self, space: Range | Elements, statement: Stmt) -> None:
+        if isinstance(space, Range):
+            for bound in (space.start, space.stop, space.step):
+                if not self.is_integer(bound):
+                    raise self.refuse_expr(bound, "a bound of a range is not an integer", hint="write `int(…)`")
+            self.bind(space.var, INT, statement)
+            return
+        kind = self.arguments.get(space.array)
+        if not isinstance(kind, SparseType):
+            raise self.not_sparse(space, statement)
+        if len(space.keys) != kind.ndim or space.single != kind.single or len(space.values) != len(kind.value_dtypes):
+            raise self.other_elements(space, kind, statement)
+        for key in space.keys:
+            self.bind(key, INT, statement)
+        for value, dtype in zip(space.values, kind.value_dtypes, strict=True):
+            self.bind(value, ValueType(dtype), statement)
+
+    def is_integer(self, expr: Expr) -> bool:
+        found = self.typing.of(expr)
+        return found.rank == 0 and (found.is_integer or found.dtype == "bool")
+
+    def result(self, value: Expr | None, statement: Stmt) -> None:
+        kind = NONE if value is None else self.typing.of(value)
+        joined = kind if self.returned is None else join(self.returned, kind)
+        if joined is None:
+            raise self.refuse(statement, "the function returns values of different shapes")
+        self.returned = joined
+
+    # ------------------------------------------------------------ refusals
+
+    def refuse(self, statement: Stmt, what: str, why: str = "", hint: str = "") -> Exception:
+        return unsupported(what, statement.span, self.function.source, why=why, hint=hint)
+
+    def refuse_expr(self, expr: Expr, what: str, why: str = "", hint: str = "") -> Exception:
+        return unsupported(what, expr.span, self.function.source, why=why, hint=hint)
+
+    def unassigned(self, statement: Stmt) -> Exception:
+        try:
+            self.statement(statement)
+        except UntypedNameError as error:
+            hint = "give it a value before the loop, or before its first use"
+            return self.refuse(statement, f"`{error}` is used before it is assigned", "", hint)
+        return self.refuse(statement, "a name is used before it is assigned")
+
+    def not_sparse(self, space: Elements, statement: Stmt) -> Exception:
+        what = f"`{space.array}` is not a sparse array"
+        why = "`for (i, j), value in …` goes over the stored elements of a sparse array"
+        hint = f"write `for i in range(len({space.array})):`, or make it with orion.sparse"
+        return self.refuse(statement, what, why, hint)
+
+    def other_elements(self, space: Elements, kind: SparseType, statement: Stmt) -> Exception:
+        keys = ", ".join("ijklmnop"[axis] for axis in range(kind.ndim))
+        values = "value" if kind.single else f"({', '.join(f'v{n}' for n in range(len(kind.value_dtypes)))})"
+        what = f"an element of `{space.array}` has {kind.ndim} keys and {len(kind.value_dtypes)} values"
+        return self.refuse(statement, what, "", f"write `for ({keys}), {values} in {space.array}:`")
+
+
+def _shape_word(kind: ValueType | None) -> str:
+    rank = 0 if kind is None else kind.rank
+    return ("scalar", "row", "matrix")[rank] if rank < 3 else f"{rank}-dimensional array"

@@ -1,0 +1,310 @@
+"""The loop language: what a decorated function becomes. Every value here is frozen and compares by content.
+
+    function  = Function(name, params, body)
+    stmt      = Assign(target, value)            x = e        a[i] = e        (x, y) = e
+              | Update(target, op, value)        x += e       a[i] += e
+              | Bind(name, row)                  w = W[i]     (w is a view: another name for a part of W)
+              | Evaluate(value)                  f(W[i])
+              | If(test, body, orelse) | While(test, body) | For(space, body)
+              | Break | Continue | Return(value) | Pass
+    space     = Range(var, start, stop, step)                  for i in range(start, stop, step)
+              | Elements(array, keys, values, single)          for (i, j), r in array
+    expr      = Const(value) | Dtype(name) | Var(name) | Dim(array, axis) | Count(array)
+              | Unary(op, operand) | Binary(op, left, right) | Compare(ops, operands) | Logic(op, operands)
+              | Choose(test, then, orelse) | Call(function, arguments) | Subscript(base, index) | Tuple(items)
+              | Slice(lower, upper, step)                      only inside an index
+
+A `Call` names its function canonically: "np.sqrt" for NumPy however it was imported, "abs" for a builtin, ".copy" for a
+method (the object is the first argument), "helper:norm" for a function of the user's, "attribute:T" for an attribute of
+an array. `len(a)`, `a.size`, `a.ndim`, `a.dtype` and negative axes of a `Dim` depend on the types of the arguments:
+`orion.loop.attributes` replaces them by `Dim`, `Count`, `Const` and `Dtype`.
+
+After `orion.loop.views` no name stands for a view any more where that could be resolved: uses are the rows themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+
+from orion.loop.source import SourceText, Span
+
+# ---------------------------------------------------------------- expressions
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    value: int | float | bool | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Dtype:
+    """A dtype as an argument of a call: `np.zeros(n, np.float32)`. `name` is NumPy's, such as "float32"."""
+
+    name: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A scalar, a whole array, a private row, or a loop variable."""
+
+    name: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Dim:
+    """`array.shape[axis]`; `len(array)` of a dense array is `Dim(array, 0)`."""
+
+    array: str
+    axis: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """`array.size` of a dense array; `len(array)` or `array.nnz` of a sparse one: its number of elements."""
+
+    array: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """`op` is one of "-", "+", "not", "~"."""
+
+    op: str
+    operand: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """`op` is one of + - * / // % ** @ & | ^ << >>."""
+
+    op: str
+    left: Expr
+    right: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """A chain of comparisons: `operands[0] ops[0] operands[1] ops[1] …`."""
+
+    ops: tuple[str, ...]
+    operands: tuple[Expr, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Logic:
+    """`op` is "and" or "or"; evaluation stops at the first operand that decides."""
+
+    op: str
+    operands: tuple[Expr, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """`then if test else orelse`."""
+
+    test: Expr
+    then: Expr
+    orelse: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    function: str
+    arguments: tuple[Expr, ...]
+    span: Span
+    keywords: tuple[tuple[str, Expr], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    lower: Expr | None
+    upper: Expr | None
+    step: Expr | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Subscript:
+    """`base[index]`. Fewer subscripts than dimensions name a whole row, as in NumPy."""
+
+    base: Var
+    index: tuple[Expr, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Tuple:
+    items: tuple[Expr, ...]
+    span: Span
+
+
+Expr = Const | Dtype | Var | Dim | Count | Unary | Binary | Compare | Logic | Choose | Call | Slice | Subscript | Tuple
+
+# ---------------------------------------------------------------- iteration
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """`for var in range(start, stop, step)`."""
+
+    var: str
+    start: Expr
+    stop: Expr
+    step: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """`for (keys…), values… in array` over the stored elements of a sparse array.
+
+    `single`: the value is one name (`r`), not a tuple of names (`(r, weight)`).
+    """
+
+    array: str
+    keys: tuple[str, ...]
+    values: tuple[str, ...]
+    single: bool
+    span: Span
+
+
+# ---------------------------------------------------------------- statements
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    target: Var | Subscript | Tuple
+    value: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """An in-place operator, `target op= value`; `op` is the binary operator, without "="."""
+
+    target: Var | Subscript
+    op: str
+    value: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """`name = array[index]` where the right side is a view, so that writing `name` in place writes the array.
+
+    Only those remain after view resolution whose uses cannot be replaced by one row.
+    """
+
+    name: str
+    row: Subscript
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluate:
+    value: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    test: Expr
+    body: tuple[Stmt, ...]
+    orelse: tuple[Stmt, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class While:
+    test: Expr
+    body: tuple[Stmt, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """`index` counts the `for`s of the function in textual order, from 0. `span` is that of the `for` line."""
+
+    space: Range | Elements
+    body: tuple[Stmt, ...]
+    index: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Continue:
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    value: Expr | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    span: Span
+
+
+Stmt = Assign | Update | Bind | Evaluate | If | While | For | Break | Continue | Return | Pass
+Node = Expr | Stmt | Range | Elements
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A decorated function, or a helper that it calls.
+
+    `constants` are the scalars it takes from its closure or its globals, frozen when it is parsed: where they are used,
+    the body has their values. `helpers` are all of the user's functions that it calls, directly or through one another,
+    in the same language, callees first; the helpers of a helper are listed here and not there.
+    """
+
+    name: str
+    params: tuple[str, ...]
+    body: tuple[Stmt, ...]
+    constants: tuple[tuple[str, int | float | bool], ...]
+    helpers: tuple[Function, ...]
+    source: SourceText
+    span: Span
+
+
+def children(node: Node) -> Iterator[Node]:
+    """The nodes directly below `node`, in source order."""
+    for field in fields(node):
+        value = getattr(node, field.name)
+        for item in value if isinstance(value, tuple) else (value,):
+            if isinstance(item, tuple):  # a keyword argument: (name, expression)
+                yield from (part for part in item if isinstance(part, NODE_CLASSES))
+            elif isinstance(item, NODE_CLASSES):
+                yield item
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """`node` and everything below it, depth first, in source order."""
+    yield node
+    for child in children(node):
+        yield from walk(child)
+
+
+NODE_CLASSES = (
+    Const, Dtype, Var, Dim, Count, Unary, Binary, Compare, Logic, Choose, Call, Slice, Subscript, Tuple,
+    Range, Elements,
+    Assign, Update, Bind, Evaluate, If, While, For, Break, Continue, Return, Pass,
+)  # fmt: skip

@@ -1,0 +1,108 @@
+"""A Python function to the loop language."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from types import FunctionType
+
+from orion.errors import UnsupportedLoopError, describe
+from orion.loop.ir import Function
+from orion.loop.locate import Located, locate, span_of
+from orion.loop.parse_statements import parse_body
+from orion.loop.refuse import unsupported
+from orion.loop.scope import Helper, Scope, assigned_names, constant, iterated_names, outer_names
+from orion.loop.source import SourceText, Span
+
+
+def parse_function(function: FunctionType) -> Function:
+    """The function, and the user's functions that it calls, in the loop language.
+
+    Global and closure scalars are taken with the values that they have now. Raises `UnsupportedLoopError` where the
+    source cannot be had or holds something that cannot be compiled, with the place and what to write instead.
+    """
+    if not isinstance(function, FunctionType):
+        what = f"an object of type {type(function).__name__} is not a function written with `def`"
+        raise UnsupportedLoopError(describe(what, hint="decorate a plain function"))
+    family = _Family()
+    parsed = family.parse(function, function.__name__)
+    return _with_helpers(parsed, tuple(helper for helper in family.parsed.values()))
+
+
+def _with_helpers(function: Function, helpers: tuple[Function, ...]) -> Function:
+    return Function(
+        function.name, function.params, function.body, function.constants, helpers, function.source, function.span
+    )
+
+
+@dataclass(slots=True)
+class _Family:
+    """The functions that a loop calls, each parsed once; `open` are those that are being parsed, outermost first."""
+
+    parsed: dict[FunctionType, Function] = field(default_factory=dict)
+    open: list[FunctionType] = field(default_factory=list)
+
+    def parse(self, function: FunctionType, name: str) -> Function:
+        located = locate(function)
+        params = _parameters(located)
+        body = located.definition.body
+        scope = Scope(
+            located.source,
+            frozenset(params) | assigned_names(body),
+            iterated_names(body),
+            outer_names(function),
+            self.helper,
+        )
+        self.open.append(function)
+        parsed = parse_body(body, scope)
+        self.open.pop()
+        span = span_of(located.definition, located.source, until=_header_end(located.definition))
+        return Function(name, params, parsed, tuple(scope.constants.items()), (), located.source, span)
+
+    def helper(self, function: FunctionType, call: Span, source: SourceText) -> Helper:
+        """What a caller of the function must know; it is parsed where it is called first."""
+        if function in self.open:
+            why = "a recursive function has no fixed number of steps that could be compiled into the loop"
+            what = f"`{function.__name__}` calls itself"
+            raise unsupported(what, call, source, why=why, hint="write it with a loop")
+        if function not in self.parsed:
+            parsed = self.parse(function, self._free_name(function.__name__))
+            self.parsed[function] = parsed
+        found = self.parsed[function]
+        return Helper(found.name, found.params, _defaults(function, call, source))
+
+    def _free_name(self, name: str) -> str:
+        taken = {function.name for function in self.parsed.values()}
+        candidates = (name if number == 1 else f"{name}_{number}" for number in range(1, len(taken) + 2))
+        return next(candidate for candidate in candidates if candidate not in taken)
+
+
+def _defaults(function: FunctionType, call: Span, source: SourceText) -> dict[str, object]:
+    code = function.__code__
+    positional = code.co_varnames[: code.co_argcount]
+    values = function.__defaults__ or ()
+    defaults = dict(zip(positional[len(positional) - len(values) :], values, strict=True))
+    defaults |= function.__kwdefaults__ or {}
+    for name, value in defaults.items():
+        if constant(value, call) is None:
+            what = f"the default of `{name}` in `{function.__name__}` is a {type(value).__name__}"
+            raise unsupported(what, call, source, hint="give every parameter that is no scalar at the call")
+    return defaults
+
+
+def _parameters(located: Located) -> tuple[str, ...]:
+    arguments = located.definition.args
+    for starred in (arguments.vararg, arguments.kwarg):
+        if starred is not None:
+            span = span_of(starred, located.source)
+            hint = "name every parameter"
+            raise unsupported(f"the parameter `*{starred.arg}` is not supported", span, located.source, hint=hint)
+    every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    return tuple(argument.arg for argument in every)
+
+
+def _header_end(definition: ast.FunctionDef) -> ast.AST:
+    """The last node of the `def` line: its return annotation or last parameter, or the definition's own start."""
+    arguments = definition.args
+    every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    return definition.returns or (every[-1] if every else definition.body[0])

@@ -1,0 +1,110 @@
+"""What a name of the user's function stands for: a local, a global scalar, a module, a function."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections import ChainMap
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import FunctionType, ModuleType
+
+import numpy as np
+
+from orion.errors import UnsupportedLoopError
+from orion.loop.ir import Call, Const, Expr
+from orion.loop.locate import span_of
+from orion.loop.refuse import unsupported
+from orion.loop.source import SourceText, Span
+
+MISSING = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Helper:
+    """A function of the user's that the loop calls. `defaults` are the values of parameters that may be left out."""
+
+    name: str
+    params: tuple[str, ...]
+    defaults: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The names that one function can see.
+
+    `variables` are its parameters and everything it assigns; `sparse` are the names it goes over as a sparse array;
+    `globals` are the other names, closure first; `helper_of` parses a function that it calls; `constants` collects the
+    scalars that it takes from outside.
+    """
+
+    source: SourceText
+    variables: frozenset[str]
+    sparse: frozenset[str]
+    globals: Mapping[str, object]
+    helper_of: Callable[[FunctionType, Span, SourceText], Helper]
+    constants: dict[str, int | float | bool] = field(default_factory=dict)
+
+    def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword, until: ast.AST | None = None) -> Span:
+        return span_of(node, self.source, until)
+
+    def refuse(self, node: ast.expr | ast.stmt, what: str, why: str = "", hint: str = "") -> UnsupportedLoopError:
+        return unsupported(what, self.span(node), self.source, why=why, hint=hint)
+
+    def value(self, node: ast.expr) -> object:
+        """The object that a global name, or a name in a module (`np.linalg.norm`), stands for; MISSING where none."""
+        match node:
+            case ast.Name(name) if name not in self.variables:
+                return self.globals.get(name, getattr(builtins, name, MISSING))
+            case ast.Attribute(owner, attribute):
+                found = self.value(owner)
+                return getattr(found, attribute, MISSING) if isinstance(found, ModuleType) else MISSING
+            case _:
+                return MISSING
+
+
+def outer_names(function: FunctionType) -> Mapping[str, object]:
+    """The global and closure names that the function can see, with their values now."""
+    closure: dict[str, object] = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):  # a cell that is not assigned yet
+            closure[name] = cell.cell_contents
+    return ChainMap(closure, function.__globals__)
+
+
+def constant(value: object, span: Span) -> Expr | None:
+    """The expression for a scalar from outside: a Python one as it is, a NumPy one with its dtype; None for no scalar.
+
+    >>> from orion.loop.spans import NOWHERE
+    >>> constant(np.float32(0.5), NOWHERE).function
+    'np.float32'
+    """
+    if isinstance(value, np.bool | np.integer | np.floating):
+        item = value.item()
+        return Call(f"np.{value.dtype.name}", (Const(item, span),), span) if isinstance(item, int | float) else None
+    if isinstance(value, bool | int | float):
+        return Const(value, span)
+    return None
+
+
+def assigned_names(body: list[ast.stmt]) -> frozenset[str]:
+    """Every name that the statements bind: assignments, loop variables, nested definitions and imports."""
+    stored: set[str] = set()
+    for node in (node for statement in body for node in ast.walk(statement)):
+        match node:
+            case ast.Name(name, ast.Store() | ast.Del()):
+                stored.add(name)
+            case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
+                stored.add(name)
+            case ast.alias(name, alias):
+                stored.add(alias or name.partition(".")[0])
+            case _:
+                pass
+    return frozenset(stored)
+
+
+def iterated_names(body: list[ast.stmt]) -> frozenset[str]:
+    """The names that stand after `in` of a `for`: sparse arrays."""
+    loops = (node for statement in body for node in ast.walk(statement) if isinstance(node, ast.For))
+    return frozenset(loop.iter.id for loop in loops if isinstance(loop.iter, ast.Name))

@@ -1,0 +1,59 @@
+"""Where a piece of the user's program stands: spans and the lines behind them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A region of a source file. Lines count from 1, columns from 0, as in Python's `ast`.
+
+    >>> Span("train.py", 3, 4, 3, 9)
+    Span(file='train.py', line=3, column=4, end_line=3, end_column=9)
+    >>> str(Span("train.py", 3, 4, 3, 9))
+    'train.py:3'
+    """
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """The lines of one function as its author wrote them.
+
+    `lines[0]` is line `first_line` of `file`; nothing is dedented, so spans index it directly.
+
+    >>> text = SourceText("train.py", 10, ("def f(a):", "    a[0] = 1"))
+    >>> text.line(11)
+    '    a[0] = 1'
+    """
+
+    file: str
+    first_line: int
+    lines: tuple[str, ...]
+
+    def line(self, number: int) -> str:
+        """The source line with that number, or an empty string where it is not part of this text."""
+        position = number - self.first_line
+        return self.lines[position] if 0 <= position < len(self.lines) else ""
+
+    def quote(self, span: Span) -> str:
+        """The first line of `span` with carets below what the span covers.
+
+        >>> text = SourceText("train.py", 10, ("def f(a):", "    a[0] = 1"))
+        >>> print(text.quote(Span("train.py", 11, 4, 11, 8)))
+          11 |     a[0] = 1
+             |     ^^^^
+        """
+        line = self.line(span.line)
+        end = span.end_column if span.end_line == span.line else len(line)
+        carets = " " * span.column + "^" * max(1, end - span.column)
+        return f"{span.line:4d} | {line}\n     | {carets}"

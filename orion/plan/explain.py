@@ -1,0 +1,119 @@
+"""In words: why iterations conflict, and why a stronger strategy is not legal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from orion.dependence.access import Access, Dependence
+from orion.loop.nest import LoopNest
+from orion.reasons import Reason
+
+if TYPE_CHECKING:
+    import islpy as isl
+
+STRONGER = ("independent", "1d", "2d", "nd")
+
+
+def blocking_reasons(dependences: Iterable[Dependence], nest: LoopNest) -> tuple[Reason, ...]:
+    """One reason per pair of accesses that conflict, in program order."""
+    found = []
+    for dependence in by_pair(dependences):
+        reason = dependence.reason
+        message = describe_pair(dependence, nest)
+        spans = (dependence.source.span, dependence.sink.span)
+        if reason is None:
+            found.append(Reason("ORN101", message, spans, _hint(dependence)))
+        else:
+            found.append(Reason(reason.code, f"{message}; {reason.message}", spans, reason.hint))
+    return tuple(dict.fromkeys(found))
+
+
+def by_pair(dependences: Iterable[Dependence]) -> list[Dependence]:
+    """One dependence per unordered pair of places in the source, in program order; flow before anti before output."""
+    rank = {"flow": 0, "conflict": 0, "anti": 1, "output": 2}
+    chosen: dict[object, Dependence] = {}
+    for dependence in dependences:
+        key = dependence.array, frozenset((dependence.source.span, dependence.sink.span))
+        if key not in chosen or rank[dependence.kind] < rank[chosen[key].kind]:
+            chosen[key] = dependence
+    return sorted(chosen.values(), key=lambda d: (min(d.source.span, d.sink.span), max(d.source.span, d.sink.span)))
+
+
+def describe_pair(dependence: Dependence, nest: LoopNest) -> str:
+    """What two accesses have in common, in which iterations, and an example."""
+    first, second = _place(dependence.source), _place(dependence.sink)
+    pair = f"{first} meets itself" if first == second else f"{first} meets {second}"
+    example = witness(dependence, nest)
+    return f"{pair} in {iterations_in_words(dependence, nest.dims)}" + (f" (e.g. {example})" if example else "")
+
+
+def _place(access: Access) -> str:
+    verb = "written" if access.is_write else "read"
+    may = ", perhaps" if access.is_may else ""
+    return f"`{access.text}` ({verb} in line {access.span.line}{may})"
+
+
+def iterations_in_words(dependence: Dependence, dims: Sequence[str]) -> str:
+    """Which iterations conflict, from the distance vector.
+
+    With a constant distance in every dimension: "iterations (i) and (i+1)". Otherwise by the dimensions they agree in.
+    """
+    distance = dependence.distance
+    if all(step is not None for step in distance) and any(distance):
+        there = ", ".join(name if not step else f"{name}{step:+d}" for name, step in zip(dims, distance, strict=True))
+        return f"iterations ({', '.join(dims)}) and ({there})"
+    same = [name for name, step in zip(dims, distance, strict=True) if step == 0]
+    if len(same) == len(dims):
+        return f"elements with the same key ({', '.join(dims)})"
+    if same:
+        return f"iterations with the same {' and '.join(same)}"
+    return "iterations that differ in every loop variable" if len(dims) > 1 else "different iterations"
+
+
+def witness(dependence: Dependence, nest: LoopNest) -> str:
+    """Two iterations that conflict, as "(i=0, j=1) and (i=0, j=2)"; empty where isl gives none."""
+    import islpy as isl
+
+    relation = isl.Map(dependence.relation)
+    point = relation.wrap().sample_point()
+    if point.is_void():
+        return ""
+    first = _coordinates(point, nest.dims, 0)
+    second = _coordinates(point, nest.dims, relation.dim(isl.dim_type.in_))
+    return "" if first == second else f"{first} and {second}"
+
+
+def _coordinates(point: isl.Point, dims: Sequence[str], start: int) -> str:
+    import islpy as isl
+
+    values = [point.get_coordinate_val(isl.dim_type.set, start + d).to_python() for d in range(len(dims))]
+    return ", ".join(f"{name}={value}" for name, value in zip(dims, values, strict=True))
+
+
+def _hint(dependence: Dependence) -> str:
+    if dependence.kind == "anti":
+        return f"read from a copy of `{dependence.array}` made before the loop"
+    if dependence.kind == "output":
+        return f"let each iteration write elements of `{dependence.array}` of its own"
+    return ""
+
+
+def not_stronger(strategy: str, dependences: Iterable[Dependence], nest: LoopNest) -> tuple[Reason, ...]:
+    """Why the strategies stronger than the one taken are not legal: the pairs that rule them out."""
+    pairs = by_pair(dependences)
+    if strategy == "independent" or not pairs:
+        return ()
+    found = [_against("independent", pairs[0], nest)]
+    if strategy != "1d":
+        for position, name in enumerate(nest.dims):
+            across = [pair for pair in pairs if pair.distance[position] != 0]
+            if across:
+                found.append(_against(f"1d along {name}", across[0], nest))
+    return tuple(found)
+
+
+def _against(strategy: str, pair: Dependence, nest: LoopNest) -> Reason:
+    code = pair.reason.code if pair.reason else "ORN101"
+    spans = (pair.source.span, pair.sink.span)
+    return Reason(code, f"not {strategy}: {describe_pair(pair, nest)}", spans, "")

@@ -1,0 +1,78 @@
+"""How many blocks each loop dimension is cut into, and how many workers a loop is worth.
+
+Grids do not depend on the number of workers up to `SHARED_GRID` of them, and so neither do the bits of a result: a
+loop gives the same numbers on one worker and on eight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from orion.loop.ir import Binary, Call, Expr, For, Node, Subscript, Unary, Update, walk
+from orion.loop.nest import LoopNest
+from orion.loop.types import Shapes
+from orion.plan.rules import Candidate
+
+SHARED_GRID = 8
+LINE_BLOCKS = 32
+"""Blocks of the only dimension that is cut, where nothing moves between them."""
+
+ELEMENT_BLOCKS = {1: 64, 2: 8, 3: 4}
+"""Blocks per dimension of a sparse array, by its number of dimensions: all unordered loops over an array share one
+grid, so that its elements are sorted once."""
+
+DISPATCH_NS = 100_000
+"""A loop predicted to take less time than this stays on one worker: about twice what it costs to wake the others."""
+
+OPERATION_NS = 0.5
+ITERATION_NS = 1.0
+UNKNOWN_TRIPS = 16
+
+
+def cuts(nest: LoopNest, candidate: Candidate | None, extents: Sequence[int | None], workers: int) -> tuple[int, ...]:
+    """The number of blocks per loop dimension, at most one per index where extents are known."""
+    dims = len(nest.dims)
+    if candidate is None:
+        return (1,) * dims
+    if nest.elements is not None and not nest.ordered:
+        blocks = ELEMENT_BLOCKS.get(dims, 2)
+        wanted = [max(blocks, _whole_multiple(blocks, workers))] * dims
+    else:
+        many = LINE_BLOCKS if not candidate.time else SHARED_GRID
+        cut = {candidate.space, *candidate.time}
+        wanted = [_whole_multiple(many, workers) if d in cut else 1 for d in range(dims)]
+    return tuple(
+        max(1, blocks if extent is None else min(blocks, extent))
+        for blocks, extent in zip(wanted, extents, strict=True)
+    )
+
+
+def _whole_multiple(blocks: int, workers: int) -> int:
+    return blocks * -(-workers // blocks)
+
+
+def predicted_ns(nest: LoopNest, iterations: int, shapes: Shapes) -> float:
+    """A rough prediction of the time of the compiled loop on one worker, in nanoseconds."""
+    return iterations * (ITERATION_NS + _cost(nest.body, shapes, 1))
+
+
+def _cost(nodes: Sequence[Node], shapes: Shapes, trips: int) -> float:
+    total = 0.0
+    for statement in nodes:
+        if isinstance(statement, For):
+            total += _cost(statement.body, shapes, trips * UNKNOWN_TRIPS)
+            continue
+        for node in walk(statement):
+            if isinstance(node, Binary | Unary | Call | Update):
+                total += OPERATION_NS * trips * max(1, _row_length(node, shapes) / 8)
+    return total
+
+
+def _row_length(node: Expr | Update, shapes: Shapes) -> int:
+    """The length of the rows that an operation works on; 1 where it works on scalars."""
+    lengths = [1]
+    for part in walk(node):
+        if isinstance(part, Subscript):
+            shape = shapes.get(part.base.name, ())
+            lengths += shape[len(part.index) :]
+    return max(lengths)

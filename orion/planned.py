@@ -1,0 +1,197 @@
+"""`Plan`, as users hold it: the plan of a function for given arguments, with its schedule, its proof and its
+printed forms.
+
+Nothing here runs a loop or starts a worker. Of sparse arrays only the histograms of their keys are looked at, and
+only where a schedule is asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from orion.dependence.access import Dependence
+from orion.errors import PlanError
+from orion.plan.extents import coordinate_ranges, parameter_values
+from orion.plan.plan import FunctionPlan, LoopPlan, Placement, Verdict
+from orion.plan.planner import Sizes
+from orion.reasons import Reason
+from orion.schedule.blocks import block_bounds
+from orion.schedule.build import build_schedule
+from orion.schedule.prove import prove_schedule
+from orion.schedule.schedule import Ints, Schedule
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How the loops of a function are run for arguments of these types and sizes, and the proof that they may be.
+
+    `workers` is the number that was asked for. `arrays` are the sparse arrays of the call, by argument name; a plan
+    made without arguments has none, and no schedule.
+    """
+
+    function: FunctionPlan
+    sizes: Sizes
+    arrays: Mapping[str, Any]
+
+    # ------------------------------------------------------------ what was found
+
+    @property
+    def loops(self) -> tuple[LoopPlan, ...]:
+        """One plan per planned loop of the source, in textual order."""
+        return tuple(loop for loop in self.function.loops if loop.is_written_by_user)
+
+    @property
+    def only(self) -> LoopPlan:
+        """The plan of the only loop. PlanError where the function has several, or none."""
+        if len(self.loops) != 1:
+            raise PlanError(f"the function has {len(self.loops)} loops: ask `plan.loops[k]` for one of them")
+        return self.loops[0]
+
+    @property
+    def is_parallel(self) -> bool:
+        """Whether every loop has a legal parallel schedule."""
+        return all(loop.is_parallel for loop in self.loops)
+
+    @property
+    def strategy(self) -> str:
+        return self.only.strategy
+
+    @property
+    def runs_on(self) -> int:
+        """The number of workers that the function will use: the most of any of its loops."""
+        return max((loop.runs_on for loop in self.loops), default=1)
+
+    @property
+    def dependences(self) -> tuple[Dependence, ...]:
+        return tuple(dependence for loop in self.loops for dependence in loop.dependences)
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """One verdict per planned `for`, in textual order."""
+        return tuple(sorted((v for loop in self.loops for v in loop.verdicts), key=lambda v: v.index))
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        return tuple(reason for loop in self.loops for reason in loop.reasons)
+
+    @property
+    def placements(self) -> tuple[Placement, ...]:
+        return tuple(placement for loop in self.loops for placement in loop.placements)
+
+    @cached_property
+    def graph(self) -> nx.MultiDiGraph:
+        """Accessing places of the source as nodes ("line:column"), one edge per dependence."""
+        from orion.dependence.graph import dependence_graph
+
+        return dependence_graph(self.dependences)
+
+    # ------------------------------------------------------------ schedules
+
+    def schedule(self, workers: int | None = None, loop: int | None = None) -> Schedule:
+        """The tiles by step and worker of loop number `loop` (the only one, if not given).
+
+        `workers` defaults to the number the plan was made for; the loop runs on no more than it has blocks for.
+        PlanError where the plan was made without arguments.
+        """
+        return self.schedule_of(self._loop(loop), workers)
+
+    def schedule_of(self, plan: LoopPlan, workers: int | None = None) -> Schedule:
+        """The schedule of one of the function's loops."""
+        count = self.sizes.workers if workers is None else workers
+        if count < 1:
+            raise PlanError(f"a schedule needs at least one worker, not {count}")
+        ranges = self._ranges(plan)
+        if plan.nest.elements is not None and plan.nest.elements.array not in self.arrays:
+            raise PlanError(f"the blocks of `{plan.nest.elements.array}` depend on its elements: plan with arguments")
+        if not self.sizes.shapes:
+            raise PlanError("a schedule needs sizes: make the plan with arguments, `f.plan(*arguments)`")
+        used = 1 if plan.space is None else min(count, plan.cuts[plan.space])
+        return build_schedule(plan, block_bounds(plan, ranges, self._counts(plan)), used)
+
+    def serial_order(self, workers: int | None = None, loop: int | None = None) -> Ints:
+        """A serial order of the iterations that a run on `workers` workers equals.
+
+        For a loop over a sparse array, int64 (elements,): positions of the elements in the order in which they were
+        given. For a nest of ranges, int64 (iterations, dims): the coordinates of each iteration.
+        """
+        from orion.schedule.order import element_order, range_order
+
+        plan = self._loop(loop)
+        schedule = self.schedule(workers, loop)
+        if plan.nest.elements is not None:
+            return element_order(self.arrays[plan.nest.elements.array], schedule, plan.ordered)
+        return range_order(plan, schedule, self._values())
+
+    def check(self, workers: int | None = None) -> None:
+        """Prove by isl that the schedule of every loop keeps every dependence; PlanError with the pair where one
+        does not.
+
+        Checks the schedules for `workers` workers, or for 1 to 4 and the number that the plan was made for.
+        """
+        counts = sorted({1, 2, 3, 4, self.sizes.workers}) if workers is None else [workers]
+        for plan in self.function.loops:
+            for count in counts:
+                prove_schedule(plan, self.schedule_of(plan, count), self._values())
+
+    def _loop(self, number: int | None) -> LoopPlan:
+        return self.only if number is None else self.loops[number]
+
+    def _values(self) -> dict[str, int]:
+        return parameter_values(self.sizes.shapes, self.sizes.integers)
+
+    def _ranges(self, plan: LoopPlan) -> tuple[tuple[int, int] | None, ...]:
+        return coordinate_ranges(plan.analysis.domain, len(plan.nest.dims), self._values())
+
+    def _counts(self, plan: LoopPlan) -> dict[int, Ints]:
+        elements = plan.nest.elements
+        if elements is None:
+            return {}
+        array = self.arrays[elements.array]
+        return {dim: array.histogram(dim) for dim in range(len(plan.nest.dims))}
+
+    # ------------------------------------------------------------ forms
+
+    def __str__(self) -> str:
+        from orion.inspect.text import plan_text
+
+        return plan_text(self.function)
+
+    def _repr_html_(self) -> str:
+        from orion.inspect.html import plan_html
+
+        return plan_html(self.function, self._pictures())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain dicts, lists, strings and numbers."""
+        from orion.inspect.data import plan_to_dict
+
+        return plan_to_dict(self.function)
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), indent=2)
+
+    def save_svg(self, path: str | os.PathLike[str]) -> None:
+        """Write the picture of the iteration space of the first loop as an SVG file."""
+        from orion.inspect.svg import plan_svg
+
+        text = plan_svg(self.loops[0], self._pictures()[0])
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def _pictures(self) -> list[Schedule | None]:
+        """The schedule of each loop where there is one to draw."""
+        found: list[Schedule | None] = []
+        for plan in self.function.loops:
+            try:
+                found.append(self.schedule_of(plan))
+            except PlanError:
+                found.append(None)
+        return found

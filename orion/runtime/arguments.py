@@ -1,0 +1,99 @@
+"""The arguments of kernels: from what the user passed to flat arrays, in the order in which a kernel takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from weakref import ref
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orion.array.dense import DenseArray
+from orion.array.layout import TileLayout
+from orion.array.sparse import SparseArray
+from orion.kernel.calling import Argument, tile_boxes
+from orion.runtime.prepared import PreparedLoop, PreparedProgram
+from orion.schedule.schedule import Ints
+
+
+@dataclass(frozen=True, slots=True)
+class LoopData:
+    """The arrays that one loop works on in one run: `extents` as in `orion.kernel.calling`, and the arguments of its kernel,
+    None where an argument is a scalar or a result."""
+
+    extents: Ints
+    arguments: tuple[Any, ...]
+
+
+class DataSource:
+    """Makes the `LoopData` of one loop, run after run, from the arrays that the user passes. Nothing is copied.
+
+    Between runs it keeps none of the arrays alive.
+    """
+
+    def __init__(self, loop: PreparedLoop) -> None:
+        self._loop = loop
+        self._boxes = tile_boxes(loop.schedule) if loop.sparse is None else None
+        self._last: tuple[Callable[[], SparseArray | None], Callable[[], TileLayout | None]] | None = None
+
+    def data(self, arguments: Mapping[str, object]) -> LoopData:
+        """The data for a run with these arguments."""
+        name = self._loop.sparse
+        if name is None:
+            assert self._boxes is not None
+            return loop_data(self._loop, arguments, self._boxes, None)
+        array = arguments[name]
+        assert isinstance(array, SparseArray)
+        layout = self._layout(array)
+        return loop_data(self._loop, arguments, layout.offsets, layout)
+
+    def _layout(self, array: SparseArray) -> TileLayout:
+        """The array in the tiles of the schedule; the same as last time, where somebody still holds it."""
+        if self._last is not None and self._last[0]() is array:
+            known = self._last[1]()
+            if known is not None:
+                return known
+        layout = tile_layout(self._loop, array)
+        self._last = ref(array), ref(layout)
+        return layout
+
+
+def tile_layout(loop: PreparedLoop, array: SparseArray) -> TileLayout:
+    """A sparse array in the tiles of a loop over its elements."""
+    return array.layout(loop.schedule.bounds, "ascending" if loop.plan.ordered else "shuffled")
+
+
+def loop_data(
+    loop: PreparedLoop, arguments: Mapping[str, object], extents: Ints, layout: TileLayout | None
+) -> LoopData:
+    """The data of one loop, whose elements are in `layout` where it goes over a sparse array."""
+    return LoopData(extents, tuple([_argument(a, arguments, layout) for a in loop.kernel.arguments]))
+
+
+def _argument(argument: Argument, arguments: Mapping[str, object], layout: TileLayout | None) -> Any:
+    match argument.kind:
+        case "array":
+            return dense_memory(arguments[argument.name])
+        case "key" if layout is not None:
+            return layout.keys[argument.position]
+        case "value" if layout is not None:
+            return layout.values[argument.position]
+        case "count":
+            return len(arguments[argument.name])  # type: ignore[arg-type]
+        case _:
+            return None
+
+
+def dense_memory(array: object) -> NDArray[Any]:
+    """The memory of a dense argument: an ndarray itself, or the padded storage of a `DenseArray`."""
+    if isinstance(array, DenseArray):
+        return array.storage
+    assert isinstance(array, np.ndarray)
+    return array
+
+
+def skeleton_arguments(prepared: PreparedProgram, arguments: Mapping[str, object]) -> tuple[object, ...]:
+    """The arguments of the skeleton, in the order of the user's function."""
+    return tuple([arguments[name] for name in prepared.program.function.params])

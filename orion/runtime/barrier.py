@@ -1,0 +1,55 @@
+"""The barrier among the workers of a run: a loop without iterations.
+
+Worker w has two tiles, w (it has arrived) and workers + w (it leaves), and the second waits for the first one of every other
+worker. So a barrier is a walk like any other: it lets go of the interpreter lock, waits by flags in shared memory, and can be
+aborted. Rounds count up, so that one set of flags is enough.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from orion.kernel.calling import KernelSource
+from orion.loop.source import SourceText
+from orion.schedule.schedule import Ints
+
+TEXT = """\
+from orion.kernel.intrinsics import finish, is_ready, walk_function
+
+
+@walk_function
+def meet(tiles, round, extents, wait_offsets, waits, lags, done, control):
+    for tile in tiles:
+        if not is_ready(tile, round, wait_offsets, waits, lags, done, control):
+            return
+        finish(tile, round, done)
+"""
+
+KERNEL = KernelSource("orion_barrier", TEXT, "meet", (), (), (None,) * TEXT.count("\n"), SourceText("", 1, ()))
+
+
+@dataclass(frozen=True, eq=False)
+class Barrier:
+    """The waits of a barrier among `workers` workers, in the form that a walk takes them."""
+
+    wait_offsets: Ints
+    waits: Ints
+    lags: Ints
+    order: tuple[Ints, ...]
+
+
+@cache
+def make_barrier(workers: int) -> Barrier:
+    """The barrier of a number of workers.
+
+    >>> make_barrier(2).waits.tolist(), make_barrier(2).order[0].tolist()
+    ([1, 0], [0, 2])
+    """
+    others = [[w for w in range(workers) if w != own] for own in range(workers)]
+    waits = np.array([w for group in others for w in group], np.int64)
+    offsets = np.concatenate([np.zeros(workers + 1, np.int64), np.arange(1, workers + 1) * (workers - 1)])
+    order = tuple(np.array([own, workers + own], np.int64) for own in range(workers))
+    return Barrier(offsets, waits, np.zeros(waits.size, np.int64), order)

@@ -1,0 +1,36 @@
+"""The result of a reduction from the partial results of its tiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FUNCTIONS: dict[str, np.ufunc] = {
+    "+": np.add,
+    "*": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.logical_and,
+    "or": np.logical_or,
+}
+
+
+def combine(op: str, start: Any, partials: NDArray[Any]) -> Any:
+    """`start op partials[0] op partials[1] …`, from left to right, in the dtype of the partials.
+
+    `accumulate` is used, not `reduce`, whose order of summation is NumPy's own.
+
+    >>> combine("+", 1.0, np.array([2.0, 3.0])), combine("max", 7, np.array([2, 9]))
+    (6.0, 9)
+    """
+    values = np.empty(partials.size + 1, partials.dtype)
+    values[0] = start
+    values[1:] = partials
+    return plain(FUNCTIONS[op].accumulate(values)[-1])
+
+
+def plain(value: np.generic) -> Any:
+    """A value of a type that Python has too as Python's own, which adapts to what it meets (NEP 50); others unchanged."""
+    return value.item() if value.dtype.name in ("int64", "float64", "bool") else value

@@ -1,0 +1,89 @@
+"""Runs a program on this process's threads: one worker in the calling thread, or as many as the schedules are for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from orion.runtime.arguments import DataSource, skeleton_arguments
+from orion.runtime.barrier import KERNEL
+from orion.runtime.failures import failure_in, left_without_error
+from orion.runtime.memory import RunMemory, allocate_run_memory
+from orion.runtime.parts import LoopPart, Walk, loop_parts
+from orion.runtime.pool import Pool
+from orion.runtime.prepared import PreparedProgram
+from orion.runtime.skeleton import Skeleton, make_skeleton
+from orion.runtime.worker import AbortedError, Worker
+
+@dataclass(frozen=True, eq=False)
+class LoadedProgram:
+    """What this process made for a program: kernels, skeleton, shared memory. `parts` has the loop parts of each worker;
+    `meet` is the walk of the barrier, None for one worker."""
+
+    sources: tuple[DataSource, ...]
+    skeleton: Skeleton
+    memory: RunMemory
+    parts: tuple[tuple[LoopPart, ...], ...]
+    meet: Walk | None
+
+    @property
+    def workers(self) -> int:
+        return len(self.parts)
+
+
+def load_program(prepared: PreparedProgram, workers: int) -> LoadedProgram:
+    """Compile everything that a program needs to run on `workers` workers of this process."""
+    from orion.kernel.compile import compile_kernel
+
+    walks = tuple(compile_kernel(loop.kernel).walk for loop in prepared.loops)
+    memory = allocate_run_memory(prepared)
+    return LoadedProgram(
+        sources=tuple(DataSource(loop) for loop in prepared.loops),
+        skeleton=make_skeleton(prepared),
+        memory=memory,
+        parts=tuple(loop_parts(prepared, memory, walks, w, workers, in_slices=w == 0) for w in range(workers)),
+        meet=compile_kernel(KERNEL).walk if workers > 1 else None,
+    )
+
+
+def run_locally(prepared: PreparedProgram, loaded: LoadedProgram, arguments: Mapping[str, object], pool: Pool) -> Any:
+    """Run a program on members of the pool and return what worker 0, the calling thread, returns.
+
+    The first error of any worker is raised once all have left; so is KeyboardInterrupt.
+    """
+    memory = loaded.memory
+    memory.reset()
+    data = [source.data(arguments) for source in loaded.sources]
+    given = skeleton_arguments(prepared, arguments)
+    errors: list[BaseException] = []
+    returned: list[Any] = []
+
+    def body(number: int) -> None:
+        parts = loaded.parts[number]
+        try:
+            for part, found in zip(parts, data, strict=True):
+                part.begin(found)
+            result = loaded.skeleton(Worker(number, loaded.workers, parts, memory, loaded.meet), *given)
+            if number == 0:
+                returned.append(result)
+        except AbortedError:
+            pass
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            errors.append(error)
+            memory.abort()
+        finally:
+            for part in parts:
+                part.end()
+
+    pool.run(body, loaded.workers, memory.abort)
+    failure = failure_in(prepared, memory)
+    if failure is not None:
+        raise failure
+    if errors:
+        raise errors[0]
+    if not returned:
+        raise left_without_error(prepared)
+    return returned[0]

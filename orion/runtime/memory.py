@@ -1,0 +1,64 @@
+"""The memory that workers share during a run: flags, control words, partial results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orion.array.aligned import aligned_zeros
+from orion.kernel.calling import ABORT, CONTROL_SIZE, FLAG_STRIDE, GO
+from orion.runtime.prepared import PreparedLoop, PreparedProgram
+from orion.schedule.schedule import Ints
+
+Allocate = Callable[[tuple[int, ...], np.dtype], NDArray[Any]]
+"""Makes a zeroed C-contiguous array of a shape and dtype that starts on a 64-byte boundary."""
+
+INT64 = np.dtype(np.int64)
+
+
+@dataclass(frozen=True)
+class RunMemory:
+    """What the workers of a run share besides the arrays.
+
+    `control[k]` is the control row of loop k (see `orion.kernel.calling`), and the last row that of the barrier. `done[k]` and
+    `meeting` are flags, of the tiles of loop k and of the barrier. `outputs[k]` has one array pair per output of loop k: one
+    partial per tile of a reduction, or the one value of a carried scalar. Rounds use the two of a pair in turn: a worker may
+    still be reading one while another worker fills the other, and cannot be two rounds behind, for there is a barrier in each.
+    """
+
+    control: Ints
+    done: tuple[Ints, ...]
+    meeting: Ints
+    outputs: tuple[tuple[NDArray[Any], ...], ...]
+
+    def reset(self) -> None:
+        """Make everything ready for a run. No worker may be running."""
+        self.control[:] = GO
+        self.meeting[:] = 0
+        for flags in self.done:
+            flags[:] = 0
+
+    def abort(self) -> None:
+        """Tell all workers to leave their loops at the next tile, keeping what a row says already."""
+        codes = self.control[:, 0]
+        codes[codes == GO] = ABORT
+
+
+def allocate_run_memory(prepared: PreparedProgram, allocate: Allocate = aligned_zeros) -> RunMemory:
+    """The shared memory of a program, zeroed."""
+    return RunMemory(
+        control=allocate((len(prepared.loops) + 1, CONTROL_SIZE), INT64),
+        done=tuple(allocate((FLAG_STRIDE * loop.schedule.tiles,), INT64) for loop in prepared.loops),
+        meeting=allocate((FLAG_STRIDE * 2 * prepared.workers,), INT64),
+        outputs=tuple(_outputs(loop, allocate) for loop in prepared.loops),
+    )
+
+
+def _outputs(loop: PreparedLoop, allocate: Allocate) -> tuple[NDArray[Any], ...]:
+    arguments = loop.kernel.arguments
+    sizes = {"partial": loop.schedule.tiles, "carried": 1}
+    return tuple(allocate((2, sizes[a.kind]), np.dtype(a.dtype)) for a in arguments if a.kind in sizes)

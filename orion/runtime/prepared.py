@@ -1,0 +1,77 @@
+"""What the runtime is given: a program whose loops are planned, scheduled and generated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from orion.kernel.calling import Argument, KernelSource
+from orion.loop.nest import Program
+from orion.plan.plan import LoopPlan
+from orion.schedule.schedule import Schedule
+
+OUTPUTS = ("partial", "carried")
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedLoop:
+    """A planned loop ready to run. `schedule` is for at most as many workers as the session has."""
+
+    plan: LoopPlan
+    schedule: Schedule
+    kernel: KernelSource
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        """The scalars whose values the loop needs when it starts, in the order in which its kernel names them."""
+        return tuple(dict.fromkeys(a.name for a in self.kernel.arguments if a.kind in ("scalar", *OUTPUTS)))
+
+    @cached_property
+    def outputs(self) -> tuple[str, ...]:
+        """The scalars that have new values after the loop: reductions and carried ones."""
+        return tuple(a.name for a in self.kernel.arguments if a.kind in OUTPUTS)
+
+    @cached_property
+    def reads(self) -> frozenset[str]:
+        """The arrays that the loop touches."""
+        return frozenset(a.name for a in self.kernel.arguments if a.kind in ("array", "key", "value"))
+
+    @cached_property
+    def writes(self) -> frozenset[str]:
+        """The arrays that the loop writes."""
+        return frozenset(p.array for p in self.plan.placements if p.is_written)
+
+    @property
+    def sparse(self) -> str | None:
+        """The sparse array over whose elements the loop goes, if it does."""
+        elements = self.plan.nest.elements
+        return None if elements is None else elements.array
+
+    def array_arguments(self) -> Iterator[tuple[int, Argument]]:
+        """Position and description of every argument that is part of an array."""
+        for position, argument in enumerate(self.kernel.arguments):
+            if argument.kind in ("array", "key", "value"):
+                yield position, argument
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedProgram:
+    """A function ready to run with arguments of given types and shapes.
+
+    What a session keeps for a program (flags, compiled kernels, what the actors know) is kept for this object: the caller
+    makes one per signature and hands in the same one again.
+    """
+
+    program: Program
+    loops: tuple[PreparedLoop, ...]
+
+    @property
+    def workers(self) -> int:
+        """The number of workers that take part in a run: that of the loop with the most."""
+        return max((loop.schedule.workers for loop in self.loops), default=1)
+
+    @cached_property
+    def written(self) -> frozenset[str]:
+        """The arrays that any of the loops writes."""
+        return frozenset[str]().union(*(loop.writes for loop in self.loops))

@@ -1,0 +1,113 @@
+"""One worker of a run: what the skeleton calls to run its part of each loop.
+
+All workers run the same skeleton with the same scalars, so that each finds by itself, and like all others, where a barrier is
+needed: before a loop that touches what another loop wrote since the last barrier (or writes what another one touched),
+before a repeated loop whose rounds may not overlap, and where a loop has results.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+from orion.kernel.calling import GO
+from orion.runtime.barrier import make_barrier
+from orion.runtime.combine import combine, plain
+from orion.runtime.memory import RunMemory
+from orion.runtime.parts import LoopPart, Walk
+from orion.runtime.prepared import PreparedLoop
+
+SLICE_SECONDS = 0.03
+"""How long a worker that must look for Ctrl-C stays in compiled code, as near as whole tiles allow."""
+
+
+class AbortedError(Exception):
+    """Another worker failed, or the run was interrupted: this worker leaves the program."""
+
+
+class Worker:
+    """Worker `number` of `workers`, for one run. `meet` is the walk of the barrier, None for one worker."""
+
+    def __init__(
+        self, number: int, workers: int, parts: tuple[LoopPart, ...], memory: RunMemory, meet: Walk | None
+    ) -> None:
+        self.number = number
+        self.workers = workers
+        self.parts = parts
+        self.memory = memory
+        self._meet = meet
+        self._meetings = 0
+        self._pending: list[LoopPart] = []
+
+    def loop(self, number: int, *values: Any) -> tuple[Any, ...]:
+        """Run this worker's part of a loop; `values` are its inputs. Returns the new values of its outputs."""
+        part = self.parts[number]
+        if self.workers > 1:
+            self._keep_order(part)
+        arguments = part.arguments(values)
+        if self.number == 0:
+            for _, source, op, pair in part.outputs:
+                if not op:
+                    pair[part.round & 1][0] = values[source]
+        if part.tiles.size:
+            self.walk(part, arguments)
+        results = self._results(part, values) if part.outputs else ()
+        part.round += 1
+        return results
+
+    def walk(self, part: LoopPart, arguments: list[Any]) -> None:
+        """Run the tiles of this worker in the present round of a loop. AbortedError where the loop was left."""
+        if part.slice_tiles is None:
+            part.walk(part.tiles, part.round, *part.leading, *arguments)
+        else:
+            part.slice_tiles = self._walk_in_slices(part, part.slice_tiles, arguments)
+        if part.control[0] != GO:
+            self.memory.abort()
+            raise AbortedError
+
+    def _walk_in_slices(self, part: LoopPart, count: int, arguments: list[Any]) -> int:
+        """Walk `count` tiles at a time, so that Python handles signals in between. Returns how many to take next time."""
+        at, control = 0, part.control
+        while at < part.tiles.size and control[0] == GO:
+            start = perf_counter()
+            part.walk(part.tiles[at : at + count], part.round, *part.leading, *arguments)
+            at += count
+            pace = SLICE_SECONDS / (perf_counter() - start)
+            count = max(1, min(int(count * min(pace, 2.0)), part.tiles.size))
+        return count
+
+    # ------------------------------------------------------------ meeting the other workers
+
+    def meet(self) -> None:
+        """Wait for all workers: what they wrote before is seen by all after. AbortedError where the run was aborted."""
+        barrier, control = make_barrier(self.workers), self.memory.control[-1]
+        assert self._meet is not None
+        waits = (barrier.wait_offsets, barrier.waits, barrier.lags)
+        tiles = barrier.order[self.number]
+        self._meet(tiles, self._meetings, barrier.waits, *waits, self.memory.meeting, control)
+        self._meetings += 1
+        self._pending.clear()
+        if control[0] != GO:
+            raise AbortedError
+
+    def _keep_order(self, part: LoopPart) -> None:
+        """Meet where the loop must wait for what was run since the last barrier."""
+        repeated = part in self._pending
+        clash = any(other is not part and _conflict(other.loop, part.loop) for other in self._pending)
+        if clash or (repeated and not part.loop.plan.rounds_overlap):
+            self.meet()
+        if part not in self._pending:
+            self._pending.append(part)
+
+    def _results(self, part: LoopPart, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        if self.workers > 1:
+            self.meet()
+        turn = part.round & 1
+        return tuple(
+            combine(op, values[source], pair[turn]) if op else plain(pair[turn][0])
+            for _, source, op, pair in part.outputs
+        )
+
+
+def _conflict(first: PreparedLoop, second: PreparedLoop) -> bool:
+    return bool(first.writes & second.reads or first.reads & second.writes)

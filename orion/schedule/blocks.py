@@ -1,0 +1,34 @@
+"""Block bounds of loop dimensions: balanced by elements for sparse arrays, even for ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from orion.array.partition import balanced_bounds, even_bounds
+from orion.plan.plan import LoopPlan
+from orion.schedule.schedule import Ints
+
+UNBOUNDED = (-(2**62), 2**62)
+"""The one block of a dimension whose range is not known before the loop runs."""
+
+
+def block_bounds(
+    plan: LoopPlan, ranges: Sequence[tuple[int, int] | None], counts: Mapping[int, Ints]
+) -> tuple[Ints, ...]:
+    """The block boundaries of each loop dimension, `plan.cuts[d] + 1` of them for dimension d.
+
+    `ranges` are the half-open ranges of the coordinates (`coordinate_ranges`); `counts[d]`, where given, has the
+    number of elements at each coordinate of dimension d, from 0, and the blocks then hold about as many elements
+    each.
+    """
+    found = []
+    for dim, (blocks, span) in enumerate(zip(plan.cuts, ranges, strict=True)):
+        if dim in counts:
+            found.append(balanced_bounds(counts[dim], blocks))
+        elif span is None:
+            found.append(np.array(UNBOUNDED, np.int64))
+        else:
+            found.append(even_bounds(span[1] - span[0], blocks) + span[0])
+    return tuple(np.asarray(bounds, np.int64) for bounds in found)

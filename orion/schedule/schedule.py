@@ -1,0 +1,54 @@
+"""A schedule: which worker runs which tiles, in which order, and what each tile waits for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Schedule:
+    """The tiles of one loop, for a number of workers.
+
+    The iteration space is cut into a grid: dimension d has `grid[d]` blocks (1 where it is not cut), block b of it
+    being the half-open range `bounds[d][b] … bounds[d][b + 1]` of loop coordinates. The coordinate of a dimension
+    is the key of a sparse array, the value of the loop variable of a `range` with step 1, and the trip number (0,
+    1, …; the variable is start + step * trip) of a `range` with any other step. Blocks are boxes: inner bounds that
+    depend on outer variables cut them further. Tiles are numbered in C order of the grid.
+
+    `owner[t]` is the worker that runs tile t and `step[t]` the time step at which it could run if all tiles took
+    equally long; `order[w]` are the tiles of worker w in the order in which it runs them. Before tile t starts,
+    every tile `waits[wait_offsets[t] : wait_offsets[t + 1]]` must be done: in the same round of the loop where the
+    entry of `lags` is 0, in the round before (where the loop runs repeatedly) where it is 1. Only tiles of other
+    workers are named.
+
+    Shapes: `owner`, `step` (tiles,); `wait_offsets` (tiles + 1,); `waits`, `lags` (waits,).
+    """
+
+    workers: int
+    grid: tuple[int, ...]
+    bounds: tuple[Ints, ...]
+    owner: Ints
+    step: Ints
+    order: tuple[Ints, ...]
+    wait_offsets: Ints
+    waits: Ints
+    lags: Ints
+
+    @property
+    def tiles(self) -> int:
+        """The number of tiles.
+
+        >>> from orion.schedule.schedule import Schedule
+        >>> Schedule.__slots__[0]
+        'workers'
+        """
+        return int(self.owner.size)
+
+    def serial_tiles(self) -> Ints:
+        """The tiles in a serial order that keeps every wait: by step, then by number."""
+        return np.lexsort((np.arange(self.tiles), self.step)).astype(np.int64)

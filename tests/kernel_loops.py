@@ -1,0 +1,140 @@
+"""Kernels made from Python functions, and run tile by tile, for the tests of `orion.kernel`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from orion.array.dense import DenseArray
+from orion.dependence.access import LoopDependences
+from orion.dependence.scalars import live_after, scalar_roles
+from orion.kernel.calling import CONTROL_SIZE, FLAG_STRIDE, KernelSource
+from orion.kernel.emit import emit_kernel
+from orion.loop.infer import infer_types
+from orion.loop.parse import parse_function
+from orion.loop.program import split_program
+from orion.loop.source import Span
+from orion.loop.types import ArgumentType, ArrayType, ScalarType, SparseType
+from orion.plan.plan import LoopPlan
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """A sparse array as the tests pass it: coordinates and values in the order in which they are to be visited."""
+
+    keys: tuple[np.ndarray, ...]
+    values: tuple[np.ndarray, ...]
+
+    def __len__(self) -> int:
+        return len(self.keys[0])
+
+    def __iter__(self) -> Any:
+        for row in zip(zip(*self.keys, strict=True), *self.values, strict=True):
+            yield tuple(map(int, row[0])), (row[1] if len(self.values) == 1 else tuple(row[1:]))
+
+
+def type_of(value: object) -> ArgumentType:
+    if isinstance(value, Ratings):
+        dtypes = tuple(v.dtype.name for v in value.values)
+        return SparseType(len(value.keys), value.keys[0].dtype.name, dtypes, single=len(dtypes) == 1)
+    if isinstance(value, DenseArray):
+        return ArrayType(value.dtype.name, len(value.shape), aligned=True, padded=True)
+    if isinstance(value, np.ndarray):
+        return ArrayType(value.dtype.name, value.ndim, bool(value.flags.c_contiguous), writeable=value.flags.writeable)
+    if isinstance(value, np.generic):
+        return ScalarType(value.dtype.name)
+    return ScalarType({bool: "bool", int: "int64", float: "float64"}[type(value)], weak=True)
+
+
+def shape_of(value: object) -> tuple[int, ...]:
+    return tuple(int(key.max(initial=-1)) + 1 for key in value.keys) if isinstance(value, Ratings) else value.shape
+
+
+@dataclass(frozen=True)
+class Loop:
+    """One loop of a function with its arguments."""
+
+    source: KernelSource
+    plan: LoopPlan
+    values: dict[str, Any]
+
+
+def make_loop(
+    function: Callable[..., Any],
+    *arguments: Any,
+    number: int = 0,
+    fastmath: bool = True,
+    proved: str | frozenset[Span] | None = "affine",
+) -> Loop:
+    """The kernel of loop `number` of the function for these arguments. `proved="affine"`: as the bounds check proves it."""
+    parsed = parse_function(function)
+    values = dict(zip(parsed.params, arguments, strict=True))
+    types = {name: type_of(value) for name, value in values.items()}
+    shapes = {name: shape_of(value) for name, value in values.items() if not np.isscalar(value)}
+    program = split_program(parsed, types)
+    nest = program.nests[number]
+    roles = scalar_roles(nest, types, live_after(program, number))
+    analysis = LoopDependences("", (), (), roles, ())
+    plan = LoopPlan(nest, "serial", None, (), (1,) * len(nest.dims), nest.ordered, analysis, (), (), (), 1, None)
+    if proved == "affine":
+        proved = prove(plan, types, shapes, values)
+    source = emit_kernel(plan, types, shapes, infer_types(program.function, types), fastmath, proved)
+    return Loop(source, plan, values)
+
+
+def prove(plan: LoopPlan, types: Any, shapes: Any, values: dict[str, Any]) -> frozenset[Span]:
+    from orion.dependence.bounds import bounds_checks, prove_bounds
+    from orion.dependence.names import extent_name
+
+    known = {extent_name(name, axis): extent for name, shape in shapes.items() for axis, extent in enumerate(shape)}
+    known |= {name: int(value) for name, value in values.items() if isinstance(value, int | np.integer)}
+    return prove_bounds(bounds_checks(plan.nest, types), known, plan.nest)
+
+
+def run_loop(loop: Loop, walk: Callable[..., None], extents: Any = None, tiles: Any = None, **scalars: Any) -> dict[str, Any]:
+    """Run the loop on one worker; the partial results and carried values by name, and "control".
+
+    `extents` are the offsets or boxes of the tiles (default: one tile with everything). `scalars` are values of scalars
+    that are not arguments of the function.
+    """
+    values = {**loop.values, **scalars}
+    if extents is None:
+        elements = loop.plan.nest.elements
+        if elements is not None:
+            extents = [0, len(values[elements.array])]
+        else:
+            extents = [[[-(2**40), 2**40] for _ in loop.plan.nest.loops]]
+    extents = np.array(extents, np.int64)
+    count = len(extents) - 1 if extents.ndim == 1 else len(extents)
+    tiles = np.arange(count) if tiles is None else np.asarray(tiles)
+    control = np.zeros(CONTROL_SIZE, np.int64)
+    done = np.zeros(FLAG_STRIDE * count, np.int64)
+    none = np.zeros(0, np.int64)
+    results: dict[str, Any] = {"control": control, "done": done[::FLAG_STRIDE]}
+    arguments = [argument_value(a, values, results, count) for a in loop.source.arguments]
+    walk(tiles.astype(np.int64), 0, extents, np.zeros(count + 1, np.int64), none, none, done, control, *arguments)
+    return results
+
+
+def argument_value(argument: Any, values: dict[str, Any], results: dict[str, Any], tiles: int) -> Any:
+    match argument.kind:
+        case "partial":
+            results[argument.name] = np.zeros(tiles, argument.dtype)
+            return results[argument.name]
+        case "carried":
+            results[argument.name] = np.array([values[argument.name]], argument.dtype)
+            return results[argument.name]
+        case "key":
+            return np.ascontiguousarray(values[argument.name].keys[argument.position])
+        case "value":
+            return np.ascontiguousarray(values[argument.name].values[argument.position])
+        case "count":
+            return len(values[argument.name])
+        case "scalar":
+            return np.dtype(argument.dtype).type(values[argument.name]).item()
+        case _:
+            value = values[argument.name]
+            return value.storage if isinstance(value, DenseArray) else value

@@ -1,0 +1,84 @@
+"""The layers of the design, held by a table: a file imports only from its own stage or an earlier one."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "orion"
+
+# From first to last. A file may import from its own line and from those above it.
+LAYERS = (
+    ("orion.loop.source",),
+    ("orion.errors", "orion.reasons", "orion.array"),
+    ("orion.loop",),
+    ("orion.dependence",),
+    ("orion.plan",),
+    ("orion.schedule",),
+    ("orion.kernel",),
+    ("orion.runtime",),
+    ("orion.inspect",),
+    ("orion.planned", "orion.prepare"),
+    ("orion.api",),
+    ("orion", "orion.__main__", "orion.inspect.cli"),
+)
+ONLY_IN = {
+    "numba": "orion.kernel",
+    "llvmlite": "orion.kernel",
+    "ray": "orion.runtime.ray",
+}
+PLANNING = ("orion.loop", "orion.dependence", "orion.plan", "orion.schedule")
+
+
+def modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def dotted(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def layer(name: str) -> int:
+    """The layer with the longest prefix of `name`."""
+    matches = [
+        (len(prefix), number)
+        for number, prefixes in enumerate(LAYERS)
+        for prefix in prefixes
+        if name == prefix or name.startswith(prefix + ".")
+    ]
+    return max(matches)[1]
+
+
+def imports(path: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+@pytest.mark.parametrize("path", modules(), ids=dotted)
+def test_imports_only_from_its_own_or_an_earlier_layer(path):
+    own = layer(dotted(path))
+    later = {name for name in imports(path) if name.split(".")[0] == "orion" and layer(name) > own}
+    assert not later, f"{dotted(path)} imports from later stages: {sorted(later)}"
+
+
+@pytest.mark.parametrize("path", modules(), ids=dotted)
+def test_heavy_libraries_are_imported_in_one_package_only(path):
+    for library, home in ONLY_IN.items():
+        uses = any(name.split(".")[0] == library for name in imports(path))
+        assert not uses or dotted(path).startswith(home), f"{dotted(path)} imports {library}"
+
+
+@pytest.mark.parametrize("path", modules(), ids=dotted)
+def test_files_are_short(path):
+    assert len(path.read_text().splitlines()) <= 500
+
+
+def test_the_table_names_every_module():
+    assert all(layer(dotted(path)) < len(LAYERS) - 1 or dotted(path) in LAYERS[-1] for path in modules())

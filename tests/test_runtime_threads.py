@@ -1,0 +1,114 @@
+"""Programs on threads: the same result on any number of workers, errors and interruptions that leave the session usable."""
+
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import orion
+from tests.runtime_programs import NAMES, assert_same, cases, gather, integers, mix, outcome
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_number_of_workers_gives_the_serial_result(name):
+    with orion.session("serial", force_parallel=True):
+        expected = outcome(name)
+    for workers in (1, 2, 3, 4):
+        with orion.session("threads", workers, force_parallel=True):
+            assert_same(outcome(name), expected)
+
+
+@pytest.mark.parametrize("name", ["wavefront", "stencil"])
+def test_ordered_loops_give_what_python_gives(name):
+    function, arguments = cases()[name]
+    undecorated = {key: np.array(value) if np.ndim(value) else value for key, value in arguments.items()}
+    function.serial(**undecorated)
+    with orion.session("threads", 3, force_parallel=True):
+        function(**arguments)
+    for key, value in undecorated.items():
+        np.testing.assert_array_equal(arguments[key], value)
+
+
+def test_many_short_runs_in_a_row():
+    with orion.session("serial"):
+        expected = integers(60)
+        _mix(expected, rounds=300)
+    with orion.session("threads", 3, force_parallel=True):
+        W = integers(60)
+        H, R = integers(40), cases()["rotated"][1]["R"]
+        for _ in range(300):
+            mix(R, W, H, 1, 5)
+    np.testing.assert_array_equal(W, expected)
+
+
+def _mix(W, rounds):
+    mix(cases()["rotated"][1]["R"], W, integers(40), rounds, 5)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_a_subscript_out_of_bounds_is_the_caller_s_error(workers):
+    a, out, index = np.arange(100.0), np.zeros(10_000), np.zeros(10_000, np.int64)
+    index[[5_000, 9_000]] = 100, -101
+    with orion.session("threads", workers, force_parallel=True):
+        with pytest.raises(orion.OutOfBoundsError, match=r"(?s)(100|-101).*`a`.*out\[i\] = a\[index\[i\]\]"):
+            gather(a, index, out)
+        index[:] = 99
+        gather(a, index, out)
+    assert set(out) == {99.0}
+
+
+@orion.parallel_for
+def divides(a, rounds):
+    for t in range(rounds):
+        share = 1 / (rounds - 3 - t)
+        for i in range(a.shape[0]):
+            a[i] += share
+    return share
+
+
+def test_an_error_between_loops_is_raised_once_and_leaves_the_pool_usable():
+    with orion.session("threads", 4, force_parallel=True):
+        a = np.zeros(1000)
+        with pytest.raises(ZeroDivisionError):
+            divides(a, 4)
+        assert divides(a, 2) == -0.5
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctrl_c_leaves_at_the_next_tile(workers):
+    """Enough rounds for minutes; the signal comes after a fraction of a second."""
+    arguments = cases()["rotated"][1] | {"rounds": 50_000_000}
+    with orion.session("threads", workers, force_parallel=True):
+        mix(**(arguments | {"rounds": 1}))
+        timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+        timer.start()
+        start = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            mix(**arguments)
+        assert time.monotonic() - start < 30
+        assert_same(outcome("two loops"), outcome("two loops"))
+
+
+def test_callers_in_several_threads_take_turns():
+    with orion.session("threads", 2, force_parallel=True):
+        expected, results = outcome("rotated"), []
+        callers = [threading.Thread(target=lambda: results.append(outcome("rotated"))) for _ in range(4)]
+        for caller in callers:
+            caller.start()
+        for caller in callers:
+            caller.join()
+    assert len(results) == 4
+    for result in results:
+        assert_same(result, expected)
+
+
+def test_arrays_are_changed_in_place_and_not_kept():
+    W = integers(60)
+    with orion.session("threads", 2, force_parallel=True):
+        references = sys.getrefcount(W)
+        mix(cases()["rotated"][1]["R"], W, integers(40), 1, 5)
+        assert sys.getrefcount(W) == references
+    assert not np.array_equal(W, integers(60))

@@ -1,0 +1,101 @@
+"""Schedules: every pair of conflicting tiles is ordered, for every strategy, grid and number of workers."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from orion.schedule.build import build_schedule
+from orion.schedule.prove import reachable
+
+
+def plan(space, time, ordered):
+    return SimpleNamespace(space=space, time=time, ordered=ordered)
+
+
+def bounds(grid):
+    return [np.arange(blocks + 1) for blocks in grid]
+
+
+def conflict(a, b, space, time, ordered):
+    """Whether tiles with block numbers a and b may hold conflicting iterations."""
+    dims = (space, *time)
+    if ordered and time:
+        return all(b[d] >= a[d] for d in dims) or all(a[d] >= b[d] for d in dims)
+    return any(a[d] == b[d] for d in dims)
+
+
+CASES = [
+    (grid, space, time, ordered)
+    for grid, space, time, ordered in [
+        ((8,), 0, (), False), ((5,), 0, (), True),
+        ((8, 8), 0, (), False), ((8, 8), 1, (), False),
+        ((8, 8), 0, (1,), False), ((8, 8), 1, (0,), False), ((3, 5), 0, (1,), False), ((5, 3), 0, (1,), False),
+        ((8, 8), 0, (1,), True), ((3, 5), 1, (0,), True), ((1, 4), 0, (1,), True),
+        ((4, 4, 4), 0, (1, 2), False), ((4, 3, 5), 1, (0, 2), False), ((2, 3, 1), 2, (0, 1), False),
+        ((4, 4, 4), 0, (1,), False),
+    ]
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 4])
+@pytest.mark.parametrize(("grid", "space", "time", "ordered"), CASES)
+def test_conflicting_tiles_are_ordered_within_a_round_and_across_rounds(grid, space, time, ordered, workers):
+    workers = min(workers, grid[space])
+    schedule = build_schedule(plan(space, time, ordered), bounds(grid), workers)
+    blocks = np.indices(grid).reshape(len(grid), -1).T
+    after = reachable(schedule)
+    assert not after.diagonal().any()
+    twice = two_rounds(schedule)
+    count = schedule.tiles
+    for a in range(count):
+        for b in range(count):
+            if not conflict(blocks[a], blocks[b], space, time, ordered):
+                continue
+            if a != b:
+                assert after[a, b] or after[b, a]
+            if ordered and a != b and all(blocks[b] >= blocks[a]):
+                assert after[a, b]
+            assert twice[a, count + b], f"tile {b} of the next round may start before tile {a}"
+
+
+def two_rounds(schedule):
+    """Reachability over two rounds of the loop without a barrier between them."""
+    count = schedule.tiles
+    edges = np.zeros((2 * count, 2 * count), bool)
+    for order in schedule.order:
+        line = np.concatenate([order, order + count])
+        edges[line[:-1], line[1:]] = True
+    waiting = np.repeat(np.arange(count), np.diff(schedule.wait_offsets))
+    for tile, before, lag in zip(waiting, schedule.waits, schedule.lags, strict=True):
+        edges[before, tile + count * lag] = True
+        if lag == 0:
+            edges[before + count, tile + count] = True
+    while True:
+        further = edges | ((edges.astype(np.float32) @ edges.astype(np.float32)) > 0)
+        if (further == edges).all():
+            return edges
+        edges = further
+
+
+def test_tiles_of_one_step_of_a_latin_square_share_no_block():
+    schedule = build_schedule(plan(0, (1,), False), bounds((8, 8)), 4)
+    rows, columns = np.indices((8, 8)).reshape(2, -1)
+    for step in range(8):
+        here = schedule.step == step
+        assert len(set(rows[here])) == len(set(columns[here])) == 8
+
+
+def test_the_serial_order_does_not_depend_on_the_workers():
+    orders = [build_schedule(plan(0, (1,), False), bounds((8, 8)), w).serial_tiles() for w in (1, 2, 3, 4)]
+    assert all(np.array_equal(orders[0], order) for order in orders)
+
+
+def test_a_dropped_wait_is_noticed():
+    schedule = build_schedule(plan(0, (1,), False), bounds((4, 4)), 2)
+    now = np.flatnonzero(schedule.lags == 0)[0]
+    offsets = schedule.wait_offsets - (schedule.wait_offsets > now)
+    fewer = {"waits": np.delete(schedule.waits, now), "lags": np.delete(schedule.lags, now)}
+    broken = replace(schedule, wait_offsets=offsets, **fewer)
+    assert reachable(broken).sum() < reachable(schedule).sum()
