@@ -23,43 +23,18 @@ std::vector<mf::mf_node> nodes_of(const int *users, const int *items, const floa
 
 using Clock = std::chrono::steady_clock;
 
-double seconds(Clock::time_point from, Clock::time_point to)
-{
-    return std::chrono::duration<double>(to - from).count();
-}
+// When LIBMF started the first of its solver's threads and when it began to wait for them to end: between the two lie all
+// its epochs and nothing else. The two functions of the C++ library are wrapped by the linker (see libmf_peer.py).
+Clock::time_point solver_start, solver_end;
 
-// Keeps what LIBMF prints to std::cout while it lives, and when: LIBMF prints the heading of its table right before its
-// solver starts, and flushes each line after an epoch.
-class Captured : public std::stringbuf
+// Keeps what LIBMF prints to std::cout while it lives.
+class Captured : public std::ostringstream
 {
 public:
-    Captured() : before(std::cout.rdbuf(this)) {}
+    Captured() : before(std::cout.rdbuf(rdbuf())) {}
     ~Captured() { std::cout.rdbuf(before); }
-    Clock::time_point first_print{}, last_flush{};
-
-protected:
-    std::streamsize xsputn(const char *text, std::streamsize size) override
-    {
-        note_print();
-        return std::stringbuf::xsputn(text, size);
-    }
-    int_type overflow(int_type letter) override
-    {
-        note_print();
-        return std::stringbuf::overflow(letter);
-    }
-    int sync() override
-    {
-        last_flush = Clock::now();
-        return 0;
-    }
 
 private:
-    void note_print()
-    {
-        if (first_print == Clock::time_point{})
-            first_print = Clock::now();
-    }
     std::streambuf *before;
 };
 
@@ -79,19 +54,35 @@ void parse_history(const std::string &table, double *history, int epochs)
 
 }  // namespace
 
-struct Times {
-    double total;   // of LIBMF's call
-    double outside; // of it, before the heading of the table and after the last line: set-up and tear-down
-};
+extern "C" {
 
-// Trains for `epochs`. Where `history` isn't null, LIBMF prints its table and tests after each epoch: `history` gets the
-// test RMSEs and `times.outside` is filled in. Where it is null, LIBMF is quiet, and `times.total` is worth having.
-// Returns 0, or 1 if LIBMF refused the options.
-extern "C" int libmf_train(
+void __real__ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE(void *, void *, void (*)());
+void __real__ZNSt6thread4joinEv(void *);
+
+void __wrap__ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE(
+    void *thread, void *state, void (*depend)())
+{
+    if (solver_start == Clock::time_point{})
+        solver_start = Clock::now();
+    __real__ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE(thread, state, depend);
+}
+
+void __wrap__ZNSt6thread4joinEv(void *thread)
+{
+    if (solver_end == Clock::time_point{})
+        solver_end = Clock::now();
+    __real__ZNSt6thread4joinEv(thread);
+}
+
+}
+
+// Trains for `epochs` and returns the seconds that its solver took, or -1 if LIBMF refused the options. Where `history`
+// isn't null, it gets the test RMSE after each epoch, and the seconds are of no use: LIBMF then tests between epochs.
+extern "C" double libmf_train(
     int rows, int columns,
     const int *users, const int *items, const float *stars, long long count,
     const int *test_users, const int *test_items, const float *test_stars, long long test_count,
-    int rank, int threads, int bins, int epochs, float eta, float lambda, double *history, Times *times)
+    int rank, int threads, int bins, int epochs, float eta, float lambda, double *history)
 {
     std::vector<mf::mf_node> train_nodes = nodes_of(users, items, stars, count);
     std::vector<mf::mf_node> test_nodes = nodes_of(test_users, test_items, test_stars, test_count);
@@ -111,16 +102,12 @@ extern "C" int libmf_train(
     options.quiet = history == nullptr;
 
     Captured printed;
-    Clock::time_point start = Clock::now();
+    solver_start = solver_end = Clock::time_point{};
     mf::mf_model *model = mf::mf_train_with_validation(&train, &test, options);
-    Clock::time_point end = Clock::now();
     if (model == nullptr)
-        return 1;
+        return -1;
     mf::mf_destroy_model(&model);
-    times->total = seconds(start, end);
-    if (history != nullptr) {
-        times->outside = seconds(start, printed.first_print) + seconds(printed.last_flush, end);
+    if (history != nullptr)
         parse_history(printed.str(), history, epochs);
-    }
-    return 0;
+    return std::chrono::duration<double>(solver_end - solver_start).count();
 }

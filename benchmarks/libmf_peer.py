@@ -1,13 +1,12 @@
 """LIBMF 0.9.2 (Chin et al., TIST 2015), built with AVX from its source distribution, as a peer.
 
-How it is timed. LIBMF trains inside one call that also copies, shuffles and scales the data. Its solver's
-seconds are those of the call, told to be quiet and given no test set, less those of the set-up and
-teardown, which a second run gives that prints: LIBMF prints the heading of its table right before its solver
-starts and a line after each epoch (`libmf_driver.cpp` notes when). Updates per second come from the
-difference of two quiet runs with different numbers of epochs, so that the first epoch, which LIBMF does on
-the first eight factors only, doesn't count. How many epochs it needs to reach a test RMSE is found in a
-separate run that tests after each epoch and isn't timed. LIBMF keeps its own defaults for the grid of
-blocks; rank, threads, regularisation and learning rate are arguments.
+How it is timed. LIBMF trains inside one call that also copies, shuffles and scales the data. What counts is
+its solver alone: from the start of its first thread to the moment when it waits for its threads to end
+(`libmf_driver.cpp` takes these two times). It runs quiet and without a test set then, so nothing happens
+between its epochs. Its first epoch works on eight factors only and counts in full, in its favour. How many
+epochs it needs to reach a test RMSE is found in a separate run that tests after each epoch and isn't timed.
+Rank, threads, regularisation, learning rate and the grid of blocks are arguments; 0 blocks means LIBMF's own
+default.
 """
 
 from __future__ import annotations
@@ -32,6 +31,10 @@ BUILD = Path(__file__).parent / "build"
 DRIVER = Path(__file__).parent / "libmf_driver.cpp"
 VERSION = "0.9.2"
 FLAGS = ("-O3", "-march=native", "-DUSEAVX", "-std=c++11", "-pthread", "-fPIC", "-shared")
+WRAPPED = (  # std::thread's start and join, which libmf_driver.cpp notes the times of
+    "_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE",
+    "_ZNSt6thread4joinEv",
+)
 
 INTS = np.ctypeslib.ndpointer(np.int32, flags="C_CONTIGUOUS")
 FLOATS = np.ctypeslib.ndpointer(np.float32, flags="C_CONTIGUOUS")
@@ -48,12 +51,6 @@ class Settings(NamedTuple):
 
     def __str__(self) -> str:
         return f"step {self.eta}, reg {self.reg}, grid {self.bins or 'its own'}"
-
-
-class Times(ctypes.Structure):
-    """Seconds of a call of LIBMF, and those of it outside its solver (see `libmf_driver.cpp`)."""
-
-    _fields_ = (("total", ctypes.c_double), ("outside", ctypes.c_double))
 
 
 class TimeToRmse(NamedTuple):
@@ -76,9 +73,9 @@ def library() -> ctypes.CDLL:
     counts = [ctypes.c_int] * 4
     loaded.libmf_train.argtypes = [
         ctypes.c_int, ctypes.c_int, *ratings, *ratings, *counts,
-        ctypes.c_float, ctypes.c_float, ctypes.c_void_p, ctypes.POINTER(Times),
+        ctypes.c_float, ctypes.c_float, ctypes.c_void_p,
     ]  # fmt: skip
-    loaded.libmf_train.restype = ctypes.c_int
+    loaded.libmf_train.restype = ctypes.c_double
     return loaded
 
 
@@ -101,14 +98,15 @@ def compile_library(source: Path, path: Path) -> None:
     if compiler is None:
         raise SystemExit("building LIBMF needs g++, which isn't on the PATH")
     unfinished = path.with_suffix(".part")
-    command = [compiler, *FLAGS, f"-I{source}", str(DRIVER), str(source / "mf.cpp"), "-o", str(unfinished)]
+    wraps = [f"-Wl,--wrap={name}" for name in WRAPPED]
+    command = [compiler, *FLAGS, *wraps, f"-I{source}", str(DRIVER), str(source / "mf.cpp"), "-o", str(unfinished)]
     subprocess.run(command, check=True)
     unfinished.rename(path)
 
 
-def train(train_set: Ratings, settings: Settings, epochs: int) -> float:
-    """Seconds of one call of LIBMF, its data set-up included."""
-    return _call(train_set, _none_of(train_set), settings, epochs, None).total
+def solver_seconds(train_set: Ratings, settings: Settings, epochs: int) -> float:
+    """Seconds of `epochs` epochs, measured once."""
+    return _call(train_set, train_set.part(slice(0, 0)), settings, epochs, None)
 
 
 def rmse_history(train_set: Ratings, test_set: Ratings, settings: Settings, epochs: int) -> list[float]:
@@ -118,20 +116,9 @@ def rmse_history(train_set: Ratings, test_set: Ratings, settings: Settings, epoc
     return history.tolist()
 
 
-def solver_seconds(train_set: Ratings, settings: Settings, epochs: int, repeats: int = 5) -> float:
-    """Seconds of `epochs` epochs without set-up and tear-down: median of interleaved runs."""
-    none = _none_of(train_set)
-    times = []
-    for _ in range(repeats):
-        outside = _call(train_set, none, settings, 1, np.empty(1)).outside
-        times.append(train(train_set, settings, epochs) - outside)
-    return median(times)
-
-
 def updates_per_second(train_set: Ratings, settings: Settings, epochs: int = 10) -> float:
-    """One measurement of the speed of LIBMF's epochs after its first."""
-    short, long = train(train_set, settings, 2), train(train_set, settings, 2 + epochs)
-    return len(train_set) * epochs / (long - short)
+    """Speed over `epochs` epochs, measured once."""
+    return len(train_set) * epochs / solver_seconds(train_set, settings, epochs)
 
 
 def with_best_grid(train_set: Ratings, settings: Settings) -> Settings:
@@ -156,12 +143,9 @@ def time_to_rmse(
     history = rmse_history(train_set, test_set, settings, most_epochs)
     for epochs, error in enumerate(history, start=1):
         if error <= target:
-            return TimeToRmse(solver_seconds(train_set, settings, epochs, repeats=3), epochs, settings)
+            seconds = median(solver_seconds(train_set, settings, epochs) for _ in range(3))
+            return TimeToRmse(seconds, epochs, settings)
     return TimeToRmse(inf, 0, settings)
-
-
-def _none_of(ratings: Ratings) -> Ratings:
-    return ratings.part(slice(0, 0))
 
 
 def _call(
@@ -170,16 +154,15 @@ def _call(
     settings: Settings,
     epochs: int,
     history: NDArray[np.float64] | None,
-) -> Times:
+) -> float:
     def arrays(ratings: Ratings) -> tuple[object, ...]:
         return ratings.users, ratings.items, ratings.stars, len(ratings)
 
-    times = Times()
-    refused = library().libmf_train(
+    seconds: float = library().libmf_train(
         *train_set.shape, *arrays(train_set), *arrays(test_set),
         settings.rank, settings.threads, settings.bins, epochs, settings.eta, settings.reg,
-        None if history is None else history.ctypes.data, ctypes.byref(times),
+        None if history is None else history.ctypes.data,
     )  # fmt: skip
-    if refused:
+    if seconds < 0:
         raise RuntimeError(f"LIBMF refused {settings} with {epochs} epochs")
-    return times
+    return seconds

@@ -54,7 +54,7 @@ def measure_time_to_rmse(
     }
     measures: dict[str, Callable[[], float]] = {
         "Orion AdaGrad": partial(_training_seconds, orion, orion_choice),
-        "LIBMF": partial(libmf_peer.solver_seconds, train_set, libmf.settings, libmf.epochs, 1),
+        "LIBMF": partial(libmf_peer.solver_seconds, train_set, libmf.settings, libmf.epochs),
         "hand-written plain SGD": partial(_training_seconds, kernel, kernel_choice),
     }
     taken = interleaved(measures, repeats)

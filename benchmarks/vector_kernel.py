@@ -1,10 +1,10 @@
 """SGD matrix factorization by hand for the vector unit, in Latin-square tiles: the upper bound.
 
 One update loads both rows as vectors, multiplies and sums, and stores them back; the rows of the rating
-eight ahead are prefetched. Rows start on 64-byte boundaries and are padded with zeros to whole vectors,
-which an update keeps zero. The matrix is cut into `workers` row blocks by `columns` column blocks of about
-equal numbers of ratings. At step s worker p runs tile (p, p * columns / workers + s) and waits only for the
-one worker that has that column block before it. One call runs many epochs: no Python runs between tiles.
+eight ahead are prefetched. Rows start on 64-byte boundaries. The matrix is cut into `workers` row blocks by
+`columns` column blocks of about equal numbers of ratings. At step s worker p runs tile (p, p * columns /
+workers + s) and waits only for the one worker that has that column block before it. One call runs many
+epochs: no Python runs between tiles.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ import numpy as np
 from numba import njit, uint64
 from numpy.typing import NDArray
 from ratings import Ratings
-from vector_ops import FLAG_STRIDE, LANES, LINE, prefetch, publish, read, update
+from vector_ops import FLAG_STRIDE, LINE, give_way, prefetch, publish, read, update
 
 AHEAD = 8  # ratings between a prefetch and its use
+SPINS = 10_000  # looks at another worker's flag before giving way to whatever else wants the core
 PART_BYTES = 1 << 20  # of factors that one part of a tile's rows has at most: what a core's own cache holds
 
 
@@ -56,13 +57,18 @@ class VectorSgd:
 
 
 def aligned_rows(rows: int, rank: int, rng: np.random.Generator) -> NDArray[np.float32]:
-    """Uniform numbers in [0, 1/sqrt(rank)), rows x rank; rows aligned, padded with zeros to whole vectors."""
-    width = -(-rank // LANES) * LANES
+    """Uniform numbers in [0, 1/sqrt(rank)), rows x rank; each row starts on a 64-byte boundary."""
+    width = row_width(rank)
     memory = np.zeros(rows * width + LINE // 4, dtype=np.float32)
     first = (-memory.ctypes.data % LINE) // 4
     matrix = memory[first : first + rows * width].reshape(rows, width)
     matrix[:, :rank] = rng.random((rows, rank), dtype=np.float32) / np.float32(rank**0.5)
     return matrix
+
+
+def row_width(rank: int) -> int:
+    """Floats from the start of one row to that of the next: whole cache lines."""
+    return -(-4 * rank // LINE) * LINE // 4
 
 
 def in_tiles(ratings: Ratings, rows: int, columns: int, parts: int) -> tuple[Ratings, NDArray[np.int64]]:
@@ -87,7 +93,7 @@ def balanced_blocks(ids: NDArray[np.int32], size: int, blocks: int) -> NDArray[n
 @cache
 def walk(rank: int) -> Any:
     """The compiled function that one worker runs for a number of epochs, for rows of `rank` numbers."""
-    width = uint64(-(-rank // LANES) * LANES)
+    width = uint64(row_width(rank))
 
     @njit(fastmath=True, nogil=True)
     def run_tile(users, items, stars, start, stop, W, H, step, decay):
@@ -104,8 +110,11 @@ def walk(rank: int) -> Any:
     def run_worker(me, users, items, stars, starts, W, H, step, decay, epochs, workers, columns, flags):
         share = columns // workers
         for turn in range(epochs * columns):
+            spins = 0
             while read(flags, (me + 1) % workers) <= turn - share:
-                pass
+                spins += 1
+                if spins > SPINS:
+                    give_way()
             tile = me * columns + (me * share + turn) % columns
             run_tile(users, items, stars, uint64(starts[tile]), uint64(starts[tile + 1]), W, H, step, decay)
             publish(flags, me, turn + 1)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import isfinite, sqrt
 from statistics import median
 from time import perf_counter
@@ -28,10 +28,10 @@ import orion
 SAMPLE = 20_000
 """Ratings that serial Python is timed on."""
 
-REPEATS = 3
-"""Trainings of which the median time is taken."""
+REPEATS, ENOUGH = 15, 3.0
+"""The most trainings of which the median time is taken, and the seconds after which there is no further one."""
 
-TITLES = {"serial": "compiled, one worker", "threads": "threads", "ray": "Ray"}
+TITLES = {"serial": "compiled serial", "threads": "threads", "ray": "Ray"}
 BACKENDS = tuple(TITLES)
 
 # ------------------------------------------------------------------------------------------------ the loops
@@ -85,9 +85,9 @@ class Training:
         scale = abs(data.mean) + data.deviation or 1.0
         self.step = options.step or (0.4 * sqrt(scale / rank) if adaptive else 0.08 / scale)
         users, items = data.train.shape
-        around = {"low": level - width, "high": level + width, "dtype": np.float32}
-        self.W = orion.uniform((users, rank), seed=2 * options.seed, **around)
-        self.H = orion.uniform((items, rank), seed=2 * options.seed + 1, **around)
+        low, high = level - width, level + width
+        self.W = orion.uniform((users, rank), low, high, np.float32, seed=2 * options.seed)
+        self.H = orion.uniform((items, rank), low, high, np.float32, seed=2 * options.seed + 1)
         self.loop = adagrad if adaptive else sgd
         self.state = [self.W, self.H]
         if adaptive:
@@ -129,28 +129,34 @@ def train_live(data: Data, options: Namespace, report: Report) -> None:
         errors = training.errors()
         report.epoch(epoch, *errors, len(data.train) / seconds)
         if not all(map(isfinite, errors)):
-            raise DivergedError(f"the training diverged in epoch {epoch}: try --step {training.step / 4:.2g}")
+            why = f"step {training.step:.3g} or reg {training.reg:g} is too large for these ratings"
+            raise DivergedError(f"the training diverged in epoch {epoch}: {why}")
 
 
 class DivergedError(Exception):
-    """The step size is too large for these ratings."""
+    """The step size, or the penalty, is too large for these ratings."""
 
 
 # ------------------------------------------------------------------------------------------------ the comparison
 
 
-def compare(data: Data, options: Namespace, backend: str, report: Report) -> Iterator[Row]:
+def compare(data: Data, options: Namespace, backend: str, report: Report) -> list[Row]:
     """A row per way to run the same training; only that of `backend` with --no-compare."""
-    if options.compare:
-        yield serial_python(data, options)
+    rows = [serial_python(data, options)] if options.compare else []
     for name in BACKENDS if options.compare else (backend,):
         with report.waiting(f"timing {TITLES[name]}"):
-            try:
-                yield timed(data, options, name)
-            except orion.OrionError as error:
-                if name == options.backend:
-                    raise
-                yield Row(TITLES[name], note=f"not run: {error}")
+            rows.append(timed_if_possible(data, options, name))
+    return rows
+
+
+def timed_if_possible(data: Data, options: Namespace, backend: str) -> Row:
+    """The row of a backend, or why there is none. Errors of a backend that was asked for are raised."""
+    try:
+        return timed(data, options, backend)
+    except orion.OrionError as error:
+        if backend == options.backend:
+            raise
+        return Row(TITLES[backend], note=f"not run: {error}")
 
 
 def serial_python(data: Data, options: Namespace) -> Row:
@@ -171,8 +177,8 @@ def timed(data: Data, options: Namespace, backend: str) -> Row:
     workers = 1 if backend == "serial" else options.workers
     with orion.session(backend=backend, workers=workers):
         ready = warm_up(data, options)
-        seconds = []
-        for _ in range(REPEATS):
+        seconds: list[float] = []
+        while len(seconds) < REPEATS and sum(seconds) < ENOUGH:
             training = Training(data, options)
             seconds.append(training.train(options.epochs))
         _, test_rmse = training.errors()
@@ -201,7 +207,7 @@ def run(options: Namespace, report: Report) -> None:
             seconds = warm_up(data, options)
         report.say(f"\nready after {seconds:.2f} s: workers started, loops planned and compiled, ratings sorted\n")
         train_live(data, options, report)
-    report.table(list(compare(data, options, backend, report)), len(data.train))
+    report.table(compare(data, options, backend, report), len(data.train))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -53,18 +53,14 @@ def _add_data_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--size", choices=tuple(SHAPES), help="shape of the generated ratings: that of MovieLens (default: 1m)"
     )
-    group.add_argument(
-        "--test", type=_share, default=0.1, metavar="SHARE", help="share of ratings kept for the test"
-    )
+    group.add_argument("--test", type=_share, default=0.1, metavar="SHARE", help="share of ratings kept for the test")
 
 
 def _add_training_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--optimizer", choices=OPTIMIZERS, default="sgd", help="(default: %(default)s)")
     group.add_argument("--rank", type=_count, default=32, help="length of a row of W and H (default: 32)")
     group.add_argument("--epochs", type=_count, default=10, help="times through the ratings (default: 10)")
-    group.add_argument(
-        "--step", type=_positive, help="step size (default: set by the optimizer and the ratings' mean)"
-    )
+    group.add_argument("--step", type=_positive, help="step size (default: set by the optimizer and the ratings' mean)")
     group.add_argument(
         "--reg", type=_non_negative, default=0.05, help="weight of the penalty on W and H (default: 0.05)"
     )
@@ -72,9 +68,7 @@ def _add_training_options(group: argparse._ArgumentGroup) -> None:
 
 
 def _add_running_options(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--backend", choices=BACKENDS, help="where the training that is shown runs (default: threads)"
-    )
+    group.add_argument("--backend", choices=BACKENDS, help="where the training that is shown runs (default: threads)")
     group.add_argument("--workers", type=_count, help="number of workers (default: one per core)")
     group.add_argument(
         "--no-compare",

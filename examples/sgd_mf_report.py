@@ -11,8 +11,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-HEADER = "epoch    train RMSE     test RMSE     M updates/s"
-NARROWEST = 88
+HEADER = "epoch    train RMSE     test RMSE   updates/s"
+REFRESH = 4
+"""How often a second the terminal is drawn again: seldom, as it is done by a thread next to those being timed."""
+
+NARROWEST = 100
 """Columns of text when the output is not a terminal."""
 
 
@@ -47,7 +50,7 @@ class Report:
     def waiting(self, text: str) -> Iterator[None]:
         """A sign of life while something takes time, on a terminal only."""
         if self.console.is_terminal:
-            with self.console.status(text):
+            with self.console.status(text, refresh_per_second=REFRESH):
                 yield
         else:
             yield
@@ -60,21 +63,22 @@ class Report:
         """The epochs 1 to count, with a bar that says how far they are."""
         columns = TextColumn("training"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
         quiet = not self.console.is_terminal
-        with Progress(*columns, console=self.console, transient=True, disable=quiet) as progress:
+        bar = Progress(*columns, console=self.console, transient=True, disable=quiet, refresh_per_second=REFRESH)
+        with bar as progress:
             yield from progress.track(range(1, count + 1), total=count)
 
     def epoch(self, number: int, train_rmse: float, test_rmse: float, speed: float | None) -> None:
         """The line of one epoch; `speed` in updates per second."""
-        shown = "" if speed is None else f"{speed / 1e6:15.1f}"
-        self.say(f"{number:5d}  {train_rmse:12.8f}  {test_rmse:12.8f} {shown}".rstrip())
+        shown = "" if speed is None else _speed(speed)
+        self.say(f"{number:5d}  {train_rmse:12.8f}  {test_rmse:12.8f}  {shown:>10}".rstrip())
 
     def table(self, rows: Sequence[Row], ratings: int) -> None:
-        """All rows side by side; `ratings` is the number of updates in an epoch."""
-        one = next((row.epoch for row in rows if row.workers == 1 and row.epoch), None)
-        table = Table(box=SIMPLE_HEAD)
-        table.add_column("")
-        for title in ("workers", "ready (s)", "epoch (ms)", "M updates/s", "speed-up", "test RMSE"):
-            table.add_column(title, justify="right")
+        """All rows side by side, with speed-ups over the compiled loop on one worker; an epoch is `ratings` updates."""
+        one = next((row.epoch for row in rows if row.workers == 1 and row.rmse is not None), None)
+        table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+        table.add_column("", no_wrap=True)
+        for title in ("workers", "ready s", "epoch ms", "updates/s", "speed-up", "test RMSE"):
+            table.add_column(title, justify="right", no_wrap=True)
         for row in rows:
             table.add_row(row.name, *_cells(row, ratings, one))
         self.console.print(table)
@@ -87,6 +91,12 @@ def _cells(row: Row, ratings: int, one: float | None) -> Iterator[str]:
     yield "" if row.workers is None else str(row.workers)
     yield "" if row.ready is None else f"{row.ready:.2f}"
     yield "" if row.epoch is None else f"{1e3 * row.epoch:,.2f}"
-    yield "" if row.epoch is None else f"{ratings / row.epoch / 1e6:.4g}"
-    yield "" if row.epoch is None or one is None else f"{one / row.epoch:.2g}x"
+    yield "" if row.epoch is None else _speed(ratings / row.epoch)
+    yield "" if row.epoch is None or one is None else f"{one / row.epoch:.3g}x"
     yield "" if row.rmse is None else f"{row.rmse:.8f}"
+
+
+def _speed(updates: float) -> str:
+    """Millions of updates per second, to three digits."""
+    millions = updates / 1e6
+    return f"{millions:,.0f} M" if millions >= 100 else f"{millions:.3g} M"

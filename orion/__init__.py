@@ -18,20 +18,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from orion.api import ParallelFunction as ParallelFunction
     from orion.api import parallel_for as parallel_for
-    from orion.array import DenseArray as DenseArray
-    from orion.array import DistArray as DistArray
-    from orion.array import SparseArray as SparseArray
-    from orion.array import array as array
-    from orion.array import from_arrow as from_arrow
-    from orion.array import from_pandas as from_pandas
-    from orion.array import from_scipy as from_scipy
-    from orion.array import full as full
-    from orion.array import normal as normal
-    from orion.array import ones as ones
-    from orion.array import read_csv as read_csv
-    from orion.array import sparse as sparse
-    from orion.array import uniform as uniform
-    from orion.array import zeros as zeros
+    from orion.arrays import DenseArray as DenseArray
+    from orion.arrays import DistArray as DistArray
+    from orion.arrays import SparseArray as SparseArray
+    from orion.arrays import array as array
+    from orion.arrays import from_arrow as from_arrow
+    from orion.arrays import from_pandas as from_pandas
+    from orion.arrays import from_scipy as from_scipy
+    from orion.arrays import full as full
+    from orion.arrays import normal as normal
+    from orion.arrays import ones as ones
+    from orion.arrays import read_csv as read_csv
+    from orion.arrays import sparse as sparse
+    from orion.arrays import uniform as uniform
+    from orion.arrays import zeros as zeros
     from orion.errors import AliasError as AliasError
     from orion.errors import ArgumentError as ArgumentError
     from orion.errors import DataFormatError as DataFormatError
@@ -52,7 +52,7 @@ __version__ = "0.1.0"
 HOMES = {
     "orion.api": ("ParallelFunction", "parallel_for"),
     "orion.planned": ("Plan",),
-    "orion.array": (
+    "orion.arrays": (
         "DenseArray", "DistArray", "SparseArray", "array", "from_arrow", "from_pandas", "from_scipy", "full",
         "normal", "ones", "read_csv", "sparse", "uniform", "zeros",
     ),

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.array.dense import DenseArray
-from orion.array.sparse import SparseArray
+from orion.arrays.dense import DenseArray
+from orion.arrays.sparse import SparseArray
 from orion.dependence.bounds import BoundsChecks, bounds_checks, prove_bounds
 from orion.dependence.references import written_arrays
 from orion.loop.infer import Typing, infer_types
 from orion.loop.ir import Function
+from orion.loop.lengths import check_lengths
 from orion.loop.nest import Program
 from orion.loop.parse import parse_function
 from orion.loop.program import split_program
@@ -116,7 +117,7 @@ class Preparation:
         typing = infer_types(function, types)
         analysed = analyse_program(split_program(function, types, self._options.ordered), types)
         nests = analysed.program.nests
-        checks = tuple(bounds_checks(nest, types) for nest in nests)
+        checks = tuple(bounds_checks(analysed.program, number, types) for number in range(len(nests)))
         used = {name for check in checks for one in check.checks for name in one.names}
         used |= {name for loop in analysed.loops for name in loop.parameters}
         integers = [
@@ -163,6 +164,7 @@ class Preparation:
     ) -> Prepared:
         from orion.runtime.prepared import PreparedLoop, PreparedProgram
 
+        check_lengths(typed.function, typed.typing, shapes)
         plan = make_plan(typed, arguments, shapes, workers, force_parallel)
         kernels = self._kernels(typed, plan, shapes)
         loops = tuple(

@@ -7,17 +7,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 
-from orion.array.dense import DenseArray
+from orion.arrays.dense import DenseArray
 from orion.dependence.access import LoopDependences
 from orion.dependence.scalars import live_after, scalar_roles
 from orion.kernel.calling import CONTROL_SIZE, FLAG_STRIDE, KernelSource
+from orion.kernel.compile import compile_kernel
 from orion.kernel.emit import emit_kernel
 from orion.loop.infer import infer_types
+from orion.loop.ir import Const, Range
+from orion.loop.nest import Program
 from orion.loop.parse import parse_function
 from orion.loop.program import split_program
 from orion.loop.source import Span
 from orion.loop.types import ArgumentType, ArrayType, ScalarType, SparseType
+from orion.loop.views import resolve_views
 from orion.plan.plan import LoopPlan
 
 
@@ -74,24 +79,24 @@ def make_loop(
     values = dict(zip(parsed.params, arguments, strict=True))
     types = {name: type_of(value) for name, value in values.items()}
     shapes = {name: shape_of(value) for name, value in values.items() if not np.isscalar(value)}
-    program = split_program(parsed, types)
+    program = split_program(resolve_views(parsed, types), types)
     nest = program.nests[number]
     roles = scalar_roles(nest, types, live_after(program, number))
     analysis = LoopDependences("", (), (), roles, ())
     plan = LoopPlan(nest, "serial", None, (), (1,) * len(nest.dims), nest.ordered, analysis, (), (), (), 1, None)
     if proved == "affine":
-        proved = prove(plan, types, shapes, values)
+        proved = prove(program, number, types, shapes, values)
     source = emit_kernel(plan, types, shapes, infer_types(program.function, types), fastmath, proved)
     return Loop(source, plan, values)
 
 
-def prove(plan: LoopPlan, types: Any, shapes: Any, values: dict[str, Any]) -> frozenset[Span]:
+def prove(program: Program, number: int, types: Any, shapes: Any, values: dict[str, Any]) -> frozenset[Span]:
     from orion.dependence.bounds import bounds_checks, prove_bounds
     from orion.dependence.names import extent_name
 
     known = {extent_name(name, axis): extent for name, shape in shapes.items() for axis, extent in enumerate(shape)}
     known |= {name: int(value) for name, value in values.items() if isinstance(value, int | np.integer)}
-    return prove_bounds(bounds_checks(plan.nest, types), known, plan.nest)
+    return prove_bounds(bounds_checks(program, number, types), known, program.nests[number])
 
 
 def run_loop(loop: Loop, walk: Callable[..., None], extents: Any = None, tiles: Any = None, **scalars: Any) -> dict[str, Any]:
@@ -106,7 +111,7 @@ def run_loop(loop: Loop, walk: Callable[..., None], extents: Any = None, tiles: 
         if elements is not None:
             extents = [0, len(values[elements.array])]
         else:
-            extents = [[[-(2**40), 2**40] for _ in loop.plan.nest.loops]]
+            extents = [[whole_range(space) for space in loop.plan.nest.ranges]]
     extents = np.array(extents, np.int64)
     count = len(extents) - 1 if extents.ndim == 1 else len(extents)
     tiles = np.arange(count) if tiles is None else np.asarray(tiles)
@@ -117,6 +122,11 @@ def run_loop(loop: Loop, walk: Callable[..., None], extents: Any = None, tiles: 
     arguments = [argument_value(a, values, results, count) for a in loop.source.arguments]
     walk(tiles.astype(np.int64), 0, extents, np.zeros(count + 1, np.int64), none, none, done, control, *arguments)
     return results
+
+
+def whole_range(space: Range) -> list[int]:
+    """A block that holds all coordinates: values of the variable where the step is 1, trip numbers where it is not."""
+    return [-(2**40) if isinstance(space.step, Const) and space.step.value == 1 else 0, 2**40]
 
 
 def argument_value(argument: Any, values: dict[str, Any], results: dict[str, Any], tiles: int) -> Any:
@@ -138,3 +148,15 @@ def argument_value(argument: Any, values: dict[str, Any], results: dict[str, Any
         case _:
             value = values[argument.name]
             return value.storage if isinstance(value, DenseArray) else value
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kernel_cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A cache folder of the tests' own. Test files import this fixture by name."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ORION_CACHE", str(tmp_path_factory.mktemp("kernels")))
+        yield
+
+
+def compiled(loop: Loop) -> Callable[..., None]:
+    return compile_kernel(loop.source).walk

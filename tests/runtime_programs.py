@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 import orion
-from orion.array.dense import DenseArray, array
-from orion.array.sparse import SparseArray, sparse
+from orion.arrays.dense import DenseArray, array
+from orion.arrays.sparse import SparseArray, sparse
 
 NAMES = ("rotated", "dist arrays", "two loops", "wavefront", "stencil", "tensor")
 

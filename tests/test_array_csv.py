@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import orion.array as oa
-from orion.array.csv_lines import _Replacing
+import orion.arrays as oa
+from orion.arrays.csv_lines import _Replacing
 from orion.errors import ArgumentError, DataFormatError
 
 DATA = Path(__file__).parents[1] / ".." / "shared" / "data"

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-import orion.array as oa
-from orion.array import random as array_random
-from orion.array.aligned import is_aligned
+import orion.arrays as oa
+from orion.arrays import random as array_random
+from orion.arrays.aligned import is_aligned
 from orion.errors import ArgumentError
 
 

@@ -6,8 +6,8 @@ import weakref
 import numpy as np
 import pytest
 
-import orion.array as oa
-from orion.array import layout as layout_module
+import orion.arrays as oa
+from orion.arrays import layout as layout_module
 from orion.errors import ArgumentError
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orion.array import balanced_bounds, even_bounds
+from orion.arrays import balanced_bounds, even_bounds
 from orion.errors import ArgumentError
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import orion.array as oa
+import orion.arrays as oa
 from orion.errors import ArgumentError, DataFormatError, OrionError
 
 U, J, R = np.array([2, 0, 2, 1]), np.array([0, 3, 1, 1]), np.array([4.0, 3.5, 5.0, 1.0], dtype="float32")

@@ -121,6 +121,11 @@ def test_a_bad_file_is_an_error_without_traceback(
     assert "Traceback" not in error
 
 
+def test_no_ratings_to_train_on_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert sgd_mf.main(["--ratings", str(write(tmp_path / "one.csv", "1,2,3\n")), "--test", "0.9"]) == 1
+    assert "leaves 0 to train on and 1 to test with" in capsys.readouterr().err
+
+
 def test_a_missing_and_a_damaged_file_are_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert sgd_mf.main(["--ratings", str(tmp_path / "none.csv")]) == 1
     assert "there is no file" in capsys.readouterr().err
@@ -198,7 +203,7 @@ def test_the_compiled_loops_do_what_the_interpreter_does(small: Path) -> None:
 
 def test_a_step_too_large_is_an_error(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert sgd_mf.main(["--ratings", str(small), "--step", "1e6", "--backend", "threads", "--no-compare"]) == 1
-    assert "diverged in epoch 1: try --step" in capsys.readouterr().err
+    assert "diverged in epoch 1: step 1e+06 or" in capsys.readouterr().err
 
 
 # ------------------------------------------------------------ the table, and the ends
@@ -223,7 +228,7 @@ def test_the_table_has_every_backend_and_says_which_could_not_run(
     assert sgd_mf.main(["--ratings", str(small), "--epochs", "2", "--rank", "8"]) == 0
     output = capsys.readouterr().out
     final = errors_in(output)[-1][2]
-    for title in ("compiled, one worker ", "threads "):
+    for title in ("compiled serial ", "threads "):
         (row,) = [line for line in output.splitlines() if line.strip().startswith(title)]
         assert row.rstrip().endswith(final)
     assert "serial Python: extrapolated from 18,000 of the 18,000 ratings" in output
@@ -236,7 +241,7 @@ def test_ray_that_was_asked_for_must_run(
     without_ray(monkeypatch)
     options = parse_options(["--ratings", str(small), "--backend", "ray"])
     with pytest.raises(orion.WorkerLostError):
-        list(sgd_mf.compare(sgd_mf.load(options), options, "ray", sgd_mf.Report()))
+        sgd_mf.compare(sgd_mf.load(options), options, "ray", sgd_mf.Report())
 
 
 def test_control_c_ends_the_program_with_130(small: Path) -> None:
@@ -274,4 +279,4 @@ def test_real_ratings_train(capsys: pytest.CaptureFixture[str]) -> None:
     errors = [float(test) for _, _, test in errors_in(output)]
     assert "4,714 users x 7,157 items" in output
     assert "columns User_ID, Anime_ID, Feedback" in output
-    assert errors[-1] < 1.22 < errors[0]
+    assert errors[-1] < 1.23 < errors[0]

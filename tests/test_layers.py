@@ -11,7 +11,7 @@ PACKAGE = ROOT / "orion"
 # From first to last. A file may import from its own line and from those above it.
 LAYERS = (
     ("orion.loop.source",),
-    ("orion.errors", "orion.reasons", "orion.array"),
+    ("orion.errors", "orion.reasons", "orion.arrays"),
     ("orion.loop",),
     ("orion.dependence",),
     ("orion.plan",),

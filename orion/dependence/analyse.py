@@ -25,7 +25,7 @@ def analyse_loop(program: Program, number: int, types: Types) -> LoopDependences
     import islpy as isl
 
     nest = program.nests[number]
-    space = iteration_space(nest, types)
+    space = iteration_space(program, number, types)
     scalars = scalar_roles(nest, types, live_after(program, number))
     references = collect_references(nest, types)
     accesses = tuple(access_relation(reference, space) for reference in references)

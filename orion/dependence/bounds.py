@@ -16,7 +16,7 @@ from orion.dependence.model import Space, inner_constraints, iteration_space
 from orion.dependence.names import extent_name, parameter_list
 from orion.dependence.references import Reference, collect_references
 from orion.errors import OutOfBoundsError, describe
-from orion.loop.nest import LoopNest
+from orion.loop.nest import LoopNest, Program
 from orion.loop.source import Span
 from orion.loop.types import Types
 
@@ -51,9 +51,10 @@ class BoundsChecks:
     unchecked: frozenset[Span]
 
 
-def bounds_checks(nest: LoopNest, types: Types) -> BoundsChecks:
-    """The bounds checks of a loop; they hold for all shapes."""
-    space = iteration_space(nest, types)
+def bounds_checks(program: Program, number: int, types: Types) -> BoundsChecks:
+    """The bounds checks of planned loop `number`; they hold for all shapes."""
+    nest = program.nests[number]
+    space = iteration_space(program, number, types)
     checks: list[BoundsCheck] = []
     unchecked: set[Span] = set()
     for reference in collect_references(nest, types):
@@ -70,7 +71,7 @@ def _check(reference: Reference, axis: int, form: Affine, space: Space) -> Bound
     inner = list(chain.from_iterable(inner_constraints(loop) for loop in reference.inner))
     constraints = [*space.constraints, *space.equations, *inner]
     bounds = [f for loop in reference.inner for f in (loop.start, loop.stop, loop.step)]
-    hidden = [*space.values, *(loop.var for loop in reference.inner)]
+    hidden = [*space.values, *(loop.var for loop in reference.inner), *space.around]
     names = {*space.names, *form.names, extent}
     names |= {name for bound in bounds if isinstance(bound, Affine) for name in bound.names}
     names -= {*space.dims, *hidden}

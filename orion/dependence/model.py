@@ -8,14 +8,15 @@ one dimension more, `n`, which tells apart elements with equal keys.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orion.dependence.access import Access
-from orion.dependence.affine import Affine, Form, NotAffine, affine_form
+from orion.dependence.affine import Affine, Form, NotAffine, affine_form, parameter
+from orion.dependence.effects import assigned_names
 from orion.dependence.names import extent_name, isl_name, parameter_list
 from orion.dependence.references import InnerLoop, Interval, Reference, loop_scope
-from orion.loop.ir import Range
-from orion.loop.nest import LoopNest
+from orion.loop.ir import Range, Var, walk
+from orion.loop.nest import LoopNest, Program, Repeat, RunLoop, Step
 from orion.loop.types import SparseType, Types
 from orion.reasons import Reason
 
@@ -38,6 +39,7 @@ class Space:
     values: tuple[str, ...]
     names: frozenset[str]
     reasons: tuple[NotAffine, ...]
+    around: tuple[str, ...] = ()
 
     def text(self) -> str:
         """The domain as the text of an isl set."""
@@ -46,11 +48,50 @@ class Space:
         return f"{parameter_list(self.names)}{{ [{', '.join(self.dims)}] : {hidden}{inside} }}"
 
 
-def iteration_space(nest: LoopNest, types: Types) -> Space:
-    """The iteration space of `nest`. A bound that is not affine leaves its dimension unbounded on that side."""
+def iteration_space(program: Program, number: int, types: Types) -> Space:
+    """The iteration space of planned loop `number`. A bound that is not affine leaves its dimension unbounded there.
+
+    Variables of serial loops around the planned one are parameters within the ranges of those loops.
+    """
+    nest = program.nests[number]
+    space = _range_space(nest, types) if nest.elements is None else _element_space(nest, types)
+    return _within(space, loops_around(program.steps, number) or (), nest, types)
+
+
+def loops_around(steps: tuple[Step, ...], number: int) -> tuple[Range, ...] | None:
+    """The ranges of the serial loops around planned loop `number`, outermost first; None where it is not in `steps`."""
+    for step in steps:
+        if isinstance(step, RunLoop) and step.number == number:
+            return ()
+        if isinstance(step, Repeat) and isinstance(step.loop.space, Range):
+            inner = loops_around(step.steps, number)
+            if inner is not None:
+                unchanged = step.loop.space.var not in assigned_names(step.loop.body)
+                return (step.loop.space, *inner) if unchanged else inner
+    return None
+
+
+def _within(space: Space, around: tuple[Range, ...], nest: LoopNest, types: Types) -> Space:
+    """`space` with the variables of the loops around it as parameters that lie within their ranges."""
+    scope = loop_scope(nest, types)
+    constraints, names = list(space.constraints), set(space.names)
+    for outer in around:
+        bounds = [affine_form(bound, scope | _known(outer)) for bound in (outer.start, outer.stop, outer.step)]
+        constraints += inner_constraints(InnerLoop(isl_name(outer.var), *bounds))
+        names |= {name for form in bounds if isinstance(form, Affine) for name in form.names}
+    variables = tuple(isl_name(outer.var) for outer in around)
+    return replace(space, constraints=tuple(constraints), names=frozenset(names | set(variables)), around=variables)
+
+
+def _known(outer: Range) -> dict[str, Form]:
+    """Names in the bounds of a loop around stand for themselves."""
+    bounds = (outer.start, outer.stop, outer.step)
+    return {node.name: parameter(node.name) for bound in bounds for node in walk(bound) if isinstance(node, Var)}
+
+
+def _element_space(nest: LoopNest, types: Types) -> Space:
     elements = nest.elements
-    if elements is None:
-        return _range_space(nest, types)
+    assert elements is not None
     kind = types[elements.array]
     assert isinstance(kind, SparseType)
     names = [isl_name(dim) for dim in nest.dims]

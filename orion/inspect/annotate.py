@@ -1,4 +1,4 @@
-"""The user's source, line by line, with what each line does: the arrays it reads and writes, the verdict on each `for`."""
+"""The user's source line by line, with the arrays that each line reads and writes and the verdict on each `for`."""
 
 from __future__ import annotations
 

@@ -51,13 +51,13 @@ def _pattern(group: list[Conflict], ordered: bool) -> Pattern:
         reach=tuple(step or 0 for step in first.distance),
         is_next=all(step is not None for step in first.distance),
         is_exact=is_exact,
-        is_scalar=first.reason.code == "ORN104",
+        is_scalar=first.is_scalar,
         ordered=ordered,
     )
 
 
 def _words(group: list[Conflict], ordered: bool, is_exact: bool) -> str:
-    if group[0].reason.code == "ORN104":
+    if group[0].is_scalar:
         return "; ".join(conflict.reason.message for conflict in group)
     arrays = listed(list(dict.fromkeys(conflict.array for conflict in group)))
     iterations = group[0].iterations
@@ -101,7 +101,7 @@ def arrows_over(
 
     A constant difference is an arrow from each tile to the next; any other is one line along a whole row or column.
     """
-    spread = 0
+    in_rows = in_columns = 0
     for pattern in patterns:
         down = "0" if rows is None else pattern.steps[rows]
         across = pattern.steps[columns]
@@ -111,11 +111,11 @@ def arrows_over(
         if pattern.is_next:
             yield from _to_neighbours(_sign(down), _sign(across), box)
         elif down == "0":
-            yield from _along_row(pattern, min(box.rows - 1, 1 + spread), box)
-            spread += 1
+            yield from _along_row(pattern, min(box.rows - 1, 1 + in_rows), box)
+            in_rows += 1
         elif across == "0":
-            yield from _along_column(pattern, max(0, box.columns - 2 - spread), box)
-            spread += 1
+            yield from _along_column(pattern, max(0, box.columns - 2 - in_columns), box)
+            in_columns += 1
 
 
 def _sign(step: str) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from orion.dependence.access import Access, Dependence
-from orion.loop.source import Span
+from orion.loop.source import SourceText, Span
 from orion.plan.explain import iterations_in_words, witness
 from orion.plan.plan import LoopPlan
 from orion.reasons import Reason
@@ -38,6 +38,11 @@ class Conflict:
     dependences: tuple[Dependence, ...]
 
     @property
+    def is_scalar(self) -> bool:
+        """Whether it is not about an array but about a scalar, which its reason names."""
+        return self.reason.code in ("ORN104", "ORN111")
+
+    @property
     def spans(self) -> tuple[Span, ...]:
         """The places of all its accesses, in source order."""
         return tuple(sorted({a.span for d in self.dependences for a in (d.source, d.sink)}))
@@ -59,13 +64,13 @@ def _first_place(group: Iterable[Dependence]) -> Span:
 
 def _conflict(group: list[Dependence], loop: LoopPlan) -> Conflict:
     accesses = sorted({a for d in group for a in (d.source, d.sink)}, key=lambda a: (a.span, a.is_write))
-    first = group[0]
+    first, source = group[0], loop.nest.function.source
     return Conflict(
         array=first.array,
         iterations=iterations_in_words(first, loop.nest.dims),
         example=witness(first, loop.nest),
-        reads=_by_text(a for a in accesses if not a.is_write),
-        writes=_by_text(a for a in accesses if a.is_write),
+        reads=_by_text((a for a in accesses if not a.is_write), source),
+        writes=_by_text((a for a in accesses if a.is_write), source),
         distance=first.distance,
         direction=first.direction,
         reason=first.reason or _reason(group, loop),
@@ -80,11 +85,18 @@ def _reason(group: list[Dependence], loop: LoopPlan) -> Reason:
     return Reason("ORN101", "", (), next(iter(hints), ""))
 
 
-def _by_text(accesses: Iterable[Access]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+def _by_text(accesses: Iterable[Access], source: SourceText) -> tuple[tuple[str, tuple[int, ...]], ...]:
     lines: dict[str, list[int]] = {}
     for access in accesses:
-        lines.setdefault(access.text, []).append(access.span.line)
+        lines.setdefault(_as_written(access, source), []).append(access.span.line)
     return tuple((text, tuple(dict.fromkeys(found))) for text, found in lines.items())
+
+
+def _as_written(access: Access, source: SourceText) -> str:
+    """The access, and the name of the view by which it is made, where there is one: "W[i] (as w)"."""
+    span = access.span
+    there = source.line(span.line)[span.column : span.end_column] if span.line == span.end_line else ""
+    return f"{access.text} (as {there})" if there.isidentifier() and there != access.text else access.text
 
 
 def sizing_reasons(loop: LoopPlan) -> tuple[Reason, ...]:

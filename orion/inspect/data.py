@@ -20,14 +20,16 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
     Keys: `format` (1), `function`, `parameters`, `file`, `line`; `arguments`: per name its `kind` ("dense", "sparse",
     "scalar"), dtypes and number of dimensions; `is_parallel`; `loops`, in textual order, each with
 
-    - `line`, `dimensions` (names of the loop dimensions), `sparse_array` (the one whose elements it goes over, or None),
-      `is_written_by_user` (False for statements between loops);
+    - `line`, `dimensions` (names of the loop dimensions), `sparse_array` (the one whose elements it goes over, or
+      None), `is_written_by_user` (False for statements between loops);
     - `strategy`, `is_parallel`, `ordered`, `space` and `time` (names of loop dimensions), `blocks` (per dimension),
       `iterations` (None where sizes are unknown), `runs_on`;
     - `verdicts`: per `for` its `line`, `is_parallel` and `carries` (arrays);
-    - `dependences`: `array`, `kind`, `source` and `sink` (accesses), `distance`, `direction`, `exact`, `relation` (isl);
+    - `dependences`: `array`, `kind`, `source` and `sink` (accesses), `distance`, `direction`, `exact`, `relation`
+      (isl text);
     - `reductions` (`name`, `operator`, `line`), `private` and `carried` (names of scalars);
-    - `placements`: `array`, `kind`, `axis`, `loop_dimension`, `is_written`, `halo`, `bytes_moved` (None where unknown);
+    - `placements`: `array`, `kind`, `axis`, `loop_dimension`, `is_written`, `halo`, `bytes_moved` (None where
+      unknown);
     - `reasons`: `code`, `title`, `message`, `hint`, `spans`.
 
     A span is `file`, `line`, `column`, `end_line`, `end_column`: lines from 1, columns from 0.

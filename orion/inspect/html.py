@@ -1,4 +1,4 @@
-"""A plan as HTML for a notebook: the source line by line, a picture, the conflicts, the data, and what stands in the way.
+"""A plan as HTML for a notebook: the source line by line, a picture, the conflicts, the data, what stands in the way.
 
 No JavaScript, nothing fetched, nothing run: the text form is always there, inside a fold.
 """
@@ -13,7 +13,16 @@ from orion.inspect.conflicts import Conflict, conflicts_of
 from orion.inspect.style import STYLE
 from orion.inspect.svg import plan_svg
 from orion.inspect.telling import (
-    NO_CONFLICTS, RUNS_ONCE, Blocker, blockers, data, reductions, runs_on, signature, verdict_in_words, why_not,
+    NO_CONFLICTS,
+    RUNS_ONCE,
+    Blocker,
+    blockers,
+    data,
+    reductions,
+    runs_on,
+    signature,
+    verdict_in_words,
+    why_not,
 )  # fmt: skip
 from orion.inspect.text import plan_text, quoted
 from orion.inspect.words import iterations_in_words, lines_in_words, order_in_words, place, strategy_in_words
@@ -23,7 +32,7 @@ from orion.schedule.schedule import Schedule
 
 
 def plan_html(plan: FunctionPlan, pictures: Sequence[Schedule | None]) -> str:
-    """The plan of a function as a piece of HTML. `pictures` has the schedule of each loop, where there is one to draw."""
+    """The plan of a function as a piece of HTML. `pictures` has the schedule of each loop, None where there is none."""
     kind = "o-parallel" if all(loop.is_parallel for loop in plan.loops) else "o-serial"
     sections = (_section(loop, schedule) for loop, schedule in zip(plan.loops, pictures, strict=True))
     return (
@@ -114,7 +123,8 @@ def _parallel(loop: LoopPlan, conflicts: Sequence[Conflict]) -> str:
 def _conflict_cells(conflict: Conflict) -> tuple[str, ...]:
     where = escape(conflict.iterations)
     if conflict.reason.message:
-        where += f'<br><span class="o-faint">{escape(conflict.reason.message)}</span> {_reason_code(conflict.reason.code)}'
+        code = _reason_code(conflict.reason.code)
+        where += f'<br><span class="o-faint">{escape(conflict.reason.message)}</span> {code}'
     return _code(conflict.array), where, _accesses(conflict.writes), _accesses(conflict.reads)
 
 

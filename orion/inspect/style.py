@@ -1,9 +1,10 @@
-"""The style sheet of the notebook view. Every rule is scoped by the class of its outermost element, which has paper of its
-own: light and dark notebooks show the same. Doubled classes outweigh the rules that notebooks have for tables."""
+"""The style sheet of the notebook view. Every rule is scoped by the class of its outermost element, which has paper of
+its own: light and dark notebooks show the same. Doubled classes outweigh the rules that notebooks have for tables."""
 
 STYLE = """
 .orion-plan.orion-plan { background: #fff; color: #1f2328; border: 1px solid #d1d9e0; border-radius: 6px;
-  padding: 14px 18px; font: 13px/1.5 system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif; max-width: 1180px; }
+  padding: 14px 18px; font: 13px/1.5 system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif;
+  max-width: 1180px; }
 .orion-plan.orion-plan h3 { font-size: 14px; font-weight: 600; margin: 0 0 10px; color: #1f2328; }
 .orion-plan.orion-plan h4 { font-size: 13px; font-weight: 600; margin: 16px 0 4px; color: #1f2328; }
 .orion-plan.orion-plan h3 code { font-size: 13px; font-weight: 600; }
@@ -43,5 +44,4 @@ STYLE = """
 .orion-plan.orion-plan details { margin-top: 12px; }
 .orion-plan.orion-plan summary { cursor: pointer; color: #59636e; }
 """.strip()
-"""Colours: blue for what is read and parallel, orange for what is written and serial (told apart with any colour vision,
-and by weight and words too)."""
+"""Colours: blue for what is read and parallel, orange for what is written and serial; words and weight say it too."""

@@ -21,7 +21,9 @@ def plan_svg(loop: LoopPlan, schedule: Schedule | None = None) -> str:
     """
     if loop.space is None:
         return chain_picture(loop)
-    return tiles_picture(loop, schedule or _without_sizes(loop), has_bounds=schedule is not None)
+    if schedule is None or schedule.grid != loop.cuts:  # some sizes are not known
+        return tiles_picture(loop, _without_sizes(loop), has_bounds=False)
+    return tiles_picture(loop, schedule, has_bounds=True)
 
 
 def _without_sizes(loop: LoopPlan) -> Schedule:

@@ -151,7 +151,7 @@ def blockers(loop: LoopPlan, conflicts: Sequence[Conflict]) -> list[Blocker]:
 def _said(conflict: Conflict) -> tuple[str, ...]:
     """What is said of a conflict: of a carried scalar its reason alone."""
     message = conflict.reason.message
-    if conflict.reason.code == "ORN104":
+    if conflict.is_scalar:
         return (message,)
     said = (f"{conflict.array}: {conflict.iterations}{such_as(conflict)}", accesses_in_words(conflict))
     return (*said, message) if message else said

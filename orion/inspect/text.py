@@ -8,8 +8,20 @@ from textwrap import wrap
 
 from orion.inspect.conflicts import Conflict, conflicts_of
 from orion.inspect.telling import (
-    NO_BREAK, NO_CONFLICTS, RUNS_ONCE, Blocker, accesses_in_words, blockers, data, each_for, enclosing_loops,
-    reductions, runs_on, signature, verdict_in_words, why_not,
+    NO_BREAK,
+    NO_CONFLICTS,
+    RUNS_ONCE,
+    Blocker,
+    accesses_in_words,
+    blockers,
+    data,
+    each_for,
+    enclosing_loops,
+    reductions,
+    runs_on,
+    signature,
+    verdict_in_words,
+    why_not,
 )  # fmt: skip
 from orion.inspect.words import iterations_in_words, order_in_words, place, strategy_in_words
 from orion.loop.source import SourceText, Span

@@ -10,7 +10,16 @@ import numpy as np
 
 from orion.inspect.arrows import Box, Entry, arrows_over, key_of_arrows, patterns_of
 from orion.inspect.shapes import (
-    EDGE, FAINT, GRID, INK, WORKERS, document, line, rectangle, text, text_width,
+    EDGE,
+    FAINT,
+    GRID,
+    INK,
+    WORKERS,
+    document,
+    line,
+    rectangle,
+    text,
+    text_width,
 )  # fmt: skip
 from orion.inspect.words import counted, listed, place, strategy_in_words
 from orion.plan.plan import LoopPlan

@@ -113,7 +113,7 @@ def order_in_words(loop: LoopPlan) -> str:
 def iterations_in_words(loop: LoopPlan) -> str:
     """How many iterations there are, and into how many tiles they are cut."""
     if loop.iterations is None:
-        count = "unknown: no sizes given"
+        count = "unknown (no sizes given)"
     else:
         count = f"{'at most ' if _is_upper_bound(loop.nest) else ''}{loop.iterations:,}"
     cut = [(blocks, name) for blocks, name in zip(loop.cuts, loop.nest.dims, strict=True) if blocks > 1]

@@ -88,7 +88,7 @@ class KernelSource:
 
     `text` is a Python module; `entry` the name of its walk function; `name` names the module (the user's function and the
     number of the loop); `lines[k]` is the place in the user's source that line k + 1 of `text` was made from, or None;
-    `user` is the user's source, for messages.
+    `user` is the user's source, for messages. `extents_ndim` is the number of dimensions of the argument `extents`.
     """
 
     name: str
@@ -98,6 +98,7 @@ class KernelSource:
     sites: tuple[Site, ...]
     lines: tuple[Span | None, ...]
     user: SourceText
+    extents_ndim: int = 1
 
 
 def tile_boxes(schedule: Schedule) -> Ints:

@@ -9,6 +9,7 @@ from orion.loop.ir import Call, Const, Dtype, Expr, Tuple
 
 CONVERSIONS = {"int": "int64", "float": "float64", "bool": "bool"}
 NEW_ARRAYS = frozenset({"np.zeros", "np.ones", "np.empty", "np.full"})
+PRODUCTS = frozenset({"np.dot", "np.vdot", "np.inner", "np.matmul", ".dot"})
 
 
 class Calls(Expressions):
@@ -33,6 +34,8 @@ class Calls(Expressions):
             return self.new_array(expr)
         if name.startswith("attribute:"):
             return Code(f"{self.expression(expr.arguments[0]).at(ATOM)}.{name.removeprefix('attribute:')}", kind.dtype)
+        if name in PRODUCTS and len(expr.arguments) == 2:
+            return self.product(*expr.arguments, kind)
         if is_elementwise(name):
             return self.elementwise(expr)
         return self.other(expr)

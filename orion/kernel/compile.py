@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 import numba
+import numpy as np
 from numba import types
 from numba.core.errors import NumbaError
 
@@ -23,6 +25,8 @@ from orion.loop.source import Span
 
 CONTROL = LEADING.index("control")
 RUNTIME_FILES = ("calling.py", "intrinsics.py", "sums.py", "vectors.py")
+
+_compiling = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +47,13 @@ def compile_kernel(source: KernelSource) -> CompiledKernel:
     """Compile a kernel, or take it from the disk cache. Raises UnsupportedLoopError where Numba cannot compile it."""
     module = load_module(module_name(source), source.text)
     dispatcher = getattr(module, source.entry)
-    try:
-        dispatcher.compile(signature(source))
-    except NumbaError as error:
-        raise _unsupported(error, source) from error
+    with _compiling:
+        if not dispatcher.overloads:
+            try:
+                dispatcher.compile(signature(source))
+            except NumbaError as error:
+                raise _unsupported(error, source) from error
+            dispatcher.disable_compile()  # scalars are converted, and other arrays refused, rather than compiled for
     return CompiledKernel(source, _guarded(dispatcher), module)
 
 
@@ -63,14 +70,13 @@ def signature(source: KernelSource) -> tuple[types.Type, ...]:
     """The Numba types of the arguments of the walk."""
     flags = types.Array(types.int64, 1, "C")
     fixed = types.Array(types.int64, 1, "C", readonly=True)
-    boxes = types.Array(types.int64, 3, "C", readonly=True)
-    extents = boxes if "boxes" in source.text else fixed
+    extents = types.Array(types.int64, source.extents_ndim, "C", readonly=True)
     leading = (fixed, types.int64, extents, fixed, fixed, fixed, flags, flags)
     return (*leading, *(_type(argument) for argument in source.arguments))
 
 
 def _type(argument: Argument) -> types.Type:
-    dtype = numba.from_dtype(__import__("numpy").dtype(argument.dtype))
+    dtype = numba.from_dtype(np.dtype(argument.dtype))
     match argument.kind:
         case "scalar" | "count":
             return dtype

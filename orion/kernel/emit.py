@@ -22,7 +22,7 @@ from orion.plan.plan import LoopPlan
 
 NUMBA_NAMES = ("bool", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 INTRINSICS = (
-    "add_to_sum", "checked", "finish", "helper_function", "is_ready", "tile_function", "trip_count", "walk_function",
+    "add_to_sum", "checked", "dot_of_rows", "dot_of_rows_in_order", "finish", "helper_function", "is_ready", "tile_function", "trip_count", "walk_function",
 )  # fmt: skip
 SUMS = ("dot", "dot_in_order", "row_max", "row_min", "row_sum", "row_sum_in_order")
 VECTORS = (
@@ -68,7 +68,10 @@ def emit_kernel(
     writer = _module(title, text, nest.function.helpers, names)
     lines = tuple(span for _, span in writer.lines)
     name = f"{nest.function.name}_{nest.number}"
-    return KernelSource(name, writer.text(), "walk", arguments, text.sites, lines, nest.function.source)
+    extents_ndim = 3 if nest.elements is None else 1
+    return KernelSource(
+        name, writer.text(), "walk", arguments, text.sites, lines, nest.function.source, extents_ndim
+    )
 
 
 def register_candidates(facts: LoopFacts) -> frozenset[str]:

@@ -141,9 +141,18 @@ class Expressions:
     def binary(self, op: str, left: Expr, right: Expr, expr: Expr) -> Code:
         kind = self.type_of(expr)
         if op == "@":
-            function = "np.dot"
-            return call(function, self.operand(left, kind.dtype), self.operand(right, kind.dtype), dtype=kind.dtype)
+            return self.product(left, right, kind)
         return self.arithmetic(op, left, right, kind)
+
+    def product(self, left: Expr, right: Expr, kind: ValueType) -> Code:
+        """A product of rows or matrices; that of two rows needs no BLAS."""
+        operands = self.operand(left, kind.dtype), self.operand(right, kind.dtype)
+        if not self.type_of(left).rank == self.type_of(right).rank == 1:
+            return call("np.dot", *operands, dtype=kind.dtype)
+        if kind.dtype.startswith("float"):
+            function = "dot_of_rows" if self.facts.fastmath else "dot_of_rows_in_order"
+            return call(function, *operands, dtype=kind.dtype)
+        return self.narrowed(call("dot_of_rows_in_order", *operands, dtype="int64"), kind)
 
     def arithmetic(self, op: str, left: Expr, right: Expr, kind: ValueType) -> Code:
         """`left op right` of the given type, operands converted where Numba would compute in another dtype."""

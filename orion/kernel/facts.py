@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orion.array.aligned import padded_shape
+from orion.arrays.aligned import padded_shape
 from orion.dependence.access import Reduction, ScalarRoles
 from orion.loop.expression_types import Typing
 from orion.loop.ir import Const, Count, Dim, Expr, Node, Subscript, Var, walk

@@ -172,3 +172,28 @@ def add_to_sum(typing: Any, total: Any, term: Any) -> Any:
         return builder.fadd(args[0], args[1], flags=("reassoc", "contract"))
 
     return total(total, total), generate
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def dot_of_rows(left: Any, right: Any) -> Any:  # pragma: no cover - compiled
+    """The dot product of two rows in memory, reassociated."""
+    total = left.dtype.type(0)
+    for k in range(_common_length(left, right)):
+        total = add_to_sum(total, left[k] * right[k])
+    return total
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def dot_of_rows_in_order(left: Any, right: Any) -> Any:  # pragma: no cover - compiled
+    """The dot product of two rows in memory, from first to last."""
+    total = left.dtype.type(0)
+    for k in range(_common_length(left, right)):
+        total += left[k] * right[k]
+    return total
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def _common_length(left: Any, right: Any) -> int:  # pragma: no cover - compiled
+    if left.shape[0] != right.shape[0]:
+        raise ValueError("the rows of a product differ in length")
+    return left.shape[0]

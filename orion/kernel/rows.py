@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from orion.kernel.calls import Calls
+from orion.kernel.calls import PRODUCTS, Calls
 from orion.kernel.code import Code, call, infix, number
 from orion.kernel.facts import LoopFacts
 from orion.kernel.linear import Apply, Leaf, RowTerm, Scalar, render
@@ -25,7 +25,6 @@ LANE_FUNCTIONS = {
     "np.sqrt": "row_sqrt", "np.abs": "row_abs", "np.exp": "row_exp", "np.log": "row_log", "np.floor": "row_floor",
     "np.ceil": "row_ceil", "np.minimum": "row_minimum", "np.maximum": "row_maximum",
 }  # fmt: skip
-DOTS = frozenset({"np.dot", "np.vdot", "np.inner", "np.matmul", ".dot"})
 SUMS = frozenset({"np.sum", ".sum", "sum"})
 FOLDS = {"np.max": "row_max", ".max": "row_max", "np.min": "row_min", ".min": "row_min"}
 COPIES = frozenset({".copy", "np.copy"})
@@ -255,7 +254,7 @@ class Rows(Calls):
         dtype = self.type_of(expr).dtype
         if expr.keywords:
             return None
-        if name in DOTS and len(arguments) == 2:
+        if name in PRODUCTS and len(arguments) == 2:
             return self.dot(*arguments, dtype)
         if len(arguments) != 1 or self.type_of(arguments[0]).rank != 1:
             return None

@@ -63,7 +63,7 @@ def emit_functions(
     writer.extend(_epilogue(arguments, names, called))
     writer.add("")
     writer.add("")
-    _emit_walk(writer, facts, arguments, called, passed[len(limits) :])
+    _emit_walk(writer, facts, arguments, names, called, passed[len(limits) :])
     return LoopText(writer, tuple(emitter.sites))
 
 
@@ -212,23 +212,29 @@ def _emit_range(space: Range, first: str, end: str, names: Names, emitter: State
 
 
 def _emit_walk(
-    writer: Writer, facts: LoopFacts, arguments: tuple[Argument, ...], called: dict[Argument, str], passed: list[str]
+    writer: Writer,
+    facts: LoopFacts,
+    arguments: tuple[Argument, ...],
+    names: Names,
+    called: dict[Argument, str],
+    passed: list[str],
 ) -> None:
     is_elements = facts.nest.elements is not None
     extents = "offsets" if is_elements else "boxes"
     leading = ["tiles", "round", extents, "wait_offsets", "waits", "lags", "done", "control"]
+    t = names.fresh("t")
     writer.span = None
     writer.add("@walk_function")
-    with writer.block(f"def walk({', '.join([*leading, *called.values()])}):"), writer.block("for t in tiles:"):
-        with writer.block("if not is_ready(t, round, wait_offsets, waits, lags, done, control):"):
+    with writer.block(f"def walk({', '.join([*leading, *called.values()])}):"), writer.block(f"for {t} in tiles:"):
+        with writer.block(f"if not is_ready({t}, round, wait_offsets, waits, lags, done, control):"):
             writer.add("return")
         if is_elements:
-            limits = ["offsets[t]", "offsets[t + 1]"]
+            limits = [f"offsets[{t}]", f"offsets[{t} + 1]"]
         else:
             dims = range(len(facts.nest.loops))
-            limits = [f"boxes[t, {dim}, {side}]" for dim in dims for side in (0, 1)]
-        results = [f"{called[argument]}[t]" for argument in arguments if argument.kind == "partial"]
+            limits = [f"boxes[{t}, {dim}, {side}]" for dim in dims for side in (0, 1)]
+        results = [f"{called[argument]}[{t}]" for argument in arguments if argument.kind == "partial"]
         call = f"tile({', '.join([*limits, *passed])})"
         writer.add(f"{', '.join(results)} = {call}" if results else call)
-        writer.add("finish(t, round, done)")
+        writer.add(f"finish({t}, round, done)")
 

@@ -40,15 +40,17 @@ def promote(first: Kind, second: Kind) -> Kind:
 
 
 def _example(kind: Kind) -> np.dtype[np.generic] | int | float | bool:
-    return PYTHON_TYPES[kind.dtype]() if kind.weak else np.dtype(kind.dtype)  # type: ignore[no-any-return]
+    return PYTHON_TYPES[kind.dtype]() if kind.weak else np.dtype(kind.dtype)
 
 
 @cache
 def operator_result(op: str, left: Kind, right: Kind) -> Kind:
     """The dtype of `left op right`. TypeError where NumPy has no such operation.
 
-    >>> operator_result("/", Kind("int32"), Kind("int32")), operator_result("/", Kind("int64", True), Kind("int64", True))
-    (Kind(dtype='float64', weak=False), Kind(dtype='float64', weak=True))
+    >>> operator_result("/", Kind("int32"), Kind("int32"))
+    Kind(dtype='float64', weak=False)
+    >>> operator_result("/", Kind("int64", weak=True), Kind("int64", weak=True))
+    Kind(dtype='float64', weak=True)
     >>> operator_result("*", Kind("float32"), Kind("float64", weak=True))
     Kind(dtype='float32', weak=False)
     """

@@ -160,10 +160,10 @@ class Typing:
         if name == "attribute:dtype":
             raise TypeProblem("`dtype` is used as a value", "", "use it as an argument, `np.zeros(n, dtype=a.dtype)`")
         types = tuple(INT if _is_dtype(argument) else self.of(argument) for argument in call.arguments)
-        keywords = {key: value for key, value in call.keywords}
         if name.startswith("helper:"):
             return self.helper_type(name.removeprefix("helper:"), types)
-        return call_type(call, types, {key: self._dtype_of(value) for key, value in keywords.items() if _is_dtype(value)})
+        dtypes = {key: self._dtype_of(value) for key, value in call.keywords if _is_dtype(value)}
+        return call_type(call, types, dtypes)
 
     def _dtype_of(self, expr: Expr) -> str:
         match expr:
@@ -264,5 +264,3 @@ def _integer(expr: Expr) -> int | None:
 
 def _is_dtype(expr: Expr) -> bool:
     return isinstance(expr, Dtype) or (isinstance(expr, Call) and expr.function == "attribute:dtype")
-
-

@@ -11,7 +11,46 @@ BUILTINS = frozenset({"abs", "min", "max", "len", "int", "float", "bool", "round
 
 MATH = frozenset(
     "math." + name
-    for name in ["acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "copysign", "cos", "cosh", "degrees", "erf", "erfc", "exp", "expm1", "fabs", "floor", "fmod", "gamma", "gcd", "hypot", "isfinite", "isinf", "isnan", "lgamma", "log", "log10", "log1p", "log2", "pow", "radians", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"]
+    for name in [
+        "acos",
+        "acosh",
+        "asin",
+        "asinh",
+        "atan",
+        "atan2",
+        "atanh",
+        "ceil",
+        "copysign",
+        "cos",
+        "cosh",
+        "degrees",
+        "erf",
+        "erfc",
+        "exp",
+        "expm1",
+        "fabs",
+        "floor",
+        "fmod",
+        "gamma",
+        "gcd",
+        "hypot",
+        "isfinite",
+        "isinf",
+        "isnan",
+        "lgamma",
+        "log",
+        "log10",
+        "log1p",
+        "log2",
+        "pow",
+        "radians",
+        "sin",
+        "sinh",
+        "sqrt",
+        "tan",
+        "tanh",
+        "trunc",
+    ]
 )
 
 REDUCTIONS = frozenset(["sum", "prod", "min", "max", "mean", "std", "var", "any", "all", "argmin", "argmax"])
@@ -19,7 +58,9 @@ NEW_ARRAYS = frozenset(["zeros", "ones", "empty", "full"])
 ARRAYS_LIKE = frozenset(["zeros_like", "ones_like", "empty_like", "full_like", "copy"])
 PRODUCTS = frozenset(["dot", "vdot", "inner", "matmul", "outer"])
 SAME_SHAPE = frozenset(["sort", "cumsum", "cumprod", "round", "clip", "flip"])
-OTHER_NUMPY = frozenset(["arange", "where", "argsort", "searchsorted", "transpose", "ravel", "diag", "eye", "identity", "median"])
+OTHER_NUMPY = frozenset(
+    ["arange", "where", "argsort", "searchsorted", "transpose", "ravel", "diag", "eye", "identity", "median"]
+)
 LINEAR_ALGEBRA = frozenset(["linalg.norm", "linalg.solve", "linalg.inv", "linalg.det"])
 
 NUMPY = frozenset(

@@ -128,7 +128,9 @@ class _Inference:
                 self.store(target, kind, statement)
             case Tuple(items):
                 if len(items) != len(kind.items):
-                    raise self.refuse(statement, f"{len(kind.items)} values cannot be unpacked into {len(items)} targets")
+                    raise self.refuse(
+                        statement, f"{len(kind.items)} values cannot be unpacked into {len(items)} targets"
+                    )
                 for item, part in zip(items, kind.items, strict=True):
                     assert isinstance(item, Var | Subscript)
                     self.assign(item, part, statement)

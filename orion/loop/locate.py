@@ -69,7 +69,9 @@ def _without_source(function: FunctionType, why: str = "") -> UnsupportedLoopErr
     )
 
 
-def span_of(node: ast.expr | ast.stmt | ast.arg | ast.keyword, source: SourceText, until: ast.AST | None = None) -> Span:
+def span_of(
+    node: ast.expr | ast.stmt | ast.arg | ast.keyword, source: SourceText, until: ast.AST | None = None
+) -> Span:
     """The span of a node (to the end of `until`, where given), in characters: `ast` counts columns in UTF-8 bytes."""
     last = until if until is not None else node
     line, end_line = node.lineno, getattr(last, "end_lineno", None) or node.lineno

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FunctionType
 
 from orion.errors import UnsupportedLoopError, describe
+from orion.loop.check import UndefinedNameError, check_function
 from orion.loop.ir import Function
 from orion.loop.locate import Located, locate, span_of
 from orion.loop.parse_statements import parse_body
@@ -26,13 +27,16 @@ def parse_function(function: FunctionType) -> Function:
         raise UnsupportedLoopError(describe(what, hint="decorate a plain function"))
     family = _Family()
     parsed = family.parse(function, function.__name__)
-    return _with_helpers(parsed, tuple(helper for helper in family.parsed.values()))
+    return _checked(replace(parsed, helpers=tuple(family.parsed.values())))
 
 
-def _with_helpers(function: Function, helpers: tuple[Function, ...]) -> Function:
-    return Function(
-        function.name, function.params, function.body, function.constants, helpers, function.source, function.span
-    )
+def _checked(function: Function) -> Function:
+    try:
+        return check_function(function)
+    except UndefinedNameError as error:
+        home = next(one for one in (function, *function.helpers) if one.name == error.function)
+        hint = "give it a value before"
+        raise unsupported(f"`{error.name}` is used before it is assigned", error.span, home.source, hint=hint) from None
 
 
 @dataclass(slots=True)

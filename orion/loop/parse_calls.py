@@ -7,7 +7,7 @@ from types import FunctionType
 
 from orion.loop.functions import canonical_name, is_known
 from orion.loop.ir import Call, Expr
-from orion.loop.refusals import CALLS, MAKE_BEFORE, OBJECTS
+from orion.loop.refusals import CALLS, OBJECTS
 from orion.loop.scope import MISSING, Helper, Scope, constant
 
 Keywords = tuple[tuple[str, Expr], ...]
@@ -84,11 +84,13 @@ def _unknown(node: ast.Call, scope: Scope, function: object, name: str | None) -
         return scope.refuse(node, f"{refusal.what} is not supported", refusal.why, refusal.hint)
     if function is MISSING:
         return scope.refuse(node, f"`{written}` is not defined", "", "define or import it before the loop is planned")
+    what = f"`{written}` is not supported"
     if written.startswith(("np.random", "numpy.random", "random.")):
         why = "a generator's hidden state makes every draw depend on the one before"
-        return scope.refuse(node, f"`{written}` is not supported", why, "draw the numbers before the call, into an array")
-    if name is not None and name.startswith("np."):
-        return scope.refuse(node, f"`{written}` is not supported", "its NumPy function is not known to Orion", MAKE_BEFORE)
-    kind = type(function).__name__
+        return scope.refuse(node, what, why, "draw the numbers before the call, into an array")
+    if name is not None:
+        why = "it is not among the functions that Orion can compile"
+        return scope.refuse(node, what, why, "write it as a loop, or call it before the loop")
+    why = f"Orion cannot look into an object of type {type(function).__name__}"
     hint = "call a function written in Python, one of NumPy's, or one of `math`'s"
-    return scope.refuse(node, f"`{written}` cannot be called here", f"Orion cannot look into an object of type {kind}", hint)
+    return scope.refuse(node, f"`{written}` cannot be called here", why, hint)

@@ -58,8 +58,8 @@ def parse_expression(node: ast.expr, scope: Scope) -> Expr:
         case ast.Compare():
             return _compare(node, scope)
         case ast.IfExp(test, body, orelse):
-            parts = (parse_expression(part, scope) for part in (test, body, orelse))
-            return Choose(*parts, span)
+            condition, then, other = (parse_expression(part, scope) for part in (test, body, orelse))
+            return Choose(condition, then, other, span)
         case ast.Tuple(items):
             return Tuple(tuple(parse_expression(item, scope) for item in items), span)
         case ast.Call():
@@ -97,12 +97,14 @@ def _not_a_value(node: ast.Name | ast.Attribute, scope: Scope, value: object) ->
     written = ast.unparse(node)
     if value is MISSING:
         return scope.refuse(node, f"`{written}` is not defined", "", "make it an argument of the function")
-    if isinstance(value, np.ndarray) or hasattr(value, "dtype"):
+    if not isinstance(value, ModuleType | type) and hasattr(value, "dtype"):
         why = "an array from outside would be another one when the name is assigned again, without the plan knowing"
         return scope.refuse(node, f"`{written}` is an array from outside the function", why, "pass it as an argument")
     if isinstance(value, ModuleType) or callable(value):
         what = "a module" if isinstance(value, ModuleType) else "a function"
-        return scope.refuse(node, f"`{written}` is {what} used as a value", OBJECTS, "name the function where it is called")
+        return scope.refuse(
+            node, f"`{written}` is {what} used as a value", OBJECTS, "name the function where it is called"
+        )
     what = f"`{written}` is a {type(value).__name__} from outside the function"
     return scope.refuse(node, what, OBJECTS, "pass the numbers and arrays that it holds as arguments")
 
@@ -111,7 +113,11 @@ def _compare(node: ast.Compare, scope: Scope) -> Compare:
     for op in node.ops:
         if type(op) not in COMPARISONS:
             word = {ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in"}[type(op)]
-            hint = "compare with `==` or `!=`" if word.startswith("is") else "compare with each value, or keep an array of flags"
+            hint = (
+                "compare with `==` or `!=`"
+                if word.startswith("is")
+                else "compare with each value, or keep an array of flags"
+            )
             raise scope.refuse(node, f"`{word}` is not supported", OBJECTS, hint)
     operands = tuple(parse_expression(operand, scope) for operand in (node.left, *node.comparators))
     return Compare(tuple(COMPARISONS[type(op)] for op in node.ops), operands, scope.span(node))
@@ -125,7 +131,9 @@ def _call(node: ast.Call, scope: Scope) -> Expr:
     owner = node.func.value if isinstance(node.func, ast.Attribute) else None
     is_array_method = method and owner is not None and not isinstance(scope.value(owner), ModuleType)
     if isinstance(node.func, ast.Name) and node.func.id in scope.variables:
-        raise scope.refuse(node, f"`{node.func.id}` is called, and is a local name", OBJECTS, "call a function by its global name")
+        raise scope.refuse(
+            node, f"`{node.func.id}` is called, and is a local name", OBJECTS, "call a function by its global name"
+        )
     if not is_array_method and not isinstance(node.func, ast.Name | ast.Attribute):
         raise scope.refuse(node, "what is called here is not a name", OBJECTS, "call a function by its name")
     arguments = tuple(_argument(argument, scope) for argument in node.args)
@@ -165,10 +173,11 @@ def _attribute(node: ast.Attribute, scope: Scope) -> Expr:
         return found
     if value is not MISSING:
         raise _not_a_value(node, scope, value)
+    owner = parse_expression(node.value, scope)
     if node.attr not in ATTRIBUTES:
         why = "of an array, `shape`, `size`, `nnz`, `ndim`, `dtype` and `T` are known"
         raise scope.refuse(node, f"the attribute `{node.attr}` is not supported", why, "pass its value as an argument")
-    return Call(f"attribute:{node.attr}", (parse_expression(node.value, scope),), scope.span(node))
+    return Call(f"attribute:{node.attr}", (owner,), scope.span(node))
 
 
 def _subscript(node: ast.Subscript, scope: Scope) -> Expr:
@@ -209,10 +218,14 @@ def _parts(index: ast.expr) -> list[ast.expr]:
 def _index(node: ast.expr, scope: Scope) -> Expr:
     match node:
         case ast.Slice(lower, upper, step):
-            bounds = (None if bound is None else parse_expression(bound, scope) for bound in (lower, upper, step))
-            return Slice(*bounds, scope.span(node))
+            first, last, by = (
+                None if bound is None else parse_expression(bound, scope) for bound in (lower, upper, step)
+            )
+            return Slice(first, last, by, scope.span(node))
         case ast.Constant(value) if value is None or value is ...:
             written = "None" if value is None else "..."
-            raise scope.refuse(node, f"`{written}` in a subscript is not supported", "", "write the subscripts one by one")
+            raise scope.refuse(
+                node, f"`{written}` in a subscript is not supported", "", "write the subscripts one by one"
+            )
         case _:
             return parse_expression(node, scope)

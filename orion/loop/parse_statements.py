@@ -124,7 +124,7 @@ def _part(node: ast.expr, scope: Scope) -> Var | Subscript:
 
 
 def _value(node: ast.expr, target: Var | Subscript | Tuple, scope: Scope) -> Expr:
-    """The assigned value. A tuple of targets takes as many values, the extents of an array, or what a function returns."""
+    """The assigned value. A tuple of targets takes as many values, an array's extents, or a function's result."""
     if isinstance(target, Tuple) and isinstance(node, ast.List):
         node = ast.copy_location(ast.Tuple(node.elts, ast.Load()), node)
     value = parse_expression(node, scope)
@@ -198,11 +198,12 @@ def _range(node: ast.For, call: ast.Call, scope: Scope) -> Range:
 
 def _elements(node: ast.For, array: ast.Name, scope: Scope) -> Elements:
     """`for (i, j), r in array`, `for (i, j), (r, weight) in array`, or `for i, r in array` with a single key."""
+    single = True
+    key_names = value_names = None
     match node.target:
         case ast.Tuple([keys, values]):
             key_names, value_names = _names(keys), _names(values)
-        case _:
-            key_names, value_names = None, None
+            single = not isinstance(values, ast.Tuple)
     if key_names is None or value_names is None:
         what = f"the elements of `{array.id}` are not taken apart into keys and values"
         why = "a loop over a sparse array gives a tuple of keys and a value for every element"
@@ -213,7 +214,6 @@ def _elements(node: ast.For, array: ast.Name, scope: Scope) -> Elements:
         raise scope.refuse(node.target, what, why, hint)
     names = _distinct([*key_names, *value_names], node, scope)
     split = len(key_names)
-    single = not isinstance(node.target.elts[1], ast.Tuple)
     return Elements(array.id, names[:split], names[split:], single, scope.span(node, until=node.iter))
 
 

@@ -52,7 +52,9 @@ EXPRESSIONS: dict[type[ast.expr], Refusal] = {
     ast.Yield: Refusal("`yield`", SCHEDULE, "write the values into an array that is an argument"),
     ast.YieldFrom: Refusal("`yield`", SCHEDULE, "write the values into an array that is an argument"),
     ast.Await: Refusal("`await`", OBJECTS, "await before the call, and pass the result as an argument"),
-    ast.NamedExpr: Refusal("`:=`", "the loop language has assignments as statements only", "assign on a line of its own"),
+    ast.NamedExpr: Refusal(
+        "`:=`", "the loop language has assignments as statements only", "assign on a line of its own"
+    ),
     ast.Starred: Refusal("a starred expression", OBJECTS, "write the items one by one"),
 }
 

@@ -38,7 +38,7 @@ def argument_types(arguments: Mapping[str, object]) -> tuple[Types, Shapes]:
     for name, value in arguments.items():
         found = PYTHON_SCALARS.get(type(value))
         if found is not None:
-            if type(value) is int and not -(2**63) <= value < 2**63:  # type: ignore[operator]
+            if type(value) is int and not -(2**63) <= value < 2**63:
                 raise _problem(name, "is an integer of more than 64 bits", "", "pass a smaller one, or a float")
             types[name] = found
         elif type(value) is np.ndarray:
@@ -122,7 +122,9 @@ def _bad_dtype(name: str, dtype: np.dtype[Any], word: str) -> ArgumentError:
     if dtype.names:
         return _problem(name, f"is an {word} of records", "", "pass each field as an array of its own")
     why = f"compiled loops work on {', '.join(SUPPORTED)}"
-    return _problem(name, f"is an {word} of dtype {dtype}", why, f"pass `{name}.astype(np.float64)`, or another of these")
+    return _problem(
+        name, f"is an {word} of dtype {dtype}", why, f"pass `{name}.astype(np.float64)`, or another of these"
+    )
 
 
 def _foreign(name: str, value: Any) -> ArgumentError:

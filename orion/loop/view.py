@@ -103,5 +103,3 @@ def _is_positive(expr: Expr, positive: frozenset[str]) -> bool:
 def reads_elements(node: Node, arrays: frozenset[str]) -> bool:
     """Whether an expression reads elements of one of these arrays."""
     return any(isinstance(part, Subscript) and part.base.name in arrays for part in walk(node))
-
-

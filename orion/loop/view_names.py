@@ -114,11 +114,13 @@ def _plain(statement: Stmt, typing: Typing) -> tuple[Stmt, ...]:
         case Assign(Tuple(targets), Tuple(values)) if any(is_view(value, typing) for value in values):
             return _one_by_one(statement, targets, values, typing)
         case Assign(Var() as target, Choose(test, then, orelse)) if typing.of(then).rank > 0:
-            branches = (_plain(Assign(target, value, statement.span), typing) for value in (then, orelse))
-            return (If(test, *branches, statement.span),)
+            body, other = (_plain(Assign(target, value, statement.span), typing) for value in (then, orelse))
+            return (If(test, body, other, statement.span),)
         case Assign(Var(), Call(name, (owner, *_))) if name in HIDDEN_VIEWS and typing.of(owner).rank > 1:
             hint = "write subscripts of the array itself, `W[i, j]` for `W.T[j, i]`, or make a copy, `W.T.copy()`"
-            raise typing.refuse(statement.value, "a name for a transposed or flattened array is not supported", "", hint)
+            raise typing.refuse(
+                statement.value, "a name for a transposed or flattened array is not supported", "", hint
+            )
         case _:
             return (statement,)
 

@@ -1,10 +1,10 @@
 """Names that stand for parts of arrays, replaced by those parts.
 
-`w = W[i]` makes `w` another name for a row where `W` has more than one dimension: `w -= g` then writes `W`. Each use of such a
-name becomes the row itself (`w` → `W[i]`, `w[k]` → `W[i, k]`, `w -= g` → `W[i] -= g`) where the name stands for one view on
-every path to the use, and nothing that the view is made of (its array's name, names in its subscripts) is assigned in
-between. Names with a use for which that cannot be said keep their assignments, as `Bind`; what they touch is taken for
-the whole array by the analysis.
+`w = W[i]` makes `w` another name for a row where `W` has more than one dimension: `w -= g` then writes `W`. Each use
+of such a name becomes the row itself (`w` → `W[i]`, `w[k]` → `W[i, k]`, `w -= g` → `W[i] -= g`) where the name stands
+for one view on every path to the use, and nothing that the view is made of (its array's name, names in its
+subscripts) is assigned in between. Names with a use for which that cannot be said keep their assignments, as `Bind`;
+what they touch is taken for the whole array by the analysis.
 
 `w = W[i].copy()` and `w = w - g` make new rows, private to the iteration: those are no views. `x = a[i]` of a
 one-dimensional array is a scalar.
@@ -13,23 +13,25 @@ one-dimensional array is a scalar.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from orion.loop.attributes import resolve_attributes
+from orion.loop.between import separate
+from orion.loop.check import check_function
 from orion.loop.dimensions import assigned_names
 from orion.loop.expression_types import Typing
 from orion.loop.infer import infer_types
+from orion.loop.inline import inline_helpers
 from orion.loop.ir import (
     Assign,
     Bind,
     Call,
     Dim,
-    Elements,
     Expr,
     For,
     Function,
     If,
     Pass,
-    Range,
     Slice,
     Stmt,
     Subscript,
@@ -48,12 +50,15 @@ from orion.loop.view_names import is_view, never_negative, plain_assignments, vi
 def resolve_views(function: Function, types: Types) -> Function:
     """The function with names of views replaced by the parts of arrays that they stand for.
 
-    Attributes of arrays (`a.size`, `len(a)`, `a.shape[-1]`) are made plain first. Raises `UnsupportedLoopError` where
-    the types of the function cannot be told, or a view is of a kind that cannot be named (a transpose).
+    Calls of helper functions are replaced by their bodies first (`orion.loop.inline`), attributes of arrays (`a.size`,
+    `len(a)`, `a.shape[-1]`) are made plain, and what stands between loops is
+    separated last (`orion.loop.between`). Raises `UnsupportedLoopError` where the types of the function cannot be told,
+    or a view is of a kind that cannot be named (a transpose).
     """
+    function = inline_helpers(function)
     typing = infer_types(function, types)
     function = resolve_attributes(function, typing)
-    function = replace(function, body=plain_assignments(function, typing))
+    function = check_function(replace(function, body=plain_assignments(function, typing)))
     names = frozenset(view_assignments(function, typing))
     kept: frozenset[str] = frozenset()
     while True:
@@ -62,7 +67,7 @@ def resolve_views(function: Function, types: Types) -> Function:
         )
         body = resolver.block(function.body)
         if not resolver.failed:
-            return replace(function, body=body)
+            return check_function(separate(replace(function, body=body), types))
         kept |= resolver.failed
 
 
@@ -70,15 +75,14 @@ def _used(function: Function) -> set[str]:
     return {*function.params, *assigned_names(function.body)}
 
 
-
 @dataclass(slots=True)
 class _Resolver:
     """One pass over the function.
 
     `names` are the names of views to be replaced; `written` those whose elements may be written somewhere; `positive`
-    those that are never negative; `taken` all names of the function. `views` is the state at the statement that is being
-    looked at: what a name stands for, or None where that is not one view for sure. `failed` are the names that turn out
-    to have a use which cannot be replaced.
+    those that are never negative; `taken` all names of the function. `views` is the state at the statement that is
+    being looked at: what a name stands for, or None where that is not one view for sure. `failed` are the names that
+    turn out to have a use which cannot be replaced.
     """
 
     typing: Typing
@@ -127,7 +131,7 @@ class _Resolver:
         return (*before, Bind(name, row if isinstance(row, Subscript) else Subscript(row, whole, span), span))
 
     def view_of(self, value: Expr, name: str) -> tuple[tuple[Stmt, ...], View]:
-        """The view, and assignments that keep those of its subscripts whose value may change before the view is used."""
+        """The view, and assignments that keep those of its subscripts whose value may change before it is used."""
         assert isinstance(value, Var | Subscript)
         if isinstance(value, Var):
             return (), View(value.name, ())
@@ -172,7 +176,7 @@ class _Resolver:
         return If(test, body, orelse, statement.span)
 
     def loop(self, statement: For | While) -> For | While:
-        head: dict[str, Range | Elements | Expr] = {}
+        head: dict[str, Any] = {}
         if isinstance(statement, For):
             head["space"] = rewrite(statement.space, self.replaced)
         self.enter(statement)
@@ -181,10 +185,10 @@ class _Resolver:
             head["test"] = rewrite(statement.test, self.replaced)
         body = self.block(statement.body)
         self.views = entered
-        return replace(statement, body=body, **head)  # type: ignore[arg-type]
+        return replace(statement, body=body, **head)
 
     def enter(self, loop: For | While) -> None:
-        """At the start of any round, and after the loop, what it assigns is what it was before or was made by a round."""
+        """At the start of a round, and after the loop, what it assigns is from before or was made by a round."""
         for name in assigned_names((loop,)):
             if name in self.views or self.takes_view(loop, name):
                 self.views[name] = None

@@ -10,9 +10,9 @@ from weakref import ref
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.array.dense import DenseArray
-from orion.array.layout import TileLayout
-from orion.array.sparse import SparseArray
+from orion.arrays.dense import DenseArray
+from orion.arrays.layout import TileLayout
+from orion.arrays.sparse import SparseArray
 from orion.kernel.calling import Argument, tile_boxes
 from orion.runtime.prepared import PreparedLoop, PreparedProgram
 from orion.schedule.schedule import Ints
@@ -35,7 +35,7 @@ class DataSource:
 
     def __init__(self, loop: PreparedLoop) -> None:
         self._loop = loop
-        self._boxes = tile_boxes(loop.schedule) if loop.sparse is None else None
+        self._boxes = read_only(tile_boxes(loop.schedule)) if loop.sparse is None else None
         self._last: tuple[Callable[[], SparseArray | None], Callable[[], TileLayout | None]] | None = None
 
     def data(self, arguments: Mapping[str, object]) -> LoopData:
@@ -47,7 +47,7 @@ class DataSource:
         array = arguments[name]
         assert isinstance(array, SparseArray)
         layout = self._layout(array)
-        return loop_data(self._loop, arguments, layout.offsets, layout)
+        return loop_data(self._loop, arguments, read_only(layout.offsets), layout)
 
     def _layout(self, array: SparseArray) -> TileLayout:
         """The array in the tiles of the schedule; the same as last time, where somebody still holds it."""
@@ -75,11 +75,12 @@ def loop_data(
 def _argument(argument: Argument, arguments: Mapping[str, object], layout: TileLayout | None) -> Any:
     match argument.kind:
         case "array":
-            return dense_memory(arguments[argument.name])
+            memory = dense_memory(arguments[argument.name])
+            return memory if argument.writeable else read_only(memory)
         case "key" if layout is not None:
-            return layout.keys[argument.position]
+            return read_only(layout.keys[argument.position])
         case "value" if layout is not None:
-            return layout.values[argument.position]
+            return read_only(layout.values[argument.position])
         case "count":
             return len(arguments[argument.name])  # type: ignore[arg-type]
         case _:
@@ -92,6 +93,14 @@ def dense_memory(array: object) -> NDArray[Any]:
         return array.storage
     assert isinstance(array, np.ndarray)
     return array
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """A view that cannot be written: what a kernel was compiled for where it does not write. Another type would be compiled
+    anew."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def skeleton_arguments(prepared: PreparedProgram, arguments: Mapping[str, object]) -> tuple[object, ...]:

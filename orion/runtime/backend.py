@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from threading import Lock
 from typing import Any, Protocol
@@ -58,3 +59,10 @@ class LocalBackend:
         if self._pool is None or not self._pool.is_usable:
             self._pool = Pool(self.workers)
         return self._pool
+
+
+def cores() -> int:
+    """The number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -14,6 +14,7 @@ import numpy as np
 
 from orion.kernel.calling import KernelSource
 from orion.loop.source import SourceText
+from orion.runtime.arguments import read_only
 from orion.schedule.schedule import Ints
 
 TEXT = """\
@@ -49,7 +50,7 @@ def make_barrier(workers: int) -> Barrier:
     ([1, 0], [0, 2])
     """
     others = [[w for w in range(workers) if w != own] for own in range(workers)]
-    waits = np.array([w for group in others for w in group], np.int64)
+    waits = read_only(np.array([w for group in others for w in group], np.int64))
     offsets = np.concatenate([np.zeros(workers + 1, np.int64), np.arange(1, workers + 1) * (workers - 1)])
-    order = tuple(np.array([own, workers + own], np.int64) for own in range(workers))
-    return Barrier(offsets, waits, np.zeros(waits.size, np.int64), order)
+    order = tuple(read_only(np.array([own, workers + own], np.int64)) for own in range(workers))
+    return Barrier(read_only(offsets), waits, read_only(np.zeros(waits.size, np.int64)), order)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.array.aligned import aligned_zeros
+from orion.arrays.aligned import aligned_zeros
 from orion.kernel.calling import ABORT, CONTROL_SIZE, FLAG_STRIDE, GO
 from orion.runtime.prepared import PreparedLoop, PreparedProgram
 from orion.schedule.schedule import Ints

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from orion.runtime.arguments import LoopData
+from orion.runtime.arguments import LoopData, read_only
 from orion.runtime.memory import RunMemory
 from orion.runtime.prepared import OUTPUTS, PreparedLoop, PreparedProgram
 from orion.schedule.schedule import Ints
@@ -93,8 +93,14 @@ def _part(
         number=number,
         loop=loop,
         walk=walk,
-        tiles=tiles,
-        waits=(schedule.wait_offsets, schedule.waits, schedule.lags, memory.done[number], memory.control[number]),
+        tiles=read_only(tiles),
+        waits=(
+            read_only(schedule.wait_offsets),
+            read_only(schedule.waits),
+            read_only(schedule.lags),
+            memory.done[number],
+            memory.control[number],
+        ),
         scalars=tuple((p, inputs.index(a.name), _conversion(a.dtype)) for p, a in arguments if a.kind == "scalar"),
         outputs=tuple((*found, pair) for found, pair in zip(results, memory.outputs[number], strict=True)),
         slice_tiles=slice_tiles,

@@ -6,10 +6,11 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 from orion.errors import ArgumentError, describe
-from orion.runtime.backend import Backend, LocalBackend
+from orion.runtime.backend import Backend, LocalBackend, cores
 from orion.runtime.prepared import PreparedProgram
 
 BACKENDS = ("threads", "ray", "serial")
@@ -57,18 +58,14 @@ class Session:
 
 def _make_backend(settings: Settings) -> Backend:
     if settings.backend == "ray":
+        if find_spec("ray") is None:
+            hint = 'install it with `pip install ray`, or use backend="threads"'
+            raise ArgumentError(describe("the Ray backend needs the package `ray`, which is not installed", hint=hint))
         from orion.runtime.ray.backend import RayBackend
 
         return RayBackend(settings.workers, settings.address)
     workers = 1 if settings.backend == "serial" else settings.workers or cores()
     return LocalBackend(workers)
-
-
-def cores() -> int:
-    """The number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 # ---------------------------------------------------------------- settings

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from orion.array.partition import balanced_bounds, even_bounds
+from orion.arrays.partition import balanced_bounds, even_bounds
 from orion.plan.plan import LoopPlan
 from orion.schedule.schedule import Ints
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from orion.array.sparse import SparseArray
+from orion.arrays.sparse import SparseArray
 from orion.dependence.bounds import fix_parameters
 from orion.plan.plan import LoopPlan
 from orion.schedule.schedule import Ints, Schedule

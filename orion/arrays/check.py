@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from orion.array.dtypes import SUPPORTED
+from orion.arrays.dtypes import SUPPORTED
 from orion.errors import DataFormatError, describe
 
 Arrays = tuple[NDArray[Any], ...]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orion.array.csv_lines import Row
+from orion.arrays.csv_lines import Row
 from orion.errors import ArgumentError, DataFormatError, describe
 
 Column = str | int

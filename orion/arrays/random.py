@@ -14,8 +14,8 @@ from math import prod
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from orion.array.dense import DenseArray
-from orion.array.dtypes import checked_shape, supported_dtype
+from orion.arrays.dense import DenseArray
+from orion.arrays.dtypes import checked_shape, supported_dtype
 from orion.errors import ArgumentError, describe
 
 Draw = Callable[[np.random.Generator, tuple[int, ...]], NDArray[np.floating]]

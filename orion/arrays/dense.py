@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from orion.array.aligned import aligned_zeros, is_aligned, padded_shape
-from orion.array.base import DistArray
-from orion.array.dtypes import checked_shape, supported_dtype
+from orion.arrays.aligned import aligned_zeros, is_aligned, padded_shape
+from orion.arrays.base import DistArray
+from orion.arrays.dtypes import checked_shape, supported_dtype
 from orion.errors import ArgumentError
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.array.check import checked_keys, checked_values
-from orion.array.sparse import SparseArray, adopt, sparse
+from orion.arrays.check import checked_keys, checked_values
+from orion.arrays.sparse import SparseArray, adopt, sparse
 from orion.errors import DataFormatError, describe
 
 Names = str | Sequence[str]

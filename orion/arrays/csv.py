@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from orion.array.check import INT32, INT64, Arrays, key_dtype
-from orion.array.csv_columns import Column, Columns, find_columns
-from orion.array.csv_errors import first_error
-from orion.array.csv_lines import Row, checked_separator, open_bytes, read_rows
-from orion.array.dtypes import checked_shape, supported_dtype
-from orion.array.sparse import SparseArray, adopt
+from orion.arrays.check import INT32, INT64, Arrays, key_dtype
+from orion.arrays.csv_columns import Column, Columns, find_columns
+from orion.arrays.csv_errors import first_error
+from orion.arrays.csv_lines import Row, checked_separator, open_bytes, read_rows
+from orion.arrays.dtypes import checked_shape, supported_dtype
+from orion.arrays.sparse import SparseArray, adopt
 from orion.errors import ArgumentError, DataFormatError
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from orion.array.csv_columns import Columns
-from orion.array.csv_lines import Row, read_rows
+from orion.arrays.csv_columns import Columns
+from orion.arrays.csv_lines import Row, read_rows
 from orion.errors import DataFormatError, describe
 
 _INTEGER = re.compile(r"-?[0-9]+|0[xX][0-9a-fA-F]+")

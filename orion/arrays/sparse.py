@@ -12,10 +12,10 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from orion.array.base import DistArray
-from orion.array.check import Arrays, checked_extents, checked_keys, checked_values
-from orion.array.layout import Bounds, Elements, Order, TileLayout, checked_bounds, tile_layout, user_order
-from orion.array.partition import even_bounds
+from orion.arrays.base import DistArray
+from orion.arrays.check import Arrays, checked_extents, checked_keys, checked_values
+from orion.arrays.layout import Bounds, Elements, Order, TileLayout, checked_bounds, tile_layout, user_order
+from orion.arrays.partition import even_bounds
 from orion.errors import ArgumentError, describe
 
 _ITERATED_AT_ONCE = 1 << 16

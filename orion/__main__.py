@@ -1,0 +1,8 @@
+"""`python -m orion`."""
+
+import sys
+
+from orion.inspect.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

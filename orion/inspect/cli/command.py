@@ -1,0 +1,208 @@
+"""`python -m orion explain`: what is asked for, and what is printed and written."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from orion.api import ParallelFunction
+from orion.errors import OrionError, PlanError
+from orion.inspect.cli.loading import LoadedFile, LoadError, load_functions
+from orion.inspect.cli.planning import Given, plan_function
+from orion.inspect.svg import plan_svg
+from orion.planned import Plan
+from orion.runtime.session import planned_workers
+from orion.schedule.schedule import Schedule
+
+T = TypeVar("T")
+
+DESCRIPTION = """\
+Print the plans of the decorated loops of a file, without running it: of its top level only imports, assignments of
+simple values and function definitions are executed. Sizes stay symbols where --shape does not give them."""
+
+EPILOG = """\
+exit status: 0; 1 where a function cannot be planned, or with --check where a loop is serial; 2 for wrong usage."""
+
+
+class UsageError(Exception):
+    """What was asked for makes no sense; the message says what would."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        return _explain(options)
+    except (UsageError, LoadError) as error:
+        print(f"orion: {error}", file=sys.stderr)
+        return 2
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser("python -m orion")
+    commands = parser.add_subparsers(required=True, metavar="command")
+    explain = commands.add_parser("explain", help="print plans", description=DESCRIPTION, epilog=EPILOG)
+    explain.add_argument("target", metavar="FILE[:FUNCTION]")
+    _add_pairs(explain, "--shape", "A=1000x1000", "the shape of an array, sparse ones too")
+    _add_pairs(explain, "--sparse", "A=2", "A is sparse, with so many keys")
+    _add_pairs(explain, "--elements", "A=1000000", "the number of elements of a sparse array")
+    _add_pairs(explain, "--dtype", "A=float32", "the dtype of a dense array")
+    _add_pairs(explain, "--integer", "n=10", "the value of an integer argument")
+    explain.add_argument("--workers", type=int, metavar="N", help="plan for N workers")
+    explain.add_argument("--json", action="store_true", help="print JSON rather than text")
+    explain.add_argument("--html", type=Path, metavar="FILE", help="write the notebook view as a page")
+    explain.add_argument("--svg", type=Path, metavar="FILE", help="write the picture of each loop")
+    explain.add_argument("--check", action="store_true", help="exit with 1 if any loop is serial")
+    return parser
+
+
+def _add_pairs(parser: ArgumentParser, option: str, example: str, words: str) -> None:
+    """An option that may be given several times, each for one argument of the loops."""
+    parser.add_argument(option, metavar=example, help=words, action="append", default=[])
+
+
+def _explain(options: Namespace) -> int:
+    if options.workers is not None and options.workers < 1:
+        raise UsageError(f"--workers {options.workers}: give 1 or more")
+    path, name = _target(options.target)
+    loaded = load_functions(path)
+    functions = _chosen(loaded, path, name)
+    given = _given(options, functions)
+    plans, failed = _plans(functions, loaded, given)
+    _print(plans, options.json)
+    if options.html:
+        _write(options.html, _page(plans))
+    if options.svg:
+        _write_pictures(options.svg, plans)
+    is_serial = any(not loop.is_parallel for plan in plans for loop in plan.loops if loop.is_written_by_user)
+    return 1 if failed or (options.check and is_serial) else 0
+
+
+def _target(target: str) -> tuple[Path, str]:
+    """The file and the function of "FILE[:FUNCTION]"; a colon that is part of the file's name counts as that."""
+    if Path(target).exists() or ":" not in target:
+        return Path(target), ""
+    file, _, name = target.rpartition(":")
+    return Path(file), name
+
+
+def _chosen(loaded: LoadedFile, path: Path, name: str) -> dict[str, ParallelFunction]:
+    for hidden, line in loaded.hidden:
+        note = "is defined inside a function or class, and is known only when that runs"
+        print(f"orion: {path}:{line}: passing over `{hidden}`: it {note}", file=sys.stderr)
+    if not loaded.functions:
+        raise UsageError(f"{path} has no function decorated with orion.parallel_for at its top level")
+    if not name:
+        return loaded.functions
+    if name not in loaded.functions:
+        raise UsageError(f"{path} has no decorated function `{name}`; it has {', '.join(loaded.functions)}")
+    return {name: loaded.functions[name]}
+
+
+# ---------------------------------------------------------------- what the options give
+
+
+def _given(options: Namespace, functions: dict[str, ParallelFunction]) -> Given:
+    workers, _ = planned_workers()
+    given = Given(
+        shapes=_pairs("--shape", options.shape, _shape),
+        sparse=_pairs("--sparse", options.sparse, _count),
+        elements=_pairs("--elements", options.elements, _count),
+        dtypes=_pairs("--dtype", options.dtype, str),
+        integers=_pairs("--integer", options.integer, int),
+        workers=options.workers or workers,
+    )
+    parameters = {name for function in functions.values() for name in inspect.signature(function).parameters}
+    for name in given.names():
+        if name not in parameters:
+            raise UsageError(f"`{name}` is not a parameter of {', '.join(functions)}")
+    return given
+
+
+def _pairs(option: str, values: Iterable[str], convert: Callable[[str], T]) -> dict[str, T]:
+    found = {}
+    for value in values:
+        name, equals, text = value.partition("=")
+        try:
+            if not (name.isidentifier() and equals):
+                raise ValueError
+            found[name] = convert(text)
+        except ValueError:
+            raise UsageError(f"{option} {value}: write it as {option} NAME=VALUE, as in {EXAMPLES[option]}") from None
+    return found
+
+
+EXAMPLES = {
+    "--shape": "--shape A=1000x1000", "--sparse": "--sparse ratings=2", "--elements": "--elements ratings=1000000",
+    "--dtype": "--dtype W=float32", "--integer": "--integer sweeps=10",
+}  # fmt: skip
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    return tuple(_count(part) for part in text.replace("×", "x").split("x"))
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise ValueError
+    return value
+
+
+# ---------------------------------------------------------------- what is shown
+
+
+def _plans(functions: dict[str, ParallelFunction], loaded: LoadedFile, given: Given) -> tuple[list[Plan], bool]:
+    """The plans, and whether there is a function without one; why not goes to the standard error stream."""
+    plans, failed = [], False
+    for name, function in functions.items():
+        try:
+            plans.append(plan_function(function, loaded.definitions[name], given))
+        except OrionError as error:
+            failed = True
+            print(f"{name}: {error}", file=sys.stderr)
+    return plans, failed
+
+
+def _print(plans: Sequence[Plan], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps([plan.to_dict() for plan in plans], indent=2))
+    else:
+        print("\n\n\n".join(map(str, plans)))
+
+
+def _page(plans: Sequence[Plan]) -> str:
+    views = "\n".join(plan._repr_html_() for plan in plans)
+    head = '<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>Plans</title>'
+    return f"{head}\n<body>\n{views}\n</body></html>\n"
+
+
+def _write_pictures(path: Path, plans: Sequence[Plan]) -> None:
+    """The pictures of all loops: the first as `path`, the others with a number added to its name."""
+    pictures = [
+        plan_svg(loop, _picture_schedule(plan, number))
+        for plan in plans
+        for number, loop in enumerate(plan.loops)
+        if loop.is_written_by_user
+    ]
+    for number, picture in enumerate(pictures, 1):
+        _write(path if number == 1 else path.with_stem(f"{path.stem}-{number}"), picture)
+
+
+def _picture_schedule(plan: Plan, number: int) -> Schedule | None:
+    try:
+        return plan.schedule(loop=number)
+    except PlanError:
+        return None
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror or error}") from None

@@ -1,0 +1,209 @@
+"""What stands between the planned loops of a function, and what may not.
+
+Every worker runs the statements between loops, each on its own copies of the scalars. Statements there that read
+or write arrays must run once, on one worker: they become the body of a loop of one trip (`For.index` is
+`SYNTHETIC`), which is planned like any other. What `return` reads from arrays is computed in such a loop first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from orion.errors import UnsupportedLoopError
+from orion.loop.dimensions import assigned_names, leaves_loop
+from orion.loop.expression_types import Typing
+from orion.loop.infer import infer_types
+from orion.loop.ir import (
+    Assign,
+    Bind,
+    Const,
+    Elements,
+    Expr,
+    For,
+    Function,
+    Node,
+    Range,
+    Return,
+    Stmt,
+    Subscript,
+    Tuple,
+    Var,
+    walk,
+)  # fmt: skip
+from orion.loop.refuse import unsupported
+from orion.loop.types import ArrayType, SparseType, Types
+
+SYNTHETIC = -1
+"""`For.index` of a loop that is not in the source: one trip around statements that run once, on one worker."""
+
+
+def separate(function: Function, types: Types) -> Function:
+    """The function with statements between loops that touch arrays put into loops of one trip.
+
+    Does nothing to a function that has been through it. Raises `UnsupportedLoopError` for what may not stand between
+    loops: a loop over elements inside an `if`, an early `return`, a `break` out of a loop around planned loops, an
+    array made there.
+    """
+    separator = _Separator(function, infer_types(function, types), array_names(types))
+    body = separator.block(function.body, in_repeat=False)
+    separator.check_local_arrays(body)
+    return replace(function, body=body)
+
+
+def array_names(types: Types) -> frozenset[str]:
+    """The arguments that are arrays, dense or sparse."""
+    return frozenset(name for name, kind in types.items() if isinstance(kind, ArrayType | SparseType))
+
+
+def touches(node: Node, arrays: frozenset[str]) -> bool:
+    """Whether the code reads or writes elements of an array, or goes over one. Extents are no elements."""
+    return any(
+        isinstance(part, Subscript | Elements | Bind) or (isinstance(part, Var) and part.name in arrays)
+        for part in walk(node)
+    )
+
+
+def is_repeat(statement: Stmt) -> bool:
+    """Whether it is a loop over a range around loops over elements, which are planned one by one."""
+    return isinstance(statement, For) and isinstance(statement.space, Range) and bool(_elements(statement))
+
+
+def _elements(statement: Stmt) -> list[Elements]:
+    return [node for node in walk(statement) if isinstance(node, Elements)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Separator:
+    function: Function
+    typing: Typing
+    arrays: frozenset[str]
+
+    def block(self, body: Iterable[Stmt], *, in_repeat: bool) -> tuple[Stmt, ...]:
+        found: list[Stmt] = []
+        statements = tuple(body)
+        for kind, group in groupby(statements, self.kind):
+            members = tuple(group)
+            if kind == "loop":
+                found += [self.loop(member) for member in members if isinstance(member, For)]
+            elif kind == "once":
+                found.append(self.once(members))
+            elif kind == "return":
+                found += self.result(members, is_last=not in_repeat and members[-1] is statements[-1])
+            else:
+                self.check_scalars(members, in_repeat)
+                found += members
+        return tuple(found)
+
+    def kind(self, statement: Stmt) -> str:
+        match statement:
+            case For():
+                return "loop"
+            case Return():
+                return "return"
+            case _:
+                return "once" if touches(statement, self.arrays) else "scalars"
+
+    def loop(self, loop: For) -> For:
+        if is_repeat(loop):
+            if touches(loop.space, self.arrays):
+                why = "the rounds of a loop around loops over elements are counted before those run"
+                raise self.refuse(loop.space, "the bounds read an array", why, "pass the bound as an argument")
+            return replace(loop, body=self.block(loop.body, in_repeat=True))
+        if len(_elements(loop)) > 1:
+            raise self.misplaced(_elements(loop)[1])
+        self.check_returns(loop.body)
+        return loop
+
+    def once(self, statements: tuple[Stmt, ...]) -> For:
+        """One trip around statements that touch arrays."""
+        for statement in statements:
+            if _elements(statement):
+                raise self.misplaced(_elements(statement)[0])
+            if leaves_loop(statement):
+                raise self.leaves(statement)
+        self.check_returns(statements)
+        span = statements[0].span
+        trip = Range(self.fresh("once"), Const(0, span), Const(1, span), Const(1, span), span)
+        return For(trip, statements, SYNTHETIC, span)
+
+    def result(self, statements: tuple[Stmt, ...], *, is_last: bool) -> list[Stmt]:
+        """The final `return`; what it reads from arrays is computed by one worker first."""
+        last = statements[0]
+        assert isinstance(last, Return)
+        if not is_last or len(statements) > 1:
+            raise self.early_return(last)
+        if last.value is None:
+            return [last]
+        parts = last.value.items if isinstance(last.value, Tuple) else (last.value,)
+        for part in parts:
+            if self.typing.of(part).rank:
+                why = "what a function returns is made of scalars; arrays that are arguments change in place"
+                raise self.refuse(part, "an array is returned", why, "write into an array that is an argument")
+        if not touches(last.value, self.arrays):
+            return [last]
+        names = tuple(Var(self.fresh(f"result_{number}"), last.span) for number in range(len(parts)))
+        pairs = zip(names, parts, strict=True)
+        value: Expr = Tuple(names, last.span) if isinstance(last.value, Tuple) else names[0]
+        return [self.once(tuple(Assign(name, part, last.span) for name, part in pairs)), replace(last, value=value)]
+
+    def fresh(self, name: str) -> str:
+        while name in self.typing.names:
+            name += "_"
+        return name
+
+    # ------------------------------------------------------------ what may not be
+
+    def check_scalars(self, statements: tuple[Stmt, ...], in_repeat: bool) -> None:
+        self.check_returns(statements)
+        for statement in statements:
+            if in_repeat and leaves_loop(statement):
+                raise self.leaves(statement)
+
+    def check_returns(self, body: tuple[Stmt, ...]) -> None:
+        for node in (node for statement in body for node in walk(statement)):
+            if isinstance(node, Return):
+                raise self.early_return(node)
+
+    def check_local_arrays(self, body: tuple[Stmt, ...]) -> None:
+        """Arrays that are not arguments may live in one planned loop only: workers do not share them."""
+        local = {name for name, kind in self.typing.names.items() if kind.rank} - {*self.function.params}
+        homes: dict[str, int] = {}
+        for number, unit in enumerate(_units(body)):
+            for name in local & _names(unit):
+                if homes.setdefault(name, number) != number or not isinstance(unit, For):
+                    why = "each worker would have one of its own"
+                    hint = f"make `{name}` before the call, and pass it as an argument"
+                    raise self.refuse(unit, f"the array `{name}` is made between loops", why, hint)
+
+    def refuse(self, node: Node, what: str, why: str, hint: str) -> UnsupportedLoopError:
+        return unsupported(what, node.span, self.function.source, why=why, hint=hint)
+
+    def misplaced(self, elements: Elements) -> UnsupportedLoopError:
+        what = "a loop over elements inside an `if`, a `while` or another loop over elements is not supported"
+        why = "how the elements are shared out is planned before the function runs"
+        hint = "put it at the top level of the function or of a loop over a range, with the `if` inside"
+        return self.refuse(elements, what, why, hint)
+
+    def leaves(self, statement: Stmt) -> UnsupportedLoopError:
+        what = "leaving a round of a loop around planned loops is not supported"
+        why = "all workers must run the same rounds"
+        return self.refuse(statement, what, why, "call the function once per round, and decide between the calls")
+
+    def early_return(self, statement: Return) -> UnsupportedLoopError:
+        what = "`return` is only supported as the last statement of the function"
+        why = "iterations may run in another order and in other processes"
+        return self.refuse(statement, what, why, "set a scalar or an array element, and return at the end")
+
+
+def _units(body: tuple[Stmt, ...]) -> list[Stmt]:
+    """The planned loops, and the statements between them, in textual order."""
+    units: list[Stmt] = []
+    for statement in body:
+        units += _units(statement.body) if isinstance(statement, For) and is_repeat(statement) else [statement]
+    return units
+
+
+def _names(unit: Stmt) -> set[str]:
+    return assigned_names((unit,)) | {node.name for node in walk(unit) if isinstance(node, Var)}

@@ -1,0 +1,89 @@
+"""Ray itself: joined where it runs, started where it does not, and ended where we started it."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import Any
+
+import ray
+
+from orion.errors import ArgumentError, describe
+
+OBJECT_STORE_BYTES = 100 * 1024**2
+"""Ray's own store holds only what goes between nodes; partitions lie in memory of ours."""
+
+
+def join_or_start(address: str | None, workers: int) -> bool:
+    """Make Ray usable in this process. Returns whether it was started here, and is to be ended by us."""
+    if ray.is_initialized():
+        return False
+    quiet = {"logging_level": logging.ERROR, "log_to_driver": False}
+    if address is not None or "RAY_ADDRESS" in os.environ:
+        try:
+            ray.init(address=address, **quiet)
+        except ConnectionError as error:
+            hint = "start one with `ray start --head`, or leave out `address` to start Ray in this process"
+            raise ArgumentError(describe(f"no Ray cluster at address={address!r}", why=str(error), hint=hint)) from error
+        return False
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    ray.init(
+        address="local",
+        num_cpus=workers,
+        num_gpus=0,
+        include_dashboard=False,
+        object_store_memory=OBJECT_STORE_BYTES,
+        **quiet,
+    )
+    return True
+
+
+def cluster_cpus() -> int:
+    """The number of CPUs of the cluster that this process has joined."""
+    return int(ray.cluster_resources().get("CPU", 0))
+
+
+def driver_node() -> str:
+    """The id of the node that this process is on."""
+    return str(ray.get_runtime_context().get_node_id())
+
+
+def start_actors(kind: type[Any], arguments: list[tuple[Any, ...]], seconds: float) -> list[Any]:
+    """One actor of a class for each tuple of arguments, each with one CPU, once all have started.
+
+    `ArgumentError` where the cluster has not that many CPUs free.
+    """
+    remote = ray.remote(
+        num_cpus=1, max_restarts=0, max_task_retries=0, concurrency_groups={"deliver": 1}
+    )(kind)
+    actors = [remote.remote(*given) for given in arguments]
+    started = [actor.__ray_ready__.remote() for actor in actors]
+    ready, late = ray.wait(started, num_returns=len(started), timeout=seconds)
+    try:
+        ray.get(ready)
+        if late:
+            total, free = (int(found().get("CPU", 0)) for found in (ray.cluster_resources, ray.available_resources))
+            why = f"only {len(ready)} of them started in {seconds:.0f} s; the cluster has {total} CPUs, {free} of them free"
+            hint = "ask for fewer workers, or end what else uses the cluster"
+            raise ArgumentError(describe(f"no room for {len(actors)} workers on Ray", why=why, hint=hint))
+    except BaseException:
+        kill_actors(actors)
+        raise
+    return actors
+
+
+def kill_actors(actors: list[Any]) -> None:
+    """End actors at once, whatever they do."""
+    if ray.is_initialized():
+        for actor in actors:
+            ray.kill(actor, no_restart=True)
+
+
+def is_running() -> bool:
+    """Whether this process has joined a cluster."""
+    return bool(ray.is_initialized())
+
+
+def end_ray() -> None:
+    """End Ray in this process, and its other processes where they were started here."""
+    ray.shutdown()

@@ -1,0 +1,139 @@
+"""Memory that the processes of one machine share.
+
+A segment is an anonymous file in memory (`memfd_create`). Its maker keeps it open; the others open it through
+`/proc/<process>/fd/<descriptor>`. It has no name, so that nothing can be left behind however a process ends: the system frees it
+with the last mapping. Where that does not work (no such call, or processes that don't see each other), a segment is a file
+that its maker removes again as soon as the others have mapped it.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+from weakref import finalize
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orion.arrays.aligned import LINE
+
+Bytes = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentName:
+    """How other processes of the machine open a segment. `serial` tells apart segments that one process had one after another
+    under the same path."""
+
+    path: str
+    serial: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A C-contiguous array in a segment, `offset` bytes from its start. `segment` is the number of the segment, the same on every
+    machine that has a copy."""
+
+    segment: int
+    offset: int
+    shape: tuple[int, ...]
+    dtype: str
+
+    def on(self, memory: Bytes) -> NDArray[Any]:
+        """The array, on the memory of its segment."""
+        dtype = np.dtype(self.dtype)
+        size = dtype.itemsize * int(np.prod(self.shape, dtype=np.int64))
+        return memory[self.offset : self.offset + size].view(dtype).reshape(self.shape)
+
+
+_serials = count(1)
+
+
+def create_segment(size: int, anonymous: bool, on_release: Callable[[], object] | None = None) -> tuple[SegmentName, Bytes]:
+    """A zeroed segment of `size` bytes, mapped. It lasts as long as an array on its memory does; then `on_release` is called."""
+    size = max(size, LINE)
+    if anonymous:
+        descriptor = os.memfd_create("orion")
+        path = f"/proc/{os.getpid()}/fd/{descriptor}"
+    else:
+        folder = "/dev/shm" if os.path.isdir("/dev/shm") else None
+        descriptor, path = tempfile.mkstemp(prefix="orion-", dir=folder)
+    try:
+        os.truncate(descriptor, size)
+        memory = _mapped(descriptor, size)
+    except BaseException:
+        os.close(descriptor)
+        if not anonymous:
+            os.unlink(path)
+        raise
+    finalize(memory, _release, descriptor, None if anonymous else path, on_release)
+    return SegmentName(path, next(_serials), size), memory
+
+
+def open_segment(name: SegmentName) -> Bytes:
+    """The memory of a segment of another process of this machine. OSError where it cannot be opened."""
+    descriptor = os.open(name.path, os.O_RDWR)
+    try:
+        return _mapped(descriptor, name.size)
+    finally:
+        os.close(descriptor)
+
+
+def remove_name(name: SegmentName) -> None:
+    """Remove the file of a segment that is one; those who have mapped it keep it."""
+    if not name.path.startswith("/proc/"):
+        _unlink(name.path)
+
+
+def can_be_anonymous() -> bool:
+    """Whether this system has memory without a name that can be opened through /proc."""
+    return hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd")
+
+
+def _mapped(descriptor: int, size: int) -> Bytes:
+    return np.frombuffer(mmap.mmap(descriptor, size), np.uint8)
+
+
+def _release(descriptor: int, path: str | None, on_release: Callable[[], object] | None) -> None:
+    os.close(descriptor)
+    if path is not None:
+        _unlink(path)
+    if on_release is not None:
+        on_release()
+
+
+def _unlink(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+
+
+class Arena:
+    """Hands out arrays of a segment one after another, each on a 64-byte boundary. The same requests give the same places.
+
+    Without memory it only counts what the requests take (`size`).
+    """
+
+    def __init__(self, segment: int = 0, memory: Bytes | None = None) -> None:
+        self._segment = segment
+        self._memory = memory
+        self.size = 0
+
+    def block(self, shape: tuple[int, ...], dtype: np.dtype) -> Block:
+        """The place of the next array."""
+        start = self.size
+        length = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+        self.size = start + -(-length // LINE) * LINE
+        return Block(self._segment, start, shape, dtype.str)
+
+    def allocate(self, shape: tuple[int, ...], dtype: np.dtype) -> NDArray[Any]:
+        """The next array: on the memory, or an empty stand-in where there is none."""
+        block = self.block(shape, dtype)
+        return np.empty(shape, dtype) if self._memory is None else block.on(self._memory)

@@ -1,0 +1,203 @@
+"""The arrays of a program in memory that the driver and the actors of its machine share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
+from typing import Any
+from weakref import ref
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orion.arrays.dense import DenseArray
+from orion.arrays.layout import TileLayout
+from orion.arrays.sparse import SparseArray
+from orion.kernel.calling import Argument
+from orion.runtime.arguments import tile_layout
+from orion.runtime.memory import RunMemory, allocate_run_memory
+from orion.runtime.prepared import PreparedLoop, PreparedProgram
+from orion.runtime.ray.identity import IdentityMap
+from orion.runtime.ray.segments import Arena, Block, Bytes, SegmentName, create_segment
+
+
+@dataclass(frozen=True, slots=True)
+class LoopBlocks:
+    """What one loop works on: its extents (None: the boxes of the schedule's tiles), and the arguments of its kernel: a block
+    for an array, a number for a count, None for a scalar or a result."""
+
+    extents: Block | None
+    arguments: tuple[Block | int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What the statements between loops may ask about an array."""
+
+    shape: tuple[int, ...]
+    length: int
+
+    def __len__(self) -> int:
+        return self.length
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedRun:
+    """The arguments of one run. `copies` are (caller's array, shared copy, whether it is written), by name."""
+
+    loops: tuple[LoopBlocks, ...]
+    given: tuple[object, ...]
+    copies: Mapping[str, tuple[NDArray[Any], NDArray[Any], bool]]
+
+    def segments(self) -> set[int]:
+        """The segments that the arrays lie in."""
+        blocks = (b for loop in self.loops for b in (loop.extents, *loop.arguments))
+        return {block.segment for block in blocks if isinstance(block, Block)}
+
+    def copy_in(self) -> None:
+        """Bring the shared copies up to date."""
+        for source, shared, _ in self.copies.values():
+            shared[...] = source
+
+    def copy_out(self) -> None:
+        """Give the caller what the run wrote."""
+        for target, shared, is_written in self.copies.values():
+            if is_written:
+                target[...] = shared
+
+
+@dataclass(slots=True)
+class Store:
+    """The segments of this process. A segment goes when nothing lies in it any more; `take_dropped` tells which have.
+
+    `anonymous`: whether segments have no name (see `orion.runtime.ray.segments`).
+    """
+
+    anonymous: bool
+    names: dict[int, SegmentName] = field(default_factory=dict)
+    _dropped: list[int] = field(default_factory=list)
+    _numbers: count[int] = field(default_factory=lambda: count(1))
+    _copies: IdentityMap[tuple[Block, NDArray[Any]]] = field(default_factory=IdentityMap)
+    _dense: IdentityMap[tuple[Block, ref[NDArray[Any]]]] = field(default_factory=IdentityMap)
+    _layouts: IdentityMap[tuple[Block, ...]] = field(default_factory=IdentityMap)
+
+    def create(self, size: int) -> tuple[int, Bytes]:
+        """A new segment: its number and its memory."""
+        number = next(self._numbers)
+        self.names[number], memory = create_segment(size, self.anonymous, partial(self._drop, number))
+        return number, memory
+
+    def _drop(self, number: int) -> None:
+        del self.names[number]
+        self._dropped.append(number)
+
+    def take_dropped(self) -> tuple[int, ...]:
+        """The segments that have gone since this was last called."""
+        dropped, self._dropped = tuple(self._dropped), []
+        return dropped
+
+    # ------------------------------------------------------------ what a program needs
+
+    def run_memory(self, prepared: PreparedProgram) -> tuple[int, RunMemory]:
+        """A segment with the flags and results of a program."""
+        number, memory = self.create(run_memory_size(prepared))
+        return number, allocate_run_memory(prepared, Arena(number, memory).allocate)
+
+    def place(self, prepared: PreparedProgram, arguments: Mapping[str, object]) -> PlacedRun:
+        """Every array of a run in shared memory. A `DistArray` is moved there when it is first seen and stays; of an ndarray
+        there is a copy, still to be filled."""
+        copies: dict[str, tuple[NDArray[Any], NDArray[Any], bool]] = {}
+        dense: dict[str, Block] = {}
+        for name, value in arguments.items():
+            if isinstance(value, DenseArray):
+                dense[name] = self._moved(value)
+            elif isinstance(value, np.ndarray):
+                dense[name], shared = self._copy(value)
+                copies[name] = value, shared, name in prepared.written
+        loops = tuple(self._loop(loop, arguments, dense) for loop in prepared.loops)
+        given = tuple(_extent(arguments[name]) for name in prepared.program.function.params)
+        return PlacedRun(loops, given, copies)
+
+    def _loop(self, loop: PreparedLoop, arguments: Mapping[str, object], dense: Mapping[str, Block]) -> LoopBlocks:
+        array = None if loop.sparse is None else arguments[loop.sparse]
+        parts = self._layout(loop, array) if isinstance(array, SparseArray) else ()
+        dims = array.ndim if isinstance(array, SparseArray) else 0
+
+        def block(argument: Argument) -> Block | int | None:
+            match argument.kind:
+                case "array":
+                    return dense[argument.name]
+                case "key":
+                    return parts[1 + argument.position]
+                case "value":
+                    return parts[1 + dims + argument.position]
+                case "count":
+                    return len(arguments[argument.name])  # type: ignore[arg-type]
+                case _:
+                    return None
+
+        return LoopBlocks(parts[0] if parts else None, tuple(block(a) for a in loop.kernel.arguments))
+
+    # ------------------------------------------------------------ arrays
+
+    def _copy(self, array: NDArray[Any]) -> tuple[Block, NDArray[Any]]:
+        found = self._copies.get(array)
+        if found is None or found[0].shape != array.shape or found[1].dtype != array.dtype:
+            found = self._empty(array.shape, array.dtype)
+            self._copies[array] = found
+        return found
+
+    def _empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[Block, NDArray[Any]]:
+        size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+        number, memory = self.create(size)
+        block = Block(number, 0, shape, dtype.str)
+        return block, block.on(memory)
+
+    def _moved(self, array: DenseArray) -> Block:
+        found = self._dense.get(array)
+        if found is not None and found[1]() is array.storage:
+            return found[0]
+        block, shared = self._empty(array.storage.shape, array.storage.dtype)
+        shared[...] = array.storage
+        array.replace_storage(shared)
+        self._dense[array] = block, ref(shared)
+        return block
+
+    def _layout(self, loop: PreparedLoop, array: SparseArray) -> tuple[Block, ...]:
+        """The blocks of a sparse array in the tiles of a loop: offsets, keys, values."""
+        layout = tile_layout(loop, array)
+        found = self._layouts.get(layout)
+        if found is None:
+            blocks, moved = self._move_layout(array, layout)
+            self._layouts[moved] = blocks
+            return blocks
+        return found
+
+    def _move_layout(self, array: SparseArray, layout: TileLayout) -> tuple[tuple[Block, ...], TileLayout]:
+        parts = (layout.offsets, *layout.keys, *layout.values)
+        size = Arena()
+        blocks = [size.block(part.shape, part.dtype) for part in parts]
+        number, memory = self.create(size.size)
+        blocks = [Block(number, block.offset, block.shape, block.dtype) for block in blocks]
+        shared = [block.on(memory) for block in blocks]
+        for part, place in zip(parts, shared, strict=True):
+            place[...] = part
+        keys = len(layout.keys)
+        moved = array.replace_storage(tuple(shared[1 : 1 + keys]), tuple(shared[1 + keys :]))
+        return tuple(blocks), moved
+
+
+def run_memory_size(prepared: PreparedProgram) -> int:
+    """Bytes of the flags and results of a program."""
+    arena = Arena()
+    allocate_run_memory(prepared, arena.allocate)
+    return arena.size
+
+
+def _extent(value: object) -> object:
+    """An array as its extent; a scalar as it is."""
+    if isinstance(value, SparseArray | DenseArray | np.ndarray):
+        return Extent(value.shape, len(value) if value.shape else 0)
+    return value

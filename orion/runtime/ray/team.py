@@ -1,0 +1,127 @@
+"""The actors of a session and the memory that they share with the driver: what is replaced as a whole when an actor is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+from weakref import WeakKeyDictionary, finalize
+
+from orion.runtime.failures import left_without_error
+from orion.runtime.memory import RunMemory
+from orion.runtime.prepared import PreparedProgram
+from orion.runtime.ray.group import Group
+from orion.runtime.ray.orders import Outcome, RunOrder
+from orion.runtime.ray.segments import can_be_anonymous, create_segment, remove_name
+from orion.runtime.ray.store import PlacedRun, Store
+
+
+@dataclass(frozen=True, eq=False)
+class KnownProgram:
+    """What the driver keeps for a program: its number, and the segment of its flags and results."""
+
+    number: int
+    segment: int
+    memory: RunMemory
+
+
+class News:
+    """What one actor has not been told yet: segments that are gone, programs that have ended. `programs` are those it knows."""
+
+    def __init__(self) -> None:
+        self.dropped: list[int] = []
+        self.ended: list[int] = []
+        self.programs: set[int] = set()
+
+
+class Team:
+    """A group of actors with the store of the arrays that it works on."""
+
+    def __init__(self, workers: int) -> None:
+        self.group = Group(workers)
+        self._store = Store(anonymous=self._can_be_anonymous())
+        self._programs: WeakKeyDictionary[PreparedProgram, KnownProgram] = WeakKeyDictionary()
+        self._news = [News() for _ in range(workers)]
+        self._numbers, self._runs = count(1), count(1)
+        self._attached: set[int] = set()
+
+    def run(self, prepared: PreparedProgram, arguments: Mapping[str, object]) -> Any:
+        """Run a program on the first `prepared.workers` actors."""
+        program = self._program(prepared)
+        placed = self._store.place(prepared, arguments)
+        placed.copy_in()
+        program.memory.reset()
+        orders = self._orders(prepared, program, placed)
+        outcomes = self.group.run(orders, program.memory.abort)
+        _raise_failure(prepared, outcomes)
+        placed.copy_out()
+        return outcomes[0].returned
+
+    # ------------------------------------------------------------ what the actors are told
+
+    def _program(self, prepared: PreparedProgram) -> KnownProgram:
+        known = self._programs.get(prepared)
+        if known is None:
+            _compile(prepared)
+            known = KnownProgram(next(self._numbers), *self._store.run_memory(prepared))
+            self._programs[prepared] = known
+            finalize(prepared, self._end, known.number)
+        return known
+
+    def _end(self, program: int) -> None:
+        for news in self._news:
+            news.ended.append(program)
+
+    def _orders(self, prepared: PreparedProgram, program: KnownProgram, placed: PlacedRun) -> list[RunOrder]:
+        names = {number: self._store.names[number] for number in {program.segment, *placed.segments()}}
+        if not self._store.anonymous:
+            self._attach_files()
+        for dropped in self._store.take_dropped():
+            for news in self._news:
+                news.dropped.append(dropped)
+        run = next(self._runs)
+        orders = []
+        for news in self._news[: prepared.workers]:
+            sent = None if program.number in news.programs else prepared
+            news.programs.add(program.number)
+            dropped, news.dropped = tuple(news.dropped), []
+            ended, news.ended = tuple(news.ended), []
+            parts = (run, program.segment, names, placed.loops, placed.given, dropped, ended)
+            orders.append(RunOrder(program.number, sent, *parts))
+        return orders
+
+    # ------------------------------------------------------------ segments without /proc
+
+    def _can_be_anonymous(self) -> bool:
+        if not can_be_anonymous():
+            return False
+        name, memory = create_segment(1, anonymous=True)
+        found = self.group.can_open(name)
+        del memory
+        return found
+
+    def _attach_files(self) -> None:
+        """Have every actor map the segments that are files, and remove the files."""
+        new = {number: name for number, name in self._store.names.items() if number not in self._attached}
+        if new:
+            self.group.attach(new)
+            self._attached |= new.keys()
+        for name in new.values():
+            remove_name(name)
+
+
+def _compile(prepared: PreparedProgram) -> None:
+    """Compile the kernels here first, so that the actors find them in the disk cache, and errors come before any order."""
+    from orion.kernel.compile import compile_kernel
+
+    for loop in prepared.loops:
+        compile_kernel(loop.kernel)
+
+
+def _raise_failure(prepared: PreparedProgram, outcomes: list[Outcome]) -> None:
+    for outcome in outcomes:
+        if outcome.error is not None:
+            raise outcome.error
+    if any(outcome.left for outcome in outcomes):
+        raise left_without_error(prepared)

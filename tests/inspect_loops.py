@@ -1,0 +1,172 @@
+"""Loops whose plans the tests of `orion.inspect` look at, with the types and sizes to plan them for."""
+
+import numpy as np
+
+from orion.loop.types import ArrayType, ScalarType, SparseType
+from orion.plan.plan import FunctionPlan
+from orion.plan.planner import Sizes, plan_program
+from orion.planned import Plan
+from orion.prepare import Options, Preparation
+from orion.schedule.build import build_schedule
+from orion.schedule.schedule import Schedule
+
+
+def sgd_epoch(ratings, W, H, step, reg):
+    for (i, j), r in ratings:
+        err = r - W[i] @ H[j]
+        wi = W[i].copy()
+        W[i] += step * (err * H[j] - reg * W[i])
+        H[j] += step * (err * wi - reg * H[j])
+
+
+def rmse(ratings, W, H):
+    total = 0.0
+    for (i, j), r in ratings:
+        total += (r - W[i] @ H[j]) ** 2
+    return np.sqrt(total / len(ratings))
+
+
+def adagrad_epoch(ratings, W, H, GW, GH, step, reg):
+    for (i, j), r in ratings:
+        err = r - W[i] @ H[j]
+        gw = reg * W[i] - err * H[j]
+        gh = reg * H[j] - err * W[i]
+        GW[i] += gw * gw
+        GH[j] += gh * gh
+        W[i] -= step * gw / np.sqrt(GW[i])
+        H[j] -= step * gh / np.sqrt(GH[j])
+
+
+def factorize(tensor, U, V, T, step):
+    for (i, j, k), x in tensor:
+        err = x - np.sum(U[i] * V[j] * T[k])
+        du = err * V[j] * T[k]
+        dv = err * U[i] * T[k]
+        dt = err * U[i] * V[j]
+        U[i] += step * du
+        V[j] += step * dv
+        T[k] += step * dt
+
+
+def shift(W):
+    for i in range(W.shape[0] - 1):
+        W[i + 1] = 0.5 * W[i]
+
+
+def through_view(W, g, step):
+    for i in range(1, W.shape[0]):
+        w = W[i]
+        w -= step * (g[i] + W[i - 1])
+
+
+def permuted(W, perm, g):
+    for i in range(perm.shape[0]):
+        W[perm[i]] += g[i]
+
+
+def smooth(A):
+    for i in range(1, A.shape[0] - 1):
+        for j in range(1, A.shape[1] - 1):
+            A[i, j] = 0.25 * (A[i - 1, j] + A[i + 1, j] + A[i, j - 1] + A[i, j + 1])
+
+
+def gauss_seidel(A, sweeps):
+    for _t in range(sweeps):
+        for i in range(1, A.shape[0] - 1):
+            for j in range(1, A.shape[1] - 1):
+                A[i, j] = 0.2 * (A[i, j] + A[i - 1, j] + A[i + 1, j] + A[i, j - 1] + A[i, j + 1])
+
+
+def running_sum(d, a):
+    t = 0.0
+    for i in range(d.shape[0]):
+        t = t + d[i]
+        a[i] = t
+
+
+def train(ratings, W, H, step, epochs):
+    for _epoch in range(epochs):
+        for (i, j), r in ratings:
+            err = r - W[i] @ H[j]
+            wi = W[i].copy()
+            W[i] += step * err * H[j]
+            H[j] += step * err * wi
+
+
+def scale_rows(A, s):
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            A[i, j] = A[i, j] * s[i]
+
+
+def several(a, b, n):
+    for i in range(n):
+        a[i] = 2.0 * b[i]
+    a[0] = 1.0
+    for i in range(1, n):
+        a[i] = a[i - 1] + b[i]
+
+
+def prefix(A, n):
+    for i in range(1, n):
+        for j in range(i):
+            A[i, j] = A[i - 1, j] + 1.0
+
+
+MATRIX = ArrayType("float32", 2)
+GRID = ArrayType("float64", 2)
+VECTOR = ArrayType("float64", 1)
+INDICES = ArrayType("int64", 1)
+RATINGS = SparseType(2, "int32", ("float32",))
+TENSOR = SparseType(3, "int32", ("float32",))
+FLOAT = ScalarType("float64", weak=True)
+INTEGER = ScalarType("int64", weak=True)
+
+USERS, ITEMS = (6040, 32), (3706, 32)
+SIZES = {"ratings": (6040, 3706), "W": USERS, "H": ITEMS, "GW": USERS, "GH": ITEMS}
+COUNTS = {"ratings": 1_000_209, "tensor": 5_000_000}
+TENSOR_SIZES = {"tensor": (2000, 1500, 300), "U": (2000, 16), "V": (1500, 16), "T": (300, 16)}
+
+CASES = {
+    sgd_epoch: ({"ratings": RATINGS, "W": MATRIX, "H": MATRIX, "step": FLOAT, "reg": FLOAT}, SIZES),
+    rmse: ({"ratings": RATINGS, "W": MATRIX, "H": MATRIX}, SIZES),
+    adagrad_epoch: (
+        {"ratings": RATINGS, "W": MATRIX, "H": MATRIX, "GW": MATRIX, "GH": MATRIX, "step": FLOAT, "reg": FLOAT}, SIZES,
+    ),
+    factorize: ({"tensor": TENSOR, "U": MATRIX, "V": MATRIX, "T": MATRIX, "step": FLOAT}, TENSOR_SIZES),
+    shift: ({"W": VECTOR}, {"W": (1_000_000,)}),
+    through_view: ({"W": GRID, "g": GRID, "step": FLOAT}, {"W": (100_000, 32), "g": (100_000, 32)}),
+    permuted: ({"W": VECTOR, "perm": INDICES, "g": VECTOR}, {"W": (1000,), "perm": (5000,), "g": (5000,)}),
+    smooth: ({"A": GRID}, {"A": (1000, 1000)}),
+    gauss_seidel: ({"A": GRID, "sweeps": INTEGER}, {"A": (1000, 1000)}),
+    running_sum: ({"d": VECTOR, "a": VECTOR}, {"d": (1000,), "a": (1000,)}),
+    train: ({"ratings": RATINGS, "W": MATRIX, "H": MATRIX, "step": FLOAT, "epochs": INTEGER}, SIZES),
+    scale_rows: ({"A": GRID, "s": VECTOR}, {"A": (64, 8), "s": (64,)}),
+    several: ({"a": VECTOR, "b": VECTOR, "n": INTEGER}, {"a": (1000,), "b": (1000,)}),
+    prefix: ({"A": GRID, "n": INTEGER}, {"A": (500, 500)}),
+}  # fmt: skip
+
+
+def plan_of(function, *, workers: int = 4, symbolic: bool = False) -> FunctionPlan:
+    """The plan of one of the functions above for its sizes, or with all sizes as symbols."""
+    types, shapes = CASES[function]
+    typed = Preparation(function, Options()).typed(types)
+    if symbolic:
+        return plan_program(typed.analysed, types, Sizes(workers=workers, symbolic=True))
+    integers = dict.fromkeys(typed.parameters, 500)
+    return plan_program(typed.analysed, types, Sizes(shapes, integers, COUNTS, workers))
+
+
+def schedules_of(plan: FunctionPlan, function, workers: int = 4) -> list[Schedule | None]:
+    """A schedule per loop: even blocks over the shapes of the sparse array, and over the ranges of a dense loop."""
+    found: list[Schedule | None] = []
+    types, shapes = CASES[function]
+    whole = Plan(plan, Sizes(shapes, dict.fromkeys(types, 500), COUNTS, workers), {})
+    for loop in plan.loops:
+        if loop.nest.elements is None:
+            found.append(whole.schedule_of(loop, workers))
+            continue
+        extents = shapes[loop.nest.elements.array]
+        bounds = [np.linspace(0, n, cuts + 1).astype(np.int64) for n, cuts in zip(extents, loop.cuts, strict=True)]
+        found.append(build_schedule(loop, bounds, workers))
+    return found

@@ -1,0 +1,199 @@
+"""Bad input to a loop: a clear error or the right result; arrays unchanged, and the workers can be used again."""
+
+import numpy as np
+import pytest
+
+import orion
+
+
+@orion.parallel_for
+def sgd(ratings, W, H, step):
+    for (i, j), r in ratings:
+        err = r - W[i] @ H[j]
+        wi = W[i].copy()
+        W[i] += step * err * H[j]
+        H[j] += step * err * wi
+
+
+@orion.parallel_for
+def scale(a, factor):
+    for i in range(a.shape[0]):
+        a[i] = a[i] * factor
+
+
+RATINGS = orion.sparse((np.array([0, 3, 5, 2]), np.array([1, 0, 2, 2])), np.array([1.0, 2.0, 3.0, 4.0]))
+
+
+def factors(rows=6, columns=3, rank=4):
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(rows, rank)), rng.normal(size=(columns, rank))
+
+
+@pytest.fixture(params=[1, 2])
+def workers(request):
+    with orion.session(workers=request.param, force_parallel=True):
+        yield request.param
+        a = np.arange(100.0)  # the workers are still usable
+        scale(a, 2.0)
+        np.testing.assert_array_equal(a, 2.0 * np.arange(100.0))
+
+
+def expect_refusal(error, fragments, W, H, ratings=RATINGS):
+    before = W.copy(), H.copy()
+    with pytest.raises(error) as caught:
+        sgd(ratings, W, H, 0.1)
+    for fragment in fragments:
+        assert fragment in str(caught.value)
+    np.testing.assert_array_equal(W, before[0])
+    np.testing.assert_array_equal(H, before[1])
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "fragments"),
+    [
+        (5, 3, ["`W[i]` leaves `W`", "`W.shape[0]` is 5", "i = 5", "err = r - W[i] @ H[j]", "test_bad_input.py:"]),
+        (6, 2, ["`H[j]` leaves `H`", "j = 2"]),
+        (0, 3, ["`W[i]` leaves `W`"]),
+    ],
+)
+def test_keys_beyond_the_arrays(workers, rows, columns, fragments):
+    expect_refusal(orion.OutOfBoundsError, fragments, *factors(rows, columns))
+
+
+def test_out_of_bounds_is_an_index_error():
+    with pytest.raises(IndexError):
+        sgd(RATINGS, *factors(5, 3), 0.1)
+
+
+def test_rows_of_different_length(workers):
+    W, H = factors()
+    expect_refusal(orion.OrionError, ["W[i] @ H[j]", "4", "3"], W, np.ascontiguousarray(H[:, :3]))
+
+
+def test_the_same_array_twice(workers):
+    W, _ = factors()
+    expect_refusal(orion.AliasError, ["`W` and `H` share memory", "copy"], W, W)
+
+
+def test_overlapping_views(workers):
+    block = np.ones((8, 4))
+    expect_refusal(orion.AliasError, ["`W` and `H` share memory"], block[:6], block[4:7])
+
+
+def test_views_without_a_common_element_are_fine(workers):
+    W, H = factors()
+    block = np.concatenate([W, H])
+    sgd(RATINGS, block[:6], block[6:], 0.1)
+    sgd(RATINGS, W, H, 0.1)
+    np.testing.assert_array_equal(block, np.concatenate([W, H]))
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (lambda W: np.asarray(W, order="F"), "column order"),
+        (lambda W: np.repeat(W, 2, axis=1)[:, ::2], "every second column"),
+        (lambda W: np.repeat(W, 2, axis=0)[::2], "every second row"),
+        (lambda W: W[::-1].copy()[::-1], "reversed rows"),
+    ],
+)
+def test_arrays_that_are_not_contiguous_give_the_right_result(workers, make, why):
+    W, H = factors()
+    expected_W, expected_H = factors()
+    sgd(RATINGS, expected_W, expected_H, 0.1)
+    strided = make(W)
+    assert not strided.flags.c_contiguous, why
+    sgd(RATINGS, strided, H, 0.1)
+    np.testing.assert_allclose(strided, expected_W, rtol=1e-12)
+    np.testing.assert_allclose(H, expected_H, rtol=1e-12)
+
+
+def test_a_read_only_array_that_is_written(workers):
+    W, H = factors()
+    W.flags.writeable = False
+    expect_refusal(orion.OrionError, ["`W`", "read-only"], W, H)
+
+
+def test_a_read_only_array_that_is_only_read(workers):
+    a, b = np.arange(50.0), np.zeros(50)
+    a.flags.writeable = False
+    copy_to(a, b)
+    np.testing.assert_array_equal(a, b)
+
+
+@orion.parallel_for
+def copy_to(a, b):
+    for i in range(a.shape[0]):
+        b[i] = a[i]
+
+
+def test_a_byte_swapped_array(workers):
+    W, H = factors()
+    expect_refusal(orion.ArgumentError, ["`W`", "byte order"], W.astype(W.dtype.newbyteorder()), H)
+
+
+@pytest.mark.parametrize("value", [[[1.0]], "rows", None, object()], ids=repr)
+def test_something_that_is_no_array(workers, value):
+    _, H = factors()
+    with pytest.raises(orion.ArgumentError, match="`W`"):
+        sgd(RATINGS, value, H, 0.1)
+
+
+def test_an_object_array(workers):
+    W, H = factors()
+    expect_refusal(orion.ArgumentError, ["`W`", "object"], W.astype(object), H)
+
+
+def test_no_ratings_at_all(workers):
+    none = orion.sparse((np.zeros(0, int), np.zeros(0, int)), np.zeros(0))
+    W, H = factors()
+    sgd(none, W, H, 0.1)
+    np.testing.assert_array_equal(W, factors()[0])
+
+
+def test_fewer_rows_than_workers():
+    W, H = factors(1, 1)
+    expected_W, expected_H = factors(1, 1)
+    one = orion.sparse((np.array([0]), np.array([0])), np.array([2.0]))
+    sgd.serial(one, expected_W, expected_H, 0.1)
+    with orion.session(workers=4, force_parallel=True):
+        plan = sgd.plan(one, W, H, 0.1)
+        sgd(one, W, H, 0.1)
+    assert plan.runs_on == 1
+    assert "ORN121" in {reason.code for reason in plan.reasons}
+    np.testing.assert_allclose(W, expected_W, rtol=1e-12)
+    np.testing.assert_allclose(H, expected_H, rtol=1e-12)
+
+
+def test_a_body_that_cannot_be_compiled(workers):
+    @orion.parallel_for
+    def open_files(a):
+        for i in range(a.shape[0]):
+            a[i] = len(open("x").read())  # noqa: SIM115
+
+    a = np.ones(5)
+    with pytest.raises(orion.UnsupportedLoopError) as caught:
+        open_files(a)
+    for fragment in ["open", 'a[i] = len(open("x").read())', "test_bad_input.py:"]:
+        assert fragment in str(caught.value)
+    np.testing.assert_array_equal(a, np.ones(5))
+
+
+def test_missing_and_surplus_arguments():
+    with pytest.raises(orion.ArgumentError, match="missing"):
+        scale(np.ones(3))
+    with pytest.raises(orion.ArgumentError, match="too many"):
+        scale(np.ones(3), 1.0, 2.0)
+
+
+def test_a_subscript_that_is_only_known_at_run_time(workers):
+    @orion.parallel_for
+    def gather(a, idx, out):
+        for i in range(idx.shape[0]):
+            out[i] = a[idx[i]]
+
+    a, out = np.arange(4.0), np.zeros(3)
+    gather(a, np.array([3, -1, 0]), out)
+    np.testing.assert_array_equal(out, [3.0, 3.0, 0.0])
+    with pytest.raises(orion.OutOfBoundsError, match=r"a\[idx\[i\]\]"):
+        gather(a, np.array([0, 4, 0]), out)

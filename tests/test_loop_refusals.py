@@ -1,0 +1,234 @@
+"""What cannot be compiled is refused: with the place, the reason, and what to write instead."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+import numpy as np
+import pytest
+
+from orion.errors import UnsupportedLoopError
+from orion.loop.parse import parse_function
+from tests.loop_text import defined, from_body
+
+TABLE = np.arange(4)
+SETTINGS = {"rate": 0.5}
+
+
+def recursive(x):
+    return recursive(x) + 1
+
+
+def ping(x):
+    return pong(x)
+
+
+def pong(x):
+    return ping(x)
+
+
+def with_array_default(x, table=TABLE):
+    return x
+
+
+def with_print(x):
+    print(x)
+    return x
+
+
+def plus(x, y):
+    return x + y
+
+
+class Model:
+    rate = 0.5
+
+
+def prange(n):
+    return range(n)
+
+
+OUTSIDE = {
+    "TABLE": TABLE, "SETTINGS": SETTINGS, "recursive": recursive, "ping": ping, "with_array_default": with_array_default,
+    "with_print": with_print, "plus": plus, "model": Model(), "prange": prange, "math": __import__("math"),
+}  # fmt: skip
+
+# code of a loop body · the marked source text · what the message says · what it says to write instead
+STATEMENTS = [
+    ("try:\n    a[i] = 1\nexcept ValueError:\n    pass", "try:", "`try` is not supported", "check the data before the loop"),
+    ("with open('f') as g:\n    pass", "with open('f') as g:", "`with` is not supported", "around the call"),
+    ("raise ValueError", "raise ValueError", "`raise` is not supported", "check the data before"),
+    ("assert a[i] > 0", "assert a[i] > 0", "`assert` is not supported", "check the data before"),
+    ("import math", "import math", "an import is not supported", "top of the file"),
+    ("from math import exp", "from math import exp", "an import is not supported", "top of the file"),
+    ("global TABLE", "global TABLE", "`global` is not supported", "return the scalar"),
+    ("x = 1\ndel x", "del x", "`del` is not supported", "leave it out"),
+    ("def g(x):\n    return x", "def g(x):", "a function defined inside", "move the definition out"),
+    ("class C:\n    pass", "class C:", "a class is not supported", "move the definition out"),
+    ("match n:\n    case 1:\n        pass", "match n:", "`match` is not supported", "`if` and `elif`"),
+    ("for k in range(3):\n    pass\nelse:\n    a[i] = 1", "a[i] = 1", "`for … else` is not", "set a flag before `break`"),
+    ("while n > 0:\n    pass\nelse:\n    a[i] = 1", "a[i] = 1", "`while … else` is not", "set a flag before `break`"),
+    ("a.rate = 1", "a.rate", "assigning to `a.rate`", "write the elements"),
+    ("a[0], *x = 1, 2", "*x", "a starred target", "one by one"),
+    ("(x, y), z = (1, 2), 3", "(x, y)", "a nested tuple of targets", "each line"),
+    ("a[0] = b[0] = 1", "a[0] = b[0] = 1", "a chain of assignments", "each line"),
+    ("x, y = a", "a", "cannot be unpacked into 2 targets", "a tuple of as many values"),
+    ("x, y = 1, 2, 3", "1, 2, 3", "cannot be unpacked into 2 targets", "a tuple of as many values"),
+    ("x = 1, 2", "1, 2", "a tuple as a value", "a name of its own"),
+    ("W.shape[0] = 1", "W.shape[0]", "this cannot be assigned to", "an array element"),
+]  # fmt: skip
+
+EXPRESSIONS = [
+    ("lambda x: x", "a `lambda` is not", "a function outside"),
+    ("[x for x in a]", "a list comprehension is not", "write a `for` loop"),
+    ("{x for x in a}", "a set comprehension is not", "write a `for` loop"),
+    ("{x: 1 for x in a}", "a dict comprehension is not", "write a `for` loop"),
+    ("sum(x for x in a)", "a generator expression is not", "write a `for` loop"),
+    ("[1, 2]", "a list is not supported", "make a NumPy array before"),
+    ("{}", "a dict is not supported", "use arrays"),
+    ("{1, 2}", "a set is not supported", "an array of flags"),
+    ("'text'", "a string is not supported", "use numbers"),
+    ("b'text'", "a string is not supported", "use numbers"),
+    ("1j", "a complex number is not supported", "use numbers"),
+    ("f'{n}'", "an f-string is not supported", "after the loop"),
+    ("(x := 1)", "`:=` is not supported", "a line of its own"),
+    ("n is None", "`is` is not supported", "`==`"),
+    ("n is not None", "`is not` is not supported", "`==`"),
+    ("n in a", "`in` is not supported", "array of flags"),
+    ("n not in a", "`not in` is not supported", "array of flags"),
+    (str(2**63), "is too large", ""),
+    ("a[None]", "`None` in a subscript", "one by one"),
+    ("a[...]", "`...` in a subscript", "one by one"),
+    ("a[*b]", "a starred expression is not", "one by one"),
+    ("W.T[i]", "a subscript of a transpose", "`A[:, j]` for `A.T[j]`"),
+    ("W[0:2][1]", "only a subscript of an array by its name", "write one subscript"),
+    ("(a + b)[0]", "only a subscript of an array by its name", "write one subscript"),
+    ("W.shape[n]", "the subscript of `shape` is not a constant", "`a.shape[0]`"),
+    ("a.flat", "the attribute `flat` is not supported", "as an argument"),
+    ("a.tolist()", "the method `tolist` is not known", "operators"),
+    ("missing + 1", "`missing` is not defined", "an argument"),
+    ("missing(1)", "`missing` is not defined", "define or import it"),
+    ("missing.of.thing()", "`missing` is not defined", "an argument"),
+    ("TABLE[0]", "`TABLE` is an array from outside", "pass it as an argument"),
+    ("SETTINGS['rate']", "`SETTINGS` is a dict from outside", "pass the numbers and arrays"),
+    ("model.rate", "`model` is a Model from outside", "pass the numbers and arrays"),
+    ("np", "`np` is a module used as a value", "name the function where it is called"),
+    ("np.sqrt", "`np.sqrt` is a function used as a value", "name the function where it is called"),
+    ("plus", "`plus` is a function used as a value", "name the function where it is called"),
+    ("n(1)", "`n` is called, and is a local name", "global name"),
+    ("plus(1, 2)(3)", "what is called here is not a name", "by its name"),
+    ("print(n)", "`print` is not supported", "return what is to be printed"),
+    ("open('f')", "a string is not supported", ""),
+    ("input()", "`input` is not supported", "ask before the loop"),
+    ("range(3)", "`range` outside a `for`", "`for i in range(…):`"),
+    ("list(a)", "`list` is not supported", "make a NumPy array before"),
+    ("sorted(a)", "`sorted` is not supported", "np.sort"),
+    ("divmod(n, 2)", "`divmod` is not supported", "`a // b` and `a % b`"),
+    ("isinstance(n, int)", "`isinstance` is not supported", "before the loop"),
+    ("np.random.rand()", "`np.random.rand` is not supported", "draw the numbers before"),
+    ("np.loadtxt(n)", "`np.loadtxt` is not supported", "before the loop"),
+    ("np.no_such_function(n)", "`np.no_such_function` is not defined", "define or import it"),
+    ("math.fsum(a)", "`math.fsum` is not supported", ""),
+    ("model(n)", "`model` cannot be called here", "a function written in Python"),
+    ("np.add(a, b, out=a)", "the argument `out=` is not", "`a[:] = …`"),
+    ("max(a, b, key=n)", "the argument `key=` is not", "keeps the best value"),
+    ("plus(*b)", "a starred expression is not", "one by one"),
+    ("plus(**b)", "`**` arguments are not", "one by one"),
+    ("plus(1)", "`plus` is called without `y`", ""),
+    ("plus(1, 2, 3)", "the arguments do not fit `plus(x, y)`", ""),
+    ("plus(1, z=2)", "the arguments do not fit `plus(x, y)`", ""),
+    ("plus(1, x=2)", "the arguments do not fit `plus(x, y)`", ""),
+    ("recursive(n)", "`recursive` calls itself", "write it with a loop"),
+    ("ping(n)", "`ping` calls itself", "write it with a loop"),
+    ("with_array_default(n)", "the default of `table`", "give every parameter"),
+    ("with_print(n)", "`print` is not supported", "return what is to be printed"),
+]  # fmt: skip
+
+LOOPS = [
+    ("for x in enumerate(a): pass", "enumerate(a)", "a loop over `enumerate(a)`", "range(len(a))"),
+    ("for x, y in zip(a, b): pass", "zip(a, b)", "a loop over `zip(a, b)`", "`a[i]` and `b[i]`"),
+    ("for x in reversed(a): pass", "reversed(a)", "a loop over `reversed(a)`", "range(n - 1, -1, -1)"),
+    ("for x in prange(n): pass", "prange(n)", "a loop over `prange(n)`", "write `range`"),
+    ("for x in np.ndindex(n): pass", "np.ndindex(n)", "a loop over `np.ndindex(n)`", "inside another"),
+    ("for x in a.items(): pass", "a.items()", "a loop over `a.items()`", "use arrays"),
+    ("for x in W[0]: pass", "W[0]", "a loop over `W[0]`", "use subscripts"),
+    ("for x in (1, 2): pass", "(1, 2)", "a loop over `(1, 2)`", "use subscripts"),
+    ("for x in TABLE: pass", "TABLE", "a loop over `TABLE`", "use subscripts"),
+    ("for x in a: pass", "x", "the elements of `a` are not taken apart", "for i in range(len(a))"),
+    ("for key, (x, y), z in a: pass", "key, (x, y), z", "the elements of `a` are not taken apart", "for (i, j), value in a"),
+    ("for (k, (l, m)), r in a: pass", "(k, (l, m)), r", "the elements of `a` are not taken apart", "for (i, j), value in a"),
+    ("for (k, k), r in a: pass", "(k, k), r", "`k` stands twice", ""),
+    ("for k, l in range(3): pass", "k, l", "a range has one loop variable", "for i in range"),
+    ("for k in range(): pass", "range()", "`range` takes one to three bounds", "range(start, stop, step)"),
+    ("for k in range(0, 3, 0): pass", "0", "the step of a range is 0", ""),
+]  # fmt: skip
+
+
+def refusal(body: str, **names) -> str:
+    with pytest.raises(UnsupportedLoopError) as error:
+        from_body("for i in range(n):\n" + textwrap.indent(body, "    "), **OUTSIDE, **names)
+    return str(error.value)
+
+
+def marked(message: str) -> str:
+    """The source text above the carets of a message."""
+    source, carets = (line.partition("| ")[2] for line in message.splitlines()[1:3])
+    return source[carets.index("^") : len(carets)]
+
+
+@pytest.mark.parametrize(("body", "place", "what", "hint"), STATEMENTS + LOOPS, ids=[row[0] for row in STATEMENTS + LOOPS])
+def test_a_statement_is_refused(body, place, what, hint):
+    message = refusal(body)
+    assert re.match(r"<test \d+>:\d+: ", message)
+    assert what in message.splitlines()[0]
+    assert marked(message) == place
+    assert hint in message.partition("  help: ")[2]
+
+
+@pytest.mark.parametrize(("text", "what", "hint"), EXPRESSIONS, ids=[row[0] for row in EXPRESSIONS])
+def test_an_expression_is_refused(text, what, hint):
+    message = refusal(f"a[0] = {text}")
+    assert what in message.splitlines()[0]
+    assert hint in message.partition("  help: ")[2]
+    if message.startswith("<test"):  # not in a helper
+        assert marked(message) in f"a[0] = {text}"
+
+
+def test_the_whole_message():
+    lines = refusal("a[i] = print(n)").splitlines()
+    assert re.fullmatch(r"<test \d+>:3: `print` is not supported", lines[0])
+    assert lines[1:] == [
+        "   3 |         a[i] = print(n)",
+        "     |                ^^^^^^^^",
+        "  why:  iterations may run in another order and in other processes, where this would do something else",
+        "  help: return what is to be printed, or write it into an array",
+    ]
+
+
+def test_an_error_in_a_helper_is_shown_in_the_helper():
+    message = refusal("a[i] = with_print(n)")
+    assert message.splitlines()[1].endswith("print(x)")
+    assert message.startswith(f"{__file__}:")
+
+
+WHOLE_FUNCTIONS = [
+    ("def f(a, *rest):\n    a[0] = 1\n", "the parameter `*rest` is not supported"),
+    ("def f(a, **rest):\n    a[0] = 1\n", "the parameter `*rest` is not supported"),
+    ("async def f(a):\n    a[0] = 1\n", "not a function written with `def`"),
+    ("def f(a):\n    a[0] = x\n    x = 1\n", "`x` is used before it is assigned"),
+    ("def f(a, n):\n    for i in range(n):\n        a[i] = x\n    x = 1\n", "`x` is used before it is assigned"),
+    ("def f(a, n):\n    for i in range(x):\n        x = n\n", "`x` is used before it is assigned"),
+    ("def f(a):\n    a[0] = f(a)\n", "`f` calls itself"),
+]
+
+
+@pytest.mark.parametrize(("text", "what"), WHOLE_FUNCTIONS, ids=[text for text, _ in WHOLE_FUNCTIONS])
+def test_a_function_is_refused(text, what):
+    with pytest.raises(UnsupportedLoopError) as error:
+        parse_function(defined(text))
+    assert what in str(error.value).splitlines()[0]
+
+
+def test_a_name_assigned_in_a_round_before_is_no_error():
+    from_body("for i in range(n):\n    if i > 0:\n        a[i] = x\n    x = i")
