@@ -116,6 +116,12 @@ class Plan:
         used = 1 if plan.space is None else min(count, plan.cuts[plan.space])
         return build_schedule(plan, block_bounds(plan, ranges, self._counts(plan)), used)
 
+    def proved_schedule(self, plan: LoopPlan) -> Schedule:
+        """The schedule that one of the function's loops runs by, proved to keep every dependence."""
+        schedule = self.schedule_of(plan, plan.runs_on)
+        prove_schedule(plan, schedule, self._values())
+        return schedule
+
     def serial_order(self, workers: int | None = None, loop: int | None = None) -> Ints:
         """A serial order of the iterations that a run on `workers` workers equals.
 

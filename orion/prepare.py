@@ -168,7 +168,7 @@ class Preparation:
         plan = make_plan(typed, arguments, shapes, workers, force_parallel)
         kernels = self._kernels(typed, plan, shapes)
         loops = tuple(
-            PreparedLoop(loop, plan.schedule_of(loop, loop.runs_on), kernel)
+            PreparedLoop(loop, plan.proved_schedule(loop), kernel)
             for loop, kernel in zip(plan.function.loops, kernels, strict=True)
         )
         return Prepared(plan, PreparedProgram(typed.program, loops), typed.written)

@@ -79,7 +79,7 @@ def test_every_source_line_is_there_with_what_it_reads_and_writes():
     assert sorted(lines) == list(range(source.first_line, source.first_line + len(source.lines)))
     last = max(lines)
     assert lines[last].replace("|", "").startswith("        H[j] += step * (err * wi - reg * H[j])")
-    assert lines[last].rstrip("|").endswith("H|||||H")
+    assert lines[last].rstrip("|").endswith("H||||H")
 
 
 def test_what_conflicts_is_marked_in_the_source():

@@ -32,7 +32,8 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
       unknown);
     - `reasons`: `code`, `title`, `message`, `hint`, `spans`.
 
-    A span is `file`, `line`, `column`, `end_line`, `end_column`: lines from 1, columns from 0.
+    An access is its `text`, `is_write`, `is_may` (it may not happen), `exact` and `span`. A span is `file`, `line`,
+    `column`, `end_line`, `end_column`: lines from 1, columns from 0.
     """
     function = plan.program.function
     return {

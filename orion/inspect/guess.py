@@ -9,7 +9,7 @@ integer, everything else floating point.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from orion.loop.ir import (
     Assign,
@@ -64,11 +64,15 @@ def guess_types(function: Function, known: Known | None = None) -> Types:
     ranks = _Ranks(function, known, sparse).find()
 
     def kind(name: str) -> ArgumentType:
-        if name in sparse and name not in known.ranks:
-            return sparse[name]
+        if name in sparse:
+            values = sparse[name].value_dtypes
+            dtype = known.dtypes.get(name)
+            return replace(sparse[name], value_dtypes=(dtype,) * len(values) if dtype else values)
         if ranks.get(name, 0) > 0:
             dtype = known.dtypes.get(name, "int64" if name in integers else "float64")
             return ArrayType(dtype, ranks[name])
+        if name in known.dtypes:
+            return ScalarType(known.dtypes[name])
         python = known.scalars.get(name, "int" if name in integers else "float")
         return ScalarType({"int": "int64", "float": "float64", "bool": "bool"}[python], weak=True)
 
@@ -175,6 +179,10 @@ class _Ranks:
                 self.locals[name] = max(self.locals.get(name, 0), rank)
             case Unary(_, operand):
                 self.require(operand, rank)
+            case Binary(op, left, right) if op != "@" and self.rank(expr) < rank:
+                for part in (left, right):
+                    if not isinstance(part, Var):  # a name by itself may as well be a scalar
+                        self.require(part, rank)
             case Call(name, (first, *_)) if name in ELEMENTWISE_METHODS:
                 self.require(first, rank)
             case _:

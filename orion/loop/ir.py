@@ -25,7 +25,7 @@ After `orion.loop.views` no name stands for a view any more where that could be 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from orion.loop.source import SourceText, Span
 
@@ -287,8 +287,8 @@ class Function:
 
 def children(node: Node) -> Iterator[Node]:
     """The nodes directly below `node`, in source order."""
-    for field in fields(node):
-        value = getattr(node, field.name)
+    for name in node.__slots__:
+        value = getattr(node, name)
         for item in value if isinstance(value, tuple) else (value,):
             if isinstance(item, tuple):  # a keyword argument: (name, expression)
                 yield from (part for part in item if isinstance(part, NODE_CLASSES))

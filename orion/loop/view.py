@@ -78,14 +78,22 @@ def _within(outer: Slice, inner: Expr, positive: frozenset[str]) -> Expr | None:
         return None  # where the slice ends would be lost, or where it starts is not known
     if isinstance(inner, Slice):
         return _shifted(inner, start, positive)
-    return Binary("+", start, inner, inner.span) if _is_positive(inner, positive) else None
+    return _sum(start, inner) if _is_positive(inner, positive) else None
 
 
 def _shifted(inner: Slice, start: Expr, positive: frozenset[str]) -> Slice | None:
     lower = inner.lower
     if inner.upper is not None or inner.step is not None or lower is None or not _is_positive(lower, positive):
         return None
-    return Slice(Binary("+", start, lower, inner.span), None, None, inner.span)
+    return Slice(_sum(start, lower), None, None, inner.span)
+
+
+def _sum(start: Expr, added: Expr) -> Expr:
+    if isinstance(start, Const) and isinstance(added, Const):
+        assert isinstance(start.value, int)
+        assert isinstance(added.value, int)
+        return Const(start.value + added.value, added.span)
+    return Binary("+", start, added, added.span)
 
 
 def _is_positive(expr: Expr, positive: frozenset[str]) -> bool:

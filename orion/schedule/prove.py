@@ -1,16 +1,16 @@
 """A proof that a schedule keeps every dependence of its loop, by isl.
 
-Iterations are mapped to tiles by the blocks of the schedule. For every dependence x → y isl computes the set of
-tile pairs (tile of x, tile of y); the schedule is right when each pair is one tile (whose iterations run in the
-loop's order, all on one worker), or the schedule runs one of the two after the other: the first before the second
-for an ordered loop, in either order for an unordered one. *After* is reachability over waits and each worker's own
-order.
+For every pair of tiles (a, b) that the schedule leaves free to run at the same time (for an ordered loop: also
+those that it runs the other way round), no iteration x of a and y of b may be in a dependence x → y. *Ordered* is
+reachability over waits and each worker's own order; iterations of one tile run in the loop's order on one worker.
+Whether a pair of boxes holds a dependence is decided in three steps, each exact where the one before it is not: by
+the range of each component of y − x, by the set of differences, by the relation itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,10 +21,22 @@ from orion.dependence.bounds import fix_parameters
 from orion.errors import PlanError
 from orion.plan.explain import describe_pair
 from orion.plan.plan import LoopPlan
-from orion.schedule.schedule import Schedule
+from orion.schedule.schedule import Ints, Schedule
 
 if TYPE_CHECKING:
     import islpy as isl
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """One dependence relation, with what is derived from it: the set of differences y − x over the loop dimensions,
+    and for each dimension the least and greatest difference (infinite where there is none)."""
+
+    dependence: Dependence
+    relation: isl.Map
+    deltas: isl.Set
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
 
 
 def prove_schedule(plan: LoopPlan, schedule: Schedule, values: Mapping[str, int]) -> int:
@@ -35,67 +47,80 @@ def prove_schedule(plan: LoopPlan, schedule: Schedule, values: Mapping[str, int]
     """
     import islpy as isl
 
-    context = isl.Context()
-    after = reachable(schedule)
-    count = 0
-    relations = {d.relation: d for d in plan.dependences}
-    for text, dependence in relations.items():
-        for first, second in tile_pairs(isl.Map(text, context), schedule, len(plan.nest.dims), values):
-            count += 1
-            kept = first == second or after[first, second] or (not plan.ordered and after[second, first])
-            if not kept:
-                raise PlanError(_message(plan, schedule, dependence, first, second))
     _prove_complete(schedule)
-    return count
+    context = isl.Context()
+    dims = len(schedule.grid)
+    relations = {d.relation: d for d in plan.dependences}
+    differences = [_differences(d, dims, values, context) for d in relations.values()]
+    low, high = _boxes(schedule)
+    pairs = list(_free_pairs(schedule, plan.ordered, low, high))
+    for first, second in pairs:
+        nearest, farthest = low[second] - high[first] + 1, high[second] - 1 - low[first]
+        for one in differences:
+            if (nearest > one.high).any() or (farthest < one.low).any():
+                continue
+            if _meet(one, nearest, farthest, (low[first], high[first]), (low[second], high[second])):
+                raise PlanError(_message(plan, schedule, one.dependence, first, second))
+    return len(pairs)
 
 
-def tile_pairs(
-    relation: isl.Map, schedule: Schedule, dims: int, values: Mapping[str, int]
-) -> Iterator[tuple[int, int]]:
-    """The pairs (tile of x, tile of y) over all pairs x → y of `relation`."""
+def _differences(dependence: Dependence, dims: int, values: Mapping[str, int], context: isl.Context) -> Differences:
     import islpy as isl
 
-    extra = relation.dim(isl.dim_type.in_) - dims
-    to_tile = _tile_map(schedule, extra, relation.get_ctx())
-    tiles = to_tile.reverse().apply_range(fix_parameters_of_map(relation, values)).apply_range(to_tile)
-    tiles = tiles.project_out(isl.dim_type.param, 0, tiles.dim(isl.dim_type.param))
-    found: list[tuple[int, ...]] = []
-    tiles.wrap().foreach_point(lambda point: found.append(_coordinates(point)))
-    for point in sorted(set(found)):
-        first, second = point[: len(schedule.grid)], point[len(schedule.grid) :]
-        yield int(np.ravel_multi_index(first, schedule.grid)), int(np.ravel_multi_index(second, schedule.grid))
+    relation = fix_parameters(isl.Map(dependence.relation, context).wrap(), values).unwrap()
+    deltas = relation.deltas()
+    deltas = deltas.project_out(isl.dim_type.set, dims, deltas.dim(isl.dim_type.set) - dims)
+    deltas = deltas.project_out(isl.dim_type.param, 0, deltas.dim(isl.dim_type.param))
+    if deltas.is_empty():
+        return Differences(dependence, relation, deltas, np.full(dims, np.inf), np.full(dims, -np.inf))
+    low = np.array([_number(deltas.dim_min_val(d)) for d in range(dims)])
+    high = np.array([_number(deltas.dim_max_val(d)) for d in range(dims)])
+    return Differences(dependence, relation, deltas, low, high)
 
 
-def fix_parameters_of_map(relation: isl.Map, values: Mapping[str, int]) -> isl.Map:
-    """`relation` with each parameter that has a value fixed to it."""
-    fixed = fix_parameters(relation.wrap(), values)
-    return fixed.unwrap()
+def _number(value: isl.Val) -> float:
+    return float(value.to_python()) if value.is_int() else float("inf") if value.is_pos() else float("-inf")
 
 
-def _tile_map(schedule: Schedule, extra: int, context: isl.Context) -> isl.Map:
-    """{iteration → blocks}, by the bounds of the schedule; further dimensions of an iteration are free."""
+def _boxes(schedule: Schedule) -> tuple[Ints, Ints]:
+    """First and one past last coordinate of every tile, int64 (tiles, dims) each."""
+    blocks = np.unravel_index(np.arange(schedule.tiles), schedule.grid)
+    low = np.stack([bounds[b] for bounds, b in zip(schedule.bounds, blocks, strict=True)], axis=1)
+    high = np.stack([bounds[b + 1] for bounds, b in zip(schedule.bounds, blocks, strict=True)], axis=1)
+    return low, high
+
+
+def _free_pairs(schedule: Schedule, ordered: bool, low: Ints, high: Ints) -> Iterator[tuple[int, int]]:
+    """The pairs of different tiles with iterations in them whose order the schedule does not give as it must be."""
+    after = reachable(schedule)
+    fine = after if ordered else after | after.T
+    filled = (low < high).all(axis=1)
+    free = ~fine & filled[:, None] & filled[None, :]
+    np.fill_diagonal(free, False)
+    yield from ((int(a), int(b)) for a, b in np.argwhere(free))
+
+
+def _meet(
+    one: Differences, nearest: Ints, farthest: Ints, first: tuple[Ints, Ints], second: tuple[Ints, Ints]
+) -> bool:
+    """Whether some x in the first box and y in the second are in the relation."""
     import islpy as isl
 
-    dims = range(len(schedule.grid))
-    inputs = [f"i{d}" for d in dims] + [f"e{k}" for k in range(extra)]
-    outputs = [f"b{d}" for d in dims]
-    whole = isl.Map(f"{{ [{', '.join(inputs)}] -> [{', '.join(outputs)}] }}", context)
-    for d, bounds in zip(dims, schedule.bounds, strict=True):
-        pieces = " or ".join(
-            f"(b{d} = {block} and {low} <= i{d} < {high})"
-            for block, (low, high) in enumerate(pairwise(bounds))
-            if low < high
-        )
-        head = f"{{ [{', '.join(inputs)}] -> [{', '.join(outputs)}] : {pieces or 'false'} }}"
-        whole = whole.intersect(isl.Map(head, context))
-    return whole
+    context = one.relation.get_ctx()
+    box = isl.Set(_box_text(nearest, farthest, 0), context)
+    if one.deltas.intersect(box).is_empty():
+        return False
+    extra = one.relation.dim(isl.dim_type.in_) - len(nearest)
+    sources = isl.Set(_box_text(first[0], first[1] - 1, extra), context)
+    sinks = isl.Set(_box_text(second[0], second[1] - 1, extra), context)
+    return not one.relation.intersect_domain(sources).intersect_range(sinks).is_empty()
 
 
-def _coordinates(point: isl.Point) -> tuple[int, ...]:
-    import islpy as isl
-
-    count = point.get_space().dim(isl.dim_type.set)
-    return tuple(int(point.get_coordinate_val(isl.dim_type.set, d).to_python()) for d in range(count))
+def _box_text(low: Ints, high: Ints, extra: int) -> str:
+    names = [f"x{d}" for d in range(len(low))]
+    inside = " and ".join(f"{a} <= {name} <= {b}" for name, a, b in zip(names, low, high, strict=True))
+    free = [f"e{k}" for k in range(extra)]
+    return f"{{ [{', '.join(names + free)}] : {inside} }}"
 
 
 def reachable(schedule: Schedule) -> NDArray[np.bool_]:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
+
 from orion.api import ParallelFunction
 from orion.errors import OrionError, PlanError
 from orion.inspect.cli.loading import LoadedFile, LoadError, load_functions
@@ -51,7 +53,7 @@ def _parser() -> ArgumentParser:
     _add_pairs(explain, "--shape", "A=1000x1000", "the shape of an array, sparse ones too")
     _add_pairs(explain, "--sparse", "A=2", "A is sparse, with so many keys")
     _add_pairs(explain, "--elements", "A=1000000", "the number of elements of a sparse array")
-    _add_pairs(explain, "--dtype", "A=float32", "the dtype of a dense array")
+    _add_pairs(explain, "--dtype", "A=float32", "the dtype of an array, or of a scalar")
     _add_pairs(explain, "--integer", "n=10", "the value of an integer argument")
     explain.add_argument("--workers", type=int, metavar="N", help="plan for N workers")
     explain.add_argument("--json", action="store_true", help="print JSON rather than text")
@@ -113,7 +115,7 @@ def _given(options: Namespace, functions: dict[str, ParallelFunction]) -> Given:
         shapes=_pairs("--shape", options.shape, _shape),
         sparse=_pairs("--sparse", options.sparse, _count),
         elements=_pairs("--elements", options.elements, _count),
-        dtypes=_pairs("--dtype", options.dtype, str),
+        dtypes=_pairs("--dtype", options.dtype, _dtype),
         integers=_pairs("--integer", options.integer, int),
         workers=options.workers or workers,
     )
@@ -147,6 +149,13 @@ def _shape(text: str) -> tuple[int, ...]:
     return tuple(_count(part) for part in text.replace("×", "x").split("x"))
 
 
+def _dtype(text: str) -> str:
+    try:
+        return np.dtype(text).name
+    except TypeError:
+        raise ValueError from None
+
+
 def _count(text: str) -> int:
     value = int(text)
     if value < 0:
@@ -172,7 +181,7 @@ def _plans(functions: dict[str, ParallelFunction], loaded: LoadedFile, given: Gi
 def _print(plans: Sequence[Plan], as_json: bool) -> None:
     if as_json:
         print(json.dumps([plan.to_dict() for plan in plans], indent=2))
-    else:
+    elif plans:
         print("\n\n\n".join(map(str, plans)))
 
 

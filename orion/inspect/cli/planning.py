@@ -6,13 +6,11 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from orion.api import ParallelFunction
 from orion.errors import ArgumentError
 from orion.inspect.guess import Known, guess_types
 from orion.loop.parse import parse_function
-from orion.loop.types import ArrayType, ScalarType, SparseType, Types
+from orion.loop.types import SparseType, Types
 from orion.plan.planner import Sizes, plan_program
 from orion.planned import Plan
 from orion.prepare import Preparation
@@ -38,8 +36,7 @@ class Given:
 def plan_function(function: ParallelFunction, definition: ast.FunctionDef, given: Given) -> Plan:
     """The plan of a function. Sizes that are not given are symbols.
 
-    Raises `ArgumentError` for a dtype that does not exist, or a shape that does not fit; `UnsupportedLoopError` for
-    code that cannot be compiled.
+    Raises `ArgumentError` for a shape that does not fit, and `UnsupportedLoopError` for code that cannot be compiled.
     """
     types = _types(function, definition, given)
     typed = Preparation(function.__wrapped__, function.options).typed(types)
@@ -55,25 +52,15 @@ def _types(function: ParallelFunction, definition: ast.FunctionDef, given: Given
     known = Known(
         ranks={name: len(shape) for name, shape in given.shapes.items() if name not in given.sparse},
         sparse=given.sparse,
-        dtypes={name: _dtype(name, dtype) for name, dtype in given.dtypes.items()},
+        dtypes=given.dtypes,
         scalars=dict.fromkeys(given.integers, "int") | _annotated(definition),
     )
     types = guess_types(parsed, known)
     for name, shape in given.shapes.items():
         kind = types.get(name)
-        if isinstance(kind, ArrayType | SparseType) and kind.ndim != len(shape):
-            what = "keys" if isinstance(kind, SparseType) else "dimensions"
-            raise ArgumentError(f"`{name}` has {kind.ndim} {what}, and --shape {name} gives {len(shape)}")
-        if isinstance(kind, ScalarType):
-            raise ArgumentError(f"`{name}` is used as a scalar, and --shape {name} gives it a shape")
+        if isinstance(kind, SparseType) and kind.ndim != len(shape):
+            raise ArgumentError(f"`{name}` has {kind.ndim} keys, and --shape {name} gives {len(shape)}")
     return types
-
-
-def _dtype(name: str, text: str) -> str:
-    try:
-        return np.dtype(text).name
-    except TypeError:
-        raise ArgumentError(f"--dtype {name}={text}: NumPy has no dtype of that name") from None
 
 
 def _annotated(definition: ast.FunctionDef) -> dict[str, str]:

@@ -16,6 +16,7 @@ from orion.runtime.ray.orders import Outcome, RunOrder
 from orion.runtime.ray.segments import SegmentName
 
 START_SECONDS = 60.0
+LOOK_SECONDS = 0.05
 LEAVE_SECONDS = 10.0
 """How long workers may take to leave a run that was aborted before they are ended by force."""
 
@@ -58,12 +59,12 @@ class Group:
         kill_actors(self.actors)
 
     def _outcomes(self, references: list[Any], abort: Callable[[], None]) -> list[Outcome]:
-        waiting = references
-        while waiting:
-            done, waiting = ray.wait(waiting, num_returns=1)
-            for outcome in ray.get(done):
-                if outcome.error is not None or outcome.left:
-                    abort()
+        """All outcomes, looking now and then for one that tells the other workers to leave."""
+        late = references
+        while late:
+            done, late = ray.wait(references, num_returns=len(references), timeout=LOOK_SECONDS)
+            if late and any(outcome.error is not None or outcome.left for outcome in ray.get(done)):
+                abort()
         return list(ray.get(references))
 
     def _leave(self, references: list[Any], abort: Callable[[], None]) -> None:

@@ -1,0 +1,215 @@
+"""`python -m orion explain`: what it executes of a file, what it prints and writes, and its exit status."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from orion.inspect.cli import main
+from orion.inspect.cli.loading import LoadError, load_functions
+
+SCRIPT = """
+from __future__ import annotations
+
+import math as m
+import numpy as np
+import orion as o
+from orion import parallel_for as pf
+
+try:
+    import a_module_that_is_not_there as fast
+except ImportError:
+    fast = None
+
+RATE = 0.5 * np.float32(0.1)
+HALF, OTHER = 0.5, open("ran.txt", "w")
+COUNT: int = 3
+open("ran.txt", "w").write("top level ran")
+table = np.loadtxt("missing.csv")
+
+def note(function):
+    open("ran.txt", "w").write("decorator ran")
+    return function
+
+@note
+def half(x: "annotation", factor=0.5):
+    return x * factor
+
+@o.parallel_for
+def sgd(ratings, W, H, step: float = 0.1, path=print("default ran")):
+    for (i, j), r in ratings:
+        err = r - W[i] @ H[j]
+        wi = W[i].copy()
+        W[i] += RATE * step * err * H[j]
+        H[j] += RATE * step * err * wi
+
+@pf(ordered=True)
+def shift(W, n: int):
+    for i in range(n - 1):
+        W[i + 1] = half(W[i])
+
+class Model:
+    @pf
+    def fit(self, a):
+        pass
+
+if __name__ == "__main__":
+    open("ran.txt", "w").write("main ran")
+raise SystemExit("the script ran to its end")
+"""
+
+
+@pytest.fixture
+def script(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "train.py"
+    path.write_text(SCRIPT)
+    return path
+
+
+def test_nothing_of_the_file_runs_but_its_definitions(script, capsys):
+    loaded = load_functions(script)
+    assert list(loaded.functions) == ["sgd", "shift"]
+    assert not Path("ran.txt").exists()
+    assert capsys.readouterr().out == ""
+    assert [name for name, _ in loaded.hidden] == ["fit"]
+    assert loaded.functions["shift"].options.ordered is True
+
+
+def test_constants_and_helpers_are_those_of_the_file(script):
+    namespace = load_functions(script).functions["sgd"].__wrapped__.__globals__
+    assert float(namespace["RATE"]) == pytest.approx(0.05)
+    assert namespace["COUNT"] == 3
+    assert namespace["half"](4.0) == 2.0
+    assert namespace["fast"] is None
+    assert "table" not in namespace
+
+
+def test_it_prints_the_plans_of_all_functions(script, capsys):
+    assert main(["explain", "train.py", "--workers", "3"]) == 0
+    shown = capsys.readouterr()
+    assert "sgd(ratings, W, H, step, path): 1 loop, parallel" in shown.out
+    assert "shift(W, n): 1 loop, serial" in shown.out
+    assert "runs on     3 workers" in shown.out
+    assert "passing over `fit`" in shown.err
+    assert not Path("ran.txt").exists()
+
+
+def test_one_function_with_its_sizes(script, capsys):
+    sizes = ["--shape", "W=1000x16", "--shape", "H=500x16", "--shape", "ratings=1000x500"]
+    assert main(["explain", "train.py:sgd", *sizes, "--elements", "ratings=70000", "--dtype", "W=float32"]) == 0
+    out = capsys.readouterr().out
+    assert "iterations  70,000, in 8 × 8 tiles of i × j" in out
+    assert "shift" not in out
+
+
+def test_json(script, capsys):
+    assert main(["explain", "train.py:shift", "--json", "--integer", "n=100", "--shape", "W=100"]) == 0
+    (plan,) = json.loads(capsys.readouterr().out)
+    assert plan["function"] == "shift"
+    assert plan["loops"][0]["iterations"] == 99
+    assert plan["arguments"]["n"]["dtypes"] == ["int64"]
+
+
+def test_pages_and_pictures_are_written(script, capsys):
+    assert main(["explain", "train.py", "--html", "plans.html", "--svg", "loop.svg"]) == 0
+    page = Path("plans.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert page.count('class="orion-plan"') == 2
+    assert Path("loop.svg").read_text().startswith("<svg")
+    assert "shift" in Path("loop-2.svg").read_text()
+
+
+@pytest.mark.parametrize(("target", "status"), [("train.py", 1), ("train.py:sgd", 0), ("train.py:shift", 1)])
+def test_check(script, target, status):
+    assert main(["explain", target, "--check"]) == status
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing.py"], "cannot read missing.py: No such file"),
+        (["train.py:nothing"], "no decorated function `nothing`; it has sgd, shift"),
+        (["train.py:"], ""),
+        (["train.py", "--shape", "W:3x3"], "--shape W:3x3: write it as --shape NAME=VALUE, as in --shape A=1000x1000"),
+        (["train.py", "--shape", "W=3xx"], "--shape W=3xx"),
+        (["train.py", "--shape", "W=-3"], "--shape W=-3"),
+        (["train.py", "--shape", "Q=3"], "`Q` is not a parameter of sgd, shift"),
+        (["train.py", "--dtype", "H=float33"], "--dtype H=float33: write it as --dtype NAME=VALUE, as in --dtype W=flo"),
+        (["train.py", "--workers", "0"], "--workers 0: give 1 or more"),
+        (["train.py", "--html", "no/such/folder.html"], "cannot write"),
+        (["plain.py"], "plain.py has no function decorated with orion.parallel_for"),
+        (["broken.py"], "broken.py:1: not a Python file"),
+        (["imports.py"], "imports.py:1: ModuleNotFoundError"),
+    ],
+)  # fmt: skip
+def test_wrong_usage(script, capsys, arguments, message):
+    Path("plain.py").write_text("def f(a):\n    pass\n")
+    Path("broken.py").write_text("def f(a:\n")
+    Path("imports.py").write_text("import a_module_that_is_not_there\n")
+    if arguments == ["train.py:"]:
+        assert main(["explain", "train.py:"]) == 0  # no name: all functions
+        return
+    assert main(["explain", *arguments]) == 2
+    shown = capsys.readouterr().err.strip().splitlines()[-1]
+    assert shown.startswith("orion: ")
+    assert message in shown
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (["--shape", "ratings=3x3x3"], "sgd: `ratings` has 2 keys, and --shape ratings gives 3"),
+        (["--shape", "H=100"], "train.py:31: "),
+    ],
+)
+def test_a_function_that_cannot_be_planned_does_not_hide_the_others(script, capsys, option, message):
+    assert main(["explain", "train.py", *option]) == 1
+    shown = capsys.readouterr()
+    assert message in shown.err
+    assert "shift(W, n): 1 loop, serial" in shown.out
+
+
+def test_a_loop_that_cannot_be_compiled_is_refused_with_its_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    text = "import orion\n@orion.parallel_for\ndef f(a):\n    for i in range(3):\n        a[i] = lambda: i\n"
+    Path("odd.py").write_text(text)
+    assert main(["explain", "odd.py"]) == 1
+    assert "odd.py:5" in capsys.readouterr().err
+
+
+def test_modules_beside_the_file_are_found_and_the_path_is_left_as_it_was(tmp_path, monkeypatch):
+    package = tmp_path / "pack"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "sizes.py").write_text("RANK = 7\n")
+    head = "import orion\nfrom .sizes import RANK\n"
+    loop = "@orion.parallel_for\ndef f(a):\n    for i in range(RANK):\n        a[i] = 0.0\n"
+    (package / "loops.py").write_text(head + loop)
+    monkeypatch.chdir(tmp_path)
+    before = list(sys.path)
+    loaded = load_functions(package / "loops.py")
+    assert loaded.functions["f"].__wrapped__.__globals__["RANK"] == 7
+    assert sys.path == before
+
+
+def test_an_error_in_a_constant_names_its_line(tmp_path):
+    path = tmp_path / "zero.py"
+    path.write_text("A = 1\nB = A / 0\n")
+    with pytest.raises(LoadError, match=r"zero\.py:2: ZeroDivisionError"):
+        load_functions(path)
+
+
+def test_it_runs_as_a_module_without_numba_or_ray(script):
+    code = (
+        "import sys; from orion.inspect.cli import main; status = main(['explain', 'train.py:sgd']);"
+        "assert not {'numba', 'ray', 'rich'} & set(sys.modules); sys.exit(status)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    by_module = subprocess.run(
+        [sys.executable, "-m", "orion", "explain", "train.py:sgd"], capture_output=True, text=True, check=False
+    )
+    assert by_module.stdout == done.stdout

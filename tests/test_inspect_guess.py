@@ -1,0 +1,86 @@
+"""Argument types guessed from the body of a function."""
+
+import numpy as np
+import pytest
+
+from orion.inspect.guess import Known, guess_types
+from orion.loop.parse import parse_function
+from orion.loop.types import ArrayType, ScalarType, SparseType
+from tests.inspect_loops import CASES
+
+
+def by_views(W, g, n):
+    for i in range(n):
+        w = W[i]
+        w -= 0.1 * (w @ g) * g
+
+
+def by_methods(A, B, C):
+    for i in range(A.shape[0]):
+        B[i] = A[i].sum()
+        C[i, :] = A[i]
+
+
+def by_data(indptr, indices, x, y):
+    for i in range(len(indptr) - 1):
+        for p in range(indptr[i], indptr[i + 1]):
+            y[i] += x[indices[p]]
+
+
+def by_values(pairs, a, scale):
+    for (i,), (r, weight) in pairs:
+        a[i] += scale * r * weight
+
+
+def by_norms(X, out, limit):
+    for i in range(X.shape[0]):
+        if np.linalg.norm(X[i]) < limit:
+            out[i] = 1.0
+
+
+def dense(rank, dtype="float64"):
+    return ArrayType(dtype, rank)
+
+
+FLOAT, INTEGER = ScalarType("float64", weak=True), ScalarType("int64", weak=True)
+
+EXPECTED = {
+    by_views: {"W": dense(2), "g": dense(1), "n": INTEGER},
+    by_methods: {"A": dense(2), "B": dense(1), "C": dense(2)},
+    by_data: {"indptr": dense(1, "int64"), "indices": dense(1, "int64"), "x": dense(1), "y": dense(1)},
+    by_values: {"pairs": SparseType(1, "int32", ("float32",) * 2, single=False), "a": dense(1), "scale": FLOAT},
+    by_norms: {"X": dense(2), "out": dense(1), "limit": FLOAT},
+}
+
+
+@pytest.mark.parametrize("function", EXPECTED, ids=lambda function: function.__name__)
+def test_guesses(function):
+    assert guess_types(parse_function(function)) == EXPECTED[function]
+
+
+@pytest.mark.parametrize("function", CASES, ids=lambda function: function.__name__)
+def test_ranks_of_real_loops(function):
+    types, _ = CASES[function]
+    if function.__name__ == "through_view":
+        pytest.skip("`w = W[i]; w -= …` reads the same for rows and for single elements")
+    guessed = guess_types(parse_function(function))
+    assert {name: getattr(kind, "ndim", 0) for name, kind in guessed.items()} == {
+        name: getattr(kind, "ndim", 0) for name, kind in types.items()
+    }
+
+
+def test_what_is_said_goes_before_what_is_guessed():
+    known = Known(ranks={"W": 3}, dtypes={"g": "float32"}, scalars={"n": "float"})
+    assert guess_types(parse_function(by_views), known) == {"W": dense(3), "g": dense(1, "float32"), "n": FLOAT}
+    known = Known(dtypes={"pairs": "float64", "scale": "float32"})
+    assert guess_types(parse_function(by_values), known) == {
+        "pairs": SparseType(1, "int32", ("float64",) * 2, single=False),
+        "a": dense(1),
+        "scale": ScalarType("float32"),
+    }
+    known = Known(sparse={"limit": 2})
+    assert guess_types(parse_function(by_norms), known)["limit"] == SparseType(2, "int32", ("float32",))
+
+
+def test_parameters_keep_their_order():
+    assert list(guess_types(parse_function(by_data))) == ["indptr", "indices", "x", "y"]

@@ -1,0 +1,168 @@
+"""Names of views become the rows that they stand for, and the function still computes the same."""
+
+from __future__ import annotations
+
+import textwrap
+
+import numpy as np
+import pytest
+
+from orion.errors import UnsupportedLoopError
+from orion.loop.ir import Bind, walk
+from orion.loop.printer import print_expr, print_function
+from orion.loop.spans import NOWHERE
+from orion.loop.types import ArrayType, ScalarType
+from orion.loop.view import View, compose
+from orion.loop.views import resolve_views
+from tests.loop_text import defined, from_body
+
+TYPES = {
+    "W": ArrayType("float64", 2), "H": ArrayType("float64", 2), "T": ArrayType("float64", 3), "a": ArrayType("float64", 1),
+    "b": ArrayType("float64", 1), "perm": ArrayType("int64", 1), "n": ScalarType("int64", weak=True),
+}  # fmt: skip
+PARAMS = ", ".join(TYPES)
+HEAD = "for i in range(n):\n"
+
+
+def resolved(body: str):
+    return resolve_views(from_body(body, PARAMS), TYPES)
+
+
+def inside(body: str) -> str:
+    """The body of the loop over `i` after views are resolved."""
+    text = print_function(resolved(HEAD + textwrap.indent(textwrap.dedent(body).strip("\n"), "    ")))
+    return textwrap.dedent("\n".join(text.splitlines()[2:]))
+
+
+# name · body of a loop over i · what it becomes
+RESOLVED = [
+    ("a row", "w = W[i]\na[i] = w[0]", "a[i] = W[i, 0]"),
+    ("a row with a colon", "w = W[i, :]\na[i] = w[0]", "a[i] = W[i, 0]"),
+    ("a column", "w = W[:, i]\nw[1] = w[0]", "W[1, i] = W[0, i]"),
+    ("a row updated in place", "w = W[i]\nw -= 0.5", "W[i] -= 0.5"),
+    ("a row written by a slice", "w = W[i]\nw[:] = w * 2", "W[i, :] = W[i] * 2"),
+    ("an element updated", "w = W[i]\nw[2] += 1", "W[i, 2] += 1"),
+    ("rows as operands", "w = W[i]\nh = H[i]\na[i] = w @ h", "a[i] = W[i] @ H[i]"),
+    ("a row as an argument", "w = W[i]\na[i] = np.sum(w)", "a[i] = np.sum(W[i])"),
+    ("a copy is private", "w = W[i].copy()\nw[0] = 1", "w = W[i].copy()\nw[0] = 1"),
+    ("a copy of a view", "w = W[i]\nv = w.copy()\nv += w", "v = W[i].copy()\nv += W[i]"),
+    ("a new row is private", "w = W[i]\nw = w - 1\nw[0] = 2", "w = W[i] - 1\nw[0] = 2"),
+    ("private, then a view", "w = W[i] - 1\nw[0] = 2\nw = H[i]\nw[0] = 3", "w = W[i] - 1\nw[0] = 2\nH[i, 0] = 3"),
+    ("a scalar is no view", "x = a[i]\nx += 1\nb[i] = x", "x = a[i]\nx += 1\nb[i] = x"),
+    ("a view of a view", "t = T[i]\nw = t[1]\nw[0] = t[0, 0]", "T[i, 1, 0] = T[i, 0, 0]"),
+    ("a view of all of a view", "w = W[i]\nv = w[:]\nv[0] = 1", "W[i, 0] = 1"),
+    ("a slice of a view", "w = W[i]\nv = w[1:3]\na[i] = v @ v", "a[i] = W[i, 1:3] @ W[i, 1:3]"),
+    ("counted from the start of a slice", "v = W[i, 1:]\nv[2] = 1", "W[i, 3] = 1"),
+    ("a slice of the rest", "v = W[i, 1:]\nu = v[1:]\nu[:] = 0", "W[i, 2:] = 0"),
+    ("a column of a matrix view", "t = T[i]\nc = t[:, 1]\nc[2] = 1", "T[i, 2, 1] = 1"),
+    ("another name for an array", "x = W\nx[i, 0] = 1", "W[i, 0] = 1"),
+    ("another name for another name", "x = W\ny = x\ny += 1", "W += 1"),
+    ("a private row under two names", "w = W[i] * 2\nv = w\nv[0] = 1", "w = W[i] * 2\nw[0] = 1"),
+    ("bound again to another row", "w = W[i]\nw[0] = 1\nw = H[i]\nw[0] = 2", "W[i, 0] = 1\nH[i, 0] = 2"),
+    ("bound to the same row in both branches", "if i > 1:\n    w = W[i]\nelse:\n    w = W[i]\nw[0] = 1",
+     "if i > 1:\n    pass\nelse:\n    pass\nW[i, 0] = 1"),
+    ("used in the branch that binds it", "if i > 1:\n    w = W[i]\n    w[0] = 1", "if i > 1:\n    W[i, 0] = 1"),
+    ("used in an inner loop", "w = W[i]\nfor k in range(3):\n    w[k] = a[k]", "for k in range(3):\n    W[i, k] = a[k]"),
+    ("bound in an inner loop", "for k in range(3):\n    w = W[k]\n    w[0] = i", "for k in range(3):\n    W[k, 0] = i"),
+    ("read through a subscript", "w = W[perm[i]]\nw[0] = 1", "W[perm[i], 0] = 1"),
+    ("a subscript that is written later", "w = W[perm[i]]\nperm[0] = 1\nw[0] = 1",
+     "w_index = perm[i]\nperm[0] = 1\nW[w_index, 0] = 1"),
+    ("a subscript written through another name", "p = perm\nw = W[p[i]]\np[0] = 1\nw[0] = 1",
+     "w_index = perm[i]\nperm[0] = 1\nW[w_index, 0] = 1"),
+    ("two views in one assignment", "w, h = W[i], H[i]\nw += h", "W[i] += H[i]"),
+    ("a view moved along", "w = W[0]\nw = w[1:]\nw[i] = 1", "W[0, 1 + i] = 1"),
+    ("a length of a view", "w = W[i]\nfor k in range(len(w)):\n    w[k] = w.shape[0] + w.size",
+     "for k in range(W.shape[1]):\n    W[i, k] = W.shape[1] + W.shape[1]"),
+    ("a length of a copy", "w = W[i].copy()\na[i] = len(w)", "w = W[i].copy()\na[i] = W.shape[1]"),
+    ("array attributes", "a[i] = W.size + len(W) + W.ndim + W.shape[-1]",
+     "a[i] = W.shape[0] * W.shape[1] + W.shape[0] + 2 + W.shape[1]"),
+    ("a dtype", "z = np.zeros(W.shape, dtype=perm.dtype)\nz[0] = 1",
+     "z = np.zeros((W.shape[0], W.shape[1]), dtype=np.int64)\nz[0] = 1"),
+    ("a shape unpacked", "r, c = W.shape\na[i] = r + c", "r, c = W.shape[0], W.shape[1]\na[i] = r + c"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "after"), [row[1:] for row in RESOLVED], ids=[row[0] for row in RESOLVED])
+def test_a_name_becomes_the_row(body, after):
+    assert inside(body) == after
+
+
+# name · body of a loop over i · what it becomes: the assignment stays
+KEPT = [
+    ("two rows", "if i > 1:\n    w = W[i]\nelse:\n    w = H[i]\nw[0] = 1",
+     "if i > 1:\n    w = W[i]\nelse:\n    w = H[i]\nw[0] = 1"),
+    ("one of two rows", "w = W[i] if i > 1 else H[i]\nw[0] = 1",
+     "if i > 1:\n    w = W[i]\nelse:\n    w = H[i]\nw[0] = 1"),
+    ("perhaps private", "w = W[i]\nif i > 1:\n    w = w * 2\nw[0] = 1", "w = W[i]\nif i > 1:\n    w = w * 2\nw[0] = 1"),
+    ("the subscript is assigned", "k = i\nw = W[k]\nk += 1\nw[0] = 1", "k = i\nw = W[k]\nk += 1\nw[0] = 1"),
+    ("the loop variable is assigned", "w = W[i]\ni = 0\nw[0] = 1", "w = W[i]\ni = 0\nw[0] = 1"),
+    ("from the round before", "w = W[0]\nfor k in range(3):\n    w[0] = 1\n    w = W[k]",
+     "w = W[0]\nfor k in range(3):\n    w[0] = 1\n    w = W[k]"),
+    ("from the last round", "w = W[0]\nfor k in range(3):\n    w = W[k]\nw[0] = 1",
+     "w = W[0]\nfor k in range(3):\n    w = W[k]\nw[0] = 1"),
+    ("in a condition of `while`", "w = W[0]\nk = 0\nwhile w[0] > k and k < 3:\n    k += 1\n    w = W[k]",
+     "w = W[0]\nk = 0\nwhile w[0] > k and k < 3:\n    k += 1\n    w = W[k]"),
+    ("a negative subscript of a slice", "v = W[i, 1:]\nv[-1] = 1", "v = W[i, 1:]\nv[-1] = 1"),
+    ("a subscript of a slice with an end", "v = W[i, 1:3]\nv[0] = 1", "v = W[i, 1:3]\nv[0] = 1"),
+    ("a private row that is bound again", "w = W[i] * 2\nv = w\nw = W[i] * 3\nv[0] = w[0]",
+     "w = W[i] * 2\nv = w[:]\nw = W[i] * 3\nv[0] = w[0]"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "after"), [row[1:] for row in KEPT], ids=[row[0] for row in KEPT])
+def test_a_name_that_may_be_several_rows_stays(body, after):
+    assert inside(body) == after
+    found = resolved(HEAD + textwrap.indent(body, "    "))
+    assert any(isinstance(node, Bind) for statement in found.body for node in walk(statement))
+
+
+@pytest.mark.parametrize("body", [row[1] for row in RESOLVED + KEPT], ids=[row[0] for row in RESOLVED + KEPT])
+def test_the_function_computes_what_it_did(body):
+    indented = HEAD + textwrap.indent(body, "    ")
+    before = defined(f"def f({PARAMS}):\n" + textwrap.indent(indented, "    "))
+    after = defined(print_function(resolved(indented)))
+    assert run(after) == run(before)
+
+
+def run(function) -> dict[str, list]:
+    """The arrays after a run of the function on small arrays with distinct elements."""
+    arrays = {
+        "W": np.arange(1.0, 17.0).reshape(4, 4), "H": np.arange(1.0, 17.0).reshape(4, 4) / 8,
+        "T": np.arange(64.0).reshape(4, 4, 4), "a": np.arange(4.0), "b": -np.arange(4.0), "perm": np.array([2, 0, 1, 3]),
+    }  # fmt: skip
+    function(**arrays, n=3)
+    return {name: array.tolist() for name, array in arrays.items()}
+
+
+REFUSED = [
+    ("t = W.T\nt[0, i] = 1", "a name for a transposed or flattened array", "W.T.copy()"),
+    ("f = W.ravel()\nf[i] = 1", "a name for a transposed or flattened array", "make a copy"),
+    ("w, h = W[i], H[i]\nw, h = h, w\nw[0] = 1", "rows are exchanged in one assignment", "copy one of them"),
+    ("w = W[i]\nw = 1.0", "`w` is a row in one place and a scalar here", "use two names"),
+]
+
+
+@pytest.mark.parametrize(("body", "what", "hint"), REFUSED, ids=[row[0] for row in REFUSED])
+def test_views_that_cannot_be_named_are_refused(body, what, hint):
+    with pytest.raises(UnsupportedLoopError) as error:
+        inside(body)
+    assert what in str(error.value)
+    assert hint in str(error.value)
+
+
+def test_a_use_has_its_own_place_in_the_source():
+    found = resolved("for i in range(n):\n    w = W[i]\n    a[i] = w[0] + w[1]")
+    subscripts = [node for node in walk(found.body[0]) if getattr(node, "base", None) and node.base.name == "W"]
+    assert [found.source.line(s.span.line)[s.span.column : s.span.end_column] for s in subscripts] == ["w[0]", "w[1]"]
+
+
+def test_a_view_that_does_not_surely_compose_has_no_subscripts():
+    body = from_body("for k in range(n):\n    a[k] = W[1:, 0:2] @ b[k:]", PARAMS).body[0]
+    parts = {print_expr(node): node for node in walk(body) if hasattr(node, "lower")}
+    outer = View("W", (parts["1:"], parts["0:2"]))
+    first, second = parts["1:"].lower, parts["k:"].lower
+    assert [print_expr(part) for part in compose(outer, (first,), frozenset())] == ["2", "0:2"]
+    assert compose(outer, (second,), frozenset()) is None
+    assert compose(outer, (second,), frozenset({"k"})) is not None
+    assert compose(outer, (first, first), frozenset()) is None
+    assert View("W", ()).at(NOWHERE).name == "W"
