@@ -31,6 +31,10 @@ class Measured:
     notes: str = ""
 
     @property
+    def name(self) -> str:
+        return f"{self.contender} x{self.workers}"
+
+    @property
     def median(self) -> float:
         return median(self.values)
 
@@ -44,19 +48,29 @@ class Measured:
 
 @dataclass(frozen=True)
 class Ratio:
-    """What one contender's median is of another's, and what it should be: at least, or at most, `target`."""
+    """One contender's figure over another's, and what it should be: at least, or at most, `target`.
+
+    `medians` is what counts. `bests` is the ratio of the best measurements, which other work on the machine hardly
+    touches: where the two differ much, the machine was busy.
+    """
 
     benchmark: str
     what: str
-    value: float
+    medians: float
+    bests: float
     target: float | None = None
     at_most: bool = False
+
+    @classmethod
+    def between(cls, of: Measured, over: Measured, target: float | None = None, at_most: bool = False) -> Ratio:
+        what = f"{of.name} / {over.name}"
+        return cls(of.benchmark, what, of.median / over.median, of.best / over.best, target, at_most)
 
     @property
     def is_met(self) -> bool | None:
         if self.target is None:
             return None
-        return self.value <= self.target if self.at_most else self.value >= self.target
+        return self.medians <= self.target if self.at_most else self.medians >= self.target
 
     def to_dict(self) -> dict[str, Any]:
         return {**self.__dict__, "met": self.is_met}

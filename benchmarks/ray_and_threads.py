@@ -19,8 +19,7 @@ def measure_ray(results: Results, size: str, ratings: Ratings, rank: int, repeat
     taken = interleaved({name: partial(_training_seconds, trainer) for name, trainer in trainers.items()}, repeats)
     entries = {name: Measured(benchmark, name, WORKERS, "s", values) for name, values in taken.items()}
     results.measured.extend(entries.values())
-    ratio = entries["ray"].median / entries["threads"].median
-    results.ratios.append(Ratio(benchmark, "Ray / threads", ratio, 1.1, at_most=True))
+    results.ratios.append(Ratio.between(entries["ray"], entries["threads"], 1.1, at_most=True))
 
 
 def _training_seconds(trainer: OrionSgd) -> float:

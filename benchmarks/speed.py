@@ -41,23 +41,20 @@ def measure_speed(results: Results, size: str, ratings: Ratings, rank: int, repe
         for name, workers in measures
     }
     results.measured.extend(entries.values())
-    results.ratios.extend(_ratios(benchmark, rank, entries))
+    results.ratios.extend(_ratios(rank, entries))
 
 
-def _ratios(benchmark: str, rank: int, entries: dict[tuple[str, int], Measured]) -> list[Ratio]:
-    def ratio(of: tuple[str, int], over: tuple[str, int], target: float | None) -> Ratio:
-        what = f"{of[0]} x{of[1]} / {over[0]} x{over[1]}"
-        return Ratio(benchmark, what, entries[of].median / entries[over].median, target)
-
-    return [
-        ratio((ORION, 2), (LIBMF, 2), TARGETS.get(rank)),
-        ratio((ORION, 2), (LIBMF_TUNED, 2), TARGETS.get(rank)),
-        ratio((ORION, 2), (KERNEL, 2), 0.9),
-        ratio((ORION, 1), (KERNEL, 1), 0.9),
-        ratio((ORION, 2), (HOGWILD, 2), None),
-        ratio((ORION, 2), (ORION, 1), 1.85),
-        ratio((KERNEL, 2), (KERNEL, 1), None),
+def _ratios(rank: int, entries: dict[tuple[str, int], Measured]) -> list[Ratio]:
+    pairs = [
+        ((ORION, 2), (LIBMF, 2), TARGETS.get(rank)),
+        ((ORION, 2), (LIBMF_TUNED, 2), TARGETS.get(rank)),
+        ((ORION, 2), (KERNEL, 2), 0.9),
+        ((ORION, 1), (KERNEL, 1), 0.9),
+        ((ORION, 2), (HOGWILD, 2), None),
+        ((ORION, 2), (ORION, 1), 1.85),
+        ((KERNEL, 2), (KERNEL, 1), None),
     ]
+    return [Ratio.between(entries[of], entries[over], target) for of, over, target in pairs]
 
 
 def _speed(trainer: Trainer, ready: Callable[[], None], ratings: int, epochs: int) -> float:

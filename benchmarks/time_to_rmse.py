@@ -60,8 +60,7 @@ def measure_time_to_rmse(
     taken = interleaved(measures, repeats)
     entries = {name: Measured(benchmark, name, WORKERS, "s", values, notes[name]) for name, values in taken.items()}
     results.measured.extend(entries.values())
-    ratio = entries["Orion AdaGrad"].median / entries["LIBMF"].median
-    results.ratios.append(Ratio(benchmark, "Orion AdaGrad / LIBMF", ratio, 0.5, at_most=True))
+    results.ratios.append(Ratio.between(entries["Orion AdaGrad"], entries["LIBMF"], 0.5, at_most=True))
 
 
 def fewest_epochs(

@@ -6,7 +6,7 @@
 
 A rating r of item j by user i is predicted as the product of row i of W and row j of H. Two ratings of one user, or of
 one item, must not be worked on at once: Orion finds that out by itself, and deals out blocks of the ratings so that no
-two workers ever share a user or an item. `print(plan)` below says so, before anything runs.
+two workers ever share a user or an item. The plan, printed before anything runs, says so.
 """
 
 from __future__ import annotations

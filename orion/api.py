@@ -87,7 +87,7 @@ class ParallelFunction:
 
 
 @overload
-def parallel_for(function: FunctionType, /) -> ParallelFunction: ...
+def parallel_for(function: Callable[..., Any], /) -> ParallelFunction: ...
 @overload
 def parallel_for(
     *,
@@ -95,18 +95,18 @@ def parallel_for(
     relax: tuple[str, ...] = (),
     require_parallel: bool = False,
     fastmath: bool = True,
-) -> Callable[[FunctionType], ParallelFunction]: ...
+) -> Callable[[Callable[..., Any]], ParallelFunction]: ...
 
 
 def parallel_for(
-    function: FunctionType | None = None,
+    function: Callable[..., Any] | None = None,
     /,
     *,
     ordered: bool | None = None,
     relax: tuple[str, ...] = (),
     require_parallel: bool = False,
     fastmath: bool = True,
-) -> ParallelFunction | Callable[[FunctionType], ParallelFunction]:
+) -> ParallelFunction | Callable[[Callable[..., Any]], ParallelFunction]:
     """Run the loops of a function in parallel where that is proved to be right, and compiled on one worker where not.
 
     `ordered`: True for the result of the written order, False for that of any serial order, None for True in
@@ -131,7 +131,7 @@ def parallel_for(
         raise UnsupportedLoopError(RELAX)
     options = Options(ordered, require_parallel, fastmath)
 
-    def decorate(function: FunctionType) -> ParallelFunction:
+    def decorate(function: Callable[..., Any]) -> ParallelFunction:
         if not isinstance(function, FunctionType):
             raise ArgumentError(f"parallel_for decorates a plain function, not {type(function).__name__}")
         return ParallelFunction(function, options)

@@ -143,3 +143,30 @@ def test_strategy(function, types, ordered, strategy, codes):
     assert loop.strategy == strategy
     if strategy == "serial":
         assert sorted({reason.code for reason in loop.reasons}) == codes
+
+
+def shifting(a, rounds):
+    for t in range(rounds):
+        for i in range(20):
+            a[i + t] = a[i + t] * 0.5
+
+
+def mirrored_below(a, rounds):
+    for t in range(rounds):
+        for i in range(t, 20):
+            a[i] = a[i] * 0.5
+            a[39 - i] = a[39 - i] + t
+
+
+@pytest.mark.parametrize(
+    ("function", "types", "overlap"),
+    [
+        (gauss_seidel, {"A": dense(2), "sweeps": INT}, True),
+        (shifting, {"a": dense(1), "rounds": INT}, False),
+        (mirrored_below, {"a": dense(1), "rounds": INT}, True),
+    ],
+)
+def test_rounds_overlap_only_where_no_subscript_or_bound_depends_on_the_round(function, types, overlap):
+    (loop,) = plan(function, types).loops
+    assert loop.is_parallel
+    assert loop.rounds_overlap is overlap

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from orion.api import parallel_for
 from orion.inspect.cli import main
-from orion.inspect.cli.loading import LoadError, load_functions
+from orion.inspect.loading import LoadError, load_functions
 
 SCRIPT = """
 from __future__ import annotations
@@ -70,7 +71,7 @@ def script(tmp_path, monkeypatch):
 
 
 def test_nothing_of_the_file_runs_but_its_definitions(script, capsys):
-    loaded = load_functions(script)
+    loaded = load_functions(script, parallel_for)
     assert list(loaded.functions) == ["sgd", "shift"]
     assert not Path("ran.txt").exists()
     assert capsys.readouterr().out == ""
@@ -79,7 +80,7 @@ def test_nothing_of_the_file_runs_but_its_definitions(script, capsys):
 
 
 def test_constants_and_helpers_are_those_of_the_file(script):
-    namespace = load_functions(script).functions["sgd"].__wrapped__.__globals__
+    namespace = load_functions(script, parallel_for).functions["sgd"].__wrapped__.__globals__
     assert float(namespace["RATE"]) == pytest.approx(0.05)
     assert namespace["COUNT"] == 3
     assert namespace["half"](4.0) == 2.0
@@ -137,7 +138,7 @@ def test_check(script, target, status):
         (["train.py", "--shape", "W=3xx"], "--shape W=3xx"),
         (["train.py", "--shape", "W=-3"], "--shape W=-3"),
         (["train.py", "--shape", "Q=3"], "`Q` is not a parameter of sgd, shift"),
-        (["train.py", "--dtype", "H=float33"], "--dtype H=float33: write it as --dtype NAME=VALUE, as in --dtype W=flo"),
+        (["train.py", "--dtype", "H=float33"], "--dtype H=float33: write it as --dtype NAME=VALUE"),
         (["train.py", "--workers", "0"], "--workers 0: give 1 or more"),
         (["train.py", "--html", "no/such/folder.html"], "cannot write"),
         (["plain.py"], "plain.py has no function decorated with orion.parallel_for"),
@@ -190,7 +191,7 @@ def test_modules_beside_the_file_are_found_and_the_path_is_left_as_it_was(tmp_pa
     (package / "loops.py").write_text(head + loop)
     monkeypatch.chdir(tmp_path)
     before = list(sys.path)
-    loaded = load_functions(package / "loops.py")
+    loaded = load_functions(package / "loops.py", parallel_for)
     assert loaded.functions["f"].__wrapped__.__globals__["RANK"] == 7
     assert sys.path == before
 
@@ -199,7 +200,7 @@ def test_an_error_in_a_constant_names_its_line(tmp_path):
     path = tmp_path / "zero.py"
     path.write_text("A = 1\nB = A / 0\n")
     with pytest.raises(LoadError, match=r"zero\.py:2: ZeroDivisionError"):
-        load_functions(path)
+        load_functions(path, parallel_for)
 
 
 def test_it_runs_as_a_module_without_numba_or_ray(script):

@@ -162,7 +162,7 @@ SAME = [
     ("x = y = 0.0", "x = 0.0\ny = x"),
     ("'a string'\nx = 1", "x = 1"),
     ("...", "pass"),
-    ("n0, m = W.shape", "n0, m = W.shape[0], W.shape[1]"),
+    ("n0, m = W.shape", "n0, m = W.shape"),
     ("[x, y] = [1, 2]", "x, y = 1, 2"),
     ("x, y = (1, 2)", "x, y = 1, 2"),
     ("x = W[0][1]", "x = W[0, 1]"),

@@ -14,7 +14,7 @@ from orion.dependence.access import Access
 from orion.dependence.affine import Affine, Form, NotAffine, affine_form, parameter
 from orion.dependence.effects import assigned_names
 from orion.dependence.names import extent_name, isl_name, parameter_list
-from orion.dependence.references import InnerLoop, Interval, Reference, loop_scope
+from orion.dependence.references import InnerLoop, Interval, Reference, collect_references, loop_scope
 from orion.loop.ir import Range, Var, walk
 from orion.loop.nest import LoopNest, Program, Repeat, RunLoop, Step
 from orion.loop.types import SparseType, Types
@@ -54,8 +54,21 @@ def iteration_space(program: Program, number: int, types: Types) -> Space:
     Variables of serial loops around the planned one are parameters within the ranges of those loops.
     """
     nest = program.nests[number]
-    space = _range_space(nest, types) if nest.elements is None else _element_space(nest, types)
-    return _within(space, loops_around(program.steps, number) or (), nest, types)
+    return _within(own_space(nest, types), loops_around(program.steps, number) or (), nest, types)
+
+
+def own_space(nest: LoopNest, types: Types) -> Space:
+    """The iteration space of a nest by itself, without what is known of loops around it."""
+    return _range_space(nest, types) if nest.elements is None else _element_space(nest, types)
+
+
+def used_names(nest: LoopNest, types: Types) -> frozenset[str]:
+    """The isl names of the parameters that the bounds and subscripts of a nest mention."""
+    space = own_space(nest, types)
+    references = collect_references(nest, types)
+    forms = [form for reference in references for form in _forms(reference)]
+    own = {*space.dims, *space.values, *(loop.var for reference in references for loop in reference.inner)}
+    return space.names | {name for form in forms if isinstance(form, Affine) for name in form.names} - own
 
 
 def loops_around(steps: tuple[Step, ...], number: int) -> tuple[Range, ...] | None:

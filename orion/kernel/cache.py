@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import platform
 import stat
 import sys
 import tempfile
@@ -15,12 +16,11 @@ import threading
 from pathlib import Path
 from types import ModuleType
 
-import platform
-
 MTIME = 946684800
 """The time of every file (2000-01-01): Numba takes a file of another time for another source."""
 
 _importing = threading.Lock()
+_temporary: list[tempfile.TemporaryDirectory[str]] = []
 
 
 def cache_folder() -> Path:
@@ -56,9 +56,9 @@ def _is_private(folder: Path) -> bool:
 
 def _temporary_folder() -> Path:
     """A folder for the lifetime of this process; the same one each time."""
-    if "ORION_TEMPORARY_CACHE" not in os.environ:
-        os.environ["ORION_TEMPORARY_CACHE"] = tempfile.mkdtemp(prefix="orion-")
-    return Path(os.environ["ORION_TEMPORARY_CACHE"])
+    if not _temporary:
+        _temporary.append(tempfile.TemporaryDirectory(prefix="orion-"))
+    return Path(_temporary[0].name)
 
 
 def load_module(name: str, text: str) -> ModuleType:

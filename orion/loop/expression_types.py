@@ -73,7 +73,12 @@ class Typing:
                 if name not in self.names:
                     raise UntypedNameError(name)
                 return self.names[name]
-            case Dim() | Count():
+            case Dim(array, axis):
+                rank = self._type(Var(array, expr.span)).rank
+                if not -rank <= axis < rank:
+                    raise TypeProblem(f"`{array}` has {rank} dimensions" if rank else f"`{array}` is a scalar")
+                return INT
+            case Count():
                 return INT
             case Unary(op, operand):
                 return self._unary(op, operand)

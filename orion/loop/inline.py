@@ -160,7 +160,7 @@ class _Inliner:
                 return self.parts(expr)
 
     def parts(self, expr: Expr) -> Expr:
-        names = {field.name for field in fields(expr)} - {"span", "base"}
+        names = [field.name for field in fields(expr) if field.name not in ("span", "base")]  # in source order
         return replace(expr, **{name: self.part(getattr(expr, name)) for name in names})
 
     def part(self, value: Any) -> Any:

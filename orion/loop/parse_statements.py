@@ -12,7 +12,6 @@ from orion.loop.ir import (
     Call,
     Const,
     Continue,
-    Dim,
     Elements,
     Evaluate,
     Expr,
@@ -135,9 +134,7 @@ def _value(node: ast.expr, target: Var | Subscript | Tuple, scope: Scope) -> Exp
     match value:
         case Tuple(items) if len(items) == len(target.items):
             return value
-        case Call("attribute:shape", (Var(array),)):
-            return Tuple(tuple(Dim(array, axis, value.span) for axis in range(len(target.items))), value.span)
-        case Call(name) if name.startswith("helper:"):
+        case Call(name) if name == "attribute:shape" or name.startswith("helper:"):
             return value
         case _:
             what = f"this cannot be unpacked into {len(target.items)} targets"

@@ -9,6 +9,7 @@ from math import prod
 from orion.dependence.access import Dependence, LoopDependences
 from orion.dependence.analyse import analyse_loop
 from orion.dependence.effects import assigned_names
+from orion.dependence.model import used_names
 from orion.dependence.names import isl_name
 from orion.loop.ir import Range
 from orion.loop.nest import LoopNest, Program, Repeat, RunLoop, Step
@@ -116,13 +117,13 @@ def analyse_nest(program: Program, number: int, types: Types) -> AnalysedLoop:
         question = Question(deltas, dims, bounded_dims(analysis.domain, dims), nest.ordered)
         candidates = legal_candidates(question)
     uses = array_uses(analysis.accesses, dims)
-    return AnalysedLoop(nest, analysis, tuple(candidates), uses, _rounds_overlap(program, number, analysis))
+    return AnalysedLoop(nest, analysis, tuple(candidates), uses, _rounds_overlap(program, number, types))
 
 
-def _rounds_overlap(program: Program, number: int, analysis: LoopDependences) -> bool:
-    """Whether no relation of the loop depends on a name that changes from round to round of a loop around it."""
+def _rounds_overlap(program: Program, number: int, types: Types) -> bool:
+    """Whether no subscript or bound depends on a name that changes from round to round of a loop around it."""
     changing = {isl_name(name) for name in _changing_names(program.steps, number, frozenset())}
-    return not any(name in _parameters(access.relation) for access in analysis.accesses for name in changing)
+    return changing.isdisjoint(used_names(program.nests[number], types))
 
 
 def _parameters(relation: str) -> set[str]:

@@ -36,8 +36,8 @@ class Worker:
         self.parts = parts
         self.memory = memory
         self._meet = meet
-        self._meetings = 0
-        self._pending: list[LoopPart] = []
+        self.meetings = 0
+        self.pending: list[LoopPart] = []
 
     def loop(self, number: int, *values: Any) -> tuple[Any, ...]:
         """Run this worker's part of a loop; `values` are its inputs. Returns the new values of its outputs."""
@@ -78,30 +78,39 @@ class Worker:
 
     # ------------------------------------------------------------ meeting the other workers
 
-    def meet(self) -> None:
-        """Wait for all workers: what they wrote before is seen by all after. AbortedError where the run was aborted."""
+    def meet(self, finished: LoopPart | None = None) -> None:
+        """Wait for all workers: what they wrote before is seen by all after, the outputs of the loop that was just `finished`
+        too. AbortedError where the run was aborted.
+        """
         barrier, control = make_barrier(self.workers), self.memory.control[-1]
         assert self._meet is not None
         waits = (barrier.wait_offsets, barrier.waits, barrier.lags)
         tiles = barrier.order[self.number]
-        self._meet(tiles, self._meetings, barrier.waits, *waits, self.memory.meeting, control)
-        self._meetings += 1
-        self._pending.clear()
+        self._meet(tiles, self.meetings, barrier.waits, *waits, self.memory.meeting, control)
+        self.meetings += 1
+        self.pending.clear()
         if control[0] != GO:
             raise AbortedError
 
     def _keep_order(self, part: LoopPart) -> None:
         """Meet where the loop must wait for what was run since the last barrier."""
-        repeated = part in self._pending
-        clash = any(other is not part and _conflict(other.loop, part.loop) for other in self._pending)
-        if clash or (repeated and not part.loop.plan.rounds_overlap):
+        repeated = part in self.pending
+        clash = any(other is not part and _conflict(other.loop, part.loop) for other in self.pending)
+        if clash or (repeated and not self.may_overlap(part)):
             self.meet()
-        if part not in self._pending:
-            self._pending.append(part)
+        if part not in self.pending:
+            self.pending.append(part)
+
+    def may_overlap(self, part: LoopPart) -> bool:
+        """Whether a loop may begin its next round before all workers have finished this one."""
+        return part.loop.plan.rounds_overlap
+
+    def finish(self) -> None:
+        """Called at the end of the skeleton."""
 
     def _results(self, part: LoopPart, values: tuple[Any, ...]) -> tuple[Any, ...]:
         if self.workers > 1:
-            self.meet()
+            self.meet(part)
         turn = part.round & 1
         return tuple(
             combine(op, values[source], pair[turn]) if op else plain(pair[turn][0])

@@ -6,7 +6,7 @@ executed, in its order:
 - imports (so the modules that it imports do run, as for any tool that has to know what a name means);
 - assignments of simple values to names: literals, arithmetic on them and on names, `np.pi`, `np.float32(0.1)`;
 - function definitions, without their decorators, annotations and any default that is not a simple value;
-- for functions decorated with `orion.parallel_for`, that decorator;
+- for functions with the decorator that is looked for (`orion.parallel_for`), that decorator;
 - `try` statements, of which again only the above.
 
 Everything else is passed over: calls, loops, `if` (`if __name__ == "__main__":` too), classes.
@@ -16,14 +16,12 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-
-from orion.api import ParallelFunction, parallel_for
 
 SIMPLE = (
     ast.Constant, ast.Name, ast.Attribute, ast.Tuple, ast.List, ast.UnaryOp, ast.BinOp, ast.Compare, ast.BoolOp,
@@ -44,16 +42,18 @@ class LoadedFile:
     """The decorated functions of a file by name, with their syntax trees; `hidden` has the names and lines of those
     defined inside other functions or classes, which are out of reach."""
 
-    functions: dict[str, ParallelFunction]
+    functions: dict[str, object]
     definitions: dict[str, ast.FunctionDef]
     hidden: tuple[tuple[str, int], ...]
 
 
-def load_functions(path: Path) -> LoadedFile:
-    """The decorated functions at the top level of a Python file. LoadError where the file cannot be had or parsed, or a
-    name that it imports cannot be."""
+def load_functions(path: Path, decorator: Callable[..., object]) -> LoadedFile:
+    """The functions at the top level of a Python file that have this decorator, under whatever name, as it makes them.
+
+    LoadError where the file cannot be had or parsed, or a name that it imports cannot be.
+    """
     tree = _parsed(path)
-    loader = _Loader(path, {"__name__": path.stem, "__file__": str(path), "__builtins__": __builtins__})
+    loader = _Loader(path, decorator, {"__name__": path.stem, "__file__": str(path), "__builtins__": __builtins__})
     with _importing_as(path):
         loader.run(tree.body)
     top = {id(definition) for definition in loader.definitions.values()}
@@ -89,10 +89,11 @@ def _importing_as(path: Path) -> Iterator[None]:
 class _Loader:
     """Executes the chosen statements one by one in a namespace of their own."""
 
-    def __init__(self, path: Path, namespace: dict[str, Any]) -> None:
+    def __init__(self, path: Path, decorator: Callable[..., object], namespace: dict[str, Any]) -> None:
         self.path = path
+        self.decorator = decorator
         self.namespace = namespace
-        self.functions: dict[str, ParallelFunction] = {}
+        self.functions: dict[str, object] = {}
         self.definitions: dict[str, ast.FunctionDef] = {}
 
     def run(self, statements: list[ast.stmt]) -> None:
@@ -138,9 +139,8 @@ class _Loader:
         ours = [decorator for decorator in definition.decorator_list if self.is_ours(decorator)]
         plain = self.without_effects(definition, ours)
         self.execute(plain)
-        found = self.namespace.get(definition.name)
-        if ours and isinstance(found, ParallelFunction):
-            self.functions[definition.name] = found
+        if ours:
+            self.functions[definition.name] = self.namespace[definition.name]
             self.definitions[definition.name] = definition
 
     def without_effects(self, definition: ast.FunctionDef, decorators: list[ast.expr]) -> ast.FunctionDef:
@@ -177,11 +177,11 @@ class _Loader:
             self.run(statement.orelse)
 
     def is_ours(self, decorator: ast.expr) -> bool:
-        """Whether a decorator is `orion.parallel_for`, under whatever name, with simple options or none."""
+        """Whether it is the decorator looked for, with simple options or none."""
         if isinstance(decorator, ast.Call):
             simple = all(self.is_simple(keyword.value) for keyword in decorator.keywords)
             return simple and not decorator.args and self.is_ours(decorator.func)
-        return self.value(decorator) is parallel_for
+        return self.value(decorator) is self.decorator
 
     def value(self, node: ast.expr) -> Any:
         """The object that a name, or a name in a module, stands for; None where it is neither."""

@@ -1,23 +1,29 @@
-"""`python -m orion explain`: what is asked for, and what is printed and written."""
+"""`python -m orion explain FILE[:FUNCTION]`: plans of the loops of a file, without running it."""
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
-from orion.api import ParallelFunction
-from orion.errors import OrionError, PlanError
-from orion.inspect.cli.loading import LoadedFile, LoadError, load_functions
-from orion.inspect.cli.planning import Given, plan_function
+from orion.api import ParallelFunction, parallel_for
+from orion.errors import ArgumentError, OrionError, PlanError
+from orion.inspect.guess import Known, guess_types
+from orion.inspect.loading import LoadedFile, LoadError, load_functions
 from orion.inspect.svg import plan_svg
+from orion.loop.parse import parse_function
+from orion.loop.types import SparseType, Types
+from orion.plan.planner import Sizes, plan_program
 from orion.planned import Plan
+from orion.prepare import Preparation
 from orion.runtime.session import planned_workers
 from orion.schedule.schedule import Schedule
 
@@ -72,7 +78,7 @@ def _explain(options: Namespace) -> int:
     if options.workers is not None and options.workers < 1:
         raise UsageError(f"--workers {options.workers}: give 1 or more")
     path, name = _target(options.target)
-    loaded = load_functions(path)
+    loaded = load_functions(path, parallel_for)
     functions = _chosen(loaded, path, name)
     given = _given(options, functions)
     plans, failed = _plans(functions, loaded, given)
@@ -97,16 +103,34 @@ def _chosen(loaded: LoadedFile, path: Path, name: str) -> dict[str, ParallelFunc
     for hidden, line in loaded.hidden:
         note = "is defined inside a function or class, and is known only when that runs"
         print(f"orion: {path}:{line}: passing over `{hidden}`: it {note}", file=sys.stderr)
-    if not loaded.functions:
+    functions = {name: found for name, found in loaded.functions.items() if isinstance(found, ParallelFunction)}
+    if not functions:
         raise UsageError(f"{path} has no function decorated with orion.parallel_for at its top level")
     if not name:
-        return loaded.functions
-    if name not in loaded.functions:
-        raise UsageError(f"{path} has no decorated function `{name}`; it has {', '.join(loaded.functions)}")
-    return {name: loaded.functions[name]}
+        return functions
+    if name not in functions:
+        raise UsageError(f"{path} has no decorated function `{name}`; it has {', '.join(functions)}")
+    return {name: functions[name]}
 
 
 # ---------------------------------------------------------------- what the options give
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the command line says of arguments, by their names, and the number of workers."""
+
+    shapes: Mapping[str, tuple[int, ...]]
+    sparse: Mapping[str, int]
+    elements: Mapping[str, int]
+    dtypes: Mapping[str, str]
+    integers: Mapping[str, int]
+    workers: int
+
+    def names(self) -> Iterator[str]:
+        """All names that it speaks of."""
+        for part in (self.shapes, self.sparse, self.elements, self.dtypes, self.integers):
+            yield from part
 
 
 def _given(options: Namespace, functions: dict[str, ParallelFunction]) -> Given:
@@ -163,7 +187,47 @@ def _count(text: str) -> int:
     return value
 
 
-# ---------------------------------------------------------------- what is shown
+# ---------------------------------------------------------------- plans
+
+
+def plan_function(function: ParallelFunction, definition: ast.FunctionDef, given: Given) -> Plan:
+    """The plan of a function. Sizes that are not given are symbols.
+
+    Raises `ArgumentError` for a shape that does not fit, and `UnsupportedLoopError` for code that cannot be compiled.
+    """
+    types = _types(function, definition, given)
+    typed = Preparation(function.__wrapped__, function.options).typed(types)
+    shapes = {name: given.shapes[name] for name in types if name in given.shapes}
+    integers = {name: given.integers[name] for name in typed.parameters if name in given.integers}
+    counts = {name: given.elements[name] for name in types if name in given.elements}
+    sizes = Sizes(shapes, integers, counts, given.workers, symbolic=True)
+    return Plan(plan_program(typed.analysed, typed.types, sizes), sizes, {})
+
+
+def _types(function: ParallelFunction, definition: ast.FunctionDef, given: Given) -> Types:
+    parsed = parse_function(function.__wrapped__)
+    known = Known(
+        ranks={name: len(shape) for name, shape in given.shapes.items() if name not in given.sparse},
+        sparse=given.sparse,
+        dtypes=given.dtypes,
+        scalars=dict.fromkeys(given.integers, "int") | _annotated(definition),
+    )
+    types = guess_types(parsed, known)
+    for name, shape in given.shapes.items():
+        kind = types.get(name)
+        if isinstance(kind, SparseType) and kind.ndim != len(shape):
+            raise ArgumentError(f"`{name}` has {kind.ndim} keys, and --shape {name} gives {len(shape)}")
+    return types
+
+
+def _annotated(definition: ast.FunctionDef) -> dict[str, str]:
+    """The parameters annotated as Python scalars."""
+    head = definition.args
+    return {
+        argument.arg: argument.annotation.id
+        for argument in (*head.posonlyargs, *head.args, *head.kwonlyargs)
+        if isinstance(argument.annotation, ast.Name) and argument.annotation.id in ("int", "float", "bool")
+    }
 
 
 def _plans(functions: dict[str, ParallelFunction], loaded: LoadedFile, given: Given) -> tuple[list[Plan], bool]:
@@ -176,6 +240,9 @@ def _plans(functions: dict[str, ParallelFunction], loaded: LoadedFile, given: Gi
             failed = True
             print(f"{name}: {error}", file=sys.stderr)
     return plans, failed
+
+
+# ---------------------------------------------------------------- what is shown
 
 
 def _print(plans: Sequence[Plan], as_json: bool) -> None:

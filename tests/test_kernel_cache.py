@@ -1,0 +1,134 @@
+"""The disk cache of generated modules, and what Numba refuses."""
+
+import os
+import stat
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from orion.errors import UnsupportedLoopError
+from orion.kernel.cache import cache_folder, load_module, write_once
+from orion.kernel.compile import compile_kernel, module_name
+from tests.kernel_loops import make_loop
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def scale(x, factor):
+    for i in range(x.shape[0]):
+        x[i] = x[i] * factor
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("ORION_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_the_folder_is_the_users_own(folder):
+    assert cache_folder() == folder
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o500])
+def test_a_folder_that_others_may_write_to_is_not_used(folder, mode):
+    if mode == 0o500 and os.geteuid() == 0:
+        pytest.skip("root can write anywhere")
+    folder.mkdir()
+    folder.chmod(mode)
+    found = cache_folder()
+    assert found != folder
+    assert stat.S_IMODE(found.stat().st_mode) == 0o700
+    assert cache_folder() == found
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    path = tmp_path / "kernel.py"
+
+    def full_disk(*_):
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", full_disk)
+        with pytest.raises(OSError, match="no space"):
+            write_once(path, "x = 1\n")
+    assert list(tmp_path.iterdir()) == []
+    path.write_text("x = ")  # a file that something else has damaged is written again
+    assert write_once(path, "x = 1\n").read_text() == "x = 1\n"
+
+
+def test_a_module_that_cannot_be_imported_leaves_nothing_behind(folder):
+    with pytest.raises(ZeroDivisionError):
+        load_module("orion_kernel_broken", "1 / 0\n")
+    assert "orion_kernel_broken" not in sys.modules
+
+
+def test_a_module_is_imported_once(folder):
+    source = make_loop(scale, np.ones(3), 2.0).source
+    assert compile_kernel(source).module is compile_kernel(source).module
+
+
+def test_names_differ_by_source_and_types(folder):
+    source = make_loop(scale, np.ones(3), 2.0).source
+    narrow = tuple(replace(argument, dtype="float32") for argument in source.arguments)
+    names = {module_name(source), module_name(replace(source, text=source.text + "\n"))}
+    names.add(module_name(replace(source, arguments=narrow)))
+    assert len(names) == 3
+
+
+RACE = """
+import numpy as np
+from tests.kernel_loops import make_loop, run_loop
+from orion.kernel.compile import compile_kernel
+
+def race(x, y):
+    for i in range(x.shape[0]):
+        x[i] = x[i] * 2 + y[i] @ y[i]
+
+x, y = np.ones(3), np.ones((3, 5))
+loop = make_loop(race, x, y)
+kernel = compile_kernel(loop.source)
+run_loop(loop, kernel.walk)
+assert x.tolist() == [7.0, 7.0, 7.0]
+print(sum(kernel.module.walk.stats.cache_hits.values()))
+"""
+
+
+def python(script, folder):
+    environment = {**os.environ, "ORION_CACHE": str(folder)}
+    return subprocess.Popen(
+        [sys.executable, str(script)], cwd=ROOT, env={**environment, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True
+    )  # fmt: skip
+
+
+def test_processes_that_race_all_get_a_kernel_and_the_next_one_finds_it_compiled(tmp_path):
+    script = tmp_path / "race.py"
+    script.write_text(RACE)
+    folder = tmp_path / "cache"
+    racing = [python(script, folder) for _ in range(3)]
+    for process in racing:
+        process.communicate(timeout=100)
+        assert process.returncode == 0
+    after = python(script, folder)
+    assert after.communicate(timeout=100)[0].strip() == "1"
+    assert [path.suffix for path in folder.iterdir() if path.is_file()] == [".py"]
+
+
+# ------------------------------------------------------------ refusals
+
+
+def test_what_numba_refuses_is_told_about_the_users_line(folder):
+    source = make_loop(scale, np.ones(3), 2.0).source
+    broken = replace(source, text=source.text.replace("* factor", "* factor.missing_attribute"))
+    with pytest.raises(UnsupportedLoopError) as error:
+        compile_kernel(broken)
+    message = str(error.value)
+    assert message.startswith(f"{__file__}:{scale.__code__.co_firstlineno + 2}: ")
+    assert "x[i] = x[i] * factor" in message
+    assert "why:" in message
+    assert "help:" in message
+    assert "missing_attribute" in message

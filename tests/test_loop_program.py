@@ -1,0 +1,217 @@
+"""A function taken apart: which loops are planned, over which dimensions, and what stands between them."""
+
+from __future__ import annotations
+
+import pytest
+
+from orion.errors import PlanError, UnsupportedLoopError
+from orion.loop.between import SYNTHETIC
+from orion.loop.nest import Program, Repeat, RunLoop, Scalars, Step
+from orion.loop.parse import parse_function
+from orion.loop.printer import print_stmt
+from orion.loop.program import is_openable, open_outer_loop, split_program
+from orion.loop.types import ArrayType, ScalarType, SparseType
+from orion.loop.views import resolve_views
+from tests import loop_functions
+from tests.loop_text import from_body
+
+TYPES = {
+    "A": ArrayType("float64", 2), "B": ArrayType("float64", 2), "a": ArrayType("float64", 1), "p": ArrayType("int64", 1),
+    "R": SparseType(2, "int32", ("float64",)), "S": SparseType(1, "int32", ("float64",)), "n": ScalarType("int64", weak=True),
+    "m": ScalarType("int64", weak=True), "x": ScalarType("float64", weak=True),
+}  # fmt: skip
+PARAMS = ", ".join(TYPES)
+
+
+def program(body: str, ordered: bool | None = None) -> Program:
+    return split_program(resolve_views(from_body(body, PARAMS), TYPES), TYPES, ordered)
+
+
+def shown(steps: tuple[Step, ...], split: Program) -> list:
+    """Steps as nested lists: "i j" for a planned loop, ["for t in range(n)", …] for a repeat, "(x = 1)" for scalars."""
+    found: list = []
+    for step in steps:
+        match step:
+            case RunLoop(number):
+                nest = split.nests[number]
+                found.append(" ".join(nest.dims) + (" once" if nest.loops[0].index == SYNTHETIC else ""))
+            case Scalars(body):
+                found.append(f"({'; '.join(print_stmt(statement) for statement in body)})")
+            case Repeat(loop, inner):
+                found.append([print_stmt(loop).splitlines()[0].rstrip(":"), *shown(inner, split)])
+    return found
+
+
+STEPS = [
+    ("a loop over elements", "for (i, j), r in R:\n    A[i, j] = r", ["i j"]),
+    ("a nest", "for i in range(n):\n    for j in range(m):\n        A[i, j] = 0", ["i j"]),
+    ("scalars between loops", "t = 0.0\nfor (i, j), r in R:\n    t += r\nu = t / 2\nfor i in range(n):\n    a[i] = u\nreturn u",
+     ["(t = 0.0)", "i j", "(u = t / 2)", "i", "(return u)"]),
+    ("rounds around a loop over elements", "for t in range(n):\n    for (i, j), r in R:\n        A[i, j] = r\n    x *= 0.5",
+     [["for t in range(n)", "i j", "(x *= 0.5)"]]),
+    ("rounds around rounds", "for t in range(n):\n    y = x\n    for u in range(m):\n        for i, r in S:\n            a[i] = y",
+     [["for t in range(n)", "(y = x)", ["for u in range(m)", "i"]]]),
+    ("rounds around loops of both kinds", "for t in range(n):\n    for i in range(n):\n        a[i] = 0\n    for i, r in S:\n        a[i] += r",
+     [["for t in range(n)", "i", "i"]]),
+    ("several loops in a loop", "for i in range(n):\n    for j in range(m):\n        A[i, j] = 0\n    for j in range(m):\n        A[i, j] += j", ["i"]),
+    ("a statement that writes an array", "a[0] = 1.0\nfor i in range(n):\n    a[i] += 1", ["once once", "i"]),
+    ("a statement that reads an array", "y = a[0]\nz = y + a[1]\nw = 2\nfor i in range(n):\n    a[i] = z", ["once once", "(w = 2)", "i"]),
+    ("a branch around a loop", "if n > 3:\n    for i in range(n):\n        a[i] = 1\nelse:\n    a[0] = 2", ["once once"]),
+    ("`while` around an array", "while x > 0.5:\n    x /= 2\nwhile a[0] > 0:\n    a[0] -= 1", ["(while x > 0.5:\n    x /= 2)", "once once"]),
+    ("a result that reads an array", "return a[0] + x, n", ["once once", "(return result_0, result_1)"]),
+    ("a result with an extent", "return len(a) * len(R)", ["(return a.shape[0] * len(R))"]),
+    ("a name that is taken", "once = 1\na[once] = 2.0\nresult_0 = 3\nreturn a[result_0]", ["(once = 1)", "once_ once", "(result_0 = 3)", "once_ once", "(return result_0_)"]),
+    ("nothing but scalars", "y = x + 1\nreturn y", ["(y = x + 1; return y)"]),
+    ("a loop over scalars", "y = 0.0\nfor i in range(n):\n    y += i\nreturn y", ["(y = 0.0)", "i", "(return y)"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "expected"), [row[1:] for row in STEPS], ids=[row[0] for row in STEPS])
+def test_the_steps_of_a_function(body, expected):
+    split = program(body)
+    flat = [step for step in split.steps]
+    merged = shown(tuple(flat), split)
+    assert merged == expected
+    assert [nest.number for nest in split.nests] == list(range(len(split.nests)))
+
+
+# body of the outermost loop over i · the dimensions
+DIMENSIONS = [
+    ("for j in range(i, n):\n    A[i, j] = 0", "i j"),
+    ("for j in range(2 * i + n, m - i):\n    A[i, j] = 0", "i j"),
+    ("for j in range(n // 2, m % 4):\n    A[i, j] = 0", "i j"),
+    ("for j in range(A.shape[1]):\n    A[i, j] = 0", "i j"),
+    ("for j in range(m):\n    for k in range(n):\n        A[i, j] += B[k, j]", "i j k"),
+    ("for j in range(m - 1, -1, -1):\n    A[i, j] = 0", "i j"),
+    ("for j in range(i * i):\n    A[i, j] = 0", "i"),
+    ("for j in range(n // i):\n    A[i, j] = 0", "i"),
+    ("for j in range(p[i], p[i + 1]):\n    A[i, j] = 0", "i"),
+    ("for j in range(min(i, n)):\n    A[i, j] = 0", "i"),
+    ("for j in range(0, m, n):\n    A[i, j] = 0", "i"),
+    ("x = 0.0\nfor j in range(m):\n    A[i, j] = x", "i"),
+    ("for j in range(m):\n    A[i, j] = 0\na[i] = 1", "i"),
+    ("for j in range(m):\n    m = m + 1\n    A[i, j] = 0", "i"),
+    ("for j in range(m):\n    i = 3\n    A[i, j] = 0", "i"),
+    ("for i in range(m):\n    a[i] = 0", "i"),
+    ("for j in range(m):\n    if x > j:\n        break\n    A[i, j] = 0", "i"),
+    ("for j in range(m):\n    for k in range(n):\n        if x > k:\n            break\n    A[i, j] = 0", "i j"),
+    ("for j in range(m):\n    if x > j:\n        continue\n    A[i, j] = 0", "i j"),
+    ("for j in range(m):\n    k = 0\n    while k < 3:\n        k += 1\n        if k == j:\n            break\n    A[i, j] = k", "i j"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "dims"), DIMENSIONS, ids=[body for body, _ in DIMENSIONS])
+def test_the_dimensions_of_a_nest(body, dims):
+    indented = "\n".join("    " + line for line in body.splitlines())
+    (nest,) = program(f"for i in range(n):\n{indented}").nests
+    assert " ".join(nest.dims) == dims
+    assert len(nest.loops) == len(nest.dims)
+    assert nest.body == nest.loops[-1].body
+
+
+ORDERS = [
+    ("for i in range(n):\n    a[i] = 0", None, True), ("for i in range(n):\n    a[i] = 0", False, False),
+    ("for i, r in S:\n    a[i] = r", None, False), ("for i, r in S:\n    a[i] = r", True, True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "asked", "ordered"), ORDERS)
+def test_ranges_are_ordered_and_elements_are_not_unless_asked(body, asked, ordered):
+    assert [nest.ordered for nest in program(body, asked).nests] == [ordered]
+
+
+def test_the_example_of_the_first_page():
+    function = parse_function(loop_functions.gauss_seidel)
+    types = {"A": ArrayType("float64", 2), "sweeps": ScalarType("int64", weak=True)}
+    (nest,) = split_program(resolve_views(function, types), types).nests
+    assert nest.dims == ("t", "i", "j")
+    assert [loop.index for loop in nest.loops] == [0, 1, 2]
+    assert nest.span.line == function.span.line + 1
+    assert nest.elements is None
+    assert [space.var for space in nest.ranges] == ["t", "i", "j"]
+
+
+# ---------------------------------------------------------------- opening the outermost loop
+
+OPENED = [
+    ("for t in range(n):\n    for i in range(n):\n        a[i] += t", [["for t in range(n)", "i"]]),
+    ("for t in range(n):\n    y = x * t\n    for i in range(n):\n        a[i] = y\n    for i in range(m):\n        a[i] *= 2",
+     [["for t in range(n)", "(y = x * t)", "i", "i"]]),
+    ("for t in range(n):\n    for i in range(n):\n        for j in range(m):\n            A[i, j] += t", [["for t in range(n)", "i j"]]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "expected"), OPENED)
+def test_a_nest_becomes_rounds_around_the_loops_inside(body, expected):
+    before = "for k in range(n):\n    a[k] = 0\n"
+    split = program(before + body + "\n" + before)
+    assert is_openable(split.nests[1], TYPES)
+    opened = open_outer_loop(split, 1, TYPES)
+    assert shown(opened.steps, opened) == ["k", *expected, "k"]
+    assert [nest.number for nest in opened.nests] == list(range(len(opened.nests)))
+    assert opened.nests[-1].dims == ("k",)
+
+
+def test_a_nest_inside_rounds_is_opened_where_it_stands():
+    split = program("for t in range(n):\n    for i, r in S:\n        a[i] = r\n    for u in range(m):\n        for i in range(n):\n            a[i] = u")
+    opened = open_outer_loop(split, 1, TYPES)
+    assert shown(opened.steps, opened) == [["for t in range(n)", "i", ["for u in range(m)", "i"]]]
+
+
+def test_opened_loops_keep_the_order_that_was_asked_for():
+    split = program("for t in range(n):\n    for i in range(n):\n        a[i] += t", ordered=False)
+    assert [nest.ordered for nest in open_outer_loop(split, 0, TYPES).nests] == [False]
+
+
+CLOSED = [
+    "for i in range(n):\n    a[i] = 0",
+    "for i, r in S:\n    a[i] = r",
+    "a[0] = 1",
+    "for t in range(n):\n    for i in range(n):\n        a[i] = 0\n    a[0] = 1",
+    "for t in range(n):\n    if t > 3:\n        break\n    for i in range(n):\n        a[i] = 0",
+    "for t in range(p[0]):\n    for i in range(n):\n        a[i] = 0",
+]
+
+
+@pytest.mark.parametrize("body", CLOSED)
+def test_a_loop_around_more_than_loops_and_scalars_is_not_opened(body):
+    split = program(body)
+    assert not is_openable(split.nests[0], TYPES)
+    with pytest.raises(PlanError, match="loop 0 is not a serial loop around other loops"):
+        open_outer_loop(split, 0, TYPES)
+
+
+# ---------------------------------------------------------------- what may not stand where
+
+REFUSED = [
+    ("if n > 1:\n    for i, r in S:\n        a[i] = r", "a loop over elements inside an `if`", "for i, r in S"),
+    ("for (i, j), r in R:\n    for k, s in S:\n        a[k] = r", "a loop over elements inside an `if`", "for k, s in S"),
+    ("for t in range(n):\n    if t > 1:\n        for i, r in S:\n            a[i] = r", "a loop over elements inside", "for i, r in S"),
+    ("for t in range(n):\n    for i, r in S:\n        a[i] = r\n    if x > 1:\n        break", "leaving a round", "if x > 1"),
+    ("for t in range(n):\n    for i, r in S:\n        a[i] = r\n    if a[0] > 1:\n        continue", "leaving a round", "if a[0] > 1"),
+    ("for t in range(p[0]):\n    for i, r in S:\n        a[i] = r", "the bounds read an array", "range(p[0])"),
+    ("if n > 1:\n    return 0\nfor i in range(n):\n    a[i] = 0\nreturn 1", "`return` is only supported as the last", "return 0"),
+    ("for i in range(n):\n    if a[i] > 0:\n        return i\nreturn 0", "`return` is only supported as the last", "return i"),
+    ("for t in range(n):\n    for i, r in S:\n        a[i] = r\n    return t", "`return` is only supported as the last", "return t"),
+    ("return x\nx = 1", "`return` is only supported as the last", "return x"),
+    ("return a", "an array is returned", "a"),
+    ("return A[0], x", "an array is returned", "A[0]"),
+    ("g = np.zeros(3)\nfor i in range(n):\n    g[0] += a[i]", "the array `g` is made between loops", "g = np.zeros(3)"),
+    ("for i in range(n):\n    g = A[i] * 2\nfor i in range(n):\n    A[i] = g", "the array `g` is made between loops", "for i in range(n)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "what", "place"), REFUSED, ids=[row[0] for row in REFUSED])
+def test_what_may_not_stand_there_is_refused(body, what, place):
+    with pytest.raises(UnsupportedLoopError) as error:
+        program(body)
+    lines = str(error.value).splitlines()
+    assert what in lines[0]
+    source, carets = (line.partition("| ")[2] for line in lines[1:3])
+    assert source[carets.index("^") : len(carets)] == place
+    assert "  help: " in str(error.value)
+
+
+def test_splitting_works_without_resolving_views_first():
+    split = split_program(from_body("a[0] = 1.0\nreturn a[0]", PARAMS), TYPES)
+    assert shown(split.steps, split) == ["once once", "once once", "(return result_0)"]
