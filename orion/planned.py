@@ -111,7 +111,7 @@ class Plan:
         ranges = self._ranges(plan)
         if plan.nest.elements is not None and plan.nest.elements.array not in self.arrays:
             raise PlanError(f"the blocks of `{plan.nest.elements.array}` depend on its elements: plan with arguments")
-        if not self.sizes.shapes:
+        if self.sizes.symbolic:
             raise PlanError("a schedule needs sizes: make the plan with arguments, `f.plan(*arguments)`")
         used = 1 if plan.space is None else min(count, plan.cuts[plan.space])
         return build_schedule(plan, block_bounds(plan, ranges, self._counts(plan)), used)

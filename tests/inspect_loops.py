@@ -113,6 +113,26 @@ def prefix(A, n):
             A[i, j] = A[i - 1, j] + 1.0
 
 
+def scatter(ratings, W, perm):
+    for (i, j), r in ratings:
+        W[perm[i]] += j * r
+
+
+def recurrence(A, n):
+    t = 0.0
+    for i in range(1, n):
+        for j in range(1, n):
+            t = 0.5 * t + A[i - 1, j - 1] + A[i - 1, n - j]
+            A[i, j] = t
+
+
+def search(a, limit, n):
+    for i in range(3, n):
+        if a[i - 3] > limit:
+            break
+        a[i] = 2.0 * a[2 * i - n]
+
+
 MATRIX = ArrayType("float32", 2)
 GRID = ArrayType("float64", 2)
 VECTOR = ArrayType("float64", 1)
@@ -143,6 +163,9 @@ CASES = {
     train: ({"ratings": RATINGS, "W": MATRIX, "H": MATRIX, "step": FLOAT, "epochs": INTEGER}, SIZES),
     scale_rows: ({"A": GRID, "s": VECTOR}, {"A": (64, 8), "s": (64,)}),
     several: ({"a": VECTOR, "b": VECTOR, "n": INTEGER}, {"a": (1000,), "b": (1000,)}),
+    scatter: ({"ratings": RATINGS, "W": VECTOR, "perm": INDICES}, {"ratings": (60, 40), "W": (60,), "perm": (60,)}),
+    recurrence: ({"A": GRID, "n": INTEGER}, {"A": (500, 500)}),
+    search: ({"a": VECTOR, "limit": FLOAT, "n": INTEGER}, {"a": (600,)}),
     prefix: ({"A": GRID, "n": INTEGER}, {"A": (500, 500)}),
 }  # fmt: skip
 

@@ -48,10 +48,8 @@ def control_flow(a, b, n):
             k -= 1
             if b[k] < 0:
                 continue
-            elif b[k] == 7:
+            if b[k] == 7:
                 break
-            else:
-                pass
         if not 0 <= k < n or (a[i] < b[i] and a[i] > 0):
             best = i
     return best
@@ -65,7 +63,7 @@ def precedence(a, x, y):
         a[i] = (x if x > y else y) if (x and y) or not x else (x if y else -x)
         a[i] = (x | y) ^ (x & y) << 2 >> (x + 1)
         a[i] = (x < y) + (x == y) * (not x)
-        a[i] = (x and y or x) and (x or y)
+        a[i] = ((x and y) or x) and (x or y)
         a[i] = (not x) + (x < y < 3) - (x if y else 2)
 
 
@@ -91,8 +89,7 @@ def one_key(v, a):
 
 
 def helper(x, scale=2.0):
-    y = x * scale
-    return y
+    return x * scale
 
 
 def names(a, b, n):

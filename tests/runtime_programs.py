@@ -67,6 +67,15 @@ def gather(a, index, out):
         out[i] = a[index[i]]
 
 
+@orion.parallel_for
+def divides(a, rounds):
+    for t in range(rounds):
+        share = 1 / (rounds - 3 - t)
+        for i in range(a.shape[0]):
+            a[i] += share
+    return share
+
+
 def sparse_integers(shape: tuple[int, ...], elements: int, seed: int = 7) -> SparseArray:
     generator = np.random.default_rng(seed)
     keys = tuple(generator.integers(0, extent, elements) for extent in shape)

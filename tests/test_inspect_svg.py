@@ -16,10 +16,14 @@ from tests.inspect_loops import (
     factorize,
     permuted,
     plan_of,
+    prefix,
+    recurrence,
     rmse,
     running_sum,
     scale_rows,
+    scatter,
     schedules_of,
+    search,
     sgd_epoch,
     shift,
     smooth,
@@ -141,6 +145,26 @@ def test_a_serial_loop_is_a_chain(function, arrows, dashed):
     assert len(arcs) == arrows
     assert all((arc.get("stroke-dasharray") is not None) == dashed for arc in arcs)
     assert loop.strategy == "serial"
+
+
+def test_a_serial_loop_of_two_dimensions_is_a_lattice():
+    _, _, root = picture(recurrence)
+    assert len(list(root.iter(f"{SVG}circle"))) == 4 * 6
+    assert "t passes a value from one iteration to the next" in words(root)
+    _, _, root = picture(scatter)
+    assert all(line.get("stroke-dasharray") for line in root.iter(f"{SVG}line"))
+
+
+def test_iterations_of_a_chain_have_the_values_of_their_variable():
+    _, _, root = picture(search)
+    assert [word for word in words(root) if word.isdigit()] == [str(value) for value in range(3, 10)]
+
+
+def test_a_tile_as_long_as_its_dimension_has_the_arrow_inside():
+    _, _, root = picture(prefix)
+    (arrow_line,) = [line for line in root.iter(f"{SVG}line") if float(line.get("x2")) - float(line.get("x1")) > 300]
+    assert arrow_line.get("y1") == arrow_line.get("y2")
+    assert "A" in words(root)
 
 
 def test_sizes_that_are_not_known_leave_the_axes_without_bounds():

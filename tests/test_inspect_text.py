@@ -11,7 +11,7 @@ from orion.inspect.telling import blockers
 from orion.inspect.text import WIDTH, plan_text, quoted
 from orion.inspect.words import bytes_in_words, lines_in_words
 from orion.loop.source import SourceText, Span
-from tests.inspect_loops import CASES, plan_of, several, sgd_epoch, shift, smooth
+from tests.inspect_loops import CASES, plan_of, search, several, sgd_epoch, shift, smooth
 
 GOLDEN = Path(__file__).parent / "golden" / "plans"
 
@@ -51,6 +51,17 @@ def test_every_pair_that_blocks_a_serial_loop_is_named():
     loop = plan_of(shift).loops[0]
     told = {span for blocker in blockers(loop, conflicts_of(loop)) for span in blocker.spans}
     assert told == {access.span for d in loop.dependences for access in (d.source, d.sink)}
+
+
+def test_the_same_help_is_given_once():
+    text = plan_text(plan_of(search))
+    assert text.count("ORN101") == 2
+    assert text.count("the later iteration needs what the earlier one wrote") == 1
+
+
+def test_what_is_not_about_a_pair_comes_first():
+    loop = plan_of(search).loops[0]
+    assert [blocker.code for blocker in blockers(loop, conflicts_of(loop))] == ["ORN110", "ORN101", "ORN101"]
 
 
 def test_one_worker_moves_nothing():

@@ -18,18 +18,36 @@ from tests import loop_functions
 from tests.loop_text import from_body, from_text
 
 TYPES = {
-    "W": ArrayType("float32", 2), "H": ArrayType("float64", 2), "T": ArrayType("float32", 3), "a": ArrayType("float64", 1),
-    "f": ArrayType("float32", 1), "k": ArrayType("int32", 1), "s": ArrayType("int8", 1), "m": ArrayType("bool", 1),
-    "R": SparseType(2, "int32", ("float32",)), "n": ScalarType("int64", weak=True), "x": ScalarType("float64", weak=True),
-    "q": ScalarType("float32"), "i": ScalarType("int64", weak=True),
-}  # fmt: skip
+    "W": ArrayType("float32", 2),
+    "H": ArrayType("float64", 2),
+    "T": ArrayType("float32", 3),
+    "a": ArrayType("float64", 1),
+    "f": ArrayType("float32", 1),
+    "k": ArrayType("int32", 1),
+    "s": ArrayType("int8", 1),
+    "m": ArrayType("bool", 1),
+    "R": SparseType(2, "int32", ("float32",)),
+    "n": ScalarType("int64", weak=True),
+    "x": ScalarType("float64", weak=True),
+    "q": ScalarType("float32"),
+    "i": ScalarType("int64", weak=True),
+}
 PARAMS = ", ".join(TYPES)
 
 VALUES = {
-    "W": np.ones((3, 4), np.float32), "H": np.ones((3, 4)), "T": np.ones((3, 4, 5), np.float32), "a": np.ones(4),
-    "f": np.ones(4, np.float32), "k": np.arange(4, dtype=np.int32), "s": np.ones(4, np.int8), "m": np.ones(4, bool),
-    "n": 4, "x": 0.5, "q": np.float32(2), "i": 1,
-}  # fmt: skip
+    "W": np.ones((3, 4), np.float32),
+    "H": np.ones((3, 4)),
+    "T": np.ones((3, 4, 5), np.float32),
+    "a": np.ones(4),
+    "f": np.ones(4, np.float32),
+    "k": np.arange(4, dtype=np.int32),
+    "s": np.ones(4, np.int8),
+    "m": np.ones(4, bool),
+    "n": 4,
+    "x": 0.5,
+    "q": np.float32(2),
+    "i": 1,
+}
 
 
 def typed(text: str) -> tuple[Typing, Expr]:
@@ -47,38 +65,119 @@ def described(kind: ValueType) -> str:
 
 EXPRESSIONS = [
     # subscripts
-    ("W[i]", "float32[W.shape[1]]"), ("W[i, 0]", "float32"), ("W[:, 0]", "float32[W.shape[0]]"),
-    ("W[1:, 0]", "float32[W.shape[0] - 1]"), ("W[i, 1:-1]", "float32[W.shape[1] - 2]"), ("W[i, :-2]", "float32[W.shape[1] - 2]"),
-    ("W[i, :2]", "float32[?]"), ("W[i, n:]", "float32[?]"), ("W[i, ::2]", "float32[?]"), ("W[i, -2:]", "float32[?]"),
-    ("T[i]", "float32[T.shape[1], T.shape[2]]"), ("T[i, :, 0]", "float32[T.shape[1]]"), ("a[k]", "float64[k.shape[0]]"),
-    ("W[k]", "float32[k.shape[0], W.shape[1]]"), ("a[m]", "float64[?]"), ("k[i]", "int32"),
+    ("W[i]", "float32[W.shape[1]]"),
+    ("W[i, 0]", "float32"),
+    ("W[:, 0]", "float32[W.shape[0]]"),
+    ("W[1:, 0]", "float32[W.shape[0] - 1]"),
+    ("W[i, 1:-1]", "float32[W.shape[1] - 2]"),
+    ("W[i, :-2]", "float32[W.shape[1] - 2]"),
+    ("W[i, :2]", "float32[?]"),
+    ("W[i, n:]", "float32[?]"),
+    ("W[i, ::2]", "float32[?]"),
+    ("W[i, -2:]", "float32[?]"),
+    ("T[i]", "float32[T.shape[1], T.shape[2]]"),
+    ("T[i, :, 0]", "float32[T.shape[1]]"),
+    ("a[k]", "float64[k.shape[0]]"),
+    ("W[k]", "float32[k.shape[0], W.shape[1]]"),
+    ("a[m]", "float64[?]"),
+    ("k[i]", "int32"),
     # weak and strong scalars
-    ("n", "~int64"), ("x", "~float64"), ("q", "float32"), ("n / 2", "~float64"), ("n // 2", "~int64"), ("n * x", "~float64"),
-    ("x * q", "float32"), ("n * q", "float32"), ("n + k[i]", "int32"), ("x + k[i]", "float64"), ("k[i] / k[i]", "float64"),
-    ("f[i] * a[i]", "float64"), ("f[i] * k[i]", "float64"), ("n < 3", "~bool"), ("k[i] < 3", "bool"), ("-n", "~int64"),
-    ("not n", "~bool"), ("n ** 2", "~int64"), ("n ** -1", "~float64"), ("0 < n < 3", "~bool"), ("~k[i]", "int32"),
-    ("n if n > 2 else x", "~float64"), ("f[i] if n > 2 else 0.0", "float32"), ("n > 1 and x > 1", "~bool"),
+    ("n", "~int64"),
+    ("x", "~float64"),
+    ("q", "float32"),
+    ("n / 2", "~float64"),
+    ("n // 2", "~int64"),
+    ("n * x", "~float64"),
+    ("x * q", "float32"),
+    ("n * q", "float32"),
+    ("n + k[i]", "int32"),
+    ("x + k[i]", "float64"),
+    ("k[i] / k[i]", "float64"),
+    ("f[i] * a[i]", "float64"),
+    ("f[i] * k[i]", "float64"),
+    ("n < 3", "~bool"),
+    ("k[i] < 3", "bool"),
+    ("-n", "~int64"),
+    ("not n", "~bool"),
+    ("n ** 2", "~int64"),
+    ("n ** -1", "~float64"),
+    ("0 < n < 3", "~bool"),
+    ("~k[i]", "int32"),
+    ("n if n > 2 else x", "~float64"),
+    ("f[i] if n > 2 else 0.0", "float32"),
+    ("n > 1 and x > 1", "~bool"),
     # rows
-    ("W[i] * x", "float32[W.shape[1]]"), ("W[i] @ f", "float32"), ("W @ f", "float32[W.shape[0]]"), ("f @ W", "float32[W.shape[1]]"),
-    ("W @ H.T", "float64[W.shape[0], H.shape[0]]"), ("W[i] * H[i]", "float64[W.shape[1]]"), ("x * (q * W[i])", "float32[W.shape[1]]"),
-    ("W[i] > 0", "bool[W.shape[1]]"), ("W + f", "float32[W.shape[0], W.shape[1]]"), ("2 * s", "int8[s.shape[0]]"),
-    ("s / s", "float64[s.shape[0]]"), ("k / 2", "float64[k.shape[0]]"), ("-W[i]", "float32[W.shape[1]]"),
+    ("W[i] * x", "float32[W.shape[1]]"),
+    ("W[i] @ f", "float32"),
+    ("W @ f", "float32[W.shape[0]]"),
+    ("f @ W", "float32[W.shape[1]]"),
+    ("W @ H.T", "float64[W.shape[0], H.shape[0]]"),
+    ("W[i] * H[i]", "float64[W.shape[1]]"),
+    ("x * (q * W[i])", "float32[W.shape[1]]"),
+    ("W[i] > 0", "bool[W.shape[1]]"),
+    ("W + f", "float32[W.shape[0], W.shape[1]]"),
+    ("2 * s", "int8[s.shape[0]]"),
+    ("s / s", "float64[s.shape[0]]"),
+    ("k / 2", "float64[k.shape[0]]"),
+    ("-W[i]", "float32[W.shape[1]]"),
     # functions
-    ("np.sqrt(x)", "float64"), ("np.sqrt(q)", "float32"), ("np.sqrt(W[i])", "float32[W.shape[1]]"), ("np.maximum(f, 0)", "float32[f.shape[0]]"),
-    ("math.exp(q)", "~float64"), ("math.floor(q)", "~int64"), ("math.isnan(q)", "~bool"), ("abs(n)", "~int64"), ("abs(q)", "float32"),
-    ("min(n, q)", "float32"), ("max(n, 2, x)", "~float64"), ("min(f)", "float32"), ("sum(k)", "int32"), ("int(q)", "~int64"), ("float(q)", "~float64"),
-    ("round(q)", "~int64"), ("round(q, 2)", "float32"), ("len(a)", "~int64"), ("pow(q, 2)", "float32"), ("np.float32(x)", "float32"),
-    ("np.float32(a)", "float32[a.shape[0]]"), ("np.sum(k)", "int64"), ("k.sum()", "int64"), ("np.mean(k)", "float64"), ("np.mean(f)", "float32"),
-    ("np.sum(W, axis=0)", "float32[W.shape[1]]"), ("W.sum(axis=-1)", "float32[W.shape[0]]"), ("W.sum(0)", "float32[W.shape[1]]"),
-    ("np.argmax(f)", "int64"), ("f.max()", "float32"), ("np.any(m)", "bool"), ("np.dot(f, f)", "float32"), ("f.dot(f)", "float32"),
-    ("np.outer(f, a)", "float64[f.shape[0], a.shape[0]]"), ("np.zeros(n)", "float64[n]"), ("np.zeros((n, 3), np.float32)", "float32[n, 3]"),
-    ("np.full(3, q)", "float32[3]"), ("np.full(3, n)", "int64[3]"), ("np.zeros_like(W)", "float32[W.shape[0], W.shape[1]]"), ("np.zeros(3, dtype=f.dtype)", "float32[3]"),
-    ("np.empty_like(f, dtype=np.int64)", "int64[f.shape[0]]"), ("W[i].copy()", "float32[W.shape[1]]"), ("a.astype(np.float32)", "float32[a.shape[0]]"),
-    ("np.arange(n)", "int64[n]"), ("np.arange(0.0, 1.0, 0.1)", "float64[?]"), ("np.where(f > 0, f, 0)", "float32[f.shape[0]]"),
-    ("np.clip(f, 0, 1)", "float32[f.shape[0]]"), ("np.cumsum(s)", "int64[s.shape[0]]"), ("np.argsort(f)", "int64[f.shape[0]]"),
-    ("W.T", "float32[W.shape[1], W.shape[0]]"), ("np.linalg.norm(f)", "float32"), ("np.linalg.solve(H, a)", "float64[a.shape[0]]"),
-    ("f[i].item()", "~float64"), ("W.shape[0]", "~int64"), ("np.eye(3)", "float64[3, 3]"), ("a.size", "~int64"),
-]  # fmt: skip
+    ("np.sqrt(x)", "float64"),
+    ("np.sqrt(q)", "float32"),
+    ("np.sqrt(W[i])", "float32[W.shape[1]]"),
+    ("np.maximum(f, 0)", "float32[f.shape[0]]"),
+    ("math.exp(q)", "~float64"),
+    ("math.floor(q)", "~int64"),
+    ("math.isnan(q)", "~bool"),
+    ("abs(n)", "~int64"),
+    ("abs(q)", "float32"),
+    ("min(n, q)", "float32"),
+    ("max(n, 2, x)", "~float64"),
+    ("min(f)", "float32"),
+    ("sum(k)", "int32"),
+    ("int(q)", "~int64"),
+    ("float(q)", "~float64"),
+    ("round(q)", "~int64"),
+    ("round(q, 2)", "float32"),
+    ("len(a)", "~int64"),
+    ("pow(q, 2)", "float32"),
+    ("np.float32(x)", "float32"),
+    ("np.float32(a)", "float32[a.shape[0]]"),
+    ("np.sum(k)", "int64"),
+    ("k.sum()", "int64"),
+    ("np.mean(k)", "float64"),
+    ("np.mean(f)", "float32"),
+    ("np.sum(W, axis=0)", "float32[W.shape[1]]"),
+    ("W.sum(axis=-1)", "float32[W.shape[0]]"),
+    ("W.sum(0)", "float32[W.shape[1]]"),
+    ("np.argmax(f)", "int64"),
+    ("f.max()", "float32"),
+    ("np.any(m)", "bool"),
+    ("np.dot(f, f)", "float32"),
+    ("f.dot(f)", "float32"),
+    ("np.outer(f, a)", "float64[f.shape[0], a.shape[0]]"),
+    ("np.zeros(n)", "float64[n]"),
+    ("np.zeros((n, 3), np.float32)", "float32[n, 3]"),
+    ("np.full(3, q)", "float32[3]"),
+    ("np.full(3, n)", "int64[3]"),
+    ("np.zeros_like(W)", "float32[W.shape[0], W.shape[1]]"),
+    ("np.zeros(3, dtype=f.dtype)", "float32[3]"),
+    ("np.empty_like(f, dtype=np.int64)", "int64[f.shape[0]]"),
+    ("W[i].copy()", "float32[W.shape[1]]"),
+    ("a.astype(np.float32)", "float32[a.shape[0]]"),
+    ("np.arange(n)", "int64[n]"),
+    ("np.arange(0.0, 1.0, 0.1)", "float64[?]"),
+    ("np.where(f > 0, f, 0)", "float32[f.shape[0]]"),
+    ("np.clip(f, 0, 1)", "float32[f.shape[0]]"),
+    ("np.cumsum(s)", "int64[s.shape[0]]"),
+    ("np.argsort(f)", "int64[f.shape[0]]"),
+    ("W.T", "float32[W.shape[1], W.shape[0]]"),
+    ("np.linalg.norm(f)", "float32"),
+    ("np.linalg.solve(H, a)", "float64[a.shape[0]]"),
+    ("f[i].item()", "~float64"),
+    ("W.shape[0]", "~int64"),
+    ("np.eye(3)", "float64[3, 3]"),
+    ("a.size", "~int64"),
+]
 
 
 @pytest.mark.parametrize(("text", "expected"), EXPRESSIONS, ids=[text for text, _ in EXPRESSIONS])
@@ -100,7 +199,9 @@ def test_numpy_has_the_same_dtype_rank_and_weakness(text):
     import math
 
     typing, expr = typed_with(text, math)
-    value = eval(text, {"np": np, "math": math}, VALUES | {"W": np.ones((3, 4), np.float32), "f": np.ones(4, np.float32)})
+    value = eval(
+        text, {"np": np, "math": math}, VALUES | {"W": np.ones((3, 4), np.float32), "f": np.ones(4, np.float32)}
+    )
     kind = typing.of(expr)
     assert np.ndim(value) == kind.rank
     assert np.asarray(value).dtype.name == kind.dtype
@@ -113,12 +214,13 @@ def typed_with(text: str, math) -> tuple[Typing, Expr]:
 
 
 KINDS = {
-    "weak bool": (ScalarType("bool", weak=True), True), "weak int": (ScalarType("int64", weak=True), 3),
+    "weak bool": (ScalarType("bool", weak=True), True),
+    "weak int": (ScalarType("int64", weak=True), 3),
     "weak float": (ScalarType("float64", weak=True), 1.5),
 } | {
     name: (ScalarType(name), np.dtype(name).type(1))
     for name in ("bool", "int8", "int32", "int64", "uint8", "uint64", "float32", "float64")
-}  # fmt: skip
+}
 OPERATORS = ["+", "-", "*", "/", "//", "%", "**", "&", "|", "<<", "<", "==", "!="]
 
 
@@ -189,7 +291,10 @@ def first_and_last(row):
 
 def test_what_a_helper_returns_is_inferred_from_its_arguments():
     function = from_body(
-        "x1 = halved(n)\nx2 = halved(W[i])\np, r = first_and_last(k)", PARAMS, halved=halved, first_and_last=first_and_last
+        "x1 = halved(n)\nx2 = halved(W[i])\np, r = first_and_last(k)",
+        PARAMS,
+        halved=halved,
+        first_and_last=first_and_last,
     )
     typing = infer_types(function, TYPES)
     found = [described(typing.name(name)) for name in ("x1", "x2", "p", "r")]
@@ -199,9 +304,12 @@ def test_what_a_helper_returns_is_inferred_from_its_arguments():
 def test_any_expression_over_the_names_can_be_asked_for():
     function = parse_function(loop_functions.sgd_epoch)
     types = {
-        "ratings": SparseType(2, "int32", ("float32",)), "W": ArrayType("float32", 2), "H": ArrayType("float32", 2),
-        "step": ScalarType("float64", weak=True), "reg": ScalarType("float64", weak=True),
-    }  # fmt: skip
+        "ratings": SparseType(2, "int32", ("float32",)),
+        "W": ArrayType("float32", 2),
+        "H": ArrayType("float32", 2),
+        "step": ScalarType("float64", weak=True),
+        "reg": ScalarType("float64", weak=True),
+    }
     typing = infer_types(function, types)
     found = {print_expr(node): described(typing.of(node)) for node in walk(function.body[0]) if is_sum(node)}
     assert found == {
@@ -266,7 +374,7 @@ REFUSED = [
     ("if n > 1:\n    return 1\nreturn f", "the function returns values of different shapes", "return f"),
     ("p, r = W.shape[0], (n, 2)", "`r` is given something that is not a number", "p, r = W.shape[0], (n, 2)"),
     ("p, r, t = W.shape", "2 values cannot be unpacked into 3 targets", "p, r, t = W.shape"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("body", "what", "place"), REFUSED, ids=[row[0] for row in REFUSED])

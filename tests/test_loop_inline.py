@@ -53,9 +53,11 @@ def nothing(x):
 """
 PARAMS = "W, a, n, x"
 TYPES = {
-    "W": ArrayType("float64", 2), "a": ArrayType("float64", 1), "n": ScalarType("int64", weak=True),
+    "W": ArrayType("float64", 2),
+    "a": ArrayType("float64", 1),
+    "n": ScalarType("int64", weak=True),
     "x": ScalarType("float64", weak=True),
-}  # fmt: skip
+}
 
 
 def source(body: str) -> str:
@@ -74,12 +76,19 @@ CASES = [
     ("in a larger expression", "y = 2 * square(x) + square(n)", "y = 2 * (x * x) + n * n"),
     ("in an argument", "y = square(square(x))", "square_x = x * x\ny = square_x * square_x"),
     ("a helper of a helper", "y = cube(x)", "cube_y = x * x\ny = cube_y * x"),
-    ("twice: locals stay apart", "y = cube(x) + cube(n)",
-     "cube_y = x * x\ncube_y_ = n * n\ny = cube_y * x + cube_y_ * n"),
+    (
+        "twice: locals stay apart",
+        "y = cube(x) + cube(n)",
+        "cube_y = x * x\ncube_y_ = n * n\ny = cube_y * x + cube_y_ * n",
+    ),
     ("a row written in place", "shift(W[0], x)", "shift_row = W[0]\nshift_row -= x"),
     ("a default", "shift(W[0])", "shift_row = W[0]\nshift_row -= 1.0"),
-    ("a loop", "y = total(W[0])",
-     "total_row = W[0]\ntotal_t = 0.0\nfor total_k in range(len(total_row)):\n    total_t += total_row[total_k]\ny = total_t"),
+    (
+        "a loop",
+        "y = total(W[0])",
+        "total_row = W[0]\ntotal_t = 0.0\n"
+        "for total_k in range(len(total_row)):\n    total_t += total_row[total_k]\ny = total_t",
+    ),
     ("an array by name", "y = bump(a, n)", "a[n] += 1\ny = a[n]"),
     ("a parameter that is assigned", "counted(a, n)", "counted_i = n\ncounted_i += 1\na[counted_i] = counted_i"),
     ("a test", "if square(x) > 1:\n    y = 1", "if x * x > 1:\n    y = 1"),
@@ -99,7 +108,7 @@ CASES = [
     ("a write inside an expression stays", "y = a[0] + bump(a, 0)", "y = a[0] + bump(a, 0)"),
     ("a write in an update stays", "a[0] += bump(a, 0)", "a[0] += bump(a, 0)"),
     ("beside a write all stay", "y = square(x) + bump(a, 0)", "y = square(x) + bump(a, 0)"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("body", "after"), [row[1:] for row in CASES], ids=[row[0] for row in CASES])

@@ -13,8 +13,24 @@ import pytest
 
 from orion.errors import UnsupportedLoopError
 from orion.loop.ir import (
-    Assign, Binary, Call, Const, Count, Dim, Dtype, Elements, For, Function, Range, Return, Stmt, Subscript, Tuple,
-    Update, Var, walk,
+    Assign,
+    Binary,
+    Call,
+    Const,
+    Count,
+    Dim,
+    Dtype,
+    Elements,
+    For,
+    Function,
+    Range,
+    Return,
+    Stmt,
+    Subscript,
+    Tuple,
+    Update,
+    Var,
+    walk,
 )  # fmt: skip
 from orion.loop.parse import parse_function
 from orion.loop.printer import print_expr, print_function, print_stmt
@@ -69,7 +85,8 @@ def test_parentheses_stand_only_where_they_are_needed(text):
 
 def test_names_are_canonical_however_they_were_imported():
     lines = print_function(parse_function(loop_functions.names)).splitlines()
-    first = "np.sqrt(b[i]) + np.sqrt(b[i]) + np.linalg.norm(b) + np.linalg.norm(b) + math.exp(1.0) + math.exp(2) + np.abs(i)"
+    roots = "np.sqrt(b[i]) + np.sqrt(b[i]) + np.linalg.norm(b) + np.linalg.norm(b)"
+    first = f"{roots} + math.exp(1.0) + math.exp(2) + np.abs(i)"
     assert lines[2].strip() == f"a[i] = {first}"
     assert lines[3].strip().endswith("+ bool(n) + round(b[i]) + helper(i, 2.0)")
     assert lines[4].strip() == "a[i] = 3 + np.float32(0.5) + 3.141592653589793 + np.inf"
@@ -119,11 +136,9 @@ def test_a_decorator_and_a_comment_at_the_margin_do_not_move_spans():
     def decorator(name):
         return lambda function: function
 
-    @decorator(
-        "two lines"
-    )
+    @decorator("two lines")
     def nested(a, n):
-# at the margin
+        # at the margin
         for i in range(n):
             a[i] = 1.0
 
@@ -134,7 +149,7 @@ def test_a_decorator_and_a_comment_at_the_margin_do_not_move_spans():
 
 
 def test_columns_count_characters_where_the_line_has_others_than_ascii():
-    def greek(α, βeta, n):
+    def greek(α, βeta, n):  # noqa: PLC2401
         for i in range(n):
             α[i] = α[i] * βeta[i] + 1.0
 
@@ -196,7 +211,9 @@ def test_elements_have_keys_and_values():
 
 
 def test_loops_are_numbered_in_textual_order():
-    body = statements("for i in range(n):\n    for j in range(n): pass\n    for k in range(n): pass\nfor l in range(n): pass")
+    body = statements(
+        "for i in range(n):\n    for j in range(n): pass\n    for k in range(n): pass\nfor l in range(n): pass"
+    )
     found = {node.space.var: node.index for stmt in body for node in walk(stmt) if isinstance(node, For)}
     assert found == {"i": 0, "j": 1, "k": 2, "l": 3}
 

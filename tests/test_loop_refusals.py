@@ -50,13 +50,26 @@ def prange(n):
 
 
 OUTSIDE = {
-    "TABLE": TABLE, "SETTINGS": SETTINGS, "recursive": recursive, "ping": ping, "with_array_default": with_array_default,
-    "with_print": with_print, "plus": plus, "model": Model(), "prange": prange, "math": __import__("math"),
-}  # fmt: skip
+    "TABLE": TABLE,
+    "SETTINGS": SETTINGS,
+    "recursive": recursive,
+    "ping": ping,
+    "with_array_default": with_array_default,
+    "with_print": with_print,
+    "plus": plus,
+    "model": Model(),
+    "prange": prange,
+    "math": __import__("math"),
+}
 
 # code of a loop body · the marked source text · what the message says · what it says to write instead
 STATEMENTS = [
-    ("try:\n    a[i] = 1\nexcept ValueError:\n    pass", "try:", "`try` is not supported", "check the data before the loop"),
+    (
+        "try:\n    a[i] = 1\nexcept ValueError:\n    pass",
+        "try:",
+        "`try` is not supported",
+        "check the data before the loop",
+    ),
     ("with open('f') as g:\n    pass", "with open('f') as g:", "`with` is not supported", "around the call"),
     ("raise ValueError", "raise ValueError", "`raise` is not supported", "check the data before"),
     ("assert a[i] > 0", "assert a[i] > 0", "`assert` is not supported", "check the data before"),
@@ -67,7 +80,12 @@ STATEMENTS = [
     ("def g(x):\n    return x", "def g(x):", "a function defined inside", "move the definition out"),
     ("class C:\n    pass", "class C:", "a class is not supported", "move the definition out"),
     ("match n:\n    case 1:\n        pass", "match n:", "`match` is not supported", "`if` and `elif`"),
-    ("for k in range(3):\n    pass\nelse:\n    a[i] = 1", "a[i] = 1", "`for … else` is not", "set a flag before `break`"),
+    (
+        "for k in range(3):\n    pass\nelse:\n    a[i] = 1",
+        "a[i] = 1",
+        "`for … else` is not",
+        "set a flag before `break`",
+    ),
     ("while n > 0:\n    pass\nelse:\n    a[i] = 1", "a[i] = 1", "`while … else` is not", "set a flag before `break`"),
     ("a.rate = 1", "a.rate", "assigning to `a.rate`", "write the elements"),
     ("a[0], *x = 1, 2", "*x", "a starred target", "one by one"),
@@ -77,7 +95,7 @@ STATEMENTS = [
     ("x, y = 1, 2, 3", "1, 2, 3", "cannot be unpacked into 2 targets", "a tuple of as many values"),
     ("x = 1, 2", "1, 2", "a tuple as a value", "a name of its own"),
     ("W.shape[0] = 1", "W.shape[0]", "this cannot be assigned to", "an array element"),
-]  # fmt: skip
+]
 
 EXPRESSIONS = [
     ("lambda x: x", "a `lambda` is not", "a function outside"),
@@ -143,7 +161,7 @@ EXPRESSIONS = [
     ("ping(n)", "`ping` calls itself", "write it with a loop"),
     ("with_array_default(n)", "the default of `table`", "give every parameter"),
     ("with_print(n)", "`print` is not supported", "return what is to be printed"),
-]  # fmt: skip
+]
 
 LOOPS = [
     ("for x in enumerate(a): pass", "enumerate(a)", "a loop over `enumerate(a)`", "range(len(a))"),
@@ -156,13 +174,23 @@ LOOPS = [
     ("for x in (1, 2): pass", "(1, 2)", "a loop over `(1, 2)`", "use subscripts"),
     ("for x in TABLE: pass", "TABLE", "a loop over `TABLE`", "use subscripts"),
     ("for x in a: pass", "x", "the elements of `a` are not taken apart", "for i in range(len(a))"),
-    ("for key, (x, y), z in a: pass", "key, (x, y), z", "the elements of `a` are not taken apart", "for (i, j), value in a"),
-    ("for (k, (l, m)), r in a: pass", "(k, (l, m)), r", "the elements of `a` are not taken apart", "for (i, j), value in a"),
+    (
+        "for key, (x, y), z in a: pass",
+        "key, (x, y), z",
+        "the elements of `a` are not taken apart",
+        "for (i, j), value in a",
+    ),
+    (
+        "for (k, (l, m)), r in a: pass",
+        "(k, (l, m)), r",
+        "the elements of `a` are not taken apart",
+        "for (i, j), value in a",
+    ),
     ("for (k, k), r in a: pass", "(k, k), r", "`k` stands twice", ""),
     ("for k, l in range(3): pass", "k, l", "a range has one loop variable", "for i in range"),
     ("for k in range(): pass", "range()", "`range` takes one to three bounds", "range(start, stop, step)"),
     ("for k in range(0, 3, 0): pass", "0", "the step of a range is 0", ""),
-]  # fmt: skip
+]
 
 
 def refusal(body: str, **names) -> str:
@@ -177,7 +205,9 @@ def marked(message: str) -> str:
     return source[carets.index("^") : len(carets)]
 
 
-@pytest.mark.parametrize(("body", "place", "what", "hint"), STATEMENTS + LOOPS, ids=[row[0] for row in STATEMENTS + LOOPS])
+@pytest.mark.parametrize(
+    ("body", "place", "what", "hint"), STATEMENTS + LOOPS, ids=[row[0] for row in STATEMENTS + LOOPS]
+)
 def test_a_statement_is_refused(body, place, what, hint):
     message = refusal(body)
     assert re.match(r"<test \d+>:\d+: ", message)
@@ -216,9 +246,9 @@ WHOLE_FUNCTIONS = [
     ("def f(a, *rest):\n    a[0] = 1\n", "the parameter `*rest` is not supported"),
     ("def f(a, **rest):\n    a[0] = 1\n", "the parameter `*rest` is not supported"),
     ("async def f(a):\n    a[0] = 1\n", "not a function written with `def`"),
-    ("def f(a):\n    a[0] = x\n    x = 1\n", "`x` is used before it is assigned"),
-    ("def f(a, n):\n    for i in range(n):\n        a[i] = x\n    x = 1\n", "`x` is used before it is assigned"),
-    ("def f(a, n):\n    for i in range(x):\n        x = n\n", "`x` is used before it is assigned"),
+    ("def f(a):\n    a[0] = x\n    x = 1\n", "`x` may be read before it has a value"),
+    ("def f(a, n):\n    for i in range(n):\n        a[i] = x\n    x = 1\n", "`x` may be read before it has a value"),
+    ("def f(a, n):\n    for i in range(x):\n        x = n\n", "`x` may be read before it has a value"),
     ("def f(a):\n    a[0] = f(a)\n", "`f` calls itself"),
 ]
 
@@ -230,5 +260,37 @@ def test_a_function_is_refused(text, what):
     assert what in str(error.value).splitlines()[0]
 
 
-def test_a_name_assigned_in_a_round_before_is_no_error():
-    from_body("for i in range(n):\n    if i > 0:\n        a[i] = x\n    x = i")
+UNSURE = [
+    "for i in range(n):\n    x = i\na[0] = x",
+    "for i in range(n):\n    if i > 3:\n        x = i\n    a[i] = x",
+    "for i in range(n):\n    if i > 0:\n        a[i] = x\n    x = i",
+    "for i in range(n):\n    for k in range(i):\n        x = k\n    a[i] = x",
+    "for k, v in a:\n    x = v\na[0] = x",
+    "while n > 0:\n    n -= 1\n    x = n\na[0] = x",
+    "while True:\n    if n > 0:\n        break\n    x = 1\na[0] = x",
+    "x += 1",
+    "for i in range(n):\n    pass\na[0] = i",
+    "for i in range(3):\n    if i > n:\n        break\n    x = i\na[0] = x",
+    "y = x = x + 1",
+    "x = a[x]",
+]
+SURE = [
+    "x = 0\nfor i in range(n):\n    x = i\na[0] = x",
+    "for i in range(n):\n    if i > 3:\n        x = i\n    else:\n        x = 0\n    a[i] = x",
+    "for i in range(n):\n    if i > 3:\n        continue\n    else:\n        x = 0\n    a[i] = x",
+    "for i in range(3):\n    x = i\na[0] = x",
+    "while True:\n    x = n\n    if n > 0:\n        break\na[0] = x",
+    "while 1:\n    if n > 3:\n        x = 1\n        break\n    if n < 0:\n        x = 2\n        break\na[0] = x",
+    "x, y = 1, 2\na[0] = x + y",
+]
+
+
+@pytest.mark.parametrize("body", UNSURE)
+def test_a_name_that_may_have_no_value_is_refused(body):
+    with pytest.raises(UnsupportedLoopError, match="` may be read before it has a value"):
+        from_body(body)
+
+
+@pytest.mark.parametrize("body", SURE)
+def test_a_name_that_surely_has_a_value_is_not(body):
+    from_body(body)

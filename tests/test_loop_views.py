@@ -17,9 +17,14 @@ from orion.loop.views import resolve_views
 from tests.loop_text import defined, from_body
 
 TYPES = {
-    "W": ArrayType("float64", 2), "H": ArrayType("float64", 2), "T": ArrayType("float64", 3), "a": ArrayType("float64", 1),
-    "b": ArrayType("float64", 1), "perm": ArrayType("int64", 1), "n": ScalarType("int64", weak=True),
-}  # fmt: skip
+    "W": ArrayType("float64", 2),
+    "H": ArrayType("float64", 2),
+    "T": ArrayType("float64", 3),
+    "a": ArrayType("float64", 1),
+    "b": ArrayType("float64", 1),
+    "perm": ArrayType("int64", 1),
+    "n": ScalarType("int64", weak=True),
+}
 PARAMS = ", ".join(TYPES)
 HEAD = "for i in range(n):\n"
 
@@ -59,27 +64,49 @@ RESOLVED = [
     ("another name for another name", "x = W\ny = x\ny += 1", "W += 1"),
     ("a private row under two names", "w = W[i] * 2\nv = w\nv[0] = 1", "w = W[i] * 2\nw[0] = 1"),
     ("bound again to another row", "w = W[i]\nw[0] = 1\nw = H[i]\nw[0] = 2", "W[i, 0] = 1\nH[i, 0] = 2"),
-    ("bound to the same row in both branches", "if i > 1:\n    w = W[i]\nelse:\n    w = W[i]\nw[0] = 1",
-     "if i > 1:\n    pass\nelse:\n    pass\nW[i, 0] = 1"),
+    (
+        "bound to the same row in both branches",
+        "if i > 1:\n    w = W[i]\nelse:\n    w = W[i]\nw[0] = 1",
+        "if i > 1:\n    pass\nelse:\n    pass\nW[i, 0] = 1",
+    ),
     ("used in the branch that binds it", "if i > 1:\n    w = W[i]\n    w[0] = 1", "if i > 1:\n    W[i, 0] = 1"),
-    ("used in an inner loop", "w = W[i]\nfor k in range(3):\n    w[k] = a[k]", "for k in range(3):\n    W[i, k] = a[k]"),
+    (
+        "used in an inner loop",
+        "w = W[i]\nfor k in range(3):\n    w[k] = a[k]",
+        "for k in range(3):\n    W[i, k] = a[k]",
+    ),
     ("bound in an inner loop", "for k in range(3):\n    w = W[k]\n    w[0] = i", "for k in range(3):\n    W[k, 0] = i"),
     ("read through a subscript", "w = W[perm[i]]\nw[0] = 1", "W[perm[i], 0] = 1"),
-    ("a subscript that is written later", "w = W[perm[i]]\nperm[0] = 1\nw[0] = 1",
-     "w_index = perm[i]\nperm[0] = 1\nW[w_index, 0] = 1"),
-    ("a subscript written through another name", "p = perm\nw = W[p[i]]\np[0] = 1\nw[0] = 1",
-     "w_index = perm[i]\nperm[0] = 1\nW[w_index, 0] = 1"),
+    (
+        "a subscript that is written later",
+        "w = W[perm[i]]\nperm[0] = 1\nw[0] = 1",
+        "w_index = perm[i]\nperm[0] = 1\nW[w_index, 0] = 1",
+    ),
+    (
+        "a subscript written through another name",
+        "p = perm\nw = W[p[i]]\np[0] = 1\nw[0] = 1",
+        "w_index = perm[i]\nperm[0] = 1\nW[w_index, 0] = 1",
+    ),
     ("two views in one assignment", "w, h = W[i], H[i]\nw += h", "W[i] += H[i]"),
     ("a view moved along", "w = W[0]\nw = w[1:]\nw[i] = 1", "W[0, 1 + i] = 1"),
-    ("a length of a view", "w = W[i]\nfor k in range(len(w)):\n    w[k] = w.shape[0] + w.size",
-     "for k in range(W.shape[1]):\n    W[i, k] = W.shape[1] + W.shape[1]"),
+    (
+        "a length of a view",
+        "w = W[i]\nfor k in range(len(w)):\n    w[k] = w.shape[0] + w.size",
+        "for k in range(W.shape[1]):\n    W[i, k] = W.shape[1] + W.shape[1]",
+    ),
     ("a length of a copy", "w = W[i].copy()\na[i] = len(w)", "w = W[i].copy()\na[i] = W.shape[1]"),
-    ("array attributes", "a[i] = W.size + len(W) + W.ndim + W.shape[-1]",
-     "a[i] = W.shape[0] * W.shape[1] + W.shape[0] + 2 + W.shape[1]"),
-    ("a dtype", "z = np.zeros(W.shape, dtype=perm.dtype)\nz[0] = 1",
-     "z = np.zeros((W.shape[0], W.shape[1]), dtype=np.int64)\nz[0] = 1"),
+    (
+        "array attributes",
+        "a[i] = W.size + len(W) + W.ndim + W.shape[-1]",
+        "a[i] = W.shape[0] * W.shape[1] + W.shape[0] + 2 + W.shape[1]",
+    ),
+    (
+        "a dtype",
+        "z = np.zeros(W.shape, dtype=perm.dtype)\nz[0] = 1",
+        "z = np.zeros((W.shape[0], W.shape[1]), dtype=np.int64)\nz[0] = 1",
+    ),
     ("a shape unpacked", "r, c = W.shape\na[i] = r + c", "r, c = W.shape[0], W.shape[1]\na[i] = r + c"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("body", "after"), [row[1:] for row in RESOLVED], ids=[row[0] for row in RESOLVED])
@@ -89,24 +116,42 @@ def test_a_name_becomes_the_row(body, after):
 
 # name · body of a loop over i · what it becomes: the assignment stays
 KEPT = [
-    ("two rows", "if i > 1:\n    w = W[i]\nelse:\n    w = H[i]\nw[0] = 1",
-     "if i > 1:\n    w = W[i]\nelse:\n    w = H[i]\nw[0] = 1"),
-    ("one of two rows", "w = W[i] if i > 1 else H[i]\nw[0] = 1",
-     "if i > 1:\n    w = W[i]\nelse:\n    w = H[i]\nw[0] = 1"),
+    (
+        "two rows",
+        "if i > 1:\n    w = W[i]\nelse:\n    w = H[i]\nw[0] = 1",
+        "if i > 1:\n    w = W[i]\nelse:\n    w = H[i]\nw[0] = 1",
+    ),
+    (
+        "one of two rows",
+        "w = W[i] if i > 1 else H[i]\nw[0] = 1",
+        "if i > 1:\n    w = W[i]\nelse:\n    w = H[i]\nw[0] = 1",
+    ),
     ("perhaps private", "w = W[i]\nif i > 1:\n    w = w * 2\nw[0] = 1", "w = W[i]\nif i > 1:\n    w = w * 2\nw[0] = 1"),
     ("the subscript is assigned", "k = i\nw = W[k]\nk += 1\nw[0] = 1", "k = i\nw = W[k]\nk += 1\nw[0] = 1"),
     ("the loop variable is assigned", "w = W[i]\ni = 0\nw[0] = 1", "w = W[i]\ni = 0\nw[0] = 1"),
-    ("from the round before", "w = W[0]\nfor k in range(3):\n    w[0] = 1\n    w = W[k]",
-     "w = W[0]\nfor k in range(3):\n    w[0] = 1\n    w = W[k]"),
-    ("from the last round", "w = W[0]\nfor k in range(3):\n    w = W[k]\nw[0] = 1",
-     "w = W[0]\nfor k in range(3):\n    w = W[k]\nw[0] = 1"),
-    ("in a condition of `while`", "w = W[0]\nk = 0\nwhile w[0] > k and k < 3:\n    k += 1\n    w = W[k]",
-     "w = W[0]\nk = 0\nwhile w[0] > k and k < 3:\n    k += 1\n    w = W[k]"),
+    (
+        "from the round before",
+        "w = W[0]\nfor k in range(3):\n    w[0] = 1\n    w = W[k]",
+        "w = W[0]\nfor k in range(3):\n    w[0] = 1\n    w = W[k]",
+    ),
+    (
+        "from the last round",
+        "w = W[0]\nfor k in range(3):\n    w = W[k]\nw[0] = 1",
+        "w = W[0]\nfor k in range(3):\n    w = W[k]\nw[0] = 1",
+    ),
+    (
+        "in a condition of `while`",
+        "w = W[0]\nk = 0\nwhile w[0] > k and k < 3:\n    k += 1\n    w = W[k]",
+        "w = W[0]\nk = 0\nwhile w[0] > k and k < 3:\n    k += 1\n    w = W[k]",
+    ),
     ("a negative subscript of a slice", "v = W[i, 1:]\nv[-1] = 1", "v = W[i, 1:]\nv[-1] = 1"),
     ("a subscript of a slice with an end", "v = W[i, 1:3]\nv[0] = 1", "v = W[i, 1:3]\nv[0] = 1"),
-    ("a private row that is bound again", "w = W[i] * 2\nv = w\nw = W[i] * 3\nv[0] = w[0]",
-     "w = W[i] * 2\nv = w[:]\nw = W[i] * 3\nv[0] = w[0]"),
-]  # fmt: skip
+    (
+        "a private row that is bound again",
+        "w = W[i] * 2\nv = w\nw = W[i] * 3\nv[0] = w[0]",
+        "w = W[i] * 2\nv = w[:]\nw = W[i] * 3\nv[0] = w[0]",
+    ),
+]
 
 
 @pytest.mark.parametrize(("body", "after"), [row[1:] for row in KEPT], ids=[row[0] for row in KEPT])
@@ -127,9 +172,13 @@ def test_the_function_computes_what_it_did(body):
 def run(function) -> dict[str, list]:
     """The arrays after a run of the function on small arrays with distinct elements."""
     arrays = {
-        "W": np.arange(1.0, 17.0).reshape(4, 4), "H": np.arange(1.0, 17.0).reshape(4, 4) / 8,
-        "T": np.arange(64.0).reshape(4, 4, 4), "a": np.arange(4.0), "b": -np.arange(4.0), "perm": np.array([2, 0, 1, 3]),
-    }  # fmt: skip
+        "W": np.arange(1.0, 17.0).reshape(4, 4),
+        "H": np.arange(1.0, 17.0).reshape(4, 4) / 8,
+        "T": np.arange(64.0).reshape(4, 4, 4),
+        "a": np.arange(4.0),
+        "b": -np.arange(4.0),
+        "perm": np.array([2, 0, 1, 3]),
+    }
     function(**arrays, n=3)
     return {name: array.tolist() for name, array in arrays.items()}
 

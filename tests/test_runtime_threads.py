@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import orion
-from tests.runtime_programs import NAMES, assert_same, cases, gather, integers, mix, outcome
+from tests.runtime_programs import NAMES, assert_same, cases, divides, gather, integers, mix, outcome
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -58,15 +58,6 @@ def test_a_subscript_out_of_bounds_is_the_caller_s_error(workers):
         index[:] = 99
         gather(a, index, out)
     assert set(out) == {99.0}
-
-
-@orion.parallel_for
-def divides(a, rounds):
-    for t in range(rounds):
-        share = 1 / (rounds - 3 - t)
-        for i in range(a.shape[0]):
-            a[i] += share
-    return share
 
 
 def test_an_error_between_loops_is_raised_once_and_leaves_the_pool_usable():

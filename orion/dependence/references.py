@@ -119,13 +119,13 @@ def _definitions(nest: LoopNest, scope: dict[str, Form]) -> dict[str, Form]:
     function = nest.function
     counts = Counter(name for statement in function.body for node in walk(statement) for name in assigned_by(node))
     known: dict[str, Form] = {name: parameter(name) for name in function.params if name not in counts}
-    known |= {name: form for name, _ in function.constants if isinstance(form := parameter(name), Affine)}
+    known |= {name: parameter(name) for name, _ in function.constants}
     found: dict[str, Form] = {}
     for statement in function.body:
         if isinstance(statement, Assign) and isinstance(statement.target, Var) and counts[statement.target.name] == 1:
-            form = affine_form(statement.value, known)
-            if isinstance(form, Affine):
-                known[statement.target.name] = found[statement.target.name] = form
+            value = affine_form(statement.value, known)
+            if isinstance(value, Affine):
+                known[statement.target.name] = found[statement.target.name] = value
     return {name: form for name, form in found.items() if name in scope}
 
 

@@ -58,11 +58,11 @@ def _pattern(group: list[Conflict], ordered: bool) -> Pattern:
 
 def _words(group: list[Conflict], ordered: bool, is_exact: bool) -> str:
     if group[0].is_scalar:
-        return "; ".join(conflict.reason.message for conflict in group)
+        return "; ".join(conflict.reason.message for conflict in group).replace("`", "")
     arrays = listed(list(dict.fromkeys(conflict.array for conflict in group)))
     iterations = group[0].iterations
     if not is_exact:
-        return f"{arrays}: {iterations} may conflict, not known before the run"
+        return f"{arrays}: {iterations} may conflict: not known before the loop runs"
     if ordered:
         return f"{arrays}: of {iterations} the later waits for the earlier"
     return f"{arrays}: {iterations} conflict"
@@ -99,7 +99,8 @@ def arrows_over(
     """The arrows of all patterns over the tiles of two loop dimensions (`rows` is None for a single row); a third one,
     `slices`, may have further squares.
 
-    A constant difference is an arrow from each tile to the next; any other is one line along a whole row or column.
+    A constant difference is an arrow from each tile to the next; any other, and one inside of tiles that are as long as
+    their dimension, is one line along a whole row or column.
     """
     in_rows = in_columns = 0
     for pattern in patterns:
@@ -108,7 +109,7 @@ def arrows_over(
         moves = {dim for dim, step in enumerate(pattern.steps) if step != "0"}
         if not moves <= {rows, columns, slices} or (down == "0" and across == "0"):
             continue
-        if pattern.is_next:
+        if pattern.is_next and _crosses(down, box.rows) and _crosses(across, box.columns):
             yield from _to_neighbours(_sign(down), _sign(across), box)
         elif down == "0":
             yield from _along_row(pattern, min(box.rows - 1, 1 + in_rows), box)
@@ -116,6 +117,11 @@ def arrows_over(
         elif across == "0":
             yield from _along_column(pattern, max(0, box.columns - 2 - in_columns), box)
             in_columns += 1
+
+
+def _crosses(step: str, blocks: int) -> bool:
+    """Whether there is a next block to point to, where the arrow moves in this direction at all."""
+    return step == "0" or blocks > 1
 
 
 def _sign(step: str) -> int:
@@ -136,7 +142,7 @@ def _to_neighbours(down: int, across: int, box: Box) -> Iterator[str]:
 def _along_row(pattern: Pattern, row: int, box: Box) -> Iterator[str]:
     _, y = box.centre(row, 0)
     yield arrow(box.x + 3, y, box.x + box.width - 3, y, both=not pattern.ordered, dashed=not pattern.is_exact, thick=2)
-    yield from _label(pattern, *box.centre(row, box.columns // 2 - 0.82), box.width)
+    yield from _label(pattern, *box.centre(row, max(0, box.columns // 2 - 1) + 0.18), box.width)
 
 
 def _along_column(pattern: Pattern, column: int, box: Box) -> Iterator[str]:
@@ -187,8 +193,10 @@ def key_of_arrows(patterns: Sequence[Pattern], rows: int | None, columns: int, s
     for pattern in patterns:
         down = 0 if rows is None else _sign(pattern.steps[rows])
         across = _sign(pattern.steps[columns])
-        if not pattern.is_next and down and across:
+        if pattern.is_scalar:
+            yield Entry(pattern.words, 1, 0)
+        elif not pattern.is_next and down and across:
             whole = " (each square as a whole)" if slices is not None and pattern.steps[slices] == "0" else ""
-            yield Entry(pattern.words + whole, 1, 1, both=True, dashed=not pattern.is_exact)
+            yield Entry(pattern.words + whole, 1, 1, both=not pattern.ordered, dashed=not pattern.is_exact)
         else:
             yield Entry(pattern.words, across, down, both=not pattern.ordered, dashed=not pattern.is_exact)

@@ -9,6 +9,7 @@ from orion.inspect.arrows import Entry, Pattern, key_of_arrows, patterns_of
 from orion.inspect.shapes import FAINT, arc, arrow, circle, document, text, text_width
 from orion.inspect.telling import lone_reasons
 from orion.inspect.words import place
+from orion.loop.ir import Const, Range
 from orion.plan.plan import LoopPlan
 
 MARGIN = 18.0
@@ -32,12 +33,13 @@ def chain_picture(loop: LoopPlan) -> str:
         text(MARGIN, 44, "serial: one worker runs every iteration, one after another", size=12, fill=FAINT),
     ]
     if rows is None:
-        shapes += _row(loop.nest.dims[0], patterns)
+        shapes += _row(loop, patterns)
         top, right = 178.0, MARGIN + GAP * SHOWN + 60
     else:
         shapes += _lattice(loop, patterns, rows, columns)
-        top, right = 86 + LATTICE[0] * 52.0, MARGIN + 40 + LATTICE[1] * GAP
-    key = [*key_of_arrows(patterns, rows, columns, None), *(Entry(reason.message) for reason in lone_reasons(loop))]
+        top, right = 96 + LATTICE[0] * 52.0, MARGIN + 40 + LATTICE[1] * GAP
+    key = [*key_of_arrows(patterns, rows, columns, None)]
+    key += (Entry(reason.message.replace("`", "")) for reason in lone_reasons(loop))
     shapes += (entry.draw(MARGIN, top + 20 * position) for position, entry in enumerate(key))
     width = max(right, *(entry.width + 2 * MARGIN for entry in key), text_width("x" * 60))
     title = f"{loop.nest.function.name}, {place(loop.nest.span)}"
@@ -52,8 +54,9 @@ def _plane(patterns: Sequence[Pattern], dims: int) -> tuple[int, int]:
     return rows, columns
 
 
-def _row(name: str, patterns: Sequence[Pattern]) -> Iterator[str]:
+def _row(loop: LoopPlan, patterns: Sequence[Pattern]) -> Iterator[str]:
     """Iterations side by side, with an arrow over them for each pair that conflicts."""
+    first_value = _first_value(loop)
     y = 128.0
     xs = [MARGIN + RADIUS + 6 + GAP * position for position in range(SHOWN)]
     for first, second, dashed in _pairs(patterns):
@@ -62,9 +65,19 @@ def _row(name: str, patterns: Sequence[Pattern]) -> Iterator[str]:
         yield arc(xs[first] + 3, xs[second] - 3, y - RADIUS - 2, min(lift, 42), dashed=dashed, both=both)
     for position, x in enumerate(xs):
         yield circle(x, y, RADIUS)
-        yield text(x, y + 4, str(position), size=11, anchor="middle")
+        yield text(x, y + 4, str(first_value + position), size=11, anchor="middle")
     yield text(xs[-1] + RADIUS + 12, y + 4, "…", size=16)
-    yield text(xs[0] - RADIUS, y + RADIUS + 15, f"iterations of {name}, in their order", size=10.5, fill=FAINT)
+    words = f"iterations of {loop.nest.dims[0]}, in their order"
+    yield text(xs[0] - RADIUS, y + RADIUS + 15, words, size=10.5, fill=FAINT)
+
+
+def _first_value(loop: LoopPlan) -> int:
+    """The value of the loop variable in the first iteration where the source says it, 0 elsewhere."""
+    match loop.nest.ranges:
+        case (Range(start=Const(value=int(value)), step=Const(value=1)),):
+            return value
+        case _:
+            return 0
 
 
 def _pairs(patterns: Sequence[Pattern]) -> Iterator[tuple[int, int, bool]]:
@@ -100,6 +113,8 @@ def _lattice(loop: LoopPlan, patterns: Sequence[Pattern], rows: int, columns: in
 
 def _targets(pattern: Pattern, rows: int, columns: int, start: tuple[int, int]) -> list[tuple[int, int]]:
     """How far from an iteration those lie that conflict with it."""
+    if pattern.is_scalar:
+        return [(0, 1)]  # from one iteration to the next
     if pattern.is_next:
         return [(pattern.reach[rows], pattern.reach[columns])]
     if start != (1, 1):

@@ -53,9 +53,15 @@ def conflicts_of(loop: LoopPlan) -> tuple[Conflict, ...]:
     groups: dict[object, list[Dependence]] = {}
     for dependence in loop.dependences:
         why = dependence.reason
-        words = iterations_in_words(dependence, loop.nest.dims)
+        words = _iterations(dependence, loop)
         groups.setdefault((dependence.array, words, why.code if why else ""), []).append(dependence)
     return tuple(_conflict(group, loop) for group in sorted(groups.values(), key=_first_place))
+
+
+def _iterations(dependence: Dependence, loop: LoopPlan) -> str:
+    """Which iterations conflict; where the differences are not constant and none is always 0, just different ones."""
+    is_known = all(step is not None for step in dependence.distance) or 0 in dependence.distance
+    return iterations_in_words(dependence, loop.nest.dims) if is_known else "different iterations"
 
 
 def _first_place(group: Iterable[Dependence]) -> Span:
@@ -67,7 +73,7 @@ def _conflict(group: list[Dependence], loop: LoopPlan) -> Conflict:
     first, source = group[0], loop.nest.function.source
     return Conflict(
         array=first.array,
-        iterations=iterations_in_words(first, loop.nest.dims),
+        iterations=_iterations(first, loop),
         example=witness(first, loop.nest),
         reads=_by_text((a for a in accesses if not a.is_write), source),
         writes=_by_text((a for a in accesses if a.is_write), source),

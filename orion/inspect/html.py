@@ -5,6 +5,7 @@ No JavaScript, nothing fetched, nothing run: the text form is always there, insi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
@@ -77,7 +78,7 @@ def _facts(loop: LoopPlan) -> str:
         ("strategy", f"{_badge(loop.strategy, kind)} {escape(strategy_in_words(loop))}"),
         ("order", escape(order_in_words(loop))),
         ("iterations", escape(iterations_in_words(loop))),
-        ("runs on", "<br>".join(map(escape, runs_on(loop)))),
+        ("runs on", "<br>".join(map(_prose, runs_on(loop)))),
         ("reductions", "<br>".join(map(escape, reductions(loop)))),
     ]
     body = "".join(f'<tr><th scope="row">{name}</th><td>{words}</td></tr>' for name, words in rows if words)
@@ -99,6 +100,11 @@ def _table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> s
         f'<h4>{escape(title)}</h4><div class="o-scroll"><table><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
+
+
+def _prose(words: str) -> str:
+    """Escaped text, in which what stands between backquotes is code."""
+    return re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(words))
 
 
 def _code(words: str) -> str:
@@ -124,7 +130,7 @@ def _conflict_cells(conflict: Conflict) -> tuple[str, ...]:
     where = escape(conflict.iterations)
     if conflict.reason.message:
         code = _reason_code(conflict.reason.code)
-        where += f'<br><span class="o-faint">{escape(conflict.reason.message)}</span> {code}'
+        where += f'<br><span class="o-faint">{_prose(conflict.reason.message)}</span> {code}'
     return _code(conflict.array), where, _accesses(conflict.writes), _accesses(conflict.reads)
 
 
@@ -144,9 +150,9 @@ def _serial(loop: LoopPlan, conflicts: Sequence[Conflict]) -> str:
 def _blocker(blocker: Blocker, loop: LoopPlan) -> str:
     quotes = "\n".join(quoted(blocker.spans, loop.nest.function.source))
     first, *rest = blocker.said
-    said = "".join(f"<p>{escape(words)}</p>" for words in rest)
-    hint = f"<p><b>What would help:</b> {escape(blocker.hint)}</p>" if blocker.hint else ""
+    said = "".join(f"<p>{_prose(words)}</p>" for words in rest)
+    hint = f"<p><b>What would help:</b> {_prose(blocker.hint)}</p>" if blocker.hint else ""
     return (
-        f'<div class="o-blocker"><p><b>{escape(first)}</b> {_reason_code(blocker.code)}</p>{said}'
+        f'<div class="o-blocker"><p><b>{_prose(first)}</b> {_reason_code(blocker.code)}</p>{said}'
         f"<pre>{escape(quotes)}</pre>{hint}</div>"
     )

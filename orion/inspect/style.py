@@ -21,7 +21,8 @@ STYLE = """
   background: #fff; border: 0; table-layout: auto; }
 .orion-plan.orion-plan tr, .orion-plan.orion-plan tbody tr:nth-child(n), .orion-plan.orion-plan tbody tr:hover
   { background: #fff; }
-.orion-plan.orion-plan th, .orion-plan.orion-plan td { text-align: left; vertical-align: top; padding: 3px 14px 3px 0;
+.orion-plan.orion-plan th, .orion-plan.orion-plan td { text-align: left;
+  vertical-align: baseline; line-height: 1.5; padding: 3px 14px 3px 0;
   border: 0; border-bottom: 1px solid #eaeef2; max-width: none; white-space: normal; }
 .orion-plan.orion-plan thead th { color: #59636e; font-weight: 500; border-bottom: 1px solid #d1d9e0; }
 .orion-plan.orion-plan th[scope=row] { font-weight: 600; white-space: nowrap; }

@@ -126,7 +126,7 @@ def data(loop: LoopPlan) -> list[tuple[str, str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """One thing that keeps a loop serial: its code, what is said of it, the places, and what would help."""
+    """One thing that keeps a loop serial: its code, what is said of it, the places, and what would help (said once)."""
 
     code: str
     said: tuple[str, ...]
@@ -145,7 +145,11 @@ def blockers(loop: LoopPlan, conflicts: Sequence[Conflict]) -> list[Blocker]:
     found = [Blocker(reason.code, (reason.message,), reason.spans, reason.hint) for reason in others]
     if any(reason.code == "ORN108" for reason in others):
         return found  # the dependences would allow a parallel plan
-    return found + [Blocker(c.reason.code, _said(c), c.spans, _hint(c)) for c in conflicts]
+    for conflict in conflicts:
+        hint = _hint(conflict)
+        is_new = hint not in {blocker.hint for blocker in found}
+        found.append(Blocker(conflict.reason.code, _said(conflict), conflict.spans, hint if is_new else ""))
+    return found
 
 
 def _said(conflict: Conflict) -> tuple[str, ...]:

@@ -296,14 +296,13 @@ def _workers(layout: Layout) -> Iterator[str]:
 
 def _notes(layout: Layout) -> Iterator[Entry]:
     loop = layout.loop
-    if not loop.time:
+    if loop.time:
+        apart = "do not wait for each other" if loop.ordered else f"share no block of {_named(loop)}"
+        yield Entry(f"numbers are steps: the tiles of one step {apart},")
+        yield Entry(f"so they may run at the same time (outlined: step {_marked_step(layout)})")
+    else:
         yield Entry("all tiles may run at the same time;")
         yield Entry("each worker goes through its own one by one")
-        return
-    step = _marked_step(layout)
-    apart = "do not wait for each other" if loop.ordered else f"share no block of {_named(loop)}"
-    yield Entry(f"numbers are steps: the tiles of one step {apart},")
-    yield Entry(f"so they may run at the same time (outlined: step {step})")
     hidden = layout.blocks(layout.slices) - layout.shown
     if hidden and layout.slices is not None:
         name = loop.nest.dims[layout.slices]

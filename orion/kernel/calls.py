@@ -5,11 +5,14 @@ from __future__ import annotations
 from orion.kernel.code import ATOM, Code, call, number
 from orion.kernel.expressions import Expressions
 from orion.loop.functions import is_dtype, is_elementwise
-from orion.loop.ir import Call, Const, Dtype, Expr, Tuple
+from orion.loop.ir import Call, Const, Dtype, Expr, Subscript, Tuple, Var
+from orion.loop.value_type import INT, ValueType
 
 CONVERSIONS = {"int": "int64", "float": "float64", "bool": "bool"}
 NEW_ARRAYS = frozenset({"np.zeros", "np.ones", "np.empty", "np.full"})
 PRODUCTS = frozenset({"np.dot", "np.vdot", "np.inner", "np.matmul", ".dot"})
+CHECKED = "orion:checked"
+"""`CHECKED(array, axis, subscript)`: the subscript counted from the start of the axis; ends the walk if it is outside."""
 
 
 class Calls(Expressions):
@@ -17,6 +20,8 @@ class Calls(Expressions):
 
     def call(self, expr: Call) -> Code:
         name = expr.function
+        if name == CHECKED:
+            return self.checked_subscript(expr)
         kind = self.type_of(expr)
         if name.startswith("helper:"):
             return self.helper_call(expr)
@@ -39,6 +44,16 @@ class Calls(Expressions):
         if is_elementwise(name):
             return self.elementwise(expr)
         return self.other(expr)
+
+    def type_of(self, expr: Expr) -> ValueType:
+        return INT if isinstance(expr, Call) and expr.function == CHECKED else super().type_of(expr)
+
+    def checked_subscript(self, expr: Call) -> Code:
+        array, axis, index = expr.arguments
+        assert isinstance(array, Var)
+        assert isinstance(axis, Const)
+        code = self.checked_index(Subscript(array, (), expr.span), int(axis.value or 0), self.expression(index))
+        return call("int64", code, dtype="int64")
 
     def elementwise(self, expr: Call) -> Code:
         """A NumPy function of each element: Python scalars among its arguments take the dtype of the others."""

@@ -6,6 +6,8 @@ by an explicit conversion, since Numba would widen instead (float32 * 0.5 is a f
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from orion.kernel.calling import Site
@@ -15,7 +17,7 @@ from orion.kernel.code import (
 from orion.kernel.facts import LoopFacts
 from orion.kernel.names import Names
 from orion.kernel.writer import Writer
-from orion.loop.value_type import ValueType
+from orion.loop.value_type import INT, ValueType
 from orion.loop.ir import (
     Binary, Call, Choose, Compare, Const, Count, Dim, Expr, Logic, Slice, Subscript, Tuple, Unary, Var,
 )  # fmt: skip
@@ -33,6 +35,7 @@ class Expressions:
         self.sites: list[Site] = []
         self.conversions: dict[tuple[str, str], str] = {}
         self.inputs = frozenset(facts.scalar_inputs())
+        self.row_variables: set[str] = set()
 
     # ------------------------------------------------------------ entry points
 
@@ -75,6 +78,21 @@ class Expressions:
 
     def refuse(self, expr: Expr, what: str, why: str = "", hint: str = "") -> Exception:
         return unsupported(what, expr.span, self.facts.nest.function.source, why=why, hint=hint)
+
+    # ------------------------------------------------------------ new names
+
+    def declare(self, wish: str, kind: ValueType) -> str:
+        """A new scalar of the generated code."""
+        name = self.names.temporary(wish)
+        typing = self.facts.typing
+        self.facts = replace(self.facts, typing=replace(typing, names={**typing.names, name: kind}))
+        return name
+
+    def declare_row_variable(self) -> str:
+        """A new variable that counts through the elements of a row, all of which it may name without a check."""
+        name = self.declare("k", INT)
+        self.row_variables.add(name)
+        return name
 
     # ------------------------------------------------------------ leaves
 
@@ -232,9 +250,13 @@ class Expressions:
     def index(self, subscript: Subscript, axis: int, part: Expr, base: str) -> str:
         """One scalar subscript as an unsigned integer: without the code that wraps negative ones around."""
         code = self.expression(part)
-        if self.facts.is_proved(subscript):
+        if self.is_proved(subscript):
             return code.text if code.text.isdigit() else f"uint64({code.text})"
         return self.checked_index(subscript, axis, code)
+
+    def is_proved(self, subscript: Subscript) -> bool:
+        in_row = any(isinstance(part, Var) and part.name in self.row_variables for part in subscript.index)
+        return in_row or self.facts.is_proved(subscript)
 
     def checked_index(self, subscript: Subscript, axis: int, code: Code) -> str:
         if np.dtype(code.dtype).kind not in "iub":

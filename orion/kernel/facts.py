@@ -9,6 +9,7 @@ import numpy as np
 from orion.arrays.aligned import padded_shape
 from orion.dependence.access import Reduction, ScalarRoles
 from orion.loop.expression_types import Typing
+from orion.dependence.effects import assigned_names
 from orion.loop.ir import Const, Count, Dim, Expr, Node, Subscript, Var, walk
 from orion.loop.nest import LoopNest
 from orion.loop.source import Span
@@ -100,7 +101,7 @@ class LoopFacts:
 
     def names_used(self) -> set[str]:
         """Every name that the loops mention, dims and values of elements included."""
-        found = set(self.nest.dims)
+        found = set(self.nest.dims) | set(assigned_names(self.nest.body))
         for part in self.parts():
             if isinstance(part, Var):
                 found.add(part.name)

@@ -33,6 +33,12 @@ class Names:
         """
         return self._user[name]
 
+    def temporary(self, wish: str) -> str:
+        """A new name that can be used like one of the user's."""
+        name = self.fresh(wish)
+        self._user[name] = name
+        return name
+
     def fresh(self, wish: str) -> str:
         """A name not given out before, as close to `wish` as can be.
 

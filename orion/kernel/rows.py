@@ -17,7 +17,7 @@ from orion.kernel.facts import LoopFacts
 from orion.kernel.linear import Apply, Leaf, RowTerm, Scalar, render
 from orion.kernel.names import Names
 from orion.kernel.writer import Writer
-from orion.loop.ir import Binary, Call, Const, Expr, Slice, Subscript, Unary, Var, walk
+from orion.loop.ir import Binary, Call, Const, Dtype, Expr, Slice, Subscript, Unary, Var, walk
 from orion.loop.printer import print_expr
 from orion.loop.spans import without_spans
 
@@ -37,8 +37,24 @@ class NotInRegisters(Exception):
     """A row expression that has no form in registers."""
 
 
+@dataclass(frozen=True, slots=True)
+class PrivateRows:
+    """Where the rows are kept that an iteration makes for itself: in registers, or in a buffer that each tile has.
+
+    Rows that are in neither are made anew by NumPy's operations.
+    """
+
+    registers: frozenset[str]
+    buffers: frozenset[str]
+
+    def without(self, names: frozenset[str]) -> PrivateRows:
+        """Those of `names` that were in registers in buffers, those in buffers in neither."""
+        demoted = self.registers & names
+        return PrivateRows(self.registers - names, self.buffers - names | demoted)
+
+
 class RowsSpilled(Exception):
-    """Private rows that were meant for registers are used in a way that needs them in memory."""
+    """Private rows are used in a way that they cannot be where they were meant to be."""
 
     def __init__(self, names: frozenset[str]) -> None:
         super().__init__(", ".join(sorted(names)))
@@ -72,12 +88,14 @@ class LoadedRow:
 class Rows(Calls):
     """Emits row expressions that can be computed in registers."""
 
-    def __init__(self, facts: LoopFacts, names: Names, writer: Writer, registers: frozenset[str]) -> None:
+    def __init__(self, facts: LoopFacts, names: Names, writer: Writer, private: PrivateRows) -> None:
         super().__init__(facts, names, writer)
-        self.registers = registers
+        self.registers = private.registers
+        self.buffers = private.buffers
         self.loaded: dict[RowPlace, LoadedRow] = {}
         self.row_names: dict[RowPlace, str] = {}
         self.touched: dict[RowPlace, None] = {}
+        self.only_registers = False
 
     def attempt(self, emit: Callable[[], T]) -> T | None:
         """What `emit` gives; None, and no trace of it, where it raises NotInRegisters."""
@@ -218,7 +236,7 @@ class Rows(Calls):
         return text if self.writer.in_place else self.named_start(expr, text)
 
     def row_subscript(self, expr: Subscript, axis: int, part: Expr, base: str) -> Code:
-        if self.facts.is_proved(expr):
+        if self.is_proved(expr):
             return self.operand(part, "int64")
         return call("int64", self.index(expr, axis, part, base), dtype="int64")
 
@@ -238,7 +256,12 @@ class Rows(Calls):
             folded = self.attempt(lambda: self.fold(expr))
             if folded is not None:
                 return self.converted(folded, kind.dtype)
+            if self.only_registers and self.takes_a_row(expr.arguments):
+                raise NotInRegisters
         return super().call(expr)
+
+    def takes_a_row(self, arguments: tuple[Expr, ...]) -> bool:
+        return any(not isinstance(argument, Dtype) and self.type_of(argument).rank == 1 for argument in arguments)
 
     def binary(self, op: str, left: Expr, right: Expr, expr: Expr) -> Code:
         kind = self.type_of(expr)
@@ -246,6 +269,8 @@ class Rows(Calls):
             product = self.attempt(lambda: self.dot(left, right, kind.dtype))
             if product is not None:
                 return product
+            if self.only_registers:
+                raise NotInRegisters
         return super().binary(op, left, right, expr)
 
     def fold(self, expr: Call) -> Code | None:

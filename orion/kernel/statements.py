@@ -9,6 +9,8 @@ from orion.dependence.effects import assigned_names, written_parameters
 from orion.kernel.code import NOT, SIGN, Code, call
 from orion.kernel.linear import render
 from orion.kernel.rows import NotInRegisters, Rows, RowsSpilled
+from orion.kernel.scalarize import NotElementwise, Scalarizer
+from orion.loop.source import Span
 from orion.loop.value_type import ValueType
 from orion.loop.ir import (
     Assign, Binary, Bind, Break, Call, Const, Continue, Evaluate, Expr, For, If, Logic, Node, Pass, Range, Stmt, Subscript,
@@ -20,6 +22,8 @@ WRITING_METHODS = frozenset({".fill", ".sort"})
 
 class Statements(Rows):
     """Emits the body of one iteration."""
+
+    commented: Span | None = None
 
     def block(self, body: Iterable[Stmt]) -> None:
         for statement in body:
@@ -57,6 +61,10 @@ class Statements(Rows):
         return self.refuse(Const(None, statement.span), what, hint=hint)
 
     def comment(self, statement: Stmt) -> None:
+        """The user's line, above what is made from it."""
+        if statement.span == self.commented:
+            return
+        self.commented = statement.span
         text = self.facts.nest.function.source.line(statement.span.line).strip()
         if text:
             self.writer.add(f"# {text}")
@@ -125,15 +133,34 @@ class Statements(Rows):
     # ------------------------------------------------------------ simple statements
 
     def simple(self, statement: Assign | Update | Bind | Evaluate) -> None:
-        if self.attempt(lambda: self.in_registers(statement)) is None:
-            spilled = self.registers & {n.name for n in walk(statement) if isinstance(n, Var) and self.is_spilled(n)}
-            if spilled:
-                raise RowsSpilled(spilled)
-            self.in_memory(statement)
-            self.forget_written(statement)
+        """A statement without blocks: by rows in registers, by a loop over elements, or by NumPy's operations."""
+        self.only_registers = True
+        done = self.attempt(lambda: self.in_registers(statement))
+        self.only_registers = False
+        if done:
+            return
+        spilled = self.registers & {n.name for n in walk(statement) if isinstance(n, Var)}
+        if spilled:
+            raise RowsSpilled(spilled)
+        if self.in_loops(statement) or self.attempt(lambda: self.in_registers(statement)):
+            return
+        if isinstance(statement, Assign) and isinstance(statement.target, Var) and statement.target.name in self.buffers:
+            raise RowsSpilled(frozenset({statement.target.name}))
+        self.in_memory(statement)
+        self.forget_written(statement)
 
-    def is_spilled(self, name: Var) -> bool:
-        return self.facts.array(name.name) is None
+    def in_loops(self, statement: Assign | Update | Bind | Evaluate) -> bool:
+        """Emit a statement about rows as a loop over their elements; whether it can be written so."""
+        try:
+            statements = Scalarizer(self, self.buffers).statement(statement)
+        except NotElementwise:
+            return False
+        for part in statements:
+            if isinstance(part, For) and isinstance(part.space, Range):
+                self.inner_range(part.space, part.body, part)
+            elif isinstance(part, Assign | Update):
+                self.simple(part)
+        return True
 
     def in_registers(self, statement: Assign | Update | Bind | Evaluate) -> bool:
         """Emit a statement about rows in registers, or one about scalars; raises NotInRegisters for others."""

@@ -11,7 +11,7 @@ from orion.kernel.calling import Argument, Site
 from orion.kernel.code import SIGN, number
 from orion.kernel.facts import LoopFacts
 from orion.kernel.names import Names
-from orion.kernel.rows import RowPlace
+from orion.kernel.rows import PrivateRows, RowPlace
 from orion.kernel.statements import Statements
 from orion.kernel.writer import Writer
 from orion.loop.ir import Const, Range, Var
@@ -43,12 +43,12 @@ def argument_names(arguments: tuple[Argument, ...], names: Names) -> dict[Argume
 
 
 def emit_functions(
-    facts: LoopFacts, arguments: tuple[Argument, ...], names: Names, registers: frozenset[str]
+    facts: LoopFacts, arguments: tuple[Argument, ...], names: Names, private: PrivateRows
 ) -> LoopText:
-    """The source of `tile` and `walk`. Raises RowsSpilled where a row of `registers` cannot stay there."""
+    """The source of `tile` and `walk`. Raises RowsSpilled where a private row cannot be where it is meant to be."""
     called = argument_names(arguments, names)
     body = Writer(depth=1)
-    emitter = Statements(facts, names, body, registers)
+    emitter = Statements(facts, names, body, private)
     if facts.nest.elements is None:
         limits = _emit_ranges(facts, names, emitter, called)
     else:
@@ -75,6 +75,11 @@ def _prologue(facts: LoopFacts, names: Names, emitter: Statements, called: dict[
     writer = Writer(depth=1)
     for (name, dtype), text in emitter.conversions.items():
         writer.add(f"{text} = {dtype}({names.user(name)})")
+    for name in sorted(emitter.buffers):
+        kind = facts.typing.name(name)
+        length = kind.lengths[0]
+        assert length is not None
+        writer.add(f"{names.user(name)} = np.empty({emitter.operand(length, 'int64').text}, np.{'bool_' if kind.dtype == 'bool' else kind.dtype})")
     for argument in called:
         if argument.kind == "partial":
             writer.add(f"{names.user(argument.name)} = {identity(argument.op, argument.dtype)}")

@@ -7,11 +7,13 @@ or write arrays must run once, on one worker: they become the body of a loop of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 from orion.errors import UnsupportedLoopError
+from orion.loop.definite import surely_defined
 from orion.loop.dimensions import assigned_names, leaves_loop
 from orion.loop.expression_types import Typing
 from orion.loop.infer import infer_types
@@ -33,7 +35,9 @@ from orion.loop.ir import (
     walk,
 )  # fmt: skip
 from orion.loop.refuse import unsupported
+from orion.loop.source import Span
 from orion.loop.types import ArrayType, SparseType, Types
+from orion.loop.value_type import ValueType
 
 SYNTHETIC = -1
 """`For.index` of a loop that is not in the source: one trip around statements that run once, on one worker."""
@@ -47,7 +51,7 @@ def separate(function: Function, types: Types) -> Function:
     array made there.
     """
     separator = _Separator(function, infer_types(function, types), array_names(types))
-    body = separator.block(function.body, in_repeat=False)
+    body = separator.block(function.body, frozenset(function.params), in_repeat=False)
     separator.check_local_arrays(body)
     return replace(function, body=body)
 
@@ -80,15 +84,16 @@ class _Separator:
     typing: Typing
     arrays: frozenset[str]
 
-    def block(self, body: Iterable[Stmt], *, in_repeat: bool) -> tuple[Stmt, ...]:
+    def block(self, statements: tuple[Stmt, ...], defined: frozenset[str], *, in_repeat: bool) -> tuple[Stmt, ...]:
+        """The statements of the function or of a repeat. `defined` are the names that have a value before."""
         found: list[Stmt] = []
-        statements = tuple(body)
         for kind, group in groupby(statements, self.kind):
             members = tuple(group)
             if kind == "loop":
-                found += [self.loop(member) for member in members if isinstance(member, For)]
+                loops = (member for member in members if isinstance(member, For))
+                found += [self.loop(member, surely_defined(found, defined)) for member in loops]
             elif kind == "once":
-                found.append(self.once(members))
+                found += self.once(members, surely_defined(found, defined))
             elif kind == "return":
                 found += self.result(members, is_last=not in_repeat and members[-1] is statements[-1])
             else:
@@ -105,19 +110,23 @@ class _Separator:
             case _:
                 return "once" if touches(statement, self.arrays) else "scalars"
 
-    def loop(self, loop: For) -> For:
+    def loop(self, loop: For, defined: frozenset[str]) -> For:
         if is_repeat(loop):
             if touches(loop.space, self.arrays):
                 why = "the rounds of a loop around loops over elements are counted before those run"
                 raise self.refuse(loop.space, "the bounds read an array", why, "pass the bound as an argument")
-            return replace(loop, body=self.block(loop.body, in_repeat=True))
+            inside = defined | {loop.space.var} if isinstance(loop.space, Range) else defined
+            return replace(loop, body=self.block(loop.body, inside, in_repeat=True))
         if len(_elements(loop)) > 1:
             raise self.misplaced(_elements(loop)[1])
         self.check_returns(loop.body)
         return loop
 
-    def once(self, statements: tuple[Stmt, ...]) -> For:
-        """One trip around statements that touch arrays."""
+    def once(self, statements: tuple[Stmt, ...], defined: frozenset[str]) -> list[Stmt]:
+        """One trip around statements that touch arrays.
+
+        The scalars that they assign have a value before, as those of any loop have: zero, where the user gives none.
+        """
         for statement in statements:
             if _elements(statement):
                 raise self.misplaced(_elements(statement)[0])
@@ -126,7 +135,20 @@ class _Separator:
         self.check_returns(statements)
         span = statements[0].span
         trip = Range(self.fresh("once"), Const(0, span), Const(1, span), Const(1, span), span)
-        return For(trip, statements, SYNTHETIC, span)
+        names = sorted((assigned_names(statements) & self.shared_names(statements)) - defined)
+        zeros = [Assign(Var(name, span), self.zero(self.typing.name(name), span), span) for name in names]
+        return [*zeros, For(trip, statements, SYNTHETIC, span)]
+
+    def shared_names(self, statements: tuple[Stmt, ...]) -> set[str]:
+        """The names that stand anywhere else in the function, too."""
+        everywhere = Counter(_mentions(self.function.body))
+        everywhere.subtract(_mentions(statements))
+        return {name for name, uses in everywhere.items() if uses > 0}
+
+    def zero(self, kind: ValueType, span: Span) -> Const:
+        """Zero, as the Python scalar that takes the dtype of whatever is assigned later."""
+        value = False if kind.dtype == "bool" else 0 if kind.is_integer else 0.0
+        return Const(value, span)
 
     def result(self, statements: tuple[Stmt, ...], *, is_last: bool) -> list[Stmt]:
         """The final `return`; what it reads from arrays is computed by one worker first."""
@@ -144,9 +166,11 @@ class _Separator:
         if not touches(last.value, self.arrays):
             return [last]
         names = tuple(Var(self.fresh(f"result_{number}"), last.span) for number in range(len(parts)))
-        pairs = zip(names, parts, strict=True)
+        pairs = list(zip(names, parts, strict=True))
+        zeros = [Assign(name, self.zero(self.typing.of(part), part.span), last.span) for name, part in pairs]
+        trip = self.once(tuple(Assign(name, part, last.span) for name, part in pairs), frozenset(_mentions(names)))
         value: Expr = Tuple(names, last.span) if isinstance(last.value, Tuple) else names[0]
-        return [self.once(tuple(Assign(name, part, last.span) for name, part in pairs)), replace(last, value=value)]
+        return [*zeros, *trip, replace(last, value=value)]
 
     def fresh(self, name: str) -> str:
         while name in self.typing.names:
@@ -203,6 +227,11 @@ def _units(body: tuple[Stmt, ...]) -> list[Stmt]:
     for statement in body:
         units += _units(statement.body) if isinstance(statement, For) and is_repeat(statement) else [statement]
     return units
+
+
+def _mentions(nodes: Iterable[Node]) -> Iterator[str]:
+    """Every name in the code, as often as it stands there."""
+    return (part.name for node in nodes for part in walk(node) if isinstance(part, Var))
 
 
 def _names(unit: Stmt) -> set[str]:

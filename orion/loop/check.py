@@ -35,7 +35,6 @@ from orion.loop.ir import (
     children,
 )  # fmt: skip
 from orion.loop.printer import print_expr, print_stmt
-from orion.loop.source import Span
 
 STATEMENTS = (Assign, Update, Bind, Evaluate, If, While, For, Break, Continue, Return, Pass)
 BINARY = frozenset({"+", "-", "*", "/", "//", "%", "**", "@", "&", "|", "^", "<<", ">>"})
@@ -45,14 +44,6 @@ COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 
 class MalformedError(AssertionError):
     """A pass has left a function that is not well formed: a defect of Orion, not of the user's code."""
-
-
-class UndefinedNameError(MalformedError):
-    """A name is used before anything defines it. In a function just parsed, that is the user's mistake."""
-
-    def __init__(self, name: str, span: Span, function: str) -> None:
-        super().__init__(f"{span}: `{name}` is used before it is defined")
-        self.name, self.span, self.function = name, span, function
 
 
 def check_function(function: Function) -> Function:
@@ -199,8 +190,7 @@ class _Checker:
 
     def name(self, name: str, node: Node, defined: set[str]) -> None:
         self.require(name in self.known, node, f"uses `{name}`, which nothing defines")
-        if name not in defined:
-            raise UndefinedNameError(name, node.span, self.function.name)
+        self.require(name in defined, node, f"uses `{name}` before it is defined")
 
     def require(self, condition: bool, node: Node, what: str) -> None:
         if not condition:

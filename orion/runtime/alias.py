@@ -32,6 +32,6 @@ def check_aliases(memory: Mapping[str, NDArray[Any]], written: Set[str]) -> None
 
 def _share(left: NDArray[Any], right: NDArray[Any]) -> bool:
     try:
-        return np.shares_memory(left, right, max_work=MAX_WORK)
+        return np.shares_memory(left, right, max_work=MAX_WORK)  # type: ignore[arg-type] # the stubs know only -1 and 0
     except np.exceptions.TooHardError:
         return True

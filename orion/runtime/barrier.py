@@ -7,6 +7,7 @@ aborted. Rounds count up, so that one set of flags is enough.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -54,3 +55,9 @@ def make_barrier(workers: int) -> Barrier:
     offsets = np.concatenate([np.zeros(workers + 1, np.int64), np.arange(1, workers + 1) * (workers - 1)])
     order = tuple(read_only(np.array([own, workers + own], np.int64)) for own in range(workers))
     return Barrier(read_only(offsets), waits, read_only(np.zeros(waits.size, np.int64)), order)
+
+
+def set_flag(meet: Callable[..., None], done: Ints, tile: int, round: int, control: Ints) -> None:
+    """Set the flag of a tile as its own walk would: a barrier's walk over it that waits for nothing."""
+    none = read_only(np.zeros(tile + 2, np.int64))
+    meet(read_only(np.array([tile], np.int64)), round, none, none, none, none, done, control)

@@ -10,7 +10,7 @@ from orion.runtime.arguments import DataSource, skeleton_arguments
 from orion.runtime.barrier import KERNEL
 from orion.runtime.failures import failure_in, left_without_error
 from orion.runtime.memory import RunMemory, allocate_run_memory
-from orion.runtime.parts import LoopPart, Walk, loop_parts
+from orion.runtime.parts import LoopPart, Walk, loop_parts, worker_tiles
 from orion.runtime.pool import Pool
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.skeleton import Skeleton, make_skeleton
@@ -42,7 +42,10 @@ def load_program(prepared: PreparedProgram, workers: int) -> LoadedProgram:
         sources=tuple(DataSource(loop) for loop in prepared.loops),
         skeleton=make_skeleton(prepared),
         memory=memory,
-        parts=tuple(loop_parts(prepared, memory, walks, w, workers, in_slices=w == 0) for w in range(workers)),
+        parts=tuple(
+            loop_parts(prepared, memory, walks, worker_tiles(prepared, w, workers), in_slices=w == 0)
+            for w in range(workers)
+        ),
         meet=compile_kernel(KERNEL).walk if workers > 1 else None,
     )
 

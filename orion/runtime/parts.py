@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from orion.runtime.arguments import LoopData, read_only
 from orion.runtime.memory import RunMemory
 from orion.runtime.prepared import OUTPUTS, PreparedLoop, PreparedProgram
-from orion.schedule.schedule import Ints
+from orion.schedule.schedule import Ints, Schedule
 
 Walk = Callable[..., None]
 
@@ -67,17 +67,25 @@ class LoopPart:
 
 
 def loop_parts(
-    prepared: PreparedProgram, memory: RunMemory, walks: tuple[Walk, ...], worker: int, workers: int, in_slices: bool
+    prepared: PreparedProgram,
+    memory: RunMemory,
+    walks: Sequence[Walk],
+    tiles: Sequence[Ints],
+    in_slices: bool = False,
 ) -> tuple[LoopPart, ...]:
-    """The parts of worker `worker` in all loops. One worker alone takes all tiles, in the serial order."""
+    """The parts of a worker that runs `tiles[k]` of loop k, in that order."""
     return tuple(
-        _part(number, loop, memory, walks[number], _tiles(loop, worker, workers), 1 if in_slices else None)
+        _part(number, loop, memory, walks[number], tiles[number], 1 if in_slices else None)
         for number, loop in enumerate(prepared.loops)
     )
 
 
-def _tiles(loop: PreparedLoop, worker: int, workers: int) -> Ints:
-    schedule = loop.schedule
+def worker_tiles(prepared: PreparedProgram, worker: int, workers: int) -> list[Ints]:
+    """The tiles of a worker in each loop. One worker alone takes all, in the serial order."""
+    return [_tiles(loop.schedule, worker, workers) for loop in prepared.loops]
+
+
+def _tiles(schedule: Schedule, worker: int, workers: int) -> Ints:
     if workers == 1:
         return schedule.serial_tiles()
     return schedule.order[worker] if worker < schedule.workers else np.zeros(0, np.int64)

@@ -44,8 +44,14 @@ def skeleton_source(prepared: PreparedProgram) -> str:
     worker = _free_name("worker", prepared.program)
     helpers = [print_function(helper) for helper in function.helpers]
     header = f"def {function.name}({', '.join((worker, *function.params))}):"
-    body = _block(prepared.program.steps, prepared, worker, "    ")
+    body = [*_first_values(prepared, "    "), *_block(prepared.program.steps, prepared, worker, "    ")]
     return "\n\n\n".join([*helpers, "\n".join([header, *body])]) + "\n"
+
+
+def _first_values(prepared: PreparedProgram, indent: str) -> list[str]:
+    """Values for the locals that a loop hands out but need not have one before it (`last` of `last = a[i]`)."""
+    names = {name for loop in prepared.loops for name in loop.outputs} - set(prepared.program.function.params)
+    return [f"{indent}{name} = 0" for name in sorted(names)]
 
 
 def _block(steps: tuple[Step, ...], prepared: PreparedProgram, worker: str, indent: str) -> list[str]:

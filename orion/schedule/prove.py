@@ -94,8 +94,8 @@ def _free_pairs(schedule: Schedule, ordered: bool, low: Ints, high: Ints) -> Ite
     """The pairs of different tiles with iterations in them whose order the schedule does not give as it must be."""
     after = reachable(schedule)
     fine = after if ordered else after | after.T
-    filled = (low < high).all(axis=1)
-    free = ~fine & filled[:, None] & filled[None, :]
+    filled = np.asarray((low < high).all(axis=1))
+    free = np.asarray(~fine & filled[:, None] & filled[None, :])
     np.fill_diagonal(free, False)
     yield from ((int(a), int(b)) for a, b in np.argwhere(free))
 

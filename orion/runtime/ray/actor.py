@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 import traceback
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +19,17 @@ from orion.runtime.failures import failure_in
 from orion.runtime.memory import RunMemory, allocate_run_memory
 from orion.runtime.parts import LoopPart, Walk, loop_parts
 from orion.runtime.prepared import PreparedProgram
-from orion.runtime.ray.orders import Outcome, RunOrder
-from orion.runtime.ray.segments import Arena, Block, Bytes, SegmentName, open_segment
+from orion.runtime.ray.exchange import LoopExchange, Region, loop_exchange
+from orion.runtime.ray.inbox import Inbox, Landing
+from orion.runtime.ray.node_worker import NodeWorker
+from orion.runtime.ray.orders import Delivery, Filling, Flag, Outcome, Piece, Results, RunOrder
+from orion.runtime.ray.segments import Arena, Block, Bytes, SegmentName, create_segment, open_segment
 from orion.runtime.ray.store import LoopBlocks
 from orion.runtime.skeleton import Skeleton, make_skeleton
 from orion.runtime.worker import AbortedError, Worker
+
+DELIVER = "deliver"
+"""The concurrency group of the methods that are called while an actor runs a program."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,33 +39,61 @@ class ActorProgram:
     prepared: PreparedProgram
     skeleton: Skeleton
     memory: RunMemory
+    exchange: tuple[LoopExchange, ...]
     parts: tuple[LoopPart, ...]
     boxes: tuple[NDArray[np.int64] | None, ...]
     meet: Walk
 
 
 class WorkerActor:
-    """Worker `number` of `workers`."""
+    """One worker of a group. `connect` says which."""
 
-    def __init__(self, number: int, workers: int) -> None:
-        self._number = number
-        self._workers = workers
+    def __init__(self) -> None:
+        self._number = 0
+        self._nodes: tuple[str, ...] = ()
+        self._actors: tuple[Any, ...] = ()
         self._programs: dict[int, ActorProgram] = {}
         self._memory: dict[int, Bytes] = {}
+        self._inbox = Inbox()
+
+    def connect(self, number: int, nodes: tuple[str, ...], actors: tuple[Any, ...]) -> None:
+        """Be worker `number` of a group whose worker w is `actors[w]`, on node `nodes[w]`."""
+        self._number, self._nodes, self._actors = number, nodes, actors
+
+    # ------------------------------------------------------------ memory
 
     def can_open(self, name: SegmentName) -> bool:
-        """Whether this process can map a segment of the driver's."""
+        """Whether this process can map a segment of another process."""
         try:
             open_segment(name)
         except OSError:
             return False
         return True
 
-    def attach(self, names: dict[int, SegmentName]) -> None:
+    def attach(self, names: Mapping[int, SegmentName]) -> None:
         """Map segments."""
         for number, name in names.items():
             if number not in self._memory:
                 self._memory[number] = open_segment(name)
+
+    def create(self, sizes: Mapping[int, int], anonymous: bool) -> dict[int, SegmentName]:
+        """Make this node's copies of segments, all zero, and say how they are opened."""
+        names = {}
+        for number, size in sizes.items():
+            names[number], self._memory[number] = create_segment(size, anonymous)
+        return names
+
+    def fill(self, run_memory: int, fillings: tuple[Filling, ...]) -> None:
+        """Make this node's memory ready for a run: flags and results zero, the given parts of arrays filled in."""
+        self._memory[run_memory][:] = 0
+        for filling in fillings:
+            filling.of(self._array(filling.block))[...] = filling.data
+
+    def read(self, parts: list[tuple[Block, Region]]) -> list[NDArray[Any]]:
+        """The contents of parts of blocks."""
+        return [region.of(self._array(block)).copy() for block, region in parts]
+
+    # ------------------------------------------------------------ a run
 
     def run(self, order: RunOrder) -> Outcome:
         """Run this worker's part of a program."""
@@ -66,15 +102,27 @@ class WorkerActor:
         except BaseException as error:
             return Outcome(error=_sendable(error))
 
+    def deliver(self, delivery: Delivery) -> None:
+        """Take what a worker on another node has sent to this one."""
+        self._inbox.deliver(delivery)
+
+    def abort(self, program: int) -> None:
+        """Make this node's workers leave a program."""
+        known = self._programs.get(program)
+        if known is not None:
+            known.memory.abort()
+
     def _run(self, order: RunOrder) -> Outcome:
         self._forget(order)
         self.attach(order.segments)
         program = self._program(order)
         try:
             for part, blocks, boxes in zip(program.parts, order.loops, program.boxes, strict=True):
-                part.begin(self._data(program, part, blocks, boxes))
-            worker = Worker(self._number, program.prepared.workers, program.parts, program.memory, program.meet)
-            return Outcome(program.skeleton(worker, *order.given))
+                part.begin(self._data(part, blocks, boxes))
+            worker = self._worker(program, order)
+            returned = program.skeleton(worker, *order.given)
+            worker.finish()
+            return Outcome(returned)
         except AbortedError:
             return Outcome(error=failure_in(program.prepared, program.memory), left=True)
         except BaseException as error:
@@ -83,6 +131,34 @@ class WorkerActor:
         finally:
             for part in program.parts:
                 part.end()
+
+    def _worker(self, program: ActorProgram, order: RunOrder) -> Worker:
+        workers = program.prepared.workers
+        nodes = self._nodes[:workers]
+        here = self._nodes[self._number]
+        others = tuple(sorted(set(nodes) - {here}))
+        if not others:
+            return Worker(self._number, workers, program.parts, program.memory, program.meet)
+        arrays = self._dense(program, order)
+        self._inbox.begin(order.run, Landing(arrays, program.memory, program.meet))
+        deliver = {node: delivery_method(self._receiver(nodes, node)) for node in others}
+        sent: Counter[str] = Counter()
+
+        def post(node: str, flags: tuple[Flag, ...], pieces: tuple[Piece, ...], results: tuple[Results, ...]) -> None:
+            deliver[node].remote(Delivery(order.run, self._number, sent[node], flags, pieces, results))
+            sent[node] += 1
+
+        return NodeWorker(
+            self._number, workers, program.parts, program.memory, program.meet,
+            program.exchange, others, self._nodes[0], arrays, post,
+        )  # fmt: skip
+
+    def _receiver(self, nodes: tuple[str, ...], node: str) -> Any:
+        """The actor on a node that takes what this worker sends there: always the same one."""
+        there = [actor for actor, place in zip(self._actors, nodes, strict=False) if place == node]
+        return there[self._number % len(there)]
+
+    # ------------------------------------------------------------ programs and arrays
 
     def _program(self, order: RunOrder) -> ActorProgram:
         known = self._programs.get(order.program)
@@ -95,13 +171,16 @@ class WorkerActor:
     def _load(self, prepared: PreparedProgram, segment: int) -> ActorProgram:
         from orion.kernel.compile import compile_kernel
 
-        walks = tuple(compile_kernel(loop.kernel).walk for loop in prepared.loops)
+        walks = [compile_kernel(loop.kernel).walk for loop in prepared.loops]
         memory = allocate_run_memory(prepared, Arena(segment, self._memory[segment]).allocate)
+        exchange = tuple(loop_exchange(loop, self._nodes[: prepared.workers]) for loop in prepared.loops)
+        tiles = [loop.order[self._number] for loop in exchange]
         return ActorProgram(
             prepared=prepared,
             skeleton=make_skeleton(prepared),
             memory=memory,
-            parts=loop_parts(prepared, memory, walks, self._number, prepared.workers, in_slices=False),
+            exchange=exchange,
+            parts=loop_parts(prepared, memory, walks, tiles),
             boxes=tuple(None if loop.sparse else read_only(tile_boxes(loop.schedule)) for loop in prepared.loops),
             meet=compile_kernel(KERNEL).walk,
         )
@@ -112,9 +191,7 @@ class WorkerActor:
         for segment in order.dropped:
             self._memory.pop(segment, None)
 
-    def _data(
-        self, program: ActorProgram, part: LoopPart, blocks: LoopBlocks, boxes: NDArray[np.int64] | None
-    ) -> LoopData:
+    def _data(self, part: LoopPart, blocks: LoopBlocks, boxes: NDArray[np.int64] | None) -> LoopData:
         extents = boxes if blocks.extents is None else read_only(self._array(blocks.extents))
         assert extents is not None
         values: list[Any] = []
@@ -126,8 +203,22 @@ class WorkerActor:
                 values.append(found)
         return LoopData(extents, tuple(values))
 
+    def _dense(self, program: ActorProgram, order: RunOrder) -> dict[str, NDArray[Any]]:
+        """The dense arrays of a run by name."""
+        found = {}
+        for loop, blocks in zip(program.prepared.loops, order.loops, strict=True):
+            for argument, block in zip(loop.kernel.arguments, blocks.arguments, strict=True):
+                if argument.kind == "array" and isinstance(block, Block):
+                    found[argument.name] = self._array(block)
+        return found
+
     def _array(self, block: Block) -> NDArray[Any]:
         return block.on(self._memory[block.segment])
+
+
+def delivery_method(actor: Any) -> Any:
+    """The method of another actor that takes deliveries, while it runs a program."""
+    return actor.deliver.options(concurrency_group=DELIVER)
 
 
 def _sendable(error: BaseException) -> BaseException:

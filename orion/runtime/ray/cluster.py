@@ -43,33 +43,45 @@ def cluster_cpus() -> int:
     return int(ray.cluster_resources().get("CPU", 0))
 
 
-def driver_node() -> str:
+def own_node() -> str:
     """The id of the node that this process is on."""
     return str(ray.get_runtime_context().get_node_id())
 
 
-def start_actors(kind: type[Any], arguments: list[tuple[Any, ...]], seconds: float) -> list[Any]:
-    """One actor of a class for each tuple of arguments, each with one CPU, once all have started.
+def start_actors(kind: type[Any], number: int, group: str, seconds: float) -> list[Any]:
+    """Actors of a class, each with one CPU and a second thread for the calls of a concurrency group, once all have started.
 
-    `ArgumentError` where the cluster has not that many CPUs free.
+    `ArgumentError` where the cluster has not that many CPUs, or they are not free within `seconds`.
     """
-    remote = ray.remote(
-        num_cpus=1, max_restarts=0, max_task_retries=0, concurrency_groups={"deliver": 1}
-    )(kind)
-    actors = [remote.remote(*given) for given in arguments]
+    if cluster_cpus() < number:
+        raise _no_room(number, f"the cluster has {cluster_cpus()} CPUs, and each worker takes one")
+    remote = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0, concurrency_groups={group: 1})(kind)
+    actors = [remote.remote() for _ in range(number)]
     started = [actor.__ray_ready__.remote() for actor in actors]
     ready, late = ray.wait(started, num_returns=len(started), timeout=seconds)
     try:
         ray.get(ready)
         if late:
-            total, free = (int(found().get("CPU", 0)) for found in (ray.cluster_resources, ray.available_resources))
-            why = f"only {len(ready)} of them started in {seconds:.0f} s; the cluster has {total} CPUs, {free} of them free"
-            hint = "ask for fewer workers, or end what else uses the cluster"
-            raise ArgumentError(describe(f"no room for {len(actors)} workers on Ray", why=why, hint=hint))
+            why = f"only {len(ready)} of them started in {seconds:.0f} s: others use the cluster's {cluster_cpus()} CPUs"
+            raise _no_room(number, why)
     except BaseException:
         kill_actors(actors)
         raise
     return actors
+
+
+def _no_room(workers: int, why: str) -> ArgumentError:
+    hint = "ask for fewer workers, or end what else uses the cluster"
+    return ArgumentError(describe(f"no room for {workers} workers on Ray", why=why, hint=hint))
+
+
+def nodes_of(actors: list[Any]) -> list[str]:
+    """The id of the node that each actor is on."""
+    return list(ray.get([actor.__ray_call__.remote(_node_id) for actor in actors]))
+
+
+def _node_id(actor: Any) -> str:
+    return own_node()
 
 
 def kill_actors(actors: list[Any]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,11 @@ from numpy.typing import NDArray
 from orion.plan.plan import Placement
 from orion.runtime.prepared import PreparedLoop
 from orion.schedule.schedule import Ints, Schedule
+
+
+def part_of(array: NDArray[Any], axis: int | None, low: int, high: int) -> NDArray[Any]:
+    """The part of an array whose index along `axis` is in `low` … `high` - 1, as a view; all of it where `axis` is None."""
+    return array if axis is None else array[(slice(None),) * axis + (slice(low, high),)]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -27,6 +33,10 @@ class Region:
     axis: int | None = None
     low: int = 0
     high: int = 0
+
+    def of(self, memory: NDArray[Any]) -> NDArray[Any]:
+        """This part of the array, as a view."""
+        return part_of(memory, self.axis, self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True)

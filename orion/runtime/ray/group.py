@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import ray
 from ray.exceptions import RayActorError
 
 from orion.errors import WorkerLostError, describe
-from orion.runtime.ray.actor import WorkerActor
-from orion.runtime.ray.cluster import kill_actors, start_actors
-from orion.runtime.ray.orders import Outcome, RunOrder
-from orion.runtime.ray.segments import SegmentName
+from orion.runtime.ray.actor import DELIVER, WorkerActor
+from orion.runtime.ray.cluster import kill_actors, nodes_of, own_node, start_actors
+from orion.runtime.ray.exchange import Region
+from orion.runtime.ray.orders import Filling, Outcome, RunOrder
+from orion.runtime.ray.segments import Block, SegmentName
 
 START_SECONDS = 60.0
 LOOK_SECONDS = 0.05
@@ -22,41 +23,89 @@ LEAVE_SECONDS = 10.0
 
 
 class Group:
-    """One actor per worker. Once `is_whole` is False they have been ended, and there must be another group."""
+    """One actor per worker. Once `is_whole` is False they have been ended, and there must be another group.
+
+    Worker w is on node `nodes[w]`; those of the driver's own node come first, and those of a node follow one another.
+    """
 
     def __init__(self, workers: int) -> None:
-        self.actors = start_actors(WorkerActor, [(w, workers) for w in range(workers)], START_SECONDS)
+        actors = start_actors(WorkerActor, workers, DELIVER, START_SECONDS)
+        self.driver_node = own_node()
+        places = nodes_of(actors)
+        order = sorted(range(workers), key=lambda w: (places[w] != self.driver_node, places[w], w))
+        self.actors = [actors[w] for w in order]
+        self.nodes = tuple(places[w] for w in order)
+        ray.get([a.connect.remote(w, self.nodes, tuple(self.actors)) for w, a in enumerate(self.actors)])
         self.is_whole = True
 
-    def can_open(self, name: SegmentName) -> bool:
-        """Whether every actor can map a segment of the driver's."""
-        return all(ray.get([actor.can_open.remote(name) for actor in self.actors]))
+    # ------------------------------------------------------------ memory
 
-    def attach(self, names: dict[int, SegmentName]) -> None:
-        """Have every actor map segments now."""
-        ray.get([actor.attach.remote(names) for actor in self.actors])
+    def leader(self, node: str) -> Any:
+        """The first actor of a node."""
+        return self.actors[self.nodes.index(node)]
+
+    def can_open(self, name: SegmentName) -> bool:
+        """Whether every actor of the driver's node can map a segment of the driver's."""
+        return all(ray.get([actor.can_open.remote(name) for actor in self._on(self.driver_node)]))
+
+    def attach(self, node: str, names: Mapping[int, SegmentName]) -> None:
+        """Have the actors of a node map segments now."""
+        self._answers([actor.attach.remote(names) for actor in self._on(node)])
+
+    def create(self, node: str, sizes: Mapping[int, int], anonymous: bool) -> dict[int, SegmentName]:
+        """Make a node's copies of segments."""
+        (names,) = self._answers([self.leader(node).create.remote(sizes, anonymous)])
+        return dict(names)
+
+    def fill(self, run_memory: int, fillings: Mapping[str, tuple[Filling, ...]]) -> None:
+        """Make the memory of nodes ready for a run."""
+        self._answers([self.leader(node).fill.remote(run_memory, parts) for node, parts in fillings.items()])
+
+    def read(self, node: str, parts: list[tuple[Block, Region]]) -> list[Any]:
+        """The contents of parts of blocks on a node."""
+        (found,) = self._answers([self.leader(node).read.remote(parts)])
+        return list(found)
+
+    # ------------------------------------------------------------ runs
 
     def run(self, orders: Sequence[RunOrder], abort: Callable[[], None]) -> list[Outcome]:
         """Send each worker its order, one message each, and wait for all outcomes.
 
-        `abort` makes the workers leave; it is called where one is lost, and at Ctrl-C.
+        Where one fails or is lost, and at Ctrl-C, the others are made to leave: those of the driver's node by `abort`.
         """
         references: list[Any] = []
+
+        def abort_all() -> None:
+            abort()
+            for actor, node in zip(self.actors[: len(orders)], self.nodes, strict=False):
+                if node != self.driver_node:
+                    actor.abort.options(concurrency_group=DELIVER).remote(orders[0].program)
+
         try:
-            references += [a.run.remote(order) for a, order in zip(self.actors, orders, strict=False)]
-            return self._outcomes(references, abort)
+            references += [actor.run.remote(order) for actor, order in zip(self.actors, orders, strict=False)]
+            return self._outcomes(references, abort_all)
         except RayActorError as error:
-            self._leave(references, abort)
+            self._leave(references, abort_all)
             self.close()
             raise _lost(error) from error
         except BaseException:
-            self._leave(references, abort)
+            self._leave(references, abort_all)
             raise
 
     def close(self) -> None:
         """End the actors."""
         self.is_whole = False
         kill_actors(self.actors)
+
+    def _on(self, node: str) -> list[Any]:
+        return [actor for actor, place in zip(self.actors, self.nodes, strict=True) if place == node]
+
+    def _answers(self, references: list[Any]) -> list[Any]:
+        try:
+            return list(ray.get(references))
+        except RayActorError as error:
+            self.close()
+            raise _lost(error) from error
 
     def _outcomes(self, references: list[Any], abort: Callable[[], None]) -> list[Outcome]:
         """All outcomes, looking now and then for one that tells the other workers to leave."""
@@ -70,7 +119,7 @@ class Group:
     def _leave(self, references: list[Any], abort: Callable[[], None]) -> None:
         """Wait until no worker works on the run any more; those that don't leave in time are ended, and the group with them."""
         end = time.monotonic() + LEAVE_SECONDS
-        while True:
+        while references:
             try:
                 abort()
                 _, late = ray.wait(references, num_returns=len(references), timeout=max(0.0, end - time.monotonic()))

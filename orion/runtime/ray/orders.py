@@ -5,9 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from numpy.typing import NDArray
+
 from orion.runtime.prepared import PreparedProgram
-from orion.runtime.ray.segments import SegmentName
+from orion.runtime.ray.exchange import Region, part_of
+from orion.runtime.ray.segments import Block, SegmentName
 from orion.runtime.ray.store import LoopBlocks
+from orion.schedule.schedule import Ints
+
+BARRIER = -1
+"""Stands for the barrier where the number of a loop is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +45,62 @@ class Outcome:
     returned: Any = None
     error: BaseException | None = None
     left: bool = False
+
+
+# ---------------------------------------------------------------- between nodes
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """Tile `tile` of a loop (or of the barrier) has finished `round`."""
+
+    loop: int
+    tile: int
+    round: int
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """The contents of a part of a dense array of the run."""
+
+    region: Region
+    data: NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The partial results of some tiles, for output number `output` of a loop, in one of the two arrays that take turns."""
+
+    loop: int
+    output: int
+    turn: int
+    tiles: Ints
+    values: NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A message from a worker to another node: data first, then the flags that tell of it. `number` counts the messages from this
+    sender to this node in run `run`, from 0."""
+
+    run: int
+    sender: int
+    number: int
+    flags: tuple[Flag, ...]
+    pieces: tuple[Piece, ...]
+    results: tuple[Results, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """What the driver puts into a node's copy of a block: the part `low` … `high` - 1 along `axis`, all of it for None."""
+
+    block: Block
+    axis: int | None
+    low: int
+    high: int
+    data: NDArray[Any]
+
+    def of(self, memory: NDArray[Any]) -> NDArray[Any]:
+        """The part of the block's array that it is for, as a view."""
+        return part_of(memory, self.axis, self.low, self.high)

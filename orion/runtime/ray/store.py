@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from typing import Any
-from weakref import ref
+from weakref import WeakValueDictionary, ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,16 +45,18 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class PlacedRun:
-    """The arguments of one run. `copies` are (caller's array, shared copy, whether it is written), by name."""
+    """The arguments of one run. `copies` are (caller's array, shared copy, whether it is written) and `dense` the blocks of
+    all dense arrays, by name."""
 
     loops: tuple[LoopBlocks, ...]
     given: tuple[object, ...]
     copies: Mapping[str, tuple[NDArray[Any], NDArray[Any], bool]]
+    dense: Mapping[str, Block]
 
     def segments(self) -> set[int]:
         """The segments that the arrays lie in."""
         blocks = (b for loop in self.loops for b in (loop.extents, *loop.arguments))
-        return {block.segment for block in blocks if isinstance(block, Block)}
+        return {block.segment for block in (*blocks, *self.dense.values()) if isinstance(block, Block)}
 
     def copy_in(self) -> None:
         """Bring the shared copies up to date."""
@@ -77,6 +79,7 @@ class Store:
 
     anonymous: bool
     names: dict[int, SegmentName] = field(default_factory=dict)
+    _memory: WeakValueDictionary[int, Bytes] = field(default_factory=WeakValueDictionary)
     _dropped: list[int] = field(default_factory=list)
     _numbers: count[int] = field(default_factory=lambda: count(1))
     _copies: IdentityMap[tuple[Block, NDArray[Any]]] = field(default_factory=IdentityMap)
@@ -87,7 +90,12 @@ class Store:
         """A new segment: its number and its memory."""
         number = next(self._numbers)
         self.names[number], memory = create_segment(size, self.anonymous, partial(self._drop, number))
+        self._memory[number] = memory
         return number, memory
+
+    def array(self, block: Block) -> NDArray[Any]:
+        """The array of a block. KeyError where its segment is gone."""
+        return block.on(self._memory[block.segment])
 
     def _drop(self, number: int) -> None:
         del self.names[number]
@@ -118,7 +126,7 @@ class Store:
                 copies[name] = value, shared, name in prepared.written
         loops = tuple(self._loop(loop, arguments, dense) for loop in prepared.loops)
         given = tuple(_extent(arguments[name]) for name in prepared.program.function.params)
-        return PlacedRun(loops, given, copies)
+        return PlacedRun(loops, given, copies, dense)
 
     def _loop(self, loop: PreparedLoop, arguments: Mapping[str, object], dense: Mapping[str, Block]) -> LoopBlocks:
         array = None if loop.sparse is None else arguments[loop.sparse]

@@ -12,6 +12,7 @@ from orion.runtime.failures import left_without_error
 from orion.runtime.memory import RunMemory
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.ray.group import Group
+from orion.runtime.ray.mirrors import Mirrors
 from orion.runtime.ray.orders import Outcome, RunOrder
 from orion.runtime.ray.segments import can_be_anonymous, create_segment, remove_name
 from orion.runtime.ray.store import PlacedRun, Store
@@ -43,6 +44,7 @@ class Team:
         self._store = Store(anonymous=self._can_be_anonymous())
         self._programs: WeakKeyDictionary[PreparedProgram, KnownProgram] = WeakKeyDictionary()
         self._news = [News() for _ in range(workers)]
+        self._mirrors = Mirrors(self.group, self._store)
         self._numbers, self._runs = count(1), count(1)
         self._attached: set[int] = set()
 
@@ -52,9 +54,12 @@ class Team:
         placed = self._store.place(prepared, arguments)
         placed.copy_in()
         program.memory.reset()
+        self._tell_dropped()
+        self._mirrors.prepare(prepared, program.segment, placed)
         orders = self._orders(prepared, program, placed)
         outcomes = self.group.run(orders, program.memory.abort)
         _raise_failure(prepared, outcomes)
+        self._mirrors.fetch(prepared, placed)
         placed.copy_out()
         return outcomes[0].returned
 
@@ -73,21 +78,26 @@ class Team:
         for news in self._news:
             news.ended.append(program)
 
+    def _tell_dropped(self) -> None:
+        dropped = self._store.take_dropped()
+        self._mirrors.forget(dropped)
+        for news in self._news:
+            news.dropped.extend(dropped)
+
     def _orders(self, prepared: PreparedProgram, program: KnownProgram, placed: PlacedRun) -> list[RunOrder]:
-        names = {number: self._store.names[number] for number in {program.segment, *placed.segments()}}
         if not self._store.anonymous:
             self._attach_files()
-        for dropped in self._store.take_dropped():
-            for news in self._news:
-                news.dropped.append(dropped)
+        segments = {program.segment, *placed.segments()}
         run = next(self._runs)
         orders = []
-        for news in self._news[: prepared.workers]:
+        for news, node in zip(self._news[: prepared.workers], self.group.nodes, strict=False):
+            names = self._mirrors.names(node)
             sent = None if program.number in news.programs else prepared
             news.programs.add(program.number)
             dropped, news.dropped = tuple(news.dropped), []
             ended, news.ended = tuple(news.ended), []
-            parts = (run, program.segment, names, placed.loops, placed.given, dropped, ended)
+            opened = {number: names[number] for number in segments}
+            parts = (run, program.segment, opened, placed.loops, placed.given, dropped, ended)
             orders.append(RunOrder(program.number, sent, *parts))
         return orders
 
@@ -105,7 +115,7 @@ class Team:
         """Have every actor map the segments that are files, and remove the files."""
         new = {number: name for number, name in self._store.names.items() if number not in self._attached}
         if new:
-            self.group.attach(new)
+            self.group.attach(self.group.driver_node, new)
             self._attached |= new.keys()
         for name in new.values():
             remove_name(name)

@@ -1,0 +1,229 @@
+"""Row statements rewritten as loops over elements: no temporary rows, no views, any layout and dtype.
+
+`W[i] -= step * g` becomes `for k in range(n): W[i, k] -= step * g[k]`, and a fold inside an expression, such as
+`(W[i] * x).sum()`, a loop that runs before. Python computes the right side as a whole before it writes: so scalars in it
+are computed before the loop, and where it reads the array that it writes, it must be at the same places.
+"""
+
+from __future__ import annotations
+
+from orion.kernel.calls import CHECKED, PRODUCTS
+from orion.kernel.expressions import Expressions
+from orion.kernel.facts import LoopFacts
+from orion.loop.functions import is_dtype, is_elementwise
+from orion.loop.ir import (
+    Assign, Binary, Call, Choose, Compare, Const, Dim, Dtype, Expr, For, Logic, Range, Slice, Stmt, Subscript, Unary, Update, Var,
+    walk,
+)  # fmt: skip
+from orion.loop.rewrite import rewrite
+from orion.loop.source import Span
+from orion.loop.spans import NOWHERE
+from orion.loop.value_type import INT, ValueType
+
+COPIES = frozenset({".copy", "np.copy"})
+SUMS = frozenset({"np.sum", ".sum", "sum"})
+FILLED = {"np.zeros": 0, "np.ones": 1, "np.zeros_like": 0, "np.ones_like": 1}
+
+
+class NotElementwise(Exception):
+    """The statement is not one about elements at the same places of its rows."""
+
+
+class Scalarizer:
+    """Rewrites one statement. `buffers` are the private rows kept in memory; new scalars are declared in `scope`."""
+
+    def __init__(self, scope: Expressions, buffers: frozenset[str]) -> None:
+        self.scope = scope
+        self.buffers = buffers
+        self.before: list[Stmt] = []
+        self.row_variable = ""
+        self.span = NOWHERE
+
+    @property
+    def facts(self) -> LoopFacts:
+        return self.scope.facts
+
+    def statement(self, statement: Stmt) -> list[Stmt]:
+        """The statements that do the same; raises NotElementwise where there are none."""
+        self.span = statement.span
+        match statement:
+            case Assign(Var() | Subscript() as target, value) | Update(Var() | Subscript() as target, _, value):
+                if self.type_of(target).rank == 0:
+                    return self.with_folds_before(statement)
+                return self.row_statement(statement, target, value)
+            case _:
+                raise NotElementwise
+
+    def type_of(self, expr: Expr) -> ValueType:
+        return self.facts.typing.of(expr)
+
+    # ------------------------------------------------------------ rows
+
+    def row_statement(self, statement: Assign | Update, target: Var | Subscript, value: Expr) -> list[Stmt]:
+        self.check_overlap(target, value)
+        length = self.length_of(target)
+        self.row_variable = self.scope.declare_row_variable()
+        place = self.element(target, length)
+        assert isinstance(place, Subscript)
+        new: Stmt
+        if isinstance(statement, Update):
+            new = Update(place, statement.op, self.element(value, length), self.span)
+        else:
+            new = Assign(place, self.element(value, length), self.span)
+        return [*self.before, self.loop(new, target)]
+
+    def loop(self, statement: Stmt, row: Expr) -> For:
+        span = self.span
+        length = self.type_of(row).lengths[0]
+        assert length is not None
+        return For(Range(self.row_variable, Const(0, span), length, Const(1, span), span), (statement,), -1, span)
+
+    def length_of(self, row: Expr) -> int:
+        """The length of a row for this call."""
+        kind = self.type_of(row)
+        length = self.facts.literal_length(kind.lengths[0]) if kind.rank == 1 else None
+        if length is None:
+            raise NotElementwise
+        return length
+
+    def check_overlap(self, target: Var | Subscript, value: Expr) -> None:
+        """Refuse a right side that reads the array which is written at other places of the row."""
+        array = target.base.name if isinstance(target, Subscript) else target.name
+        shape = self.pattern(target)
+        for part in walk(value):
+            is_row = isinstance(part, Subscript) and part.base.name == array and self.type_of(part).rank > 0
+            if is_row and isinstance(part, Subscript) and self.pattern(part) != shape:
+                raise NotElementwise
+
+    def pattern(self, row: Expr) -> tuple[bool, ...]:
+        """Which axes of the array are scalar subscripts."""
+        if not isinstance(row, Subscript):
+            return ()
+        rank = self.facts.typing.name(row.base.name).rank
+        given = tuple(not isinstance(part, Slice) for part in row.index)
+        return (*given, *(False,) * (rank - len(given)))
+
+    # ------------------------------------------------------------ elements
+
+    def element(self, expr: Expr, length: int) -> Expr:
+        """Element number `row_variable` of a row expression; a scalar expression as it is."""
+        kind = self.type_of(expr)
+        if kind.rank == 0:
+            return self.scalar(expr)
+        if self.length_of(expr) != length:
+            raise NotElementwise
+
+        def inner(part: Expr) -> Expr:
+            return self.element(part, length)
+
+        match expr:
+            case Var(name):
+                return self.element_of_name(name, expr.span)
+            case Subscript():
+                return self.element_of_row(expr)
+            case Unary(op, operand) if op != "not":
+                return Unary(op, inner(operand), expr.span)
+            case Binary(op, left, right) if op != "@":
+                return Binary(op, inner(left), inner(right), expr.span)
+            case Compare(ops, operands) if len(ops) == 1:
+                return Compare(ops, tuple(inner(operand) for operand in operands), expr.span)
+            case Call(name, (owner,)) if name in COPIES:
+                return inner(owner)
+            case Call(name) if name in FILLED:
+                return Const(FILLED[name], expr.span)
+            case Call("np.where", (test, then, orelse)):
+                return Choose(inner(test), inner(then), inner(orelse), expr.span)
+            case Call(".astype", (owner, Dtype(dtype))):
+                return Call(f"np.{dtype}", (inner(owner),), expr.span)
+            case Call(name, arguments, keywords=()) if is_elementwise(name) or is_dtype(name) or name == "abs":
+                return Call(name, tuple(inner(argument) for argument in arguments), expr.span)
+            case _:
+                raise NotElementwise
+
+    def element_of_name(self, name: str, span: Span) -> Expr:
+        if name not in self.buffers and self.facts.array(name) is None:
+            raise NotElementwise
+        return Subscript(Var(name, span), (Var(self.row_variable, span),), span)
+
+    def element_of_row(self, row: Subscript) -> Expr:
+        if self.facts.array(row.base.name) is None:
+            raise NotElementwise
+        pattern = self.pattern(row)
+        parts = [*row.index, *[Slice(None, None, None, row.span)] * (len(pattern) - len(row.index))]
+        is_whole = all(p.lower is p.upper is p.step is None for p in parts if isinstance(p, Slice))
+        if pattern.count(False) != 1 or not is_whole:
+            raise NotElementwise
+        index = tuple(
+            Var(self.row_variable, row.span) if isinstance(part, Slice) else self.row_index(row, axis, part)
+            for axis, part in enumerate(parts)
+        )
+        return Subscript(row.base, index, row.span)
+
+    def row_index(self, row: Subscript, axis: int, part: Expr) -> Expr:
+        """A subscript of a row, computed once before the loop, and checked there where it is not proved."""
+        if self.type_of(part).rank > 0:
+            raise NotElementwise
+        if self.facts.is_proved(row):
+            return self.scalar(part)
+        arguments = (row.base, Const(axis, part.span), self.scalar(part))
+        return self.named("at", Call(CHECKED, arguments, row.span), INT)
+
+    def scalar(self, expr: Expr) -> Expr:
+        """A scalar of a row expression; one that reads memory or calls a function is computed before the loop."""
+        if all(isinstance(part, Var | Const | Unary | Binary | Dim) for part in walk(expr)):
+            return expr
+        return self.named("factor", self.without_folds(expr), self.type_of(expr))
+
+    def named(self, wish: str, value: Expr, kind: ValueType) -> Var:
+        name = self.scope.declare(wish, kind)
+        self.before.append(Assign(Var(name, value.span), value, self.span))
+        return Var(name, value.span)
+
+    # ------------------------------------------------------------ folds
+
+    def with_folds_before(self, statement: Assign | Update) -> list[Stmt]:
+        """A scalar statement with the sums and products of rows in it taken out."""
+        value = self.without_folds(statement.value)
+        if not self.before:
+            raise NotElementwise
+        target = statement.target
+        assert isinstance(target, Var | Subscript)
+        if isinstance(statement, Update):
+            return [*self.before, Update(target, statement.op, value, statement.span)]
+        return [*self.before, Assign(target, value, statement.span)]
+
+    def without_folds(self, expr: Expr) -> Expr:
+        if any(isinstance(part, Choose | Logic) for part in walk(expr)):
+            raise NotElementwise  # a fold in it may not be evaluated
+        return rewrite(expr, self.fold)
+
+    def fold(self, expr: Expr) -> Expr:
+        match expr:
+            case Binary("@", left, right):
+                return self.sum_of(expr, self.product(left, right))
+            case Call(name, (left, right), keywords=()) if name in PRODUCTS:
+                return self.sum_of(expr, self.product(left, right))
+            case Call(name, (row,), keywords=()) if name in SUMS and self.type_of(row).rank == 1:
+                return self.sum_of(expr, row)
+            case Call("np.linalg.norm", (row,), keywords=()) if self.type_of(row).rank == 1:
+                return Call("np.sqrt", (self.sum_of(expr, self.product(row, row)),), expr.span)
+            case _:
+                return expr
+
+    def product(self, left: Expr, right: Expr) -> Expr:
+        if not self.type_of(left).rank == self.type_of(right).rank == 1:
+            raise NotElementwise
+        if self.length_of(left) != self.length_of(right):
+            raise NotElementwise
+        return Binary("*", left, right, left.span)
+
+    def sum_of(self, expr: Expr, row: Expr) -> Expr:
+        kind, span = self.type_of(expr), expr.span
+        total = self.scope.declare("total", kind)
+        outer, self.row_variable = self.row_variable, self.scope.declare_row_variable()
+        term = self.element(row, self.length_of(row))
+        self.before.append(Assign(Var(total, span), Const(0, span), self.span))
+        self.before.append(self.loop(Update(Var(total, span), "+", term, self.span), row))
+        self.row_variable = outer
+        return Var(total, span)
+

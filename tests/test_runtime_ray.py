@@ -1,0 +1,164 @@
+"""Programs on Ray actors of one machine: the same bits as on threads, errors, interruptions and lost workers."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import orion
+from orion.arrays.dense import array
+from tests.runtime_programs import NAMES, assert_same, cases, divides, gather, integers, mix, outcome
+
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(120)]
+
+
+@pytest.fixture(scope="module")
+def four_actors():
+    with orion.session("ray", 4, force_parallel=True) as session:
+        yield session
+
+
+@pytest.fixture(scope="module")
+def expected():
+    with orion.session("serial"):
+        return {name: outcome(name) for name in NAMES}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_actors_give_the_serial_result(name, four_actors, expected):
+    for _ in range(2):
+        assert_same(outcome(name), expected[name])
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_any_number_of_workers_gives_the_serial_result(workers, four_actors, expected):
+    """Schedules for fewer workers than there are actors; the others have nothing to do."""
+    function, arguments = cases()["two loops"]
+    prepared = function._preparation.prepare(arguments, workers, True)
+    assert prepared.program.workers == workers
+    result = prepared.run(arguments, four_actors)
+    assert_same((result, {"W": arguments["W"], "H": arguments["H"]}), expected["two loops"])
+
+
+def test_dist_arrays_move_into_shared_memory_once(four_actors):
+    _, arguments = cases()["dist arrays"]
+    mix(**arguments)
+    storage, sparse_keys = arguments["W"].storage, arguments["R"]._elements.keys[0]
+    mix(**arguments)
+    assert arguments["W"].storage is storage
+    assert arguments["R"]._elements.keys[0] is sparse_keys
+
+
+def test_segments_of_arrays_that_are_gone_are_given_back(four_actors):
+    store = four_actors._backend._team._store
+    mix(**cases()["rotated"][1])
+    before = len(store.names)
+    for _ in range(5):
+        mix(**cases()["rotated"][1])
+    assert len(store.names) <= before + 4  # the programs of the last sparse arrays are still kept
+
+
+def test_an_error_leaves_numpy_arrays_as_they_were(four_actors):
+    a = np.zeros(1000)
+    with pytest.raises(ZeroDivisionError):
+        divides(a, 4)
+    assert not a.any()
+    assert divides(a, 2) == -0.5
+    assert set(a) == {-1.5}
+
+
+def test_a_subscript_out_of_bounds_is_the_caller_s_error(four_actors):
+    a, out, index = np.arange(100.0), np.zeros(10_000), np.zeros(10_000, np.int64)
+    index[5_000] = 100
+    with pytest.raises(orion.OutOfBoundsError, match=r"(?s)100.*`a`.*out\[i\] = a\[index\[i\]\]"):
+        gather(a, index, out)
+    assert not out.any()
+
+
+def test_ctrl_c_leaves_at_the_next_tile(four_actors):
+    arguments = cases()["rotated"][1] | {"rounds": 50_000_000}
+    mix(**(arguments | {"rounds": 1}))
+    before = arguments["W"].copy()
+    timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        mix(**arguments)
+    assert time.monotonic() - start < 30
+    np.testing.assert_array_equal(arguments["W"], before)
+    group = four_actors._backend._team.group
+    assert group.is_whole
+    assert_same(outcome("two loops"), outcome("two loops"))
+    assert four_actors._backend._team.group is group
+
+
+def test_a_killed_actor_is_reported_and_replaced(four_actors, expected):
+    import ray
+
+    mix(**cases()["rotated"][1])
+    victim = ray.get(four_actors._backend._team.group.actors[2].__ray_call__.remote(lambda _: os.getpid()))
+    arguments = cases()["rotated"][1] | {"H": array(integers(40)), "rounds": 50_000_000}
+    before = arguments["W"].copy()
+    timer = threading.Timer(0.5, os.kill, [victim, signal.SIGKILL])
+    timer.start()
+    start = time.monotonic()
+    with pytest.raises(orion.WorkerLostError) as caught:
+        mix(**arguments)
+    assert time.monotonic() - start < 20
+    assert caught.value.__notes__ == ["these DistArrays hold only a part of the results: H"]
+    np.testing.assert_array_equal(arguments["W"], before)
+    assert_same(outcome("two loops"), expected["two loops"])
+
+
+def own_files() -> list[str]:
+    return [name for name in os.listdir("/dev/shm") if name.startswith("orion")]
+
+
+ENDINGS = {
+    "success": "",
+    "error": "raise SystemExit(3)",
+    "killed": "import os; os.kill(os.getpid(), 9)",
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_nothing_is_left_when_the_interpreter_ends(ending, tmp_path):
+    """Without `shutdown`: neither processes of the Ray that was started, nor files in shared memory."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import orion, sys\n"
+        "from tests.runtime_programs import outcome\n"
+        "orion.init('ray', 2, force_parallel=True)\n"
+        "outcome('rotated')\n"
+        "import ray\n"
+        "print(ray._private.worker._global_node.get_session_dir_path(), flush=True)\n" + ENDINGS[ending]
+    )
+    root = Path(__file__).resolve().parents[1]
+    ran = subprocess.run(
+        [sys.executable, str(script)], cwd=root, env=os.environ | {"PYTHONPATH": str(root)},
+        capture_output=True, text=True, timeout=100, check=False,
+    )  # fmt: skip
+    session = ran.stdout.split()[-1]
+    end = time.monotonic() + 20
+    while (left := processes_mentioning(session)) and time.monotonic() < end:
+        time.sleep(0.2)
+    assert left == []
+    assert own_files() == []
+
+
+def processes_mentioning(text: str) -> list[str]:
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if text in command:
+            found.append(command[:200])
+    return found

@@ -1,0 +1,92 @@
+"""Programs on Ray actors of several nodes, started on one machine: what the nodes share they send to each other."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import orion
+from orion.arrays.dense import array
+from tests.runtime_programs import NAMES, assert_same, cases, divides, gather, integers, mix, outcome
+
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(120)]
+
+STORE = {"object_store_memory": 80 * 1024**2}
+
+
+@pytest.fixture(scope="module")
+def expected():
+    with orion.session("serial"):
+        return {name: outcome(name) for name in NAMES}
+
+
+@pytest.fixture(scope="module", params=[(1, 2), (0, 1, 1)], ids=["driver with a worker", "driver without workers"])
+def nodes(request):
+    """A session over several nodes; the first is the driver's."""
+    import ray
+    from ray.cluster_utils import Cluster
+
+    first, *others = request.param
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": first, **STORE})
+    try:
+        for cpus in others:
+            cluster.add_node(num_cpus=cpus, **STORE)
+        with orion.session("ray", sum(request.param), address=cluster.address, force_parallel=True) as session:
+            yield session
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nodes_give_the_serial_result(name, nodes, expected):
+    for _ in range(2):
+        assert_same(outcome(name), expected[name])
+    assert len(set(nodes._backend._team.group.nodes)) == 2
+
+
+def test_the_workers_of_the_driver_s_node_come_first(nodes):
+    mix(**cases()["rotated"][1])
+    group = nodes._backend._team.group
+    assert list(group.nodes) == sorted(group.nodes, key=lambda node: (node != group.driver_node, node))
+
+
+def test_an_error_on_one_node_ends_the_run_on_all(nodes):
+    a, out, index = np.arange(100.0), np.zeros(10_000), np.zeros(10_000, np.int64)
+    index[9_000] = 100  # among the last iterations: those of the last worker, which is not on the first node
+    with pytest.raises(orion.OutOfBoundsError, match=r"(?s)100.*`a`"):
+        gather(a, index, out)
+    assert not out.any()
+    with pytest.raises(ZeroDivisionError):
+        divides(np.zeros(1000), 4)
+
+
+def test_ctrl_c_reaches_all_nodes(nodes):
+    arguments = cases()["rotated"][1] | {"rounds": 1_000_000}
+    timer = threading.Timer(1.0, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        mix(**arguments)
+    assert time.monotonic() - start < 30
+    assert nodes._backend._team.group.is_whole
+    np.testing.assert_array_equal(arguments["W"], integers(60))
+
+
+def test_a_killed_actor_on_another_node_is_reported_and_replaced(nodes, expected):
+    import ray
+
+    mix(**cases()["rotated"][1])
+    victim = ray.get(nodes._backend._team.group.actors[-1].__ray_call__.remote(lambda _: os.getpid()))
+    arguments = cases()["rotated"][1] | {"H": array(integers(40)), "rounds": 1_000_000}
+    timer = threading.Timer(1.0, os.kill, [victim, signal.SIGKILL])
+    timer.start()
+    start = time.monotonic()
+    with pytest.raises(orion.WorkerLostError):
+        mix(**arguments)
+    assert time.monotonic() - start < 30
+    np.testing.assert_array_equal(arguments["W"], integers(60))
+    assert_same(outcome("two loops"), expected["two loops"])

@@ -1,0 +1,84 @@
+"""Memory shared by processes: anonymous segments, and files where there are none."""
+
+import gc
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import orion
+from orion.runtime.ray.segments import Arena, Block, create_segment, open_segment, remove_name
+from tests.runtime_programs import assert_same, outcome
+
+MODES = pytest.mark.parametrize("anonymous", [True, False])
+
+
+def own_files():
+    return [name for name in os.listdir("/dev/shm") if name.startswith("orion")]
+
+
+@MODES
+def test_another_process_sees_and_changes_a_segment(anonymous):
+    name, memory = create_segment(100, anonymous)
+    block = Block(1, 64, (3,), "<i4")
+    block.on(memory)[:] = 1, 2, 3
+    program = (
+        "from orion.runtime.ray.segments import *\n"
+        f"array = Block(1, 64, (3,), '<i4').on(open_segment({name!r}))\n"
+        "array += 10\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    assert block.on(memory).tolist() == [11, 12, 13]
+
+
+@MODES
+def test_a_segment_lasts_as_long_as_an_array_on_it(anonymous):
+    released = []
+    name, memory = create_segment(1 << 16, anonymous, lambda: released.append(True))
+    last = Block(1, 128, (2, 2), "<f8").on(memory)[1:]
+    del memory
+    gc.collect()
+    last[:] = 5.0
+    assert open_segment(name)[128 + 16 : 128 + 32].view(np.float64).tolist() == [5.0, 5.0]
+    assert not released
+    del last
+    gc.collect()
+    assert released == [True]
+    with pytest.raises(OSError, match="No such file"):
+        open_segment(name)
+    assert own_files() == []
+
+
+def test_a_file_without_its_name_is_still_there_for_those_who_have_it():
+    name, memory = create_segment(64, anonymous=False)
+    other = open_segment(name)
+    remove_name(name)
+    assert own_files() == []
+    memory[0] = 7
+    assert other[0] == 7
+
+
+def test_an_arena_hands_out_the_same_places_for_the_same_requests():
+    requests = [((3,), "<i8"), ((0,), "<f4"), ((2, 5), "<f4"), ((1,), "|b1")]
+    sizing, placing = Arena(), Arena(9)
+    blocks = [placing.block(shape, np.dtype(dtype)) for shape, dtype in requests]
+    for shape, dtype in requests:
+        sizing.allocate(shape, np.dtype(dtype))
+    assert [block.offset for block in blocks] == [0, 64, 64, 128]
+    assert sizing.size == placing.size == 192
+
+
+@pytest.mark.ray
+@pytest.mark.timeout(120)
+def test_actors_that_cannot_open_anonymous_segments_get_files(monkeypatch):
+    import orion.runtime.ray.team as team
+
+    with orion.session("serial"):
+        expected = outcome("two loops")
+    monkeypatch.setattr(team, "can_be_anonymous", lambda: False)
+    with orion.session("ray", 2, force_parallel=True) as session:
+        assert_same(outcome("two loops"), expected)
+        assert not session._backend._team._store.anonymous
+        assert own_files() == []
