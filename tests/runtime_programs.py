@@ -1,4 +1,6 @@
-"""Loops for the tests of the runtime: each shows in its result any iteration that ran in another order, twice or not at all."""
+"""Loops for the tests of the runtime: each shows in its result any iteration that ran in another order, twice
+or not at all.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ def mix_and_sum(R, W, H, rounds):
             W[i] = W[i] * 3 + H[j] + r
             H[j] = H[j] * 5 + W[i] + t
         for (i, j), r in R:
-            total += W[i] % 97 - H[j] % 89
+            total += r * (W[i] % 97) - H[j] % 89
             low = min(low, W[i] % 1013)
     return total, low
 
@@ -40,7 +42,7 @@ def sweep(A, sweeps):
     for _ in range(sweeps):
         for i in range(1, A.shape[0] - 1):
             for j in range(1, A.shape[1] - 1):
-                A[i, j] = A[i, j] + 3 * A[i - 1, j] - A[i + 1, j] + A[i, j - 1] - 2 * A[i, j + 1]
+                A[i, j] = (A[i, j] + 3 * A[i - 1, j] - A[i + 1, j] + A[i, j - 1] - 2 * A[i, j + 1]) % 1009
 
 
 @orion.parallel_for
@@ -99,7 +101,10 @@ def cases() -> dict[str, tuple[Any, dict[str, Any]]]:
         "stencil": (smooth, {"a": integers(500), "b": integers(500, seed=5), "rounds": 4}),
         "tensor": (
             tensor,
-            {"T": sparse_integers((20, 16, 12), 2000), "U": integers(20), "V": integers(16), "W": integers(12), "rounds": 2},
+            {
+                "T": sparse_integers((20, 16, 12), 2000), "U": integers(20), "V": integers(16), "W": integers(12),
+                "rounds": 2,
+            },
         ),
     }  # fmt: skip
 
@@ -115,5 +120,5 @@ def outcome(name: str) -> tuple[Any, dict[str, np.ndarray]]:
 def assert_same(first: tuple[Any, dict[str, np.ndarray]], second: tuple[Any, dict[str, np.ndarray]]) -> None:
     assert first[0] == second[0]
     assert first[1].keys() == second[1].keys()
-    for name, array in first[1].items():
-        np.testing.assert_array_equal(array, second[1][name], err_msg=name)
+    for name, found in first[1].items():
+        np.testing.assert_array_equal(found, second[1][name], err_msg=name)

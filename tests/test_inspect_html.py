@@ -122,13 +122,15 @@ def test_statements_between_loops_have_no_picture():
 def test_source_is_escaped():
     plan = plan_of(shift)
     source = plan.program.function.source
-    lines = (*source.lines[:-1], source.lines[-1] + "  # <script>alert('&')</script>")
+    last = source.lines[-1].replace("W[i + 1]", "W[i < 1]") + "  # <script>alert('&')</script>"
+    lines = (*source.lines[:-1], last)
     changed = SourceText(source.file + "<b>", source.first_line, lines)
     function = replace(plan.program.function, source=changed)
     nest = replace(plan.loops[0].nest, function=function)
     loop = replace(plan.loops[0], nest=nest)
     text = plan_html(replace(plan, program=replace(plan.program, function=function), loops=(loop,)), [None])
     assert "<script" not in text
+    assert '<mark class="o-written">W[i &lt; 1]</mark>' in text
     assert "&lt;script&gt;alert(&#x27;&amp;&#x27;)" in text
 
 

@@ -87,8 +87,9 @@ def test_every_tile_has_the_colour_of_its_worker_and_the_number_of_its_step():
         assert found[title].get("fill") == WORKERS[worker]
 
 
-def test_the_tiles_of_the_outlined_step_share_no_row_and_no_column():
-    _, _, root = picture(sgd_epoch)
+@pytest.mark.parametrize("function", [sgd_epoch, smooth])
+def test_the_tiles_of_the_outlined_step_share_no_row_and_no_column(function):
+    _, _, root = picture(function)
     outlined = [r for r in root.iter(f"{SVG}rect") if r.get("fill") == "none" and r.get("stroke-width") == "2"]
     assert len(outlined) == 8
     assert len({r.get("x") for r in outlined}) == len({r.get("y") for r in outlined}) == 8
@@ -184,7 +185,7 @@ def test_a_loop_that_runs_on_one_worker_says_so_in_a_picture_of_more():
 def test_names_are_escaped():
     plan = plan_of(sgd_epoch)
     nest = replace(plan.loops[0].nest, dims=("i<b>", 'j"&'))
-    text = plan_svg(replace(plan.loops[0], nest=nest))
+    text = plan_svg(replace(plan.loops[0], nest=nest), schedules_of(plan, sgd_epoch)[0])
     assert "i<b>" not in text
     assert "i&lt;b&gt;" in text
     ET.fromstring(text)

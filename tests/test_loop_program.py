@@ -283,7 +283,7 @@ REFUSED = [
     (
         "for i in range(3):\n    g = A[i] * 2\nfor i in range(n):\n    A[i] = g",
         "the array `g` is made between loops",
-        "for i in range(3)",
+        "for i in range(n)",
     ),
 ]
 

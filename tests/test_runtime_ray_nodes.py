@@ -1,4 +1,6 @@
-"""Programs on Ray actors of several nodes, started on one machine: what the nodes share they send to each other."""
+"""Programs on Ray actors of several nodes, started on one machine: what the nodes share they send to each
+other.
+"""
 
 import os
 import signal

@@ -1,4 +1,6 @@
-"""Programs on threads: the same result on any number of workers, errors and interruptions that leave the session usable."""
+"""Programs on threads: the same result on any number of workers, errors and interruptions that leave the
+session usable.
+"""
 
 import signal
 import sys

@@ -24,11 +24,13 @@ STYLE = """
 .orion-plan.orion-plan th, .orion-plan.orion-plan td { text-align: left;
   vertical-align: baseline; line-height: 1.5; padding: 3px 14px 3px 0;
   border: 0; border-bottom: 1px solid #eaeef2; max-width: none; white-space: normal; }
-.orion-plan.orion-plan thead th { color: #59636e; font-weight: 500; border-bottom: 1px solid #d1d9e0; }
+.orion-plan.orion-plan thead th { color: #59636e; font-weight: 500; white-space: nowrap;
+  border-bottom: 1px solid #d1d9e0; }
 .orion-plan.orion-plan th[scope=row] { font-weight: 600; white-space: nowrap; }
 .orion-plan.orion-plan table.o-facts th { color: #59636e; font-weight: 500; }
 .orion-plan.orion-plan table.o-source td, .orion-plan.orion-plan table.o-source th { border: 0; padding: 0 14px 0 0;
   white-space: nowrap; }
+.orion-plan.orion-plan table.o-source td:last-child { white-space: normal; }
 .orion-plan.orion-plan table.o-source thead th { font-size: 11.5px; }
 .orion-plan.orion-plan table.o-source td.o-number { color: #8c959f; text-align: right; user-select: none; }
 .orion-plan.orion-plan table.o-source code { white-space: pre; }

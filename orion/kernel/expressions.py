@@ -12,17 +12,41 @@ import numpy as np
 
 from orion.kernel.calling import Site
 from orion.kernel.code import (
-    AND, BIT_OR, CHOOSE, COMPARE, NOT, OR, SIGN, Code, call, infix, number, numba_result,
+    AND,
+    BIT_OR,
+    CHOOSE,
+    COMPARE,
+    NOT,
+    OR,
+    SIGN,
+    Code,
+    call,
+    infix,
+    numba_result,
+    number,
 )  # fmt: skip
 from orion.kernel.facts import LoopFacts
 from orion.kernel.names import Names
 from orion.kernel.writer import Writer
-from orion.loop.value_type import INT, ValueType
 from orion.loop.ir import (
-    Binary, Call, Choose, Compare, Const, Count, Dim, Expr, Logic, Slice, Subscript, Tuple, Unary, Var,
+    Binary,
+    Call,
+    Choose,
+    Compare,
+    Const,
+    Count,
+    Dim,
+    Expr,
+    Logic,
+    Slice,
+    Subscript,
+    Tuple,
+    Unary,
+    Var,
 )  # fmt: skip
 from orion.loop.refuse import unsupported
 from orion.loop.source import Span
+from orion.loop.value_type import INT, ValueType
 
 
 class Expressions:

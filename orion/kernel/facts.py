@@ -8,8 +8,8 @@ import numpy as np
 
 from orion.arrays.aligned import padded_shape
 from orion.dependence.access import Reduction, ScalarRoles
-from orion.loop.expression_types import Typing
 from orion.dependence.effects import assigned_names
+from orion.loop.expression_types import Typing
 from orion.loop.ir import Const, Count, Dim, Expr, Node, Subscript, Var, walk
 from orion.loop.nest import LoopNest
 from orion.loop.source import Span

@@ -130,7 +130,7 @@ def is_ready(
                 pause()
             else:
                 give_way()
-    return load_acquire(control, 0) == GO
+    return bool(load_acquire(control, 0) == GO)
 
 
 @register_jitable  # type: ignore[untyped-decorator]

@@ -1,7 +1,7 @@
 """Rows held in vector registers: loaded once, computed with as whole values, stored where they are assigned.
 
 A row of an array is loaded when it is first used and kept under a name until something may have changed it; a private
-row (`wi = W[i].copy()`) is a value under its own name. What cannot be done in registers raises `NotInRegisters`, and the
+row (`wi = W[i].copy()`) is a value under its own name. What cannot be done in registers raises `NotInRegistersError`, and the
 statement is then written with NumPy's operations.
 """
 
@@ -11,13 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from orion.kernel.calls import PRODUCTS, Calls
+from orion.kernel.calls import Calls
 from orion.kernel.code import Code, call, infix, number
 from orion.kernel.facts import LoopFacts
 from orion.kernel.linear import Apply, Leaf, RowTerm, Scalar, render
 from orion.kernel.names import Names
+from orion.kernel.private import PrivateRows, RowsSpilledError
 from orion.kernel.writer import Writer
-from orion.loop.ir import Binary, Call, Const, Dtype, Expr, Slice, Subscript, Unary, Var, walk
+from orion.loop.ir import Binary, Call, Const, Expr, Slice, Subscript, Unary, Var, walk
 from orion.loop.printer import print_expr
 from orion.loop.spans import without_spans
 
@@ -25,40 +26,14 @@ LANE_FUNCTIONS = {
     "np.sqrt": "row_sqrt", "np.abs": "row_abs", "np.exp": "row_exp", "np.log": "row_log", "np.floor": "row_floor",
     "np.ceil": "row_ceil", "np.minimum": "row_minimum", "np.maximum": "row_maximum",
 }  # fmt: skip
-SUMS = frozenset({"np.sum", ".sum", "sum"})
-FOLDS = {"np.max": "row_max", ".max": "row_max", "np.min": "row_min", ".min": "row_min"}
 COPIES = frozenset({".copy", "np.copy"})
 
 
 T = TypeVar("T")
 
 
-class NotInRegisters(Exception):
+class NotInRegistersError(Exception):
     """A row expression that has no form in registers."""
-
-
-@dataclass(frozen=True, slots=True)
-class PrivateRows:
-    """Where the rows are kept that an iteration makes for itself: in registers, or in a buffer that each tile has.
-
-    Rows that are in neither are made anew by NumPy's operations.
-    """
-
-    registers: frozenset[str]
-    buffers: frozenset[str]
-
-    def without(self, names: frozenset[str]) -> PrivateRows:
-        """Those of `names` that were in registers in buffers, those in buffers in neither."""
-        demoted = self.registers & names
-        return PrivateRows(self.registers - names, self.buffers - names | demoted)
-
-
-class RowsSpilled(Exception):
-    """Private rows are used in a way that they cannot be where they were meant to be."""
-
-    def __init__(self, names: frozenset[str]) -> None:
-        super().__init__(", ".join(sorted(names)))
-        self.names = names
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,36 +70,35 @@ class Rows(Calls):
         self.loaded: dict[RowPlace, LoadedRow] = {}
         self.row_names: dict[RowPlace, str] = {}
         self.touched: dict[RowPlace, None] = {}
-        self.only_registers = False
 
     def attempt(self, emit: Callable[[], T]) -> T | None:
-        """What `emit` gives; None, and no trace of it, where it raises NotInRegisters."""
+        """What `emit` gives; None, and no trace of it, where it raises NotInRegistersError."""
         lines, loaded = len(self.writer.lines), dict(self.loaded)
         try:
             return emit()
-        except NotInRegisters:
+        except NotInRegistersError:
             del self.writer.lines[lines:]
             self.loaded = loaded
             return None
 
     def variable(self, name: str) -> Code:
         if name in self.registers:
-            raise RowsSpilled(frozenset({name}))
+            raise RowsSpilledError(frozenset({name}))
         return super().variable(name)
 
     def element(self, subscript: Subscript) -> str:
         if subscript.base.name in self.registers:
-            raise RowsSpilled(frozenset({subscript.base.name}))
+            raise RowsSpilledError(frozenset({subscript.base.name}))
         return super().element(subscript)
 
     # ------------------------------------------------------------ row expressions
 
     def row(self, expr: Expr) -> Code:
-        """The code of a row expression; raises NotInRegisters where it has no such form."""
+        """The code of a row expression; raises NotInRegistersError where it has no such form."""
         kind = self.type_of(expr)
         length = self.facts.register_row(kind)
         if length is None:
-            raise NotInRegisters
+            raise NotInRegistersError
         return render(self.term(expr, length, kind.dtype), kind.dtype, self.facts.fastmath).code
 
     def term(self, expr: Expr, length: int, dtype: str) -> RowTerm:
@@ -133,7 +107,7 @@ class Rows(Calls):
         if kind.rank == 0:
             return Scalar(self.scalar_factor(expr, dtype))
         if self.facts.register_row(kind) != length:
-            raise NotInRegisters
+            raise NotInRegistersError
         if kind.dtype != dtype:
             return Apply(f"row_as_{dtype}", (self.term(expr, length, kind.dtype),))
         match expr:
@@ -153,7 +127,7 @@ class Rows(Calls):
             case Subscript() | Var():
                 return Leaf(self.leaf(expr), dtype)
             case _:
-                raise NotInRegisters
+                raise NotInRegistersError
 
     def scalar_factor(self, expr: Expr, dtype: str) -> Code:
         """A scalar in a row expression; given a name first where it takes work."""
@@ -170,7 +144,7 @@ class Rows(Calls):
         """The name under which a row is in registers; loads it where it is not yet."""
         if isinstance(expr, Var) and self.facts.array(expr.name) is None:
             if expr.name not in self.registers:
-                raise NotInRegisters
+                raise NotInRegistersError
             return self.names.user(expr.name)
         place = self.place(expr)
         if place in self.loaded:
@@ -191,17 +165,17 @@ class Rows(Calls):
         return row
 
     def place(self, expr: Subscript | Var) -> RowPlace:
-        """Which row of which array; raises NotInRegisters for anything but a whole row of a C-contiguous array."""
+        """Which row of which array; raises NotInRegistersError for anything but a whole row of a C-contiguous array."""
         base = expr if isinstance(expr, Var) else expr.base
         index = () if isinstance(expr, Var) else expr.index
         kind = self.facts.array(base.name)
         length = self.facts.register_row(self.type_of(expr))
         if kind is None or not kind.c_contiguous or length is None or base.name not in self.facts.shapes:
-            raise NotInRegisters
+            raise NotInRegistersError
         leading, rest = index[: kind.ndim - 1], index[kind.ndim - 1 :]
         whole = all(isinstance(part, Slice) and part.lower is part.upper is part.step is None for part in rest)
         if not whole or len(leading) < kind.ndim - 1 or any(self.is_row(part) for part in leading):
-            raise NotInRegisters
+            raise NotInRegistersError
         names = frozenset(part.name for item in leading for part in walk(item) if isinstance(part, Var))
         return RowPlace(base.name, tuple(without_spans(part) for part in leading), names, length, kind.dtype)
 
@@ -247,68 +221,3 @@ class Rows(Calls):
         name = self.names.fresh(f"{expr.base.name}_at")
         self.writer.add(f"{name} = {text}")
         return name
-
-    # ------------------------------------------------------------ scalars made from rows
-
-    def call(self, expr: Call) -> Code:
-        kind = self.type_of(expr)
-        if kind.rank == 0:
-            folded = self.attempt(lambda: self.fold(expr))
-            if folded is not None:
-                return self.converted(folded, kind.dtype)
-            if self.only_registers and self.takes_a_row(expr.arguments):
-                raise NotInRegisters
-        return super().call(expr)
-
-    def takes_a_row(self, arguments: tuple[Expr, ...]) -> bool:
-        return any(not isinstance(argument, Dtype) and self.type_of(argument).rank == 1 for argument in arguments)
-
-    def binary(self, op: str, left: Expr, right: Expr, expr: Expr) -> Code:
-        kind = self.type_of(expr)
-        if op == "@" and kind.rank == 0:
-            product = self.attempt(lambda: self.dot(left, right, kind.dtype))
-            if product is not None:
-                return product
-            if self.only_registers:
-                raise NotInRegisters
-        return super().binary(op, left, right, expr)
-
-    def fold(self, expr: Call) -> Code | None:
-        """A dot product, sum, extremum, mean or norm of rows in registers; None for any other call."""
-        name, arguments = expr.function, expr.arguments
-        dtype = self.type_of(expr).dtype
-        if expr.keywords:
-            return None
-        if name in PRODUCTS and len(arguments) == 2:
-            return self.dot(*arguments, dtype)
-        if len(arguments) != 1 or self.type_of(arguments[0]).rank != 1:
-            return None
-        (argument,) = arguments
-        if name in SUMS:
-            return self.sum(argument, dtype)
-        if name in FOLDS:
-            return call(FOLDS[name], self.row(argument), dtype=self.type_of(argument).dtype)
-        if name in ("np.mean", ".mean"):
-            length = self.facts.register_row(self.type_of(argument))
-            total = self.sum(argument, dtype)
-            return infix("/", total, number(length or 0, dtype), dtype)
-        if name == "np.linalg.norm":
-            return call("np.sqrt", self.dot(argument, argument, dtype), dtype=dtype)
-        return None
-
-    def dot(self, left: Expr, right: Expr, dtype: str) -> Code:
-        kinds = self.type_of(left), self.type_of(right)
-        if any(kind.rank != 1 for kind in kinds):
-            raise NotInRegisters
-        length = self.facts.register_row(kinds[0])
-        if length is None:
-            raise NotInRegisters
-        rows = [render(self.term(part, length, dtype), dtype, self.facts.fastmath).code for part in (left, right)]
-        return call("dot" if self.facts.fastmath else "dot_in_order", *rows, dtype=dtype)
-
-    def sum(self, argument: Expr, dtype: str) -> Code:
-        if self.facts.fastmath and isinstance(argument, Binary) and argument.op == "*":
-            if all(self.type_of(part).rank == 1 for part in (argument.left, argument.right)):
-                return self.dot(argument.left, argument.right, dtype)
-        function = "row_sum" if self.facts.fastmath else "row_sum_in_order"
-        return call(function, self.row(argument), dtype=self.type_of(argument).dtype)

@@ -12,7 +12,24 @@ from orion.kernel.expressions import Expressions
 from orion.kernel.facts import LoopFacts
 from orion.loop.functions import is_dtype, is_elementwise
 from orion.loop.ir import (
-    Assign, Binary, Call, Choose, Compare, Const, Dim, Dtype, Expr, For, Logic, Range, Slice, Stmt, Subscript, Unary, Update, Var,
+    Assign,
+    Binary,
+    Call,
+    Choose,
+    Compare,
+    Const,
+    Dim,
+    Dtype,
+    Expr,
+    For,
+    Logic,
+    Range,
+    Slice,
+    Stmt,
+    Subscript,
+    Unary,
+    Update,
+    Var,
     walk,
 )  # fmt: skip
 from orion.loop.rewrite import rewrite
@@ -25,7 +42,7 @@ SUMS = frozenset({"np.sum", ".sum", "sum"})
 FILLED = {"np.zeros": 0, "np.ones": 1, "np.zeros_like": 0, "np.ones_like": 1}
 
 
-class NotElementwise(Exception):
+class NotElementwiseError(Exception):
     """The statement is not one about elements at the same places of its rows."""
 
 
@@ -44,7 +61,7 @@ class Scalarizer:
         return self.scope.facts
 
     def statement(self, statement: Stmt) -> list[Stmt]:
-        """The statements that do the same; raises NotElementwise where there are none."""
+        """The statements that do the same; raises NotElementwiseError where there are none."""
         self.span = statement.span
         match statement:
             case Assign(Var() | Subscript() as target, value) | Update(Var() | Subscript() as target, _, value):
@@ -52,7 +69,7 @@ class Scalarizer:
                     return self.with_folds_before(statement)
                 return self.row_statement(statement, target, value)
             case _:
-                raise NotElementwise
+                raise NotElementwiseError
 
     def type_of(self, expr: Expr) -> ValueType:
         return self.facts.typing.of(expr)
@@ -83,7 +100,7 @@ class Scalarizer:
         kind = self.type_of(row)
         length = self.facts.literal_length(kind.lengths[0]) if kind.rank == 1 else None
         if length is None:
-            raise NotElementwise
+            raise NotElementwiseError
         return length
 
     def check_overlap(self, target: Var | Subscript, value: Expr) -> None:
@@ -93,7 +110,7 @@ class Scalarizer:
         for part in walk(value):
             is_row = isinstance(part, Subscript) and part.base.name == array and self.type_of(part).rank > 0
             if is_row and isinstance(part, Subscript) and self.pattern(part) != shape:
-                raise NotElementwise
+                raise NotElementwiseError
 
     def pattern(self, row: Expr) -> tuple[bool, ...]:
         """Which axes of the array are scalar subscripts."""
@@ -111,7 +128,7 @@ class Scalarizer:
         if kind.rank == 0:
             return self.scalar(expr)
         if self.length_of(expr) != length:
-            raise NotElementwise
+            raise NotElementwiseError
 
         def inner(part: Expr) -> Expr:
             return self.element(part, length)
@@ -138,21 +155,21 @@ class Scalarizer:
             case Call(name, arguments, keywords=()) if is_elementwise(name) or is_dtype(name) or name == "abs":
                 return Call(name, tuple(inner(argument) for argument in arguments), expr.span)
             case _:
-                raise NotElementwise
+                raise NotElementwiseError
 
     def element_of_name(self, name: str, span: Span) -> Expr:
         if name not in self.buffers and self.facts.array(name) is None:
-            raise NotElementwise
+            raise NotElementwiseError
         return Subscript(Var(name, span), (Var(self.row_variable, span),), span)
 
     def element_of_row(self, row: Subscript) -> Expr:
         if self.facts.array(row.base.name) is None:
-            raise NotElementwise
+            raise NotElementwiseError
         pattern = self.pattern(row)
         parts = [*row.index, *[Slice(None, None, None, row.span)] * (len(pattern) - len(row.index))]
         is_whole = all(p.lower is p.upper is p.step is None for p in parts if isinstance(p, Slice))
         if pattern.count(False) != 1 or not is_whole:
-            raise NotElementwise
+            raise NotElementwiseError
         index = tuple(
             Var(self.row_variable, row.span) if isinstance(part, Slice) else self.row_index(row, axis, part)
             for axis, part in enumerate(parts)
@@ -162,7 +179,7 @@ class Scalarizer:
     def row_index(self, row: Subscript, axis: int, part: Expr) -> Expr:
         """A subscript of a row, computed once before the loop, and checked there where it is not proved."""
         if self.type_of(part).rank > 0:
-            raise NotElementwise
+            raise NotElementwiseError
         if self.facts.is_proved(row):
             return self.scalar(part)
         arguments = (row.base, Const(axis, part.span), self.scalar(part))
@@ -185,7 +202,7 @@ class Scalarizer:
         """A scalar statement with the sums and products of rows in it taken out."""
         value = self.without_folds(statement.value)
         if not self.before:
-            raise NotElementwise
+            raise NotElementwiseError
         target = statement.target
         assert isinstance(target, Var | Subscript)
         if isinstance(statement, Update):
@@ -194,7 +211,7 @@ class Scalarizer:
 
     def without_folds(self, expr: Expr) -> Expr:
         if any(isinstance(part, Choose | Logic) for part in walk(expr)):
-            raise NotElementwise  # a fold in it may not be evaluated
+            raise NotElementwiseError  # a fold in it may not be evaluated
         return rewrite(expr, self.fold)
 
     def fold(self, expr: Expr) -> Expr:
@@ -212,9 +229,9 @@ class Scalarizer:
 
     def product(self, left: Expr, right: Expr) -> Expr:
         if not self.type_of(left).rank == self.type_of(right).rank == 1:
-            raise NotElementwise
+            raise NotElementwiseError
         if self.length_of(left) != self.length_of(right):
-            raise NotElementwise
+            raise NotElementwiseError
         return Binary("*", left, right, left.span)
 
     def sum_of(self, expr: Expr, row: Expr) -> Expr:

@@ -4,23 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from orion.dependence.access import Reduction
-from orion.dependence.effects import assigned_names, written_parameters
-from orion.kernel.code import NOT, SIGN, Code, call
-from orion.kernel.linear import render
-from orion.kernel.rows import NotInRegisters, Rows, RowsSpilled
-from orion.kernel.scalarize import NotElementwise, Scalarizer
-from orion.loop.source import Span
-from orion.loop.value_type import ValueType
+from orion.dependence.effects import assigned_names
+from orion.kernel.assignments import Assignments
+from orion.kernel.private import RowsSpilledError
+from orion.kernel.scalarize import NotElementwiseError, Scalarizer
 from orion.loop.ir import (
-    Assign, Binary, Bind, Break, Call, Const, Continue, Evaluate, Expr, For, If, Logic, Node, Pass, Range, Stmt, Subscript,
-    Tuple, Update, Var, While, walk,
+    Assign,
+    Bind,
+    Break,
+    Const,
+    Continue,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    Pass,
+    Range,
+    Stmt,
+    Subscript,
+    Tuple,
+    Update,
+    Var,
+    While,
+    walk,
 )  # fmt: skip
+from orion.loop.source import Span
 
-WRITING_METHODS = frozenset({".fill", ".sort"})
 
-
-class Statements(Rows):
+class Statements(Assignments):
     """Emits the body of one iteration."""
 
     commented: Span | None = None
@@ -98,38 +109,6 @@ class Statements(Rows):
         self.loaded = before
         self.forget_written(loop)
 
-    # ------------------------------------------------------------ what a statement changes
-
-    def forget_written(self, statement: Stmt) -> None:
-        """Drop the rows in registers that the statement may change: of arrays it writes, or at indices it assigns."""
-        arrays = self.arrays_written(statement)
-        assigned = set(assigned_names([statement]))
-        for place in [p for p in self.loaded if p.array in arrays or p.names & assigned]:
-            del self.loaded[place]
-
-    def arrays_written(self, statement: Stmt) -> set[str]:
-        """The arrays that a statement may write; a write through a name that is no argument may be to any."""
-        found: set[str] = set()
-        for node in walk(statement):
-            found |= self.written_by(node)
-        outside = {name for name in found if self.facts.array(name) is None}
-        views = {n.name for s in self.facts.nest.body for n in walk(s) if isinstance(n, Bind)}
-        return found | {place.array for place in self.loaded} if outside & views else found
-
-    def written_by(self, node: Node) -> set[str]:
-        match node:
-            case Assign(Subscript(base)) | Update(Subscript(base)) | Update(Var() as base):
-                return {base.name}
-            case Assign(Tuple(items)):
-                return {item.base.name for item in items if isinstance(item, Subscript)}
-            case Call(function, arguments) if function.startswith("helper:"):
-                positions = written_parameters(self.facts.nest.function, function.removeprefix("helper:"))
-                return {n.name for p in positions for n in walk(arguments[p]) if isinstance(n, Var)}
-            case Call(function, (owner, *_)) if function in WRITING_METHODS:
-                return {n.name for n in walk(owner) if isinstance(n, Var)}
-            case _:
-                return set()
-
     # ------------------------------------------------------------ simple statements
 
     def simple(self, statement: Assign | Update | Bind | Evaluate) -> None:
@@ -141,11 +120,12 @@ class Statements(Rows):
             return
         spilled = self.registers & {n.name for n in walk(statement) if isinstance(n, Var)}
         if spilled:
-            raise RowsSpilled(spilled)
+            raise RowsSpilledError(spilled)
         if self.in_loops(statement) or self.attempt(lambda: self.in_registers(statement)):
             return
-        if isinstance(statement, Assign) and isinstance(statement.target, Var) and statement.target.name in self.buffers:
-            raise RowsSpilled(frozenset({statement.target.name}))
+        rebound = self.buffers & set(assigned_names([statement])) if isinstance(statement, Assign) else frozenset()
+        if rebound:
+            raise RowsSpilledError(rebound)
         self.in_memory(statement)
         self.forget_written(statement)
 
@@ -153,7 +133,7 @@ class Statements(Rows):
         """Emit a statement about rows as a loop over their elements; whether it can be written so."""
         try:
             statements = Scalarizer(self, self.buffers).statement(statement)
-        except NotElementwise:
+        except NotElementwiseError:
             return False
         for part in statements:
             if isinstance(part, For) and isinstance(part.space, Range):
@@ -162,162 +142,7 @@ class Statements(Rows):
                 self.simple(part)
         return True
 
-    def in_registers(self, statement: Assign | Update | Bind | Evaluate) -> bool:
-        """Emit a statement about rows in registers, or one about scalars; raises NotInRegisters for others."""
-        match statement:
-            case Assign(Var(name), value) if name in self.registers:
-                self.assign_private(name, value)
-            case Update(Var(name) as target, op, value) if name in self.registers:
-                self.writer.add(f"{self.names.user(name)} = {self.updated(target, op, value, self.leaf(target))}")
-            case Assign(Subscript() as target, value) if self.type_of(target).rank == 1:
-                self.assign_row(target, value)
-            case Update(Subscript() as target, op, value) if self.type_of(target).rank == 1:
-                row = self.leaf(target)
-                self.store(target, self.updated(target, op, value, row))
-            case Assign(Var(name), value) if self.type_of(value).rank == 0:
-                self.assign_scalar(name, value)
-            case Update(Var(name), op, value) if self.type_of(value).rank == 0:
-                self.update_scalar(name, op, value, statement)
-            case Assign(Subscript() as target, value) if self.type_of(target).rank == 0:
-                self.assign_element(target, value)
-            case Update(Subscript() as target, op, value) if self.type_of(target).rank == 0:
-                self.update_element(target, op, value)
-            case _:
-                raise NotInRegisters
-        return True
-
-    # ------------------------------------------------------------ rows in registers
-
-    def assign_private(self, name: str, value: Expr) -> None:
-        kind = self.facts.typing.name(name)
-        self.writer.add(f"{self.names.user(name)} = {self.row_of(value, kind.dtype, self.length_of(kind))}")
-
-    def length_of(self, kind: ValueType) -> int:
-        length = self.facts.register_row(kind)
-        if length is None:
-            raise NotInRegisters
-        return length
-
-    def row_of(self, value: Expr, dtype: str, length: int) -> str:
-        """The code of a row, or of a scalar repeated, as a row of that dtype and length."""
-        kind = self.type_of(value)
-        if kind.rank == 0:
-            return f"spread({self.operand(value, dtype).text}, {length})"
-        if self.facts.register_row(kind) != length:
-            raise NotInRegisters
-        code = self.row(value)
-        return code.text if kind.dtype == dtype else call(f"row_as_{dtype}", code, dtype=dtype).text
-
-    def updated(self, target: Var | Subscript, op: str, value: Expr, row: str) -> str:
-        """The code of `row op value`, as a row of the target's dtype."""
-        target_kind = self.type_of(target)
-        length = self.length_of(target_kind)
-        whole = Binary(op, target, value, target.span)
-        kind = self.type_of(whole)
-        if op not in ("+", "-", "*", "/"):
-            raise NotInRegisters
-        code = render(self.term(whole, length, kind.dtype), kind.dtype, self.facts.fastmath).code
-        return code.text if kind.dtype == target_kind.dtype else f"row_as_{target_kind.dtype}({code.text})"
-
-    def assign_row(self, target: Subscript, value: Expr) -> None:
-        place = self.place(target)
-        self.store(target, self.row_of(value, place.dtype, place.length))
-
-    def store(self, target: Subscript, value: str) -> None:
-        """Write a row to its array; it stays in registers under its name, other rows of the array are forgotten."""
-        place = self.place(target)
-        known = self.loaded.get(place)
-        start = known.start if known is not None else self.start(target)
-        for other in [other for other in self.loaded if other.array == place.array and other != place]:
-            del self.loaded[other]
-        row = self.keep(place, start, value)
-        self.writer.add(f"store_row({self.names.user(place.array)}, {row.start}, {row.name})")
-
-    # ------------------------------------------------------------ scalars and elements
-
-    def assign_scalar(self, name: str, value: Expr) -> None:
-        reduction = self.facts.reduction(name)
-        if reduction is not None:
-            self.combine(reduction, self.other_operand(name, value), value)
-            return
-        code = self.operand(value, self.facts.declared(name))
-        self.writer.add(f"{self.names.user(name)} = {code.text}")
-        self.forget_indexed_by(name)
-
-    def forget_indexed_by(self, name: str) -> None:
-        for place in [place for place in self.loaded if name in place.names]:
-            del self.loaded[place]
-
-    def update_scalar(self, name: str, op: str, value: Expr, statement: Stmt) -> None:
-        reduction = self.facts.reduction(name)
-        target = self.names.user(name)
-        dtype = self.facts.declared(name)
-        if reduction is not None:
-            self.writer.add(f"{target} {op}= {self.operand(value, dtype).text}")
-            return
-        whole = Binary(op, Var(name, statement.span), value, statement.span)
-        kind = self.type_of(whole)
-        if self.facts.fastmath and op in "+-" and kind.dtype == dtype and dtype.startswith("float"):
-            term = self.operand(value, dtype)
-            term = term if op == "+" else Code(f"-{term.at(SIGN)}", dtype, SIGN)
-            self.writer.add(f"{target} = add_to_sum({target}, {term.text})")
-        else:
-            code = self.converted(self.arithmetic(op, Var(name, statement.span), value, kind), dtype)
-            self.writer.add(f"{target} = {code.text}")
-        self.forget_indexed_by(name)
-
-    def other_operand(self, name: str, value: Expr) -> Expr:
-        """What a reduction written as an assignment combines its scalar with."""
-        operands: tuple[Expr, ...]
-        match value:
-            case Binary(_, left, right):
-                operands = (left, right)
-            case Call(_, arguments):
-                operands = arguments
-            case Logic(_, arguments):
-                operands = arguments
-            case _:
-                raise AssertionError(value)
-        return next(part for part in operands if not (isinstance(part, Var) and part.name == name))
-
-    def combine(self, reduction: Reduction, operand: Expr, value: Expr) -> None:
-        """One step of a reduction that is written as an assignment."""
-        target, dtype = self.names.user(reduction.name), self.facts.declared(reduction.name)
-        if reduction.op in ("and", "or"):
-            self.writer.add(f"{target} = {target} {reduction.op} {self.test(operand).at(NOT)}")
-            return
-        term = self.operand(operand, dtype)
-        match value:
-            case Binary(op):
-                self.writer.add(f"{target} {op}= {term.text}")
-            case Call(function) if function.startswith("np."):
-                self.writer.add(f"{target} = {function}({target}, {term.text})")
-            case _:  # Python's min and max keep the first value where the two do not compare
-                new = self.names.fresh("candidate")
-                self.writer.add(f"{new} = {term.text}")
-                sign = "<" if reduction.op == "min" else ">"
-                self.writer.add(f"{target} = {new} if {new} {sign} {target} else {target}")
-
-    def assign_element(self, target: Subscript, value: Expr) -> None:
-        dtype = self.type_of(target).dtype
-        code = self.operand(value, dtype) if self.type_of(value).weak else self.expression(value)
-        self.writer.add(f"{self.element(target)} = {code.text}")
-        self.forget_array(target.base.name)
-
-    def update_element(self, target: Subscript, op: str, value: Expr) -> None:
-        """`target op= value`, computed in NumPy's dtype of the operation, each subscript evaluated once."""
-        kind = self.type_of(Binary(op, target, value, target.span))
-        code = self.operand(value, kind.dtype) if self.type_of(value).weak else self.expression(value)
-        if op == "**" and isinstance(value, Const):
-            code = self.expression(value)
-        self.writer.add(f"{self.element(target)} {op}= {code.text}")
-        self.forget_array(target.base.name)
-
-    def forget_array(self, name: str) -> None:
-        for place in [place for place in self.loaded if place.array == name]:
-            del self.loaded[place]
-
-    # ------------------------------------------------------------ everything else
+    # ------------------------------------------------------------ rows in memory
 
     def in_memory(self, statement: Assign | Update | Bind | Evaluate) -> None:
         """A statement by NumPy's own operations, as Numba compiles them."""

@@ -11,7 +11,8 @@ from orion.kernel.calling import Argument, Site
 from orion.kernel.code import SIGN, number
 from orion.kernel.facts import LoopFacts
 from orion.kernel.names import Names
-from orion.kernel.rows import PrivateRows, RowPlace
+from orion.kernel.private import PrivateRows
+from orion.kernel.rows import RowPlace
 from orion.kernel.statements import Statements
 from orion.kernel.writer import Writer
 from orion.loop.ir import Const, Range, Var
@@ -45,7 +46,7 @@ def argument_names(arguments: tuple[Argument, ...], names: Names) -> dict[Argume
 def emit_functions(
     facts: LoopFacts, arguments: tuple[Argument, ...], names: Names, private: PrivateRows
 ) -> LoopText:
-    """The source of `tile` and `walk`. Raises RowsSpilled where a private row cannot be where it is meant to be."""
+    """The source of `tile` and `walk`. Raises RowsSpilledError where a private row cannot be where it is meant to be."""
     called = argument_names(arguments, names)
     body = Writer(depth=1)
     emitter = Statements(facts, names, body, private)

@@ -162,14 +162,20 @@ def _lane_function(name: str, llvm_name: str, count: int) -> Any:
     """A function of rows that calls LLVM's intrinsic `llvm_name` for each vector."""
     generate = elementwise(name, lambda builder, operands: call(builder, llvm_name, operands))
 
-    def typer(typing: Any, *kinds: Any) -> Any:
+    def typer(*kinds: Any) -> Any:
         row = common_row(*kinds)
         return None if row is None else (row(*kinds), generate)
 
-    one = lambda typing, a: typer(typing, a)  # noqa: E731
-    two = lambda typing, a, b: typer(typing, a, b)  # noqa: E731
-    three = lambda typing, a, b, c: typer(typing, a, b, c)  # noqa: E731
-    function = (one, two, three)[count - 1]
+    def one(typing: Any, a: Any) -> Any:
+        return typer(a)
+
+    def two(typing: Any, a: Any, b: Any) -> Any:
+        return typer(a, b)
+
+    def three(typing: Any, a: Any, b: Any, c: Any) -> Any:
+        return typer(a, b, c)
+
+    function = {1: one, 2: two, 3: three}[count]
     function.__name__ = function.__qualname__ = name
     return intrinsic(function)
 

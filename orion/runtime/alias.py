@@ -1,4 +1,6 @@
-"""The alias check: kernels are compiled on the promise that what a loop writes overlaps nothing else that it is given."""
+"""The alias check: kernels are compiled on the promise that what a loop writes overlaps nothing else that it
+is given.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,11 @@ MAX_WORK = 100_000
 
 
 def check_aliases(memory: Mapping[str, NDArray[Any]], written: Set[str]) -> None:
-    """Raise `AliasError` where two arrays share an element and one of them is written. `memory` is by argument name.
+    """Raise `AliasError` where two arrays share an element and one of them is written. `memory` is by
+    argument name.
 
-    Views of one array that interleave without sharing an element, such as `a[::2]` and `a[1::2]`, pass. So hard a case that
-    it cannot be told counts as sharing.
+    Views of one array that interleave without sharing an element, such as `a[::2]` and `a[1::2]`, pass. So
+    hard a case that it cannot be told counts as sharing.
     """
     for (first, left), (second, right) in combinations(memory.items(), 2):
         if (first in written or second in written) and np.may_share_memory(left, right) and _share(left, right):

@@ -1,4 +1,6 @@
-"""The arguments of kernels: from what the user passed to flat arrays, in the order in which a kernel takes them."""
+"""The arguments of kernels: from what the user passed to flat arrays, in the order in which a kernel takes
+them.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +22,17 @@ from orion.schedule.schedule import Ints
 
 @dataclass(frozen=True, slots=True)
 class LoopData:
-    """The arrays that one loop works on in one run: `extents` as in `orion.kernel.calling`, and the arguments of its kernel,
-    None where an argument is a scalar or a result."""
+    """The arrays that one loop works on in one run: `extents` as in `orion.kernel.calling`, and the arguments
+    of its kernel, None where an argument is a scalar or a result.
+    """
 
     extents: Ints
     arguments: tuple[Any, ...]
 
 
 class DataSource:
-    """Makes the `LoopData` of one loop, run after run, from the arrays that the user passes. Nothing is copied.
+    """Makes the `LoopData` of one loop, run after run, from the arrays that the user passes. Nothing is
+    copied.
 
     Between runs it keeps none of the arrays alive.
     """
@@ -96,8 +100,9 @@ def dense_memory(array: object) -> NDArray[Any]:
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """A view that cannot be written: what a kernel was compiled for where it does not write. Another type would be compiled
-    anew."""
+    """A view that cannot be written: what a kernel was compiled for where it does not write. Another type
+    would be compiled anew.
+    """
     view = array.view()
     view.flags.writeable = False
     return view

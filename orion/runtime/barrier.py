@@ -1,8 +1,8 @@
 """The barrier among the workers of a run: a loop without iterations.
 
-Worker w has two tiles, w (it has arrived) and workers + w (it leaves), and the second waits for the first one of every other
-worker. So a barrier is a walk like any other: it lets go of the interpreter lock, waits by flags in shared memory, and can be
-aborted. Rounds count up, so that one set of flags is enough.
+Worker w has two tiles, w (it has arrived) and workers + w (it leaves), and the second waits for the first one
+of every other worker. So a barrier is a walk like any other: it lets go of the interpreter lock, waits by
+flags in shared memory, and can be aborted. Rounds count up, so that one set of flags is enough.
 """
 
 from __future__ import annotations

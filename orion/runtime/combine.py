@@ -32,5 +32,7 @@ def combine(op: str, start: Any, partials: NDArray[Any]) -> Any:
 
 
 def plain(value: np.generic) -> Any:
-    """A value of a type that Python has too as Python's own, which adapts to what it meets (NEP 50); others unchanged."""
+    """A value of a type that Python has too as Python's own, which adapts to what it meets (NEP 50); others
+    unchanged.
+    """
     return value.item() if value.dtype.name in ("int64", "float64", "bool") else value

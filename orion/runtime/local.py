@@ -1,4 +1,6 @@
-"""Runs a program on this process's threads: one worker in the calling thread, or as many as the schedules are for."""
+"""Runs a program on this process's threads: one worker in the calling thread, or as many as the schedules are
+for.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,12 @@ from orion.runtime.prepared import PreparedProgram
 from orion.runtime.skeleton import Skeleton, make_skeleton
 from orion.runtime.worker import AbortedError, Worker
 
+
 @dataclass(frozen=True, eq=False)
 class LoadedProgram:
-    """What this process made for a program: kernels, skeleton, shared memory. `parts` has the loop parts of each worker;
-    `meet` is the walk of the barrier, None for one worker."""
+    """What this process made for a program: kernels, skeleton, shared memory. `parts` has the loop parts of
+    each worker; `meet` is the walk of the barrier, None for one worker.
+    """
 
     sources: tuple[DataSource, ...]
     skeleton: Skeleton

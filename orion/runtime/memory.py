@@ -24,10 +24,11 @@ INT64 = np.dtype(np.int64)
 class RunMemory:
     """What the workers of a run share besides the arrays.
 
-    `control[k]` is the control row of loop k (see `orion.kernel.calling`), and the last row that of the barrier. `done[k]` and
-    `meeting` are flags, of the tiles of loop k and of the barrier. `outputs[k]` has one array pair per output of loop k: one
-    partial per tile of a reduction, or the one value of a carried scalar. Rounds use the two of a pair in turn: a worker may
-    still be reading one while another worker fills the other, and cannot be two rounds behind, for there is a barrier in each.
+    `control[k]` is the control row of loop k (see `orion.kernel.calling`), and the last row that of the
+    barrier. `done[k]` and `meeting` are flags, of the tiles of loop k and of the barrier. `outputs[k]` has
+    one array pair per output of loop k: one partial per tile of a reduction, or the one value of a carried
+    scalar. Rounds use the two of a pair in turn: a worker may still be reading one while another worker fills
+    the other, and cannot be two rounds behind, for there is a barrier in each.
     """
 
     control: Ints

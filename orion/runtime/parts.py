@@ -20,12 +20,14 @@ PYTHON_SCALARS: dict[str, Callable[[Any], Any]] = {"int64": int, "float64": floa
 
 @dataclass(slots=True, eq=False)
 class LoopPart:
-    """One worker's part of one loop. It is kept from run to run; `begin` makes it ready for one, `end` lets go of the arrays.
+    """One worker's part of one loop. It is kept from run to run; `begin` makes it ready for one, `end` lets
+    go of the arrays.
 
-    `waits` are the last arguments before the kernel's own: wait_offsets, waits, lags, done, control. `scalars` are (position
-    among the kernel's arguments, position among the loop's inputs, conversion); `outputs` are (position among the kernel's
-    arguments, position among the loop's inputs, reduction operator or "", its pair of arrays). `round` counts the rounds of
-    this run. `slice_tiles` is how many tiles are run between two looks at what Python has to do; None for all.
+    `waits` are the last arguments before the kernel's own: wait_offsets, waits, lags, done, control.
+    `scalars` are (position among the kernel's arguments, position among the loop's inputs, conversion);
+    `outputs` are (position among the kernel's arguments, position among the loop's inputs, reduction operator
+    or "", its pair of arrays). `round` counts the rounds of this run. `slice_tiles` is how many tiles are run
+    between two looks at what Python has to do; None for all.
     """
 
     number: int

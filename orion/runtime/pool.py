@@ -16,7 +16,9 @@ DRAIN_SECONDS = 0.0005
 
 
 class Job:
-    """One piece of work for some members of the pool. `unfinished` are the members, other than 0, still at it."""
+    """One piece of work for some members of the pool. `unfinished` are the members, other than 0, still at
+    it.
+    """
 
     def __init__(self, body: Body, members: int) -> None:
         self.body = body
@@ -42,7 +44,8 @@ def _release(lock: LockType) -> None:
 
 
 class Pool:
-    """Runs a function on several threads at once. Member 0 is the thread that calls `run`; the others are daemon threads.
+    """Runs a function on several threads at once. Member 0 is the thread that calls `run`; the others are
+    daemon threads.
 
     The body must raise nothing in the other members.
     """
@@ -64,8 +67,8 @@ class Pool:
     def run(self, body: Body, members: int, abort: Callable[[], None]) -> None:
         """Run `body(m)` on members 0 … `members` - 1 and return when all are through.
 
-        Where it raises in the calling thread (KeyboardInterrupt among others), `abort` is called, which must make the others
-        leave; they are waited for, and the exception goes on.
+        Where it raises in the calling thread (KeyboardInterrupt among others), `abort` is called, which must
+        make the others leave; they are waited for, and the exception goes on.
         """
         job = Job(body, members)
         try:
@@ -102,7 +105,9 @@ class Pool:
         _release(self._wake[member])
 
     def _leave(self, job: Job, members: int, abort: Callable[[], None]) -> None:
-        """Wait until nobody works on the job any more, whatever point `run` was left at; further Ctrl-Cs don't hurry it."""
+        """Wait until nobody works on the job any more, whatever point `run` was left at; further Ctrl-Cs
+        don't hurry it.
+        """
         while True:
             try:
                 abort()

@@ -24,7 +24,9 @@ class PreparedLoop:
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:
-        """The scalars whose values the loop needs when it starts, in the order in which its kernel names them."""
+        """The scalars whose values the loop needs when it starts, in the order in which its kernel names
+        them.
+        """
         return tuple(dict.fromkeys(a.name for a in self.kernel.arguments if a.kind in ("scalar", *OUTPUTS)))
 
     @cached_property
@@ -59,8 +61,8 @@ class PreparedLoop:
 class PreparedProgram:
     """A function ready to run with arguments of given types and shapes.
 
-    What a session keeps for a program (flags, compiled kernels, what the actors know) is kept for this object: the caller
-    makes one per signature and hands in the same one again.
+    What a session keeps for a program (flags, compiled kernels, what the actors know) is kept for this
+    object: the caller makes one per signature and hands in the same one again.
     """
 
     program: Program

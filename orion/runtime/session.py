@@ -19,7 +19,9 @@ YES, NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
 @dataclass(frozen=True)
 class Settings:
-    """What a session was asked for. `workers` is None for as many as there are cores (of the cluster, with `address`)."""
+    """What a session was asked for. `workers` is None for as many as there are cores (of the cluster, with
+    `address`).
+    """
 
     backend: str = "threads"
     workers: int | None = None
@@ -76,16 +78,16 @@ def settings_from(
 ) -> Settings:
     """Settings from arguments, from the environment where they are None. `ArgumentError` for what cannot be."""
     backend = _backend(backend)
-    workers = _workers(workers)
     if backend == "serial" and workers not in (None, 1):
         hint = 'leave out workers, or use backend="threads"'
         raise ArgumentError(describe(f"the serial backend has one worker, not {workers}", hint=hint))
+    count = None if backend == "serial" else _workers(workers)
     if address is not None and (backend != "ray" or not isinstance(address, str)):
         why = f"address={address!r}, backend={backend!r}"
         raise ArgumentError(
-            describe('`address` is the text address of a Ray cluster', why=why, hint='use it with backend="ray"')
+            describe("`address` is the text address of a Ray cluster", why=why, hint='use it with backend="ray"')
         )
-    return Settings(backend, workers, address, _force_parallel(force_parallel))
+    return Settings(backend, count, address, _force_parallel(force_parallel))
 
 
 def _backend(given: str | None) -> str:
@@ -123,7 +125,8 @@ def _force_parallel(given: bool | None) -> bool:
         return given
     text = os.environ.get("ORION_FORCE_PARALLEL", "").lower()
     if text not in YES + NO:
-        raise ArgumentError(describe(f"ORION_FORCE_PARALLEL={text!r} is neither 1 nor 0", hint="set it to 1 or unset it"))
+        what = f"ORION_FORCE_PARALLEL={text!r} is neither 1 nor 0"
+        raise ArgumentError(describe(what, hint="set it to 1 or unset it"))
     return text in YES
 
 
@@ -154,11 +157,12 @@ def init(
 ) -> None:
     """Choose where loops run; without it, on every core of this process. Ends the session before.
 
-    `backend` is "threads" (this process), "ray" (one actor per worker, which owns its partitions) or "serial" (one worker).
-    `workers` is their number, by default one per core. `address` joins a Ray cluster ("auto": the one on this machine); without
-    it, Ray is started here where it isn't running, and ended with the session. With `force_parallel`, every worker is used
-    wherever that is legal, whatever the predicted cost. What is None is taken from `ORION_BACKEND`, `ORION_WORKERS` and
-    `ORION_FORCE_PARALLEL`. `ArgumentError` for what cannot be; the session before then stays.
+    `backend` is "threads" (this process), "ray" (one actor per worker, which owns its partitions) or "serial"
+    (one worker). `workers` is their number, by default one per core. `address` joins a Ray cluster ("auto":
+    the one on this machine); without it, Ray is started here where it isn't running, and ended with the
+    session. With `force_parallel`, every worker is used wherever that is legal, whatever the predicted cost.
+    What is None is taken from `ORION_BACKEND`, `ORION_WORKERS` and `ORION_FORCE_PARALLEL`. `ArgumentError`
+    for what cannot be; the session before then stays.
 
     >>> import orion
     >>> orion.init(backend="threads", workers=2)
@@ -171,8 +175,10 @@ def init(
 
 
 def shutdown() -> None:
-    """End the workers, and Ray where Orion started it. The next loop starts a new session; safe to call at any time."""
-    global _current  # noqa: PLW0603
+    """End the workers, and Ray where Orion started it. The next loop starts a new session; safe to call at
+    any time.
+    """
+    global _current
     ending, _current = _current, None
     if ending is not None:
         ending.close()
@@ -201,4 +207,3 @@ def session(
     finally:
         inside.close()
         _current = before
-

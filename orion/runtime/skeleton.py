@@ -1,7 +1,8 @@
 """The skeleton of a program: the Python function that every worker runs from top to bottom.
 
-It is the user's function with each planned loop replaced by a call of the worker's part of it. The statements between
-loops work on scalars only, and every worker runs them on its own copies. For the second loop of `orion.loop.nest`:
+It is the user's function with each planned loop replaced by a call of the worker's part of it. The statements
+between loops work on scalars only, and every worker runs them on its own copies. For the second loop of
+`orion.loop.nest`:
 
     def rmse(worker, ratings, W, H):
         total = 0.0

@@ -1,8 +1,9 @@
 """One worker of a run: what the skeleton calls to run its part of each loop.
 
-All workers run the same skeleton with the same scalars, so that each finds by itself, and like all others, where a barrier is
-needed: before a loop that touches what another loop wrote since the last barrier (or writes what another one touched),
-before a repeated loop whose rounds may not overlap, and where a loop has results.
+All workers run the same skeleton with the same scalars, so that each finds by itself, and like all others,
+where a barrier is needed: before a loop that touches what another loop wrote since the last barrier (or
+writes what another one touched), before a repeated loop whose rounds may not overlap, and where a loop has
+results.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ class Worker:
             raise AbortedError
 
     def _walk_in_slices(self, part: LoopPart, count: int, arguments: list[Any]) -> int:
-        """Walk `count` tiles at a time, so that Python handles signals in between. Returns how many to take next time."""
+        """Walk `count` tiles at a time, so that Python handles signals in between. Returns how many to take
+        next time.
+        """
         at, control = 0, part.control
         while at < part.tiles.size and control[0] == GO:
             start = perf_counter()
@@ -79,8 +82,8 @@ class Worker:
     # ------------------------------------------------------------ meeting the other workers
 
     def meet(self, finished: LoopPart | None = None) -> None:
-        """Wait for all workers: what they wrote before is seen by all after, the outputs of the loop that was just `finished`
-        too. AbortedError where the run was aborted.
+        """Wait for all workers: what they wrote before is seen by all after, the outputs of the loop that was
+        just `finished` too. AbortedError where the run was aborted.
         """
         barrier, control = make_barrier(self.workers), self.memory.control[-1]
         assert self._meet is not None

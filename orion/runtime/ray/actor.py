@@ -1,4 +1,6 @@
-"""What a Ray actor does: it is one worker, keeps what it has compiled and mapped, and runs its part of programs."""
+"""What a Ray actor does: it is one worker, keeps what it has compiled and mapped, and runs its part of
+programs.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,9 @@ class WorkerActor:
         return names
 
     def fill(self, run_memory: int, fillings: tuple[Filling, ...]) -> None:
-        """Make this node's memory ready for a run: flags and results zero, the given parts of arrays filled in."""
+        """Make this node's memory ready for a run: flags and results zero, the given parts of arrays filled
+        in.
+        """
         self._memory[run_memory][:] = 0
         for filling in fillings:
             filling.of(self._array(filling.block))[...] = filling.data

@@ -27,7 +27,9 @@ class RayBackend:
         self.workers = workers or self._available()
 
     def run(self, prepared: PreparedProgram, arguments: Mapping[str, object]) -> Any:
-        """Run a program. One that is scheduled for a single one of several workers is run by the driver, where its data is."""
+        """Run a program. One that is scheduled for a single one of several workers is run by the driver,
+        where its data is.
+        """
         if prepared.workers > self.workers:
             wanted = prepared.workers
             raise PlanError(f"the program is scheduled for {wanted} workers, the session has {self.workers}")

@@ -23,8 +23,9 @@ def join_or_start(address: str | None, workers: int) -> bool:
         try:
             ray.init(address=address, **quiet)
         except ConnectionError as error:
+            what = f"no Ray cluster at address={address!r}"
             hint = "start one with `ray start --head`, or leave out `address` to start Ray in this process"
-            raise ArgumentError(describe(f"no Ray cluster at address={address!r}", why=str(error), hint=hint)) from error
+            raise ArgumentError(describe(what, why=str(error), hint=hint)) from error
         return False
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     ray.init(
@@ -49,7 +50,8 @@ def own_node() -> str:
 
 
 def start_actors(kind: type[Any], number: int, group: str, seconds: float) -> list[Any]:
-    """Actors of a class, each with one CPU and a second thread for the calls of a concurrency group, once all have started.
+    """Actors of a class, each with one CPU and a second thread for the calls of a concurrency group, once all
+    have started.
 
     `ArgumentError` where the cluster has not that many CPUs, or they are not free within `seconds`.
     """
@@ -62,7 +64,7 @@ def start_actors(kind: type[Any], number: int, group: str, seconds: float) -> li
     try:
         ray.get(ready)
         if late:
-            why = f"only {len(ready)} of them started in {seconds:.0f} s: others use the cluster's {cluster_cpus()} CPUs"
+            why = f"{len(late)} did not start in {seconds:.0f} s: others use the cluster's {cluster_cpus()} CPUs"
             raise _no_room(number, why)
     except BaseException:
         kill_actors(actors)

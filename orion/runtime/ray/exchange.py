@@ -1,15 +1,17 @@
 """What goes from node to node while a loop runs: worked out from its schedule and placements before it does.
 
-Inside a node workers share memory. Between nodes the data of a tile travels with its flag: where a tile of another node waits
-for it, the blocks of rotated arrays that both touch are sent, and the flag is set there once they have arrived. A loop that writes
-arrays in another way than in blocks of its own (served ones, and partitioned ones whose blocks overlap) runs on one node, the
-home node, whose workers then share out the tiles of all.
+Inside a node workers share memory. Between nodes the data of a tile travels with its flag: where a tile of
+another node waits for it, the blocks of rotated arrays that both touch are sent, and the flag is set there
+once they have arrived. A loop that writes arrays in another way than in blocks of its own (served ones, and
+partitioned ones whose blocks overlap) runs on one node, the home node, whose workers then share out the tiles
+of all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,13 +23,17 @@ from orion.schedule.schedule import Ints, Schedule
 
 
 def part_of(array: NDArray[Any], axis: int | None, low: int, high: int) -> NDArray[Any]:
-    """The part of an array whose index along `axis` is in `low` … `high` - 1, as a view; all of it where `axis` is None."""
+    """The part of an array whose index along `axis` is in `low` … `high` - 1, as a view; all of it where
+    `axis` is None.
+    """
     return array if axis is None else array[(slice(None),) * axis + (slice(low, high),)]
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Region:
-    """The part of a dense array whose index along `axis` is in `low` … `high` - 1; the whole array where `axis` is None."""
+    """The part of a dense array whose index along `axis` is in `low` … `high` - 1; the whole array where
+    `axis` is None.
+    """
 
     array: str
     axis: int | None = None
@@ -51,11 +57,12 @@ class Send:
 class LoopExchange:
     """The exchange of one loop.
 
-    `order[w]` are the tiles of worker w in the order in which it runs them. `sends` says for a tile what is to be sent where when
-    it is done, in each round. After the loop, worker w holds the last contents of the regions `finals[w]`. Before the run, node n
-    needs the regions `needs[n]` of the dense arrays, and the elements of `tiles[n]` of the sparse one. `is_gathered`: all workers
-    of the home node have written into arrays that worker 0 then holds. `rounds_overlap` is False where a round must be done on all
-    nodes before the next one begins.
+    `order[w]` are the tiles of worker w in the order in which it runs them. `sends` says for a tile what is
+    to be sent where when it is done, in each round. After the loop, worker w holds the last contents of the
+    regions `finals[w]`. Before the run, node n needs the regions `needs[n]` of the dense arrays, and the
+    elements of `tiles[n]` of the sparse one. `is_gathered`: all workers of the home node have written into
+    arrays that worker 0 then holds. `rounds_overlap` is False where a round must be done on all nodes before
+    the next one begins.
     """
 
     order: tuple[Ints, ...]
@@ -109,8 +116,9 @@ def _shared_out(loop: PreparedLoop, dense: list[Placement], nodes: Sequence[str]
 
 
 def _needed(placement: Placement, schedule: Schedule, blocks: Ints, ranked: Ints, tiles: Ints) -> list[Region]:
-    """What tiles of one node need of an array before the loop: of a written rotated one, the blocks that they are the first to
-    use; of any other, all that they touch."""
+    """What tiles of one node need of an array before the loop: of a written rotated one, the blocks that they
+    are the first to use; of any other, all that they touch.
+    """
     if placement.loop_dim is None:
         return [Region(placement.array)]
     used = blocks[placement.loop_dim]
@@ -120,9 +128,7 @@ def _needed(placement: Placement, schedule: Schedule, blocks: Ints, ranked: Ints
     return [_block(placement, schedule, int(block)) for block in np.unique(used[tiles])]
 
 
-def _finals(
-    schedule: Schedule, dense: list[Placement], blocks: Ints, ranked: Ints, worker: int
-) -> tuple[Region, ...]:
+def _finals(schedule: Schedule, dense: list[Placement], blocks: Ints, ranked: Ints, worker: int) -> tuple[Region, ...]:
     """The blocks of written arrays whose last user is a tile of the worker."""
     found: list[Region] = []
     for placement in (p for p in dense if p.is_written):
@@ -141,7 +147,8 @@ def _sends(
 ) -> dict[int, tuple[Send, ...]]:
     """Flags for all tiles that are waited for on another node; blocks for the next user of a block there.
 
-    A block goes only from a user to the very next one: anything else could overwrite, on its way, what is newer.
+    A block goes only from a user to the very next one: anything else could overwrite, on its way, what is
+    newer.
     """
     wanted: dict[tuple[int, str], set[Region]] = {}
     for tile in range(schedule.tiles):
@@ -161,10 +168,12 @@ def _sends(
 
 
 def _next_users(used: Ints, ranked: Ints, overlap: bool) -> Iterator[tuple[int, int]]:
-    """(tile, the next tile that uses the same block), the first one of the next round after the last where rounds overlap."""
+    """(tile, the next tile that uses the same block), the first one of the next round after the last where
+    rounds overlap.
+    """
     for block in np.unique(used):
         chain = [int(tile) for tile in ranked[used[ranked] == block]]
-        yield from zip(chain, chain[1:], strict=False)
+        yield from pairwise(chain)
         if overlap:
             yield chain[-1], chain[0]
 
@@ -200,8 +209,8 @@ def _on_home_node(loop: PreparedLoop, dense: list[Placement], nodes: Sequence[st
 
 
 def merged_regions(regions: Iterable[Region]) -> tuple[Region, ...]:
-    """The same parts of arrays in as few regions: neighbours joined; the whole array where it is among them, or where regions lie
-    along different axes.
+    """The same parts of arrays in as few regions: neighbours joined; the whole array where it is among them,
+    or where regions lie along different axes.
 
     >>> merged_regions([Region("H", 0, 0, 4), Region("H", 0, 4, 6), Region("W", 0, 2, 3), Region("W")])
     (Region(array='H', axis=0, low=0, high=6), Region(array='W', axis=None, low=0, high=0))

@@ -25,7 +25,8 @@ LEAVE_SECONDS = 10.0
 class Group:
     """One actor per worker. Once `is_whole` is False they have been ended, and there must be another group.
 
-    Worker w is on node `nodes[w]`; those of the driver's own node come first, and those of a node follow one another.
+    Worker w is on node `nodes[w]`; those of the driver's own node come first, and those of a node follow one
+    another.
     """
 
     def __init__(self, workers: int) -> None:
@@ -71,7 +72,8 @@ class Group:
     def run(self, orders: Sequence[RunOrder], abort: Callable[[], None]) -> list[Outcome]:
         """Send each worker its order, one message each, and wait for all outcomes.
 
-        Where one fails or is lost, and at Ctrl-C, the others are made to leave: those of the driver's node by `abort`.
+        Where one fails or is lost, and at Ctrl-C, the others are made to leave: those of the driver's node by
+        `abort`.
         """
         references: list[Any] = []
 
@@ -117,7 +119,9 @@ class Group:
         return list(ray.get(references))
 
     def _leave(self, references: list[Any], abort: Callable[[], None]) -> None:
-        """Wait until no worker works on the run any more; those that don't leave in time are ended, and the group with them."""
+        """Wait until no worker works on the run any more; those that don't leave in time are ended, and the
+        group with them.
+        """
         end = time.monotonic() + LEAVE_SECONDS
         while references:
             try:

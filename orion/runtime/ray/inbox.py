@@ -38,8 +38,9 @@ class Landing:
 
 
 class Inbox:
-    """Deliveries may come before this actor has begun the run they belong to, and after it has begun the next one: the first
-    wait, the second are dropped."""
+    """Deliveries may come before this actor has begun the run they belong to, and after it has begun the next
+    one: the first wait, the second are dropped.
+    """
 
     def __init__(self) -> None:
         self._changed = Condition()

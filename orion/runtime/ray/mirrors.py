@@ -1,4 +1,6 @@
-"""The copies of the driver's segments on other nodes: as large as the driver's, filled only where a node needs them."""
+"""The copies of the driver's segments on other nodes: as large as the driver's, filled only where a node
+needs them.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ class Mirrors:
         self._group.fill(run_memory, fillings)
 
     def fetch(self, prepared: PreparedProgram, placed: PlacedRun) -> None:
-        """Bring back what a run has written, where it is not on the driver's node: the home node has all of it."""
+        """Bring back what a run has written, where it is not on the driver's node: the home node has all of
+        it.
+        """
         nodes = self._group.nodes[: prepared.workers]
         if nodes[0] not in self._names:
             return

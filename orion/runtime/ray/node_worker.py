@@ -1,4 +1,6 @@
-"""A worker of a run that goes over several nodes: it runs its tiles up to the next one that another node waits for."""
+"""A worker of a run that goes over several nodes: it runs its tiles up to the next one that another node
+waits for.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ Post = Callable[[str, tuple[Flag, ...], tuple[Piece, ...], tuple[Results, ...]],
 class NodeWorker(Worker):
     """Worker `number`, whose node is the first of `nodes`; the others are those that take part in the run.
 
-    `arrays` are the dense arrays of the run by name. `home` is the node that the final contents of arrays go to.
+    `arrays` are the dense arrays of the run by name. `home` is the node that the final contents of arrays go
+    to.
     """
 
     def __init__(

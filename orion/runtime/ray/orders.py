@@ -21,9 +21,10 @@ BARRIER = -1
 class RunOrder:
     """One worker's part in one run of a program.
 
-    `program` is its number; `prepared` is the program itself, where this actor does not know it yet. `run` counts the runs of
-    the session. `memory` is the segment of flags and results, `segments` how this machine's segments are opened, `dropped` those
-    that are no longer needed, as are the programs `ended`. `given` are the arguments of the skeleton.
+    `program` is its number; `prepared` is the program itself, where this actor does not know it yet. `run`
+    counts the runs of the session. `memory` is the segment of flags and results, `segments` how this
+    machine's segments are opened, `dropped` those that are no longer needed, as are the programs `ended`.
+    `given` are the arguments of the skeleton.
     """
 
     program: int
@@ -39,8 +40,9 @@ class RunOrder:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a worker's run ended: `returned` is what the skeleton returned; `error` why it failed; `left` where it left the program
-    because another worker failed or the run was aborted."""
+    """How a worker's run ended: `returned` is what the skeleton returned; `error` why it failed; `left` where
+    it left the program because another worker failed or the run was aborted.
+    """
 
     returned: Any = None
     error: BaseException | None = None
@@ -69,7 +71,9 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The partial results of some tiles, for output number `output` of a loop, in one of the two arrays that take turns."""
+    """The partial results of some tiles, for output number `output` of a loop, in one of the two arrays that
+    take turns.
+    """
 
     loop: int
     output: int
@@ -80,8 +84,9 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A message from a worker to another node: data first, then the flags that tell of it. `number` counts the messages from this
-    sender to this node in run `run`, from 0."""
+    """A message from a worker to another node: data first, then the flags that tell of it. `number` counts
+    the messages from this sender to this node in run `run`, from 0.
+    """
 
     run: int
     sender: int
@@ -93,7 +98,9 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """What the driver puts into a node's copy of a block: the part `low` … `high` - 1 along `axis`, all of it for None."""
+    """What the driver puts into a node's copy of a block: the part `low` … `high` - 1 along `axis`, all of it
+    for None.
+    """
 
     block: Block
     axis: int | None

@@ -1,9 +1,9 @@
 """Memory that the processes of one machine share.
 
 A segment is an anonymous file in memory (`memfd_create`). Its maker keeps it open; the others open it through
-`/proc/<process>/fd/<descriptor>`. It has no name, so that nothing can be left behind however a process ends: the system frees it
-with the last mapping. Where that does not work (no such call, or processes that don't see each other), a segment is a file
-that its maker removes again as soon as the others have mapped it.
+`/proc/<process>/fd/<descriptor>`. It has no name, so that nothing can be left behind however a process ends:
+the system frees it with the last mapping. Where that does not work (no such call, or processes that don't see
+each other), a segment is a file that its maker removes again as soon as the others have mapped it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import mmap
 import os
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 from weakref import finalize
 
@@ -27,18 +27,17 @@ Bytes = NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class SegmentName:
-    """How other processes of the machine open a segment. `serial` tells apart segments that one process had one after another
-    under the same path."""
+    """How other processes of the machine open a segment."""
 
     path: str
-    serial: int
     size: int
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A C-contiguous array in a segment, `offset` bytes from its start. `segment` is the number of the segment, the same on every
-    machine that has a copy."""
+    """A C-contiguous array in a segment, `offset` bytes from its start. `segment` is the number of the
+    segment, the same on every machine that has a copy.
+    """
 
     segment: int
     offset: int
@@ -52,11 +51,12 @@ class Block:
         return memory[self.offset : self.offset + size].view(dtype).reshape(self.shape)
 
 
-_serials = count(1)
-
-
-def create_segment(size: int, anonymous: bool, on_release: Callable[[], object] | None = None) -> tuple[SegmentName, Bytes]:
-    """A zeroed segment of `size` bytes, mapped. It lasts as long as an array on its memory does; then `on_release` is called."""
+def create_segment(
+    size: int, anonymous: bool, on_release: Callable[[], object] | None = None
+) -> tuple[SegmentName, Bytes]:
+    """A zeroed segment of `size` bytes, mapped. It lasts as long as an array on its memory does; then
+    `on_release` is called.
+    """
     size = max(size, LINE)
     if anonymous:
         descriptor = os.memfd_create("orion")
@@ -73,7 +73,7 @@ def create_segment(size: int, anonymous: bool, on_release: Callable[[], object] 
             os.unlink(path)
         raise
     finalize(memory, _release, descriptor, None if anonymous else path, on_release)
-    return SegmentName(path, next(_serials), size), memory
+    return SegmentName(path, size), memory
 
 
 def open_segment(name: SegmentName) -> Bytes:
@@ -109,14 +109,13 @@ def _release(descriptor: int, path: str | None, on_release: Callable[[], object]
 
 
 def _unlink(path: str) -> None:
-    try:
+    with suppress(FileNotFoundError):
         os.unlink(path)
-    except FileNotFoundError:
-        pass
 
 
 class Arena:
-    """Hands out arrays of a segment one after another, each on a 64-byte boundary. The same requests give the same places.
+    """Hands out arrays of a segment one after another, each on a 64-byte boundary. The same requests give the
+    same places.
 
     Without memory it only counts what the requests take (`size`).
     """

@@ -25,8 +25,9 @@ from orion.runtime.ray.segments import Arena, Block, Bytes, SegmentName, create_
 
 @dataclass(frozen=True, slots=True)
 class LoopBlocks:
-    """What one loop works on: its extents (None: the boxes of the schedule's tiles), and the arguments of its kernel: a block
-    for an array, a number for a count, None for a scalar or a result."""
+    """What one loop works on: its extents (None: the boxes of the schedule's tiles), and the arguments of its
+    kernel: a block for an array, a number for a count, None for a scalar or a result.
+    """
 
     extents: Block | None
     arguments: tuple[Block | int | None, ...]
@@ -45,8 +46,9 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class PlacedRun:
-    """The arguments of one run. `copies` are (caller's array, shared copy, whether it is written) and `dense` the blocks of
-    all dense arrays, by name."""
+    """The arguments of one run. `copies` are (caller's array, shared copy, whether it is written) and `dense`
+    the blocks of all dense arrays, by name.
+    """
 
     loops: tuple[LoopBlocks, ...]
     given: tuple[object, ...]
@@ -72,7 +74,8 @@ class PlacedRun:
 
 @dataclass(slots=True)
 class Store:
-    """The segments of this process. A segment goes when nothing lies in it any more; `take_dropped` tells which have.
+    """The segments of this process. A segment goes when nothing lies in it any more; `take_dropped` tells
+    which have.
 
     `anonymous`: whether segments have no name (see `orion.runtime.ray.segments`).
     """
@@ -114,8 +117,9 @@ class Store:
         return number, allocate_run_memory(prepared, Arena(number, memory).allocate)
 
     def place(self, prepared: PreparedProgram, arguments: Mapping[str, object]) -> PlacedRun:
-        """Every array of a run in shared memory. A `DistArray` is moved there when it is first seen and stays; of an ndarray
-        there is a copy, still to be filled."""
+        """Every array of a run in shared memory. A `DistArray` is moved there when it is first seen and
+        stays; of an ndarray there is a copy, still to be filled.
+        """
         copies: dict[str, tuple[NDArray[Any], NDArray[Any], bool]] = {}
         dense: dict[str, Block] = {}
         for name, value in arguments.items():

@@ -1,4 +1,6 @@
-"""The actors of a session and the memory that they share with the driver: what is replaced as a whole when an actor is lost."""
+"""The actors of a session and the memory that they share with the driver: what is replaced as a whole when an
+actor is lost.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ class KnownProgram:
 
 
 class News:
-    """What one actor has not been told yet: segments that are gone, programs that have ended. `programs` are those it knows."""
+    """What one actor has not been told yet: segments that are gone, programs that have ended. `programs` are
+    those it knows.
+    """
 
     def __init__(self) -> None:
         self.dropped: list[int] = []
@@ -122,7 +126,9 @@ class Team:
 
 
 def _compile(prepared: PreparedProgram) -> None:
-    """Compile the kernels here first, so that the actors find them in the disk cache, and errors come before any order."""
+    """Compile the kernels here first, so that the actors find them in the disk cache, and errors come before
+    any order.
+    """
     from orion.kernel.compile import compile_kernel
 
     for loop in prepared.loops:
