@@ -49,16 +49,15 @@ def sgd(ratings, W, H, step, reg, epochs):
 
 @orion.parallel_for
 def adagrad(ratings, W, H, w_seen, h_seen, step, reg, epochs):
-    # One step size per row (Chin et al., PAKDD 2015): step / sqrt(sum of the mean squared gradients so far).
+    # One step size per row (Chin et al., PAKDD 2015): step / sqrt(sum of the mean squared gradients of the error so far).
     for _epoch in range(epochs):
         for (i, j), r in ratings:
             err = r - W[i] @ H[j]
-            w_grad = err * H[j] - reg * W[i]
-            h_grad = err * W[i] - reg * H[j]
-            w_seen[i] += w_grad @ w_grad / W.shape[1]
-            h_seen[j] += h_grad @ h_grad / W.shape[1]
-            W[i] += step / np.sqrt(w_seen[i]) * w_grad
-            H[j] += step / np.sqrt(h_seen[j]) * h_grad
+            w_seen[i] += err * err * (H[j] @ H[j]) / W.shape[1]
+            h_seen[j] += err * err * (W[i] @ W[i]) / W.shape[1]
+            wi = W[i].copy()
+            W[i] += step / np.sqrt(w_seen[i]) * (err * H[j] - reg * W[i])
+            H[j] += step / np.sqrt(h_seen[j]) * (err * wi - reg * H[j])
 
 
 @orion.parallel_for

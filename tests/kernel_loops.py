@@ -74,7 +74,8 @@ def make_loop(
     fastmath: bool = True,
     proved: str | frozenset[Span] | None = "affine",
 ) -> Loop:
-    """The kernel of loop `number` of the function for these arguments. `proved="affine"`: as the bounds check proves it."""
+    """The kernel of loop `number` of the function for these arguments. `proved="affine"`: as the bounds check
+    proves it."""
     parsed = parse_function(function)
     values = dict(zip(parsed.params, arguments, strict=True))
     types = {name: type_of(value) for name, value in values.items()}
@@ -99,7 +100,9 @@ def prove(program: Program, number: int, types: Any, shapes: Any, values: dict[s
     return prove_bounds(bounds_checks(program, number, types), known, program.nests[number])
 
 
-def run_loop(loop: Loop, walk: Callable[..., None], extents: Any = None, tiles: Any = None, **scalars: Any) -> dict[str, Any]:
+def run_loop(
+    loop: Loop, walk: Callable[..., None], extents: Any = None, tiles: Any = None, **scalars: Any
+) -> dict[str, Any]:
     """Run the loop on one worker; the partial results and carried values by name, and "control".
 
     `extents` are the offsets or boxes of the tiles (default: one tile with everything). `scalars` are values of scalars

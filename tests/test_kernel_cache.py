@@ -99,9 +99,9 @@ print(sum(kernel.module.walk.stats.cache_hits.values()))
 
 
 def python(script, folder):
-    environment = {**os.environ, "ORION_CACHE": str(folder)}
+    environment = {**os.environ, "ORION_CACHE": str(folder), "PYTHONPATH": str(ROOT)}
     return subprocess.Popen(
-        [sys.executable, str(script)], cwd=ROOT, env={**environment, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True
+        [sys.executable, str(script)], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True
     )  # fmt: skip
 
 

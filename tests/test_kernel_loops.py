@@ -395,7 +395,9 @@ def element_cases():
     yield mf, elements(["f8"]), f32(9, 20), f32(7, 20), 0.01, 0.02
 
 
-@pytest.mark.parametrize("case", list(element_cases()), ids=lambda case: f"{case[0].__name__}-{case[2].shape[1]}-{case[2].dtype}")
+@pytest.mark.parametrize(
+    "case", list(element_cases()), ids=lambda case: f"{case[0].__name__}-{case[2].shape[1]}-{case[2].dtype}"
+)
 @pytest.mark.parametrize("fastmath", [True, False])
 def test_elements_as_in_python(case, fastmath):
     function, *arguments = case

@@ -279,7 +279,7 @@ def test_an_error_without_a_code_is_raised_and_stops_the_others():
     none = np.zeros(0, np.int64)
     arguments = [argument_value(a, loop.values, {}, 1) for a in loop.source.arguments]
     boxes = np.array([[[0, 3]]])
-    with pytest.raises(ValueError, match="shape|broadcast|size"):
+    with pytest.raises(ValueError, match=r"shape|broadcast|size"):
         compiled(loop)(np.zeros(1, np.int64), 0, boxes, np.zeros(2, np.int64), none, none, done, control, *arguments)
     assert control[0] == ABORT
     assert not done.any()

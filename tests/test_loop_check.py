@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from orion.loop.check import MalformedError, check_function
+from orion.loop.check import MalformedError, UndefinedNameError, check_function
 from orion.loop.ir import (
     Assign,
     Binary,
@@ -147,7 +147,8 @@ def test_a_broken_helper_is_noticed():
         check_function(replace(whole, helpers=(helper,)))
 
 
-def test_a_use_before_the_definition_is_noticed():
+def test_a_use_before_the_definition_says_where():
     body = (assign(name("z")), assign(number(1), name("z")))
-    with pytest.raises(MalformedError, match="uses `z` before it is defined"):
+    with pytest.raises(UndefinedNameError, match="uses `z` before it is defined") as error:
         check_function(replace(broken(body[0]), body=body))
+    assert (error.value.name, error.value.function.name) == ("z", "f")

@@ -101,7 +101,7 @@ STEPS = [
     (
         "a name that is taken",
         "once = 1\na[once] = 2.0\nresult_0 = 3\nreturn a[result_0]",
-        ["(once = 1)", "once_ once", "(result_0 = 3; result_0_ = 0.0)", "once_ once", "(return result_0_)"],
+        ["(result_0_ = 0.0; once = 1)", "once_ once", "(result_0 = 3)", "once_ once", "(return result_0_)"],
     ),
     ("nothing but scalars", "y = x + 1\nreturn y", ["(y = x + 1; return y)"]),
     ("a loop over scalars", "y = 0.0\nfor i in range(n):\n    y += i\nreturn y", ["(y = 0.0)", "i", "(return y)"]),
@@ -301,4 +301,50 @@ def test_what_may_not_stand_there_is_refused(body, what, place):
 
 def test_splitting_works_without_resolving_views_first():
     split = split_program(from_body("a[0] = 1.0\nreturn a[0]", PARAMS), TYPES)
-    assert shown(split.steps, split) == ["once once", "(result_0 = 0.0)", "once once", "(return result_0)"]
+    assert shown(split.steps, split) == ["(result_0 = 0.0)", "once once", "once once", "(return result_0)"]
+
+
+LAST_VALUES = [
+    ("for i in range(n):\n    last = a[i]\nreturn last", "last = 0.0"),
+    ("for i in range(n):\n    k = p[i]\na[k] = 1", "k = 0"),
+    ("for i in range(n):\n    big = a[i] > 1\nreturn big", "big = False"),
+    ("for i in range(n):\n    for k in range(m):\n        y = a[k]\n    a[i] = y", "y = 0.0"),
+]
+
+
+@pytest.mark.parametrize(("body", "zero"), LAST_VALUES)
+def test_scalars_that_only_a_loop_sets_have_a_value_before_it(body, zero):
+    first = program(body).steps[0]
+    assert isinstance(first, Scalars)
+    assert [print_stmt(statement) for statement in first.body] == [zero]
+
+
+AFTER_THE_LOOP = [
+    ("for i in range(n):\n    a[i] = 0\nreturn i", "`i` is read after its loop"),
+    ("i = 3\nfor i in range(n):\n    a[i] = 0\nreturn i", "`i` is read after its loop"),
+    ("for i in range(n):\n    for j in range(m):\n        A[i, j] = 0\nreturn j", "`j` is read after its loop"),
+    ("for i, r in S:\n    a[i] = r\nreturn r", "`r` is read after its loop"),
+    ("for i in range(n):\n    a[i] = 0\nfor k in range(i):\n    a[k] = 1", "`i` is read after its loop"),
+    (
+        "j = 0\nfor t in range(n):\n    for k in range(j):\n        a[k] = 1\n    for j, r in S:\n        a[j] = r",
+        "`j` is read after",
+    ),
+]
+
+
+@pytest.mark.parametrize(("body", "what"), AFTER_THE_LOOP, ids=[body for body, _ in AFTER_THE_LOOP])
+def test_loop_variables_have_no_value_after_a_planned_loop(body, what):
+    with pytest.raises(UnsupportedLoopError) as error:
+        program(body)
+    assert what in str(error.value)
+    assert "keep it under another name: `last = " in str(error.value)
+
+
+def test_loop_variables_may_be_used_again():
+    body = "for i in range(n):\n    a[i] = 0\nfor i in range(n):\n    a[i] += i\ni = 3\nreturn i"
+    assert [nest.dims for nest in program(body).nests] == [("i",), ("i",)]
+
+
+def test_the_variable_of_a_loop_inside_a_body_may_be_read_after_it():
+    body = "for i in range(n):\n    for k in range(m):\n        if a[k] > 0:\n            break\n    a[i] = k"
+    assert [nest.dims for nest in program(body).nests] == [("i",)]

@@ -14,13 +14,13 @@ from orion.plan.plan import FunctionPlan, LoopPlan
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What is said of one source line. `is_serial` is None for a line that is not a `for`."""
+    """What is said of one source line: `badge` is the strategy of the loop that begins there."""
 
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     badge: str = ""
     words: str = ""
-    is_serial: bool | None = None
+    is_serial: bool = False
 
 
 def source_table(plan: FunctionPlan) -> str:
@@ -33,8 +33,8 @@ def source_table(plan: FunctionPlan) -> str:
         note = notes.get(number, Note())
         code = _marked(line, [(span, written) for span, written in marks if span.line == number])
         rows.append(
-            f'<tr><td class="o-number">{number}</td><td><code>{code}</code></td><td>{_names(note.reads)}</td>'
-            f"<td>{_names(note.writes)}</td><td>{_verdict(note)}</td></tr>"
+            f'<tr><td class="o-number">{number}</td><td>{_badge(note)}</td><td>{_names(note.reads)}</td>'
+            f"<td>{_names(note.writes)}</td><td><code>{code}</code>{_remark(note.words)}</td></tr>"
         )
     head = "<thead><tr><th></th><th></th><th>reads</th><th>writes</th><th></th></tr></thead>"
     return f'<table class="o-source">{head}<tbody>{"".join(rows)}</tbody></table>'
@@ -44,12 +44,14 @@ def _names(arrays: Iterable[str]) -> str:
     return f"<code>{escape(', '.join(arrays))}</code>"
 
 
-def _verdict(note: Note) -> str:
-    if note.is_serial is None:
-        return f'<span class="o-faint">{escape(note.words)}</span>'
-    kind = "o-serial" if note.is_serial else "o-parallel"
-    badge = f'<span class="o-badge {kind}">{escape(note.badge)}</span> ' if note.badge else ""
-    return f'{badge}<span class="o-faint">{escape(note.words)}</span>'
+def _badge(note: Note) -> str:
+    if not note.badge:
+        return ""
+    return f'<span class="o-badge {"o-serial" if note.is_serial else "o-parallel"}">{escape(note.badge)}</span>'
+
+
+def _remark(words: str) -> str:
+    return f'<span class="o-remark">{escape(words)}</span>' if words else ""
 
 
 def _notes(plan: FunctionPlan) -> dict[int, Note]:

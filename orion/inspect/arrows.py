@@ -153,7 +153,7 @@ def _along_column(pattern: Pattern, column: int, box: Box) -> Iterator[str]:
 
 def _label(pattern: Pattern, x: float, y: float, room: float) -> Iterator[str]:
     words = ", ".join(pattern.arrays)
-    width = text_width(words, LABEL) + 8
+    width = 1.2 * text_width(words, LABEL) + 8  # bold, and often wide letters
     if width < room:
         yield rectangle(x - width / 2, y - 8, width, 16, fill=PAPER, stroke=INK, round_by=4)
         yield text(x, y + 4, words, size=LABEL, anchor="middle", weight=600)

@@ -30,7 +30,6 @@ STYLE = """
 .orion-plan.orion-plan table.o-facts th { color: #59636e; font-weight: 500; }
 .orion-plan.orion-plan table.o-source td, .orion-plan.orion-plan table.o-source th { border: 0; padding: 0 14px 0 0;
   white-space: nowrap; }
-.orion-plan.orion-plan table.o-source td:last-child { white-space: normal; }
 .orion-plan.orion-plan table.o-source thead th { font-size: 11.5px; }
 .orion-plan.orion-plan table.o-source td.o-number { color: #8c959f; text-align: right; user-select: none; }
 .orion-plan.orion-plan table.o-source code { white-space: pre; }
@@ -44,6 +43,7 @@ STYLE = """
 .orion-plan.orion-plan .o-faint { color: #59636e; }
 .orion-plan.orion-plan .o-blocker { border-left: 3px solid #f0b487; padding: 1px 0 1px 12px; margin: 8px 0 12px; }
 .orion-plan.orion-plan .o-place { color: #59636e; font-size: 12px; font-weight: 400; padding-left: 8px; }
+.orion-plan.orion-plan .o-remark { color: #59636e; padding-left: 16px; }
 .orion-plan.orion-plan details { margin-top: 12px; }
 .orion-plan.orion-plan summary { cursor: pointer; color: #59636e; }
 """.strip()

@@ -31,7 +31,8 @@ WRITING_METHODS = frozenset({".fill", ".sort"})
 
 
 class Assignments(Folds):
-    """Emits simple statements that need no rows in memory, and keeps account of which rows in registers are still valid."""
+    """Emits simple statements that need no rows in memory, and keeps account of which rows in registers are still
+    valid."""
 
     # ------------------------------------------------------------ what a statement changes
 
@@ -64,7 +65,6 @@ class Assignments(Folds):
                 return {n.name for n in walk(owner) if isinstance(n, Var)}
             case _:
                 return set()
-
 
     def in_registers(self, statement: Assign | Update | Bind | Evaluate) -> bool:
         """Emit a statement about rows in registers, or one about scalars; raises NotInRegistersError for others."""

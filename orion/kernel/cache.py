@@ -26,8 +26,8 @@ _temporary: list[tempfile.TemporaryDirectory[str]] = []
 def cache_folder() -> Path:
     """The folder of generated modules: `$ORION_CACHE`, or `orion` in the user's cache folder of the platform.
 
-    It belongs to the user, and only the user can write to it: what lies there is executed. Where no such folder can be had
-    (a read-only home, or a folder of somebody else's), a new temporary one is taken.
+    It belongs to the user, and only the user can write to it: what lies there is executed. Where no such folder can
+    be had (a read-only home, or a folder of somebody else's), a new temporary one is taken.
     """
     folder = Path(os.environ.get("ORION_CACHE") or _platform_folder() / "orion")
     try:

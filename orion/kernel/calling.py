@@ -1,28 +1,28 @@
-"""How a compiled loop is called: the contract between generated kernels and whoever runs them. Pure data; no Numba here.
+"""How a compiled loop is called: the contract between generated kernels and whoever runs them. No Numba here.
 
 A compiled loop has one entry, called once per run of the loop by each worker, with the GIL released:
 
     walk(tiles, round, extents, wait_offsets, waits, lags, done, control, *arguments)
 
-| argument | dtype and shape | what it is |
-|---|---|---|
-| `tiles` | int64 (n,) | the tiles of this worker in the order in which it runs them: `Schedule.order[worker]` |
-| `round` | int | how often this loop has been run since `done` was zeroed: 0, 1, … |
-| `extents` | int64 | a loop over elements: `offsets` (tiles + 1,), tile t has elements `offsets[t] … offsets[t + 1]`; a nest of ranges: `tile_boxes(schedule)` (tiles, dims, 2) |
-| `wait_offsets`, `waits`, `lags` | int64 | as in `Schedule` |
-| `done` | int64 (8 * tiles,) | `done[8 * t]` is the number of rounds that tile t has finished: one 64-byte line per tile, starting on a 64-byte boundary, zeroed before round 0 |
-| `control` | int64 (8,) | `control[0]` is 0 while all goes well; see below |
-| `arguments` | | in the order of `KernelSource.arguments`; `Argument` says what each is |
+- `tiles`, int64 (n,): the tiles of this worker in the order in which it runs them, `Schedule.order[worker]`.
+- `round`, int: how often this loop has been run since `done` was zeroed: 0, 1, …
+- `extents`, int64. A loop over elements: `offsets` (tiles + 1,), tile t has elements `offsets[t] … offsets[t + 1]`. A
+  nest of ranges: `tile_boxes(schedule)` (tiles, dims, 2).
+- `wait_offsets`, `waits`, `lags`, int64: as in `Schedule`.
+- `done`, int64 (8 * tiles,): `done[8 * t]` is the number of rounds that tile t has finished. One 64-byte line per tile,
+  starting on a 64-byte boundary, zeroed before round 0.
+- `control`, int64 (8,): `control[0]` is 0 while all goes well; see below.
+- `arguments`: in the order of `KernelSource.arguments`; `Argument` says what each is.
 
 For each tile t of `tiles`: wait until `done[8 * p] >= round + 1 - lag` for every (p, lag) it waits for; leave if
 `control[0]` is not 0; run the iterations of the tile in loop order; set `done[8 * t] = round + 1`. Flags are read with
-acquire and written with release ordering, so that `done` and `control` may lie in memory shared by processes, and what a
-tile wrote is seen by every tile that waits for it.
+acquire and written with release ordering, so that `done` and `control` may lie in memory shared by processes, and what
+a tile wrote is seen by every tile that waits for it.
 
-`control[0]` is one of the codes below. The driver may set ABORT at any time; a walk that meets an error sets the code,
-if no other worker has set one before, and `control[1:5]` to (site, subscript, extent, axis), and returns. `site` indexes
-`KernelSource.sites`. `walk` itself raises only what has no code (a ValueError by NumPy inside the loop, MemoryError): it
-has then set `control[0]` to ABORT first, so that other workers do not wait for ever.
+`control[0]` is one of the codes below. The driver may set ABORT at any time; a walk that meets an error sets the
+code, if no other worker has set one before, and `control[1:5]` to (site, subscript, extent, axis), and returns.
+`site` indexes `KernelSource.sites`. `walk` itself raises only what has no code (a ValueError by NumPy inside the
+loop, MemoryError): it has then set `control[0]` to ABORT first, so that other workers do not wait for ever.
 """
 
 from __future__ import annotations
@@ -51,14 +51,16 @@ LEADING = ("tiles", "round", "extents", "wait_offsets", "waits", "lags", "done",
 class Argument:
     """One argument of `walk` after the leading ones.
 
-    | `kind` | what is passed |
-    |---|---|
-    | "partial" | array (tiles,): one partial result per tile of reduction `name` by operator `op`; the walk sets those of its tiles |
-    | "carried" | array (1,): the value of scalar `name` before the loop, and after it (only where the plan is serial) |
-    | "array" | the dense array `name`, shaped as it is; a padded one as its C-contiguous storage, last dimension padded |
-    | "key", "value" | array (elements,): key or value number `position` of the sparse array `name`, in tile order |
-    | "count" | int: `len(name)` of a sparse array |
-    | "scalar" | the scalar `name` (an int, float or bool; NumPy scalars are converted to `dtype`) |
+    What is passed, by `kind`:
+
+    - "partial": array (tiles,), one partial result per tile of reduction `name` by operator `op`; the walk sets
+    those of
+      its tiles.
+    - "carried": array (1,), the value of scalar `name` before the loop, and after it (only where the plan is serial).
+    - "array": the dense array `name`, shaped as it is; a padded one as its C-contiguous storage, last dimension padded.
+    - "key", "value": array (elements,), key or value number `position` of the sparse array `name`, in tile order.
+    - "count": an int, `len(name)` of a sparse array.
+    - "scalar": the scalar `name`, an int, float or bool.
 
     `dtype` is the NumPy dtype name that it must have; `contiguous` arrays must be C-contiguous; an array that is not
     `writeable` may be read-only. `ndim` is the number of dimensions of an array.
@@ -86,9 +88,10 @@ class Site:
 class KernelSource:
     """A generated kernel before it is compiled.
 
-    `text` is a Python module; `entry` the name of its walk function; `name` names the module (the user's function and the
-    number of the loop); `lines[k]` is the place in the user's source that line k + 1 of `text` was made from, or None;
-    `user` is the user's source, for messages. `extents_ndim` is the number of dimensions of the argument `extents`.
+    `text` is a Python module; `entry` the name of its walk function; `name` names the module (the user's function and
+    the number of the loop); `lines[k]` is the place in the user's source that line k + 1 of `text` was made from, or
+    None; `user` is the user's source, for messages. `extents_ndim` is the number of dimensions of the argument
+    `extents`.
     """
 
     name: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orion.kernel.code import ATOM, Code, call, number
+from orion.kernel.code import ATOM, Code, call, number, numpy_name
 from orion.kernel.expressions import Expressions
 from orion.loop.functions import is_dtype, is_elementwise
 from orion.loop.ir import Call, Const, Dtype, Expr, Subscript, Tuple, Var
@@ -12,7 +12,8 @@ CONVERSIONS = {"int": "int64", "float": "float64", "bool": "bool"}
 NEW_ARRAYS = frozenset({"np.zeros", "np.ones", "np.empty", "np.full"})
 PRODUCTS = frozenset({"np.dot", "np.vdot", "np.inner", "np.matmul", ".dot"})
 CHECKED = "orion:checked"
-"""`CHECKED(array, axis, subscript)`: the subscript counted from the start of the axis; ends the walk if it is outside."""
+"""`CHECKED(array, axis, subscript)`: the subscript counted from the start of the axis; ends the walk if it is
+outside."""
 
 
 class Calls(Expressions):
@@ -87,7 +88,7 @@ class Calls(Expressions):
         positions = 2 if expr.function == "np.full" else 1
         arguments = [self.argument(argument) for argument in expr.arguments[:positions]]
         arguments += [self.argument(value) for key, value in expr.keywords if key in ("shape", "fill_value")]
-        return call(expr.function, *arguments, f"np.{'bool_' if dtype == 'bool' else dtype}", dtype=dtype)
+        return call(expr.function, *arguments, f"np.{numpy_name(dtype)}", dtype=dtype)
 
     def other(self, expr: Call) -> Code:
         """A function whose result Numba types as NumPy does, converted where it does not."""
@@ -104,7 +105,7 @@ class Calls(Expressions):
 
     def argument(self, expr: Expr) -> str:
         if isinstance(expr, Dtype):
-            return f"np.{'bool_' if expr.name == 'bool' else expr.name}"
+            return f"np.{numpy_name(expr.name)}"
         if isinstance(expr, Const) and expr.value is None:
             return "None"
         if isinstance(expr, Tuple):

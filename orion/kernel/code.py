@@ -15,7 +15,8 @@ LEVELS = {
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A generated expression. `dtype` is the NumPy dtype name of its value; `level` is that of its outermost operator."""
+    """A generated expression. `dtype` is the NumPy dtype name of its value; `level` is that of its outermost
+    operator."""
 
     text: str
     dtype: str
@@ -86,3 +87,12 @@ def numba_result(op: str, left: str, right: str, rank: int) -> str:
     if rank == 0 and found.kind in "biu" and op not in "&|^":
         found = np.dtype("uint64" if found.kind == "u" else "int64")
     return str(found.name)
+
+
+def numpy_name(dtype: str) -> str:
+    """What a dtype is called in the module `np`, for Numba.
+
+    >>> numpy_name("float32"), numpy_name("bool")
+    ('float32', 'bool_')
+    """
+    return "bool_" if dtype == "bool" else dtype

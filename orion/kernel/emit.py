@@ -9,7 +9,7 @@ from typing import Any
 from orion.kernel.arguments import kernel_arguments
 from orion.kernel.calling import KernelSource
 from orion.kernel.facts import LoopFacts
-from orion.kernel.names import Names
+from orion.kernel.names import MODULES, Names
 from orion.kernel.private import RowsSpilledError, private_rows
 from orion.kernel.tile import LoopText, emit_functions
 from orion.kernel.writer import Writer
@@ -19,22 +19,6 @@ from orion.loop.printer import print_function
 from orion.loop.source import Span
 from orion.loop.types import Shapes, Types
 from orion.plan.plan import LoopPlan
-
-NUMBA_NAMES = ("bool", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-INTRINSICS = (
-    "add_to_sum", "checked", "dot_of_rows", "dot_of_rows_in_order", "finish", "helper_function", "is_ready", "tile_function", "trip_count", "walk_function",
-)  # fmt: skip
-SUMS = ("dot", "dot_in_order", "row_max", "row_min", "row_sum", "row_sum_in_order")
-VECTORS = (
-    "fma", "load_row", "prefetch_row", "row_abs", "row_as_float32", "row_as_float64", "row_ceil", "row_exp", "row_floor",
-    "row_log", "row_maximum", "row_minimum", "row_sqrt", "spread", "store_row",
-)  # fmt: skip
-MODULES = (
-    ("numba", tuple(name for name in NUMBA_NAMES if name != "bool")),
-    ("orion.kernel.intrinsics", INTRINSICS),
-    ("orion.kernel.sums", SUMS),
-    ("orion.kernel.vectors", VECTORS),
-)
 
 
 def emit_kernel(
@@ -69,9 +53,7 @@ def emit_kernel(
     lines = tuple(span for _, span in writer.lines)
     name = f"{nest.function.name}_{nest.number}"
     extents_ndim = 3 if nest.elements is None else 1
-    return KernelSource(
-        name, writer.text(), "walk", arguments, text.sites, lines, nest.function.source, extents_ndim
-    )
+    return KernelSource(name, writer.text(), "walk", arguments, text.sites, lines, nest.function.source, extents_ndim)
 
 
 def _module(title: str, loop: LoopText, helpers: tuple[Function, ...], names: Names) -> Writer:

@@ -1,7 +1,7 @@
 """Expressions as Numba source: scalars, and whole rows where NumPy's own operations are used.
 
-Every piece of code has the dtype that NumPy gives the expression (NEP 50): Python scalars take the dtype of what they meet,
-by an explicit conversion, since Numba would widen instead (float32 * 0.5 is a float64 there).
+Every piece of code has the dtype that NumPy gives the expression (NEP 50): Python scalars take the dtype of what they
+meet, by an explicit conversion, since Numba would widen instead (float32 * 0.5 is a float64 there).
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from orion.kernel.code import (
     infix,
     numba_result,
     number,
-)  # fmt: skip
+    numpy_name,
+)
 from orion.kernel.facts import LoopFacts
 from orion.kernel.names import Names
 from orion.kernel.writer import Writer
@@ -151,7 +152,7 @@ class Expressions:
         if code.dtype == dtype:
             return code
         if rank > 0:
-            return Code(f"{code.at(SIGN)}.astype(np.{_numpy_name(dtype)})", dtype)
+            return Code(f"{code.at(SIGN)}.astype(np.{numpy_name(dtype)})", dtype)
         name = next((name for name in self.inputs if self.names.user(name) == code.text), None)
         if name is not None:
             key = (name, dtype)
@@ -314,7 +315,3 @@ class InPlace:
 
 def infix_compare(op: str, left: Code, right: Code) -> Code:
     return Code(f"{left.at(BIT_OR)} {op} {right.at(BIT_OR)}", "bool", COMPARE)
-
-
-def _numpy_name(dtype: str) -> str:
-    return "bool_" if dtype == "bool" else dtype

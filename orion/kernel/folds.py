@@ -15,8 +15,8 @@ FOLDS = {"np.max": "row_max", ".max": "row_max", "np.min": "row_min", ".min": "r
 class Folds(Rows):
     """Emits folds of rows in registers.
 
-    While `only_registers` is True, a fold of rows that are not in registers raises NotInRegistersError; else it is left to
-    functions of rows in memory.
+    While `only_registers` is True, a fold of rows that are not in registers raises NotInRegistersError; else it is
+    left to functions of rows in memory.
     """
 
     only_registers = False
@@ -79,7 +79,9 @@ class Folds(Rows):
 
     def sum(self, argument: Expr, dtype: str) -> Code:
         match argument:
-            case Binary("*", left, right) if self.facts.fastmath and self.takes_a_row((left,)) and self.takes_a_row((right,)):
+            case Binary("*", left, right) if (
+                self.facts.fastmath and self.takes_a_row((left,)) and self.takes_a_row((right,))
+            ):
                 return self.dot(left, right, dtype)
         function = "row_sum" if self.facts.fastmath else "row_sum_in_order"
         return call(function, self.row(argument), dtype=self.type_of(argument).dtype)

@@ -1,4 +1,5 @@
-"""What generated kernels call besides arithmetic: flags between workers, checked subscripts, and how they are compiled."""
+"""What generated kernels call besides arithmetic: flags between workers, checked subscripts, and how they are
+compiled."""
 
 from __future__ import annotations
 
@@ -107,9 +108,6 @@ def give_way(typing: Any) -> Any:
     return types.void(), generate
 
 
-
-
-
 # ------------------------------------------------------------ what the generated source calls
 
 
@@ -196,4 +194,4 @@ def dot_of_rows_in_order(left: Any, right: Any) -> Any:  # pragma: no cover - co
 def _common_length(left: Any, right: Any) -> int:  # pragma: no cover - compiled
     if left.shape[0] != right.shape[0]:
         raise ValueError("the rows of a product differ in length")
-    return left.shape[0]
+    return int(left.shape[0])

@@ -1,8 +1,9 @@
-"""Row expressions as operations on vector registers: as written, or as a sum of rows times scalars where that is less work.
+"""Row expressions as operations on vector registers: as written, or as a sum of rows times scalars where that is
+less work.
 
-With `fastmath`, `W + step * (err * H - reg * W)` becomes `(1 - step * reg) * W + (step * err) * H`: two operations per element
-instead of three. Products and sums are joined by `fma`, explicitly: what is rounded once never depends on LLVM's choice.
-Without `fastmath` every operation is done as written and rounded by itself.
+With `fastmath`, `W + step * (err * H - reg * W)` becomes `(1 - step * reg) * W + (step * err) * H`: two operations
+per element instead of three. Products and sums are joined by `fma`, explicitly: what is rounded once never depends on
+LLVM's choice. Without `fastmath` every operation is done as written and rounded by itself.
 """
 
 from __future__ import annotations
@@ -150,7 +151,8 @@ def _merged(left: Combination, right: Combination) -> Combination:
 
 
 def _as_sum(terms: Combination, dtype: str) -> Rendered:
-    """The sum, begun with what costs least: a row alone, then the part without a row, then a product; the rest by `fma`."""
+    """The sum, begun with what costs least: a row alone, then the part without a row, then a product; the rest by
+    `fma`."""
     rest = dict(terms)
     start = _starting_row(rest)
     sum_so_far = _term(start, rest.pop(start), dtype)

@@ -7,9 +7,31 @@ import keyword
 import re
 from collections.abc import Iterable
 
-RESERVED = frozenset(
-    ["np", "math", "bool", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "checked", "is_ready", "finish", "control", "tile", "walk", "tiles", "round", "extents", "offsets", "boxes", "wait_offsets", "waits", "lags", "done", "first", "last", "trip_count", "fma", "dot", "dot_in_order", "spread", "load_row", "store_row", "prefetch_row", "row_as_float32", "row_as_float64", "row_sum", "row_sum_in_order", "row_max", "row_min", "row_sqrt", "row_abs", "row_exp", "row_log", "row_floor", "row_ceil", "row_minimum", "row_maximum", "tile_function", "walk_function", "helper_function", "add_to_sum", "dot_of_rows", "dot_of_rows_in_order"]
+DTYPES = (
+    "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+)  # fmt: skip
+INTRINSICS = (
+    "add_to_sum", "checked", "dot_of_rows", "dot_of_rows_in_order", "finish", "helper_function", "is_ready",
+    "tile_function", "trip_count", "walk_function",
+)  # fmt: skip
+SUMS = ("dot", "dot_in_order", "row_max", "row_min", "row_sum", "row_sum_in_order")
+VECTORS = (
+    "fma", "load_row", "prefetch_row", "row_abs", "row_as_float32", "row_as_float64", "row_ceil", "row_exp",
+    "row_floor", "row_log", "row_maximum", "row_minimum", "row_sqrt", "spread", "store_row",
+)  # fmt: skip
+MODULES = (
+    ("numba", DTYPES),
+    ("orion.kernel.intrinsics", INTRINSICS),
+    ("orion.kernel.sums", SUMS),
+    ("orion.kernel.vectors", VECTORS),
 )
+"""What generated source imports, by module."""
+
+LOCALS = (
+    "np", "math", "tile", "walk", "tiles", "round", "extents", "offsets", "boxes", "wait_offsets", "waits", "lags",
+    "done", "control", "first", "last",
+)  # fmt: skip
+RESERVED = frozenset(LOCALS).union(*(names for _, names in MODULES))
 
 
 class Names:

@@ -1,8 +1,8 @@
 """Rows held in vector registers: loaded once, computed with as whole values, stored where they are assigned.
 
 A row of an array is loaded when it is first used and kept under a name until something may have changed it; a private
-row (`wi = W[i].copy()`) is a value under its own name. What cannot be done in registers raises `NotInRegistersError`, and the
-statement is then written with NumPy's operations.
+row (`wi = W[i].copy()`) is a value under its own name. What cannot be done in registers raises `NotInRegistersError`,
+and the statement is then written with NumPy's operations.
 """
 
 from __future__ import annotations

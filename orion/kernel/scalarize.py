@@ -1,8 +1,8 @@
 """Row statements rewritten as loops over elements: no temporary rows, no views, any layout and dtype.
 
 `W[i] -= step * g` becomes `for k in range(n): W[i, k] -= step * g[k]`, and a fold inside an expression, such as
-`(W[i] * x).sum()`, a loop that runs before. Python computes the right side as a whole before it writes: so scalars in it
-are computed before the loop, and where it reads the array that it writes, it must be at the same places.
+`(W[i] * x).sum()`, a loop that runs before. Python computes the right side as a whole before it writes: so scalars in
+it are computed before the loop, and where it reads the array that it writes, it must be at the same places.
 """
 
 from __future__ import annotations
@@ -243,4 +243,3 @@ class Scalarizer:
         self.before.append(self.loop(Update(Var(total, span), "+", term, self.span), row))
         self.row_variable = outer
         return Var(total, span)
-

@@ -30,7 +30,8 @@ def _tree(vectors: list[Any], combine: Combine) -> Any:
 
 
 def fold(builder: Any, vectors: list[Any], combine: Combine) -> Any:
-    """One scalar from vectors of lanes 2ᵏ: the widest first, halved, joined by the narrower ones as their width is met."""
+    """One scalar from vectors of lanes 2ᵏ: the widest first, halved, joined by the narrower ones as their width is
+    met."""
     by_width: dict[int, list[Any]] = {}
     for vector in vectors:
         by_width.setdefault(vector.type.count, []).append(vector)

@@ -1,4 +1,5 @@
-"""The two functions of a generated module: `tile`, which runs the iterations of one tile, and `walk`, which runs the tiles."""
+"""The two functions of a generated module: `tile`, which runs the iterations of one tile, and `walk`, which runs
+the tiles."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from orion.dependence.effects import assigned_names
 from orion.kernel.calling import Argument, Site
-from orion.kernel.code import SIGN, number
+from orion.kernel.code import SIGN, number, numpy_name
 from orion.kernel.facts import LoopFacts
 from orion.kernel.names import Names
 from orion.kernel.private import PrivateRows
@@ -43,10 +44,9 @@ def argument_names(arguments: tuple[Argument, ...], names: Names) -> dict[Argume
     return found
 
 
-def emit_functions(
-    facts: LoopFacts, arguments: tuple[Argument, ...], names: Names, private: PrivateRows
-) -> LoopText:
-    """The source of `tile` and `walk`. Raises RowsSpilledError where a private row cannot be where it is meant to be."""
+def emit_functions(facts: LoopFacts, arguments: tuple[Argument, ...], names: Names, private: PrivateRows) -> LoopText:
+    """The source of `tile` and `walk`. Raises RowsSpilledError where a private row cannot be where it is meant to
+    be."""
     called = argument_names(arguments, names)
     body = Writer(depth=1)
     emitter = Statements(facts, names, body, private)
@@ -80,12 +80,13 @@ def _prologue(facts: LoopFacts, names: Names, emitter: Statements, called: dict[
         kind = facts.typing.name(name)
         length = kind.lengths[0]
         assert length is not None
-        writer.add(f"{names.user(name)} = np.empty({emitter.operand(length, 'int64').text}, np.{'bool_' if kind.dtype == 'bool' else kind.dtype})")
-    for argument in called:
+        extent, dtype = emitter.operand(length, "int64").text, numpy_name(kind.dtype)
+        writer.add(f"{names.user(name)} = np.empty({extent}, np.{dtype})")
+    for argument, text in called.items():
         if argument.kind == "partial":
             writer.add(f"{names.user(argument.name)} = {identity(argument.op, argument.dtype)}")
         if argument.kind == "carried":
-            writer.add(f"{names.user(argument.name)} = {called[argument]}[0]")
+            writer.add(f"{names.user(argument.name)} = {text}[0]")
     return writer
 
 
@@ -243,4 +244,3 @@ def _emit_walk(
         call = f"tile({', '.join([*limits, *passed])})"
         writer.add(f"{', '.join(results)} = {call}" if results else call)
         writer.add(f"finish({t}, round, done)")
-

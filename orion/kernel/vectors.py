@@ -1,9 +1,10 @@
 """Rows of fixed length as values of Numba: what generated kernels load, compute with in registers, and store.
 
-`Row(dtype, length)` is a struct of LLVM vectors as wide as the machine's registers, the last ones halved until they fit
-(100 float32 in 512-bit registers: six of 16 lanes and one of 4). Every operation is written out once per vector, so that
-its rounding never depends on how LLVM unrolls or vectorizes a loop: `*`, `+`, `-`, `/` round each element once, `fma(a, b, c)`
-rounds a * b + c once (where the machine has such an instruction), and sums are taken in the order that is stated there.
+`Row(dtype, length)` is a struct of LLVM vectors as wide as the machine's registers, the last ones halved until they
+fit (100 float32 in 512-bit registers: six of 16 lanes and one of 4). Every operation is written out once per vector,
+so that its rounding never depends on how LLVM unrolls or vectorizes a loop: `*`, `+`, `-`, `/` round each element
+once, `fma(a, b, c)` rounds a * b + c once (where the machine has such an instruction), and sums are taken in the
+order that is stated there.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import Any
 
 import llvmlite.binding as llvm
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba import types
+from numba.core import cgutils
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 

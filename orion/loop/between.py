@@ -7,14 +7,12 @@ or write arrays must run once, on one worker: they become the body of a loop of 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from orion.errors import UnsupportedLoopError
-from orion.loop.definite import surely_defined
-from orion.loop.dimensions import assigned_names, leaves_loop
+from orion.loop.definite import unsure_reads
+from orion.loop.dimensions import assigned_names, leaves_loop, perfect_loops
 from orion.loop.expression_types import Typing
 from orion.loop.infer import infer_types
 from orion.loop.ir import (
@@ -35,7 +33,6 @@ from orion.loop.ir import (
     walk,
 )  # fmt: skip
 from orion.loop.refuse import unsupported
-from orion.loop.source import Span
 from orion.loop.types import ArrayType, SparseType, Types
 from orion.loop.value_type import ValueType
 
@@ -51,9 +48,10 @@ def separate(function: Function, types: Types) -> Function:
     array made there.
     """
     separator = _Separator(function, infer_types(function, types), array_names(types))
-    body = separator.block(function.body, frozenset(function.params), in_repeat=False)
+    body = separator.block(function.body, in_repeat=False)
     separator.check_local_arrays(body)
-    return replace(function, body=body)
+    separator.check_loop_variables(body, ())
+    return replace(function, body=(*separator.zeros(body), *body))
 
 
 def array_names(types: Types) -> frozenset[str]:
@@ -83,17 +81,16 @@ class _Separator:
     function: Function
     typing: Typing
     arrays: frozenset[str]
+    results: dict[str, ValueType] = field(default_factory=dict)
 
-    def block(self, statements: tuple[Stmt, ...], defined: frozenset[str], *, in_repeat: bool) -> tuple[Stmt, ...]:
-        """The statements of the function or of a repeat. `defined` are the names that have a value before."""
+    def block(self, statements: tuple[Stmt, ...], *, in_repeat: bool) -> tuple[Stmt, ...]:
         found: list[Stmt] = []
         for kind, group in groupby(statements, self.kind):
             members = tuple(group)
             if kind == "loop":
-                loops = (member for member in members if isinstance(member, For))
-                found += [self.loop(member, surely_defined(found, defined)) for member in loops]
+                found += [self.loop(member) for member in members if isinstance(member, For)]
             elif kind == "once":
-                found += self.once(members, surely_defined(found, defined))
+                found.append(self.once(members))
             elif kind == "return":
                 found += self.result(members, is_last=not in_repeat and members[-1] is statements[-1])
             else:
@@ -110,23 +107,19 @@ class _Separator:
             case _:
                 return "once" if touches(statement, self.arrays) else "scalars"
 
-    def loop(self, loop: For, defined: frozenset[str]) -> For:
+    def loop(self, loop: For) -> For:
         if is_repeat(loop):
             if touches(loop.space, self.arrays):
                 why = "the rounds of a loop around loops over elements are counted before those run"
                 raise self.refuse(loop.space, "the bounds read an array", why, "pass the bound as an argument")
-            inside = defined | {loop.space.var} if isinstance(loop.space, Range) else defined
-            return replace(loop, body=self.block(loop.body, inside, in_repeat=True))
+            return replace(loop, body=self.block(loop.body, in_repeat=True))
         if len(_elements(loop)) > 1:
             raise self.misplaced(_elements(loop)[1])
         self.check_returns(loop.body)
         return loop
 
-    def once(self, statements: tuple[Stmt, ...], defined: frozenset[str]) -> list[Stmt]:
-        """One trip around statements that touch arrays.
-
-        The scalars that they assign have a value before, as those of any loop have: zero, where the user gives none.
-        """
+    def once(self, statements: tuple[Stmt, ...]) -> For:
+        """One trip around statements that touch arrays."""
         for statement in statements:
             if _elements(statement):
                 raise self.misplaced(_elements(statement)[0])
@@ -135,20 +128,7 @@ class _Separator:
         self.check_returns(statements)
         span = statements[0].span
         trip = Range(self.fresh("once"), Const(0, span), Const(1, span), Const(1, span), span)
-        names = sorted((assigned_names(statements) & self.shared_names(statements)) - defined)
-        zeros = [Assign(Var(name, span), self.zero(self.typing.name(name), span), span) for name in names]
-        return [*zeros, For(trip, statements, SYNTHETIC, span)]
-
-    def shared_names(self, statements: tuple[Stmt, ...]) -> set[str]:
-        """The names that stand anywhere else in the function, too."""
-        everywhere = Counter(_mentions(self.function.body))
-        everywhere.subtract(_mentions(statements))
-        return {name for name, uses in everywhere.items() if uses > 0}
-
-    def zero(self, kind: ValueType, span: Span) -> Const:
-        """Zero, as the Python scalar that takes the dtype of whatever is assigned later."""
-        value = False if kind.dtype == "bool" else 0 if kind.is_integer else 0.0
-        return Const(value, span)
+        return For(trip, statements, SYNTHETIC, span)
 
     def result(self, statements: tuple[Stmt, ...], *, is_last: bool) -> list[Stmt]:
         """The final `return`; what it reads from arrays is computed by one worker first."""
@@ -166,16 +146,30 @@ class _Separator:
         if not touches(last.value, self.arrays):
             return [last]
         names = tuple(Var(self.fresh(f"result_{number}"), last.span) for number in range(len(parts)))
-        pairs = list(zip(names, parts, strict=True))
-        zeros = [Assign(name, self.zero(self.typing.of(part), part.span), last.span) for name, part in pairs]
-        trip = self.once(tuple(Assign(name, part, last.span) for name, part in pairs), frozenset(_mentions(names)))
+        self.results.update({name.name: self.typing.of(part) for name, part in zip(names, parts, strict=True)})
+        trip = self.once(tuple(Assign(name, part, last.span) for name, part in zip(names, parts, strict=True)))
         value: Expr = Tuple(names, last.span) if isinstance(last.value, Tuple) else names[0]
-        return [*zeros, *trip, replace(last, value=value)]
+        return [trip, replace(last, value=value)]
 
     def fresh(self, name: str) -> str:
         while name in self.typing.names:
             name += "_"
         return name
+
+    def zeros(self, body: tuple[Stmt, ...]) -> list[Stmt]:
+        """Assignments of zero to the scalars that may be read before they have a value, such as what only a loop sets.
+
+        A planned loop is given the values that its scalars have before it. Where Python would find a name without a
+        value (no trip of the loop was made) the compiled function finds zero. As a Python scalar it takes the dtype
+        of what is assigned later.
+        """
+        found: list[Stmt] = []
+        for name, span in unsure_reads(body, {*self.function.params}).items():
+            kind = self.results.get(name) or self.typing.name(name)
+            value = False if kind.dtype == "bool" else 0 if kind.is_integer else 0.0
+            if kind.rank == 0:
+                found.append(Assign(Var(name, span), Const(value, span), span))
+        return found
 
     # ------------------------------------------------------------ what may not be
 
@@ -200,6 +194,24 @@ class _Separator:
                     why = "each worker would have one of its own"
                     hint = f"make `{name}` before the call, and pass it as an argument"
                     raise self.refuse(unit, f"the array `{name}` is made between loops", why, hint)
+
+    def check_loop_variables(self, body: tuple[Stmt, ...], after: tuple[Stmt, ...]) -> None:
+        """The variables of a planned loop have no value after it: its trips are made in any order, on any worker."""
+        for number, unit in enumerate(body):
+            if not isinstance(unit, For):
+                continue
+            rest = body[number + 1 :]
+            if is_repeat(unit):
+                self.check_loop_variables(unit.body, (*unit.body, *rest, *after))
+                continue
+            loops = perfect_loops(unit)
+            names = {name for loop in loops for name in assigned_names((replace(loop, body=()),))}
+            others = {*self.typing.names, *self.results} - names
+            for name, span in unsure_reads((*rest, *after), others).items():
+                what = f"the loop variable `{name}` is read after its loop"
+                why = "the iterations of a planned loop may be run in any order, by several workers"
+                hint = f"keep it under another name: `last = {name}` in the loop"
+                raise unsupported(what, span, self.function.source, why=why, hint=hint)
 
     def refuse(self, node: Node, what: str, why: str, hint: str) -> UnsupportedLoopError:
         return unsupported(what, node.span, self.function.source, why=why, hint=hint)
@@ -227,11 +239,6 @@ def _units(body: tuple[Stmt, ...]) -> list[Stmt]:
     for statement in body:
         units += _units(statement.body) if isinstance(statement, For) and is_repeat(statement) else [statement]
     return units
-
-
-def _mentions(nodes: Iterable[Node]) -> Iterator[str]:
-    """Every name in the code, as often as it stands there."""
-    return (part.name for node in nodes for part in walk(node) if isinstance(part, Var))
 
 
 def _names(unit: Stmt) -> set[str]:

@@ -35,6 +35,7 @@ from orion.loop.ir import (
     children,
 )  # fmt: skip
 from orion.loop.printer import print_expr, print_stmt
+from orion.loop.source import Span
 
 STATEMENTS = (Assign, Update, Bind, Evaluate, If, While, For, Break, Continue, Return, Pass)
 BINARY = frozenset({"+", "-", "*", "/", "//", "%", "**", "@", "&", "|", "^", "<<", ">>"})
@@ -44,6 +45,14 @@ COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 
 class MalformedError(AssertionError):
     """A pass has left a function that is not well formed: a defect of Orion, not of the user's code."""
+
+
+class UndefinedNameError(MalformedError):
+    """A name is used where nothing before has defined it. In a function just parsed, that is the user's mistake."""
+
+    def __init__(self, name: str, span: Span, function: Function) -> None:
+        super().__init__(f"{span}: uses `{name}` before it is defined")
+        self.name, self.span, self.function = name, span, function
 
 
 def check_function(function: Function) -> Function:
@@ -190,7 +199,8 @@ class _Checker:
 
     def name(self, name: str, node: Node, defined: set[str]) -> None:
         self.require(name in self.known, node, f"uses `{name}`, which nothing defines")
-        self.require(name in defined, node, f"uses `{name}` before it is defined")
+        if name not in defined:
+            raise UndefinedNameError(name, node.span, self.function)
 
     def require(self, condition: bool, node: Node, what: str) -> None:
         if not condition:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from types import FunctionType
 
 from orion.errors import UnsupportedLoopError, describe
-from orion.loop.check import check_function
-from orion.loop.definite import unsure_reads
+from orion.loop.check import UndefinedNameError, check_function
 from orion.loop.ir import Function
 from orion.loop.locate import Located, locate, span_of
 from orion.loop.parse_statements import parse_body
@@ -32,13 +31,12 @@ def parse_function(function: FunctionType) -> Function:
 
 
 def _checked(function: Function) -> Function:
-    """The function; UnsupportedLoopError where it, or a helper, may read a name that has no value yet."""
-    for one in (function, *function.helpers):
-        for name, span in unsure_reads(one.body, {*one.params}).items():
-            why = "what assigns it comes later, or in a branch or a loop that may not run"
-            hint = f"give `{name}` a value first: in the same iteration where each has its own, else before the loop"
-            raise unsupported(f"`{name}` may be read before it has a value", span, one.source, why=why, hint=hint)
-    return check_function(function)
+    """The function; UnsupportedLoopError where it, or a helper, reads a name that cannot have a value yet."""
+    try:
+        return check_function(function)
+    except UndefinedNameError as error:
+        what = f"`{error.name}` is used before it is assigned"
+        raise unsupported(what, error.span, error.function.source, hint="give it a value before") from None
 
 
 @dataclass(slots=True)

@@ -4,10 +4,12 @@ programs.
 
 from __future__ import annotations
 
+import os
 import pickle
 import traceback
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +25,7 @@ from orion.runtime.parts import LoopPart, Walk, loop_parts
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.ray.exchange import LoopExchange, Region, loop_exchange
 from orion.runtime.ray.inbox import Inbox, Landing
+from orion.runtime.ray.lines import receive, send
 from orion.runtime.ray.node_worker import NodeWorker
 from orion.runtime.ray.orders import Delivery, Filling, Flag, Outcome, Piece, Results, RunOrder
 from orion.runtime.ray.segments import Arena, Block, Bytes, SegmentName, create_segment, open_segment
@@ -57,6 +60,7 @@ class WorkerActor:
         self._programs: dict[int, ActorProgram] = {}
         self._memory: dict[int, Bytes] = {}
         self._inbox = Inbox()
+        self._pipes = (-1, -1)
 
     def connect(self, number: int, nodes: tuple[str, ...], actors: tuple[Any, ...]) -> None:
         """Be worker `number` of a group whose worker w is `actors[w]`, on node `nodes[w]`."""
@@ -105,6 +109,17 @@ class WorkerActor:
             return self._run(order)
         except BaseException as error:
             return Outcome(error=_sendable(error))
+
+    def open_pipes(self, orders: str, outcomes: str) -> None:
+        """Take orders from a pipe of the driver's, and put outcomes into another."""
+        self._pipes = os.open(orders, os.O_RDONLY), os.open(outcomes, os.O_WRONLY)
+
+    def serve(self) -> None:
+        """Do what comes through the pipe, until the driver closes it."""
+        orders, outcomes = self._pipes
+        with suppress(EOFError, BrokenPipeError):
+            while True:
+                send(outcomes, self.run(receive(orders)))
 
     def deliver(self, delivery: Delivery) -> None:
         """Take what a worker on another node has sent to this one."""

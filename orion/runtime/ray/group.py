@@ -13,8 +13,9 @@ from orion.errors import WorkerLostError, describe
 from orion.runtime.ray.actor import DELIVER, WorkerActor
 from orion.runtime.ray.cluster import kill_actors, nodes_of, own_node, start_actors
 from orion.runtime.ray.exchange import Region
+from orion.runtime.ray.lines import Line, LostError, PipeLine, RayLine
 from orion.runtime.ray.orders import Filling, Outcome, RunOrder
-from orion.runtime.ray.segments import Block, SegmentName
+from orion.runtime.ray.segments import Block, SegmentName, can_be_anonymous, create_segment
 
 START_SECONDS = 60.0
 LOOK_SECONDS = 0.05
@@ -25,7 +26,7 @@ LEAVE_SECONDS = 10.0
 class Group:
     """One actor per worker. Once `is_whole` is False they have been ended, and there must be another group.
 
-    Worker w is on node `nodes[w]`; those of the driver's own node come first, and those of a node follow one
+    `shares_memory` says whether the actors of the driver's node can open its anonymous segments. Worker w is on node `nodes[w]`; those of the driver's own node come first, and those of a node follow one
     another.
     """
 
@@ -37,6 +38,9 @@ class Group:
         self.actors = [actors[w] for w in order]
         self.nodes = tuple(places[w] for w in order)
         ray.get([a.connect.remote(w, self.nodes, tuple(self.actors)) for w, a in enumerate(self.actors)])
+        self.shares_memory = can_be_anonymous() and self._can_open()
+        is_local = set(self.nodes) == {self.driver_node}
+        self._line: Line = PipeLine(self.actors) if is_local and self.shares_memory else RayLine(self.actors)
         self.is_whole = True
 
     # ------------------------------------------------------------ memory
@@ -44,10 +48,6 @@ class Group:
     def leader(self, node: str) -> Any:
         """The first actor of a node."""
         return self.actors[self.nodes.index(node)]
-
-    def can_open(self, name: SegmentName) -> bool:
-        """Whether every actor of the driver's node can map a segment of the driver's."""
-        return all(ray.get([actor.can_open.remote(name) for actor in self._on(self.driver_node)]))
 
     def attach(self, node: str, names: Mapping[int, SegmentName]) -> None:
         """Have the actors of a node map segments now."""
@@ -72,10 +72,8 @@ class Group:
     def run(self, orders: Sequence[RunOrder], abort: Callable[[], None]) -> list[Outcome]:
         """Send each worker its order, one message each, and wait for all outcomes.
 
-        Where one fails or is lost, and at Ctrl-C, the others are made to leave: those of the driver's node by
-        `abort`.
+        Where one fails or is lost, and at Ctrl-C, the others are made to leave: those of the driver's node by `abort`.
         """
-        references: list[Any] = []
 
         def abort_all() -> None:
             abort()
@@ -84,20 +82,33 @@ class Group:
                     actor.abort.options(concurrency_group=DELIVER).remote(orders[0].program)
 
         try:
-            references += [actor.run.remote(order) for actor, order in zip(self.actors, orders, strict=False)]
-            return self._outcomes(references, abort_all)
-        except RayActorError as error:
-            self._leave(references, abort_all)
+            self._line.start(orders)
+            while len(found := self._line.wait(LOOK_SECONDS)) < len(orders):
+                if any(outcome.error is not None or outcome.left for outcome in found.values()):
+                    abort_all()
+            return [found[number] for number in range(len(orders))]
+        except LostError as error:
+            self._leave(abort_all)
             self.close()
             raise _lost(error) from error
         except BaseException:
-            self._leave(references, abort_all)
+            self._leave(abort_all)
             raise
 
     def close(self) -> None:
         """End the actors."""
-        self.is_whole = False
-        kill_actors(self.actors)
+        if self.is_whole:
+            self.is_whole = False
+            if isinstance(self._line, PipeLine):
+                self._line.close()
+            kill_actors(self.actors)
+
+    def _can_open(self) -> bool:
+        """Whether every actor of the driver's node can map an anonymous segment of the driver's."""
+        name, memory = create_segment(1, anonymous=True)
+        found = ray.get([actor.can_open.remote(name) for actor in self._on(self.driver_node)])
+        del memory
+        return all(found)
 
     def _on(self, node: str) -> list[Any]:
         return [actor for actor, place in zip(self.actors, self.nodes, strict=True) if place == node]
@@ -107,34 +118,27 @@ class Group:
             return list(ray.get(references))
         except RayActorError as error:
             self.close()
-            raise _lost(error) from error
+            raise _lost(LostError(None, str(error).strip().splitlines()[0])) from error
 
-    def _outcomes(self, references: list[Any], abort: Callable[[], None]) -> list[Outcome]:
-        """All outcomes, looking now and then for one that tells the other workers to leave."""
-        late = references
-        while late:
-            done, late = ray.wait(references, num_returns=len(references), timeout=LOOK_SECONDS)
-            if late and any(outcome.error is not None or outcome.left for outcome in ray.get(done)):
-                abort()
-        return list(ray.get(references))
-
-    def _leave(self, references: list[Any], abort: Callable[[], None]) -> None:
-        """Wait until no worker works on the run any more; those that don't leave in time are ended, and the
-        group with them.
+    def _leave(self, abort: Callable[[], None]) -> None:
+        """Wait until no worker works on the run any more; those that don't leave in time are ended, and the group
+        with them.
         """
         end = time.monotonic() + LEAVE_SECONDS
-        while references:
+        while self.is_whole:
             try:
                 abort()
-                _, late = ray.wait(references, num_returns=len(references), timeout=max(0.0, end - time.monotonic()))
-                if late:
+                if len(self._line.wait(LOOK_SECONDS)) == self._line.due:
+                    return
+                if time.monotonic() > end:
                     self.close()
-                return
+            except LostError:
+                self.close()
             except KeyboardInterrupt:
                 continue
 
 
-def _lost(error: RayActorError) -> WorkerLostError:
-    why = str(error).strip().splitlines()[0]
+def _lost(error: LostError) -> WorkerLostError:
+    which = "a worker" if error.number is None else f"worker {error.number}"
     hint = "the next run starts new workers; NumPy arrays are as they were before this one"
-    return WorkerLostError(describe("a worker died while it ran a loop", why=why, hint=hint))
+    return WorkerLostError(describe(f"{which} died while it ran a loop", why=str(error), hint=hint))

@@ -16,7 +16,7 @@ from orion.runtime.prepared import PreparedProgram
 from orion.runtime.ray.group import Group
 from orion.runtime.ray.mirrors import Mirrors
 from orion.runtime.ray.orders import Outcome, RunOrder
-from orion.runtime.ray.segments import can_be_anonymous, create_segment, remove_name
+from orion.runtime.ray.segments import remove_name
 from orion.runtime.ray.store import PlacedRun, Store
 
 
@@ -45,7 +45,7 @@ class Team:
 
     def __init__(self, workers: int) -> None:
         self.group = Group(workers)
-        self._store = Store(anonymous=self._can_be_anonymous())
+        self._store = Store(anonymous=self.group.shares_memory)
         self._programs: WeakKeyDictionary[PreparedProgram, KnownProgram] = WeakKeyDictionary()
         self._news = [News() for _ in range(workers)]
         self._mirrors = Mirrors(self.group, self._store)
@@ -106,14 +106,6 @@ class Team:
         return orders
 
     # ------------------------------------------------------------ segments without /proc
-
-    def _can_be_anonymous(self) -> bool:
-        if not can_be_anonymous():
-            return False
-        name, memory = create_segment(1, anonymous=True)
-        found = self.group.can_open(name)
-        del memory
-        return found
 
     def _attach_files(self) -> None:
         """Have every actor map the segments that are files, and remove the files."""
