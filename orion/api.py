@@ -75,10 +75,12 @@ class ParallelFunction:
         return dict(bound.arguments)
 
     def _warn_if_serial(self, prepared: Prepared) -> None:
+        from orion.inspect.words import place
+
         serial = [loop for loop in prepared.plan.loops if not loop.is_parallel]
         for loop in serial:
             reasons = "; ".join(f"{reason.code}: {reason.message}" for reason in loop.reasons[:1])
-            text = f"{loop.nest.span}: the loop over ({', '.join(loop.nest.dims)}) is serial. {reasons}"
+            text = f"{place(loop.nest.span)}: the loop over ({', '.join(loop.nest.dims)}) is serial. {reasons}"
             if self.options.require_parallel:
                 raise NotParallelError(f"{text}\n\n{prepared.plan}")
             if loop.nest.number not in self._warned:

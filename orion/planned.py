@@ -165,6 +165,10 @@ class Plan:
 
     # ------------------------------------------------------------ forms
 
+    def __repr__(self) -> str:
+        loops = ", ".join(f"{loop.strategy} over ({', '.join(loop.nest.dims)})" for loop in self.loops)
+        return f"<orion.Plan of {self.function.program.function.name}: {loops or 'no loops'}>"
+
     def __str__(self) -> str:
         from orion.inspect.text import plan_text
 

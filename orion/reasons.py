@@ -15,7 +15,6 @@ CODES = {
     "ORN103": "a subscript is not affine in the loop variables",
     "ORN104": "a scalar carries a value from one iteration to the next",
     "ORN105": "a name may be a view of more than one row",
-    "ORN106": "an array is handed to a function that cannot be seen through",
     "ORN107": "the bounds of an inner loop depend on data",
     "ORN108": "the iterations cannot be counted before the loop runs",
     "ORN109": "the analysis reached its cost limit",

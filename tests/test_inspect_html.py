@@ -105,7 +105,7 @@ def test_a_serial_loop_shows_what_keeps_it_serial_and_what_would_help():
     said = "".join(read(view(permuted)).said)
     assert "What keeps it serial" in said
     assert "W: different iterations, such as i=0 and i=1 ORN102" in said
-    assert "What would help: if no two iterations can meet" in said
+    assert "What would help: make the subscript a loop variable" in said
     assert "^^^^^^^^^^" in said
 
 

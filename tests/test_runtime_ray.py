@@ -99,10 +99,8 @@ def test_ctrl_c_leaves_at_the_next_tile(four_actors):
 
 
 def test_a_killed_actor_is_reported_and_replaced(four_actors, expected):
-    import ray
-
     mix(**cases()["rotated"][1])
-    victim = ray.get(four_actors._backend._team.group.actors[2].__ray_call__.remote(lambda _: os.getpid()))
+    victim = four_actors._backend._team.group.processes[2]
     arguments = cases()["rotated"][1] | {"H": array(integers(40)), "rounds": 50_000_000}
     before = arguments["W"].copy()
     timer = threading.Timer(0.5, os.kill, [victim, signal.SIGKILL])

@@ -79,10 +79,8 @@ def test_ctrl_c_reaches_all_nodes(nodes):
 
 
 def test_a_killed_actor_on_another_node_is_reported_and_replaced(nodes, expected):
-    import ray
-
     mix(**cases()["rotated"][1])
-    victim = ray.get(nodes._backend._team.group.actors[-1].__ray_call__.remote(lambda _: os.getpid()))
+    victim = nodes._backend._team.group.processes[-1]
     arguments = cases()["rotated"][1] | {"H": array(integers(40)), "rounds": 1_000_000}
     timer = threading.Timer(1.0, os.kill, [victim, signal.SIGKILL])
     timer.start()

@@ -73,11 +73,11 @@ def test_an_arena_hands_out_the_same_places_for_the_same_requests():
 @pytest.mark.ray
 @pytest.mark.timeout(120)
 def test_actors_that_cannot_open_anonymous_segments_get_files(monkeypatch):
-    import orion.runtime.ray.team as team
+    import orion.runtime.ray.group as group
 
     with orion.session("serial"):
         expected = outcome("two loops")
-    monkeypatch.setattr(team, "can_be_anonymous", lambda: False)
+    monkeypatch.setattr(group, "can_be_anonymous", lambda: False)
     with orion.session("ray", 2, force_parallel=True) as session:
         assert_same(outcome("two loops"), expected)
         assert not session._backend._team._store.anonymous

@@ -46,11 +46,12 @@ class Dependence:
     distance: tuple[int | None, ...]
     direction: tuple[str, ...]
     exact: bool
+    cap: Reason | None = None
 
     @property
     def reason(self) -> Reason | None:
-        """Why the dependence is an over-approximation, where it is one."""
-        return self.source.reason or self.sink.reason
+        """Why the dependence is an over-approximation, where it is one. `cap`: the analysis reached its cost limit."""
+        return self.cap or self.source.reason or self.sink.reason
 
 
 @dataclass(frozen=True, slots=True)

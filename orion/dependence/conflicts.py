@@ -18,6 +18,7 @@ from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING
 
 from orion.dependence.access import Access, Dependence
+from orion.reasons import Reason
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -150,5 +151,11 @@ def _pair(source: Access, sink: Access, relations: _Relations, ordered: bool) ->
     if result is not None:
         relation, distance, direction, exact = result
         kind = KINDS[source.is_write, sink.is_write] if ordered else "conflict"
+        cap = None if exact else _cap_reason(source, sink)
         exact = exact and source.exact and sink.exact
-        yield Dependence(source.array, kind, source, sink, relation, distance, direction, exact)
+        yield Dependence(source.array, kind, source, sink, relation, distance, direction, exact, cap)
+
+
+def _cap_reason(source: Access, sink: Access) -> Reason:
+    message = f"comparing `{source.text}` with `{sink.text}` would take too long, so they are taken to meet everywhere"
+    return Reason("ORN109", message, (source.span, sink.span), "simplify the subscripts")

@@ -277,10 +277,9 @@ def _reason(reference: Reference, blur: NotAffine) -> Reason:
 
 
 HINTS = {
-    "ORN102": "if no two iterations can meet, write the loop so that the subscript is a loop variable "
-    "(sort or group the data by it first); otherwise collect the updates in `orion.buffer`",
+    "ORN102": "make the subscript a loop variable: sort or group the data by it first, or make the index a key of a "
+    "sparse array",
     "ORN103": "write the subscript as a sum of loop variables and constants",
     "ORN105": "bind the name once, to one row",
-    "ORN106": "write the function as plain Python in the same file, so that its accesses are seen",
     "ORN107": "if the bounds can be computed from the loop variables, write them so",
 }

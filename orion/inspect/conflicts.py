@@ -11,12 +11,6 @@ from orion.plan.explain import iterations_in_words, witness
 from orion.plan.plan import LoopPlan
 from orion.reasons import Reason
 
-NEEDED = (
-    "the later iteration needs what the earlier one wrote; only another way to compute it, "
-    "without that need, can be shared out"
-)
-"""What to say of a dependence that no change of the code as it is can remove."""
-
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
@@ -53,15 +47,9 @@ def conflicts_of(loop: LoopPlan) -> tuple[Conflict, ...]:
     groups: dict[object, list[Dependence]] = {}
     for dependence in loop.dependences:
         why = dependence.reason
-        words = _iterations(dependence, loop)
+        words = iterations_in_words(dependence, loop.nest.dims)
         groups.setdefault((dependence.array, words, why.code if why else ""), []).append(dependence)
     return tuple(_conflict(group, loop) for group in sorted(groups.values(), key=_first_place))
-
-
-def _iterations(dependence: Dependence, loop: LoopPlan) -> str:
-    """Which iterations conflict; where the differences are not constant and none is always 0, just different ones."""
-    is_known = all(step is not None for step in dependence.distance) or 0 in dependence.distance
-    return iterations_in_words(dependence, loop.nest.dims) if is_known else "different iterations"
 
 
 def _first_place(group: Iterable[Dependence]) -> Span:
@@ -73,7 +61,7 @@ def _conflict(group: list[Dependence], loop: LoopPlan) -> Conflict:
     first, source = group[0], loop.nest.function.source
     return Conflict(
         array=first.array,
-        iterations=_iterations(first, loop),
+        iterations=iterations_in_words(first, loop.nest.dims),
         example=witness(first, loop.nest),
         reads=_by_text((a for a in accesses if not a.is_write), source),
         writes=_by_text((a for a in accesses if a.is_write), source),

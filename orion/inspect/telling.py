@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from orion.inspect.conflicts import NEEDED, Conflict, ruled_out, sizing_reasons
+from orion.inspect.conflicts import Conflict, ruled_out, sizing_reasons
 from orion.inspect.words import bytes_in_words, counted, lines_in_words, listed, placement_in_words
 from orion.loop.ir import For
 from orion.loop.nest import Repeat, RunLoop, Step
 from orion.loop.source import Span
+from orion.plan.explain import NEEDED
 from orion.plan.plan import FunctionPlan, LoopPlan
 from orion.reasons import Reason
 

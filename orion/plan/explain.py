@@ -12,7 +12,11 @@ from orion.reasons import Reason
 if TYPE_CHECKING:
     import islpy as isl
 
-STRONGER = ("independent", "1d", "2d", "nd")
+NEEDED = (
+    "the later iteration needs what the earlier one wrote; only another way to compute it, "
+    "without that need, can be shared out"
+)
+"""What to say of a dependence that no change of the code as it is can remove."""
 
 
 def blocking_reasons(dependences: Iterable[Dependence], nest: LoopNest) -> tuple[Reason, ...]:
@@ -66,9 +70,7 @@ def iterations_in_words(dependence: Dependence, dims: Sequence[str]) -> str:
     same = [name for name, step in zip(dims, distance, strict=True) if step == 0]
     if len(same) == len(dims):
         return f"elements with the same key ({', '.join(dims)})"
-    if same:
-        return f"iterations with the same {' and '.join(same)}"
-    return "iterations that differ in every loop variable" if len(dims) > 1 else "different iterations"
+    return f"iterations with the same {' and '.join(same)}" if same else "different iterations"
 
 
 def witness(dependence: Dependence, nest: LoopNest) -> str:
@@ -76,12 +78,25 @@ def witness(dependence: Dependence, nest: LoopNest) -> str:
     import islpy as isl
 
     relation = isl.Map(dependence.relation)
-    point = relation.wrap().sample_point()
+    apart = relation.subtract(_same_key(relation, len(nest.dims)))
+    point = (relation if apart.is_empty() else apart).wrap().sample_point()
     if point.is_void():
         return ""
     first = _coordinates(point, nest.dims, 0)
     second = _coordinates(point, nest.dims, relation.dim(isl.dim_type.in_))
+    if dependence.kind == "conflict":  # neither comes first: name the smaller one first
+        first, second = sorted((first, second))
     return "" if first == second else f"{first} and {second}"
+
+
+def _same_key(relation: isl.Map, dims: int) -> isl.Map:
+    """The pairs of iterations that agree in all loop dimensions: elements of a sparse array with one key."""
+    import islpy as isl
+
+    pairs = isl.Map.universe(relation.get_space())
+    for dim in range(dims):
+        pairs = pairs.equate(isl.dim_type.in_, dim, isl.dim_type.out, dim)
+    return pairs
 
 
 def _coordinates(point: isl.Point, dims: Sequence[str], start: int) -> str:
@@ -96,7 +111,7 @@ def _hint(dependence: Dependence) -> str:
         return f"read from a copy of `{dependence.array}` made before the loop"
     if dependence.kind == "output":
         return f"let each iteration write elements of `{dependence.array}` of its own"
-    return ""
+    return NEEDED if dependence.kind == "flow" else ""
 
 
 def not_stronger(strategy: str, dependences: Iterable[Dependence], nest: LoopNest) -> tuple[Reason, ...]:

@@ -181,7 +181,7 @@ def plan_loop(loop: AnalysedLoop, types: Types, sizes: Sizes) -> LoopPlan:
         ordered=nest.ordered,
         analysis=analysis,
         verdicts=verdicts(nest, analysis),
-        placements=placements(loop.uses, chosen, nest, types, sizes.shapes, workers),
+        placements=placements(loop.uses, chosen, nest, types, sizes.shapes, runs_on),
         reasons=(*analysis.reasons, *why, *reasons),
         runs_on=runs_on,
         iterations=iterations,
@@ -195,7 +195,7 @@ def _one_block(extent: int | None, sizes: Sizes) -> int | None:
 
 
 def _unknown_range(nest: LoopNest) -> Reason:
-    message = "the bounds of the loop are computed while the function runs, so its iterations cannot be shared out before"
+    message = "the bounds of the loop are computed while the function runs: its iterations cannot be shared out before"
     hint = "pass the bound as an argument, or compute it from arguments and shapes"
     return Reason("ORN108", message, (nest.span,), hint)
 
@@ -221,7 +221,8 @@ def _worth(
     if iterations is not None and workers > 1 and not sizes.force_parallel:
         time = predicted_ns(nest, iterations, sizes.shapes)
         if time < DISPATCH_NS:
-            message = f"{iterations} iterations take about {time / 1000:.0f} µs: waking other workers costs more"
+            microseconds = max(1, round(time / 1000))
+            message = f"{iterations} iterations take about {microseconds} µs: waking other workers costs more"
             return 1, (Reason("ORN120", message, (nest.span,), ""),)
     return workers, ()
 

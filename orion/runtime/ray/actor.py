@@ -62,9 +62,10 @@ class WorkerActor:
         self._inbox = Inbox()
         self._pipes = (-1, -1)
 
-    def connect(self, number: int, nodes: tuple[str, ...], actors: tuple[Any, ...]) -> None:
-        """Be worker `number` of a group whose worker w is `actors[w]`, on node `nodes[w]`."""
+    def connect(self, number: int, nodes: tuple[str, ...], actors: tuple[Any, ...]) -> int:
+        """Be worker `number` of a group whose worker w is `actors[w]`, on node `nodes[w]`. Returns the process id."""
         self._number, self._nodes, self._actors = number, nodes, actors
+        return os.getpid()
 
     # ------------------------------------------------------------ memory
 

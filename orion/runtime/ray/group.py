@@ -26,22 +26,30 @@ LEAVE_SECONDS = 10.0
 class Group:
     """One actor per worker. Once `is_whole` is False they have been ended, and there must be another group.
 
-    `shares_memory` says whether the actors of the driver's node can open its anonymous segments. Worker w is on node `nodes[w]`; those of the driver's own node come first, and those of a node follow one
-    another.
+    Worker w is process `processes[w]` on node `nodes[w]`; those of the driver's own node come first, and those of a node follow one another.
+    `shares_memory` says whether the actors of the driver's node can open its anonymous segments.
     """
 
     def __init__(self, workers: int) -> None:
         actors = start_actors(WorkerActor, workers, DELIVER, START_SECONDS)
+        try:
+            self._connect(actors)
+        except BaseException:
+            kill_actors(actors)
+            raise
+        self.is_whole = True
+
+    def _connect(self, actors: list[Any]) -> None:
         self.driver_node = own_node()
         places = nodes_of(actors)
-        order = sorted(range(workers), key=lambda w: (places[w] != self.driver_node, places[w], w))
+        order = sorted(range(len(actors)), key=lambda w: (places[w] != self.driver_node, places[w], w))
         self.actors = [actors[w] for w in order]
         self.nodes = tuple(places[w] for w in order)
-        ray.get([a.connect.remote(w, self.nodes, tuple(self.actors)) for w, a in enumerate(self.actors)])
+        connected = [a.connect.remote(w, self.nodes, tuple(self.actors)) for w, a in enumerate(self.actors)]
+        self.processes: tuple[int, ...] = tuple(ray.get(connected))
         self.shares_memory = can_be_anonymous() and self._can_open()
         is_local = set(self.nodes) == {self.driver_node}
         self._line: Line = PipeLine(self.actors) if is_local and self.shares_memory else RayLine(self.actors)
-        self.is_whole = True
 
     # ------------------------------------------------------------ memory
 
