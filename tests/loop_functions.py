@@ -13,8 +13,6 @@ from numpy.linalg import norm
 
 SCALE = 3
 RATE = np.float32(0.5)
-TABLE = np.arange(4)
-SETTINGS = {"rate": 0.5}
 
 
 def sgd_epoch(ratings, W, H, step, reg):

@@ -12,7 +12,7 @@ import orion
 from orion.arrays.dense import DenseArray, array
 from orion.arrays.sparse import SparseArray, sparse
 
-NAMES = ("rotated", "dist arrays", "two loops", "wavefront", "stencil", "tensor")
+NAMES = ("rotated", "dist arrays", "two loops", "wavefront", "stencil", "sums", "tensor")
 
 
 @orion.parallel_for
@@ -52,6 +52,22 @@ def smooth(a, b, rounds):
             b[i] = a[i - 1] + 2 * a[i] - a[i + 1]
         for i in range(1, a.shape[0] - 1):
             a[i] = b[i] - b[i - 1]
+
+
+@orion.parallel_for
+def sums(a, rounds):
+    total, high = 0, -1000
+    for t in range(rounds):
+        for i in range(a.shape[0]):
+            total += a[i]
+            high = max(high, a[i] - total_before(t))
+        for i in range(a.shape[0]):
+            a[i] = a[i] + t + high % 7
+    return total, high
+
+
+def total_before(t):
+    return t * (t - 1) // 2
 
 
 @orion.parallel_for
@@ -99,6 +115,7 @@ def cases() -> dict[str, tuple[Any, dict[str, Any]]]:
         "two loops": (mix_and_sum, {"R": R, "W": integers(60), "H": integers(40), "rounds": 3}),
         "wavefront": (sweep, {"A": integers(40, 50), "sweeps": 3}),
         "stencil": (smooth, {"a": integers(500), "b": integers(500, seed=5), "rounds": 4}),
+        "sums": (sums, {"a": integers(700), "rounds": 5}),
         "tensor": (
             tensor,
             {

@@ -13,7 +13,7 @@ import pytest
 from orion.errors import UnsupportedLoopError
 from orion.kernel.cache import cache_folder, load_module, write_once
 from orion.kernel.compile import compile_kernel, module_name
-from tests.kernel_loops import make_loop
+from tests.kernel_loops import make_loop, run_loop
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -83,7 +83,12 @@ def test_names_differ_by_source_and_types(folder):
 RACE = """
 import numpy as np
 from tests.kernel_loops import make_loop, run_loop
+from orion.kernel.calling import OUT_OF_BOUNDS
 from orion.kernel.compile import compile_kernel
+
+def gather(x, index, y):
+    for i in range(x.shape[0]):
+        x[i] = y[index[i]]
 
 def race(x, y):
     for i in range(x.shape[0]):
@@ -94,7 +99,9 @@ loop = make_loop(race, x, y)
 kernel = compile_kernel(loop.source)
 run_loop(loop, kernel.walk)
 assert x.tolist() == [7.0, 7.0, 7.0]
-print(sum(kernel.module.walk.stats.cache_hits.values()))
+bad = make_loop(gather, np.zeros(2), np.array([1, 9]), np.ones(3))
+assert run_loop(bad, compile_kernel(bad.source).walk)["control"][0] == OUT_OF_BOUNDS
+print(sum(k.module.walk.stats.cache_misses != {} for k in (kernel, compile_kernel(bad.source))))
 """
 
 
@@ -114,8 +121,33 @@ def test_processes_that_race_all_get_a_kernel_and_the_next_one_finds_it_compiled
         process.communicate(timeout=100)
         assert process.returncode == 0
     after = python(script, folder)
-    assert after.communicate(timeout=100)[0].strip() == "1"
-    assert [path.suffix for path in folder.iterdir() if path.is_file()] == [".py"]
+    assert after.communicate(timeout=100)[0].strip() == "0"
+    assert {path.suffix for path in folder.iterdir() if path.is_file()} == {".py"}
+
+
+@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
+def test_damaged_machine_code_is_made_again(tmp_path, suffix):
+    script = tmp_path / "race.py"
+    script.write_text(RACE)
+    folder = tmp_path / "cache"
+    python(script, folder).communicate(timeout=100)
+    files = list(folder.rglob(f"*{suffix}"))
+    assert files
+    for file in files:
+        file.write_bytes(file.read_bytes()[:100])
+    process = python(script, folder)
+    process.communicate(timeout=100)
+    assert process.returncode == 0
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(folder, monkeypatch):
+    def full_disk(*_):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr("numba.core.caching.IndexDataCacheFile.save", full_disk)
+    loop = make_loop(scale, np.ones(7), np.float32(3))
+    run_loop(loop, compile_kernel(loop.source).walk)
+    assert loop.values["x"].tolist() == [3.0] * 7
 
 
 # ------------------------------------------------------------ refusals

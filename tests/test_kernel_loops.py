@@ -258,7 +258,44 @@ def exact_power(a, b):
         a[i] = a[i] ** 2 + b[i] ** 0.5
 
 
+def whole_array(w, x):
+    for i in range(x.shape[0]):
+        w -= 0.5
+        w += x[i] * w[1]
+
+
+def rows_in_tuples(A, B):
+    for i in range(A.shape[0]):
+        t, u = A[i].copy(), B[i] * 2
+        t += u
+        A[i] = u
+        B[i] = t
+
+
+def long_private_rows(A, B, x):
+    for i in range(A.shape[0]):
+        t = A[i] - x[i]
+        u = t * t + np.where(t > 0, t, B[i])
+        t /= np.linalg.norm(u) + u @ B[i] ** 2
+        B[i] = t + u.sum() if x[i] > 0 else u
+
+
+def scaled_by_own_element(A):
+    for i in range(A.shape[0]):
+        A[i] /= A[i, 0]
+        A[i] -= A[i, A.shape[1] - 1] * 2
+
+
 CASES = [
+    (whole_array, f64(4), f64(3)),
+    (whole_array, f32(400), f32(3)),
+    (rows_in_tuples, f64(4, 5), f64(4, 5)),
+    (rows_in_tuples, f64(4, 500), f64(4, 500)),
+    (long_private_rows, f64(4, 500), f64(4, 500), f64(4)),
+    (long_private_rows, f64(4, 50), f64(4, 50), f64(4)),
+    (long_private_rows, f64(50, 4).T, f64(50, 4).T, f64(4)),
+    (scaled_by_own_element, f64(4, 5) + 3),
+    (scaled_by_own_element, f64(4, 500) + 3),
     (scale, f32(20), f32(20), 0.3),
     (scale, f64(20), f64(20), 2),
     (scale, f32(20), f32(20), np.float64(0.3)),

@@ -147,6 +147,8 @@ EXPRESSIONS = [
     ("np.mean(k)", "float64"),
     ("np.mean(f)", "float32"),
     ("np.sum(W, axis=0)", "float32[W.shape[1]]"),
+    ("T.sum(axis=-2)", "float32[T.shape[0], T.shape[2]]"),
+    ("np.ones(1) * W[i]", "float64[W.shape[1]]"),
     ("W.sum(axis=-1)", "float32[W.shape[0]]"),
     ("W.sum(0)", "float32[W.shape[1]]"),
     ("np.argmax(f)", "int64"),

@@ -283,7 +283,12 @@ REFUSED = [
     (
         "for i in range(3):\n    g = A[i] * 2\nfor i in range(n):\n    A[i] = g",
         "the array `g` is made between loops",
-        "for i in range(n)",
+        "for i in range(3)",
+    ),
+    (
+        "g = A[0]\nfor i in range(n):\n    g[0] = 1\n    g = A[i]",
+        "`g` stands for parts of arrays in more than one loop",
+        "g = A[0]",
     ),
 ]
 

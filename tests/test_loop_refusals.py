@@ -249,6 +249,8 @@ WHOLE_FUNCTIONS = [
     ("def f(a):\n    a[0] = x\n    x = 1\n", "`x` is used before it is assigned"),
     ("def f(a, n):\n    for i in range(n):\n        a[i] = x\n    x = 1\n", "`x` is used before it is assigned"),
     ("def f(a, n):\n    for i in range(x):\n        x = n\n", "`x` is used before it is assigned"),
+    ("def f(a, np):\n    a[0] = np.pi\n", "the attribute `pi` is not supported"),
+    ("def f(a, np):\n    a[0] = np.sqrt(2)\n", "the method `sqrt` is not known"),
     ("def f(a):\n    a[0] = f(a)\n", "`f` calls itself"),
 ]
 

@@ -146,6 +146,17 @@ KEPT = [
     ),
     ("a negative subscript of a slice", "v = W[i, 1:]\nv[-1] = 1", "v = W[i, 1:]\nv[-1] = 1"),
     ("a subscript of a slice with an end", "v = W[i, 1:3]\nv[0] = 1", "v = W[i, 1:3]\nv[0] = 1"),
+    ("a slice with a step", "v = W[i, 1::2]\nv[1] = 1", "v = W[i, 1::2]\nv[1] = 1"),
+    (
+        "a subscript that goes below zero",
+        "for k in range(2, -2, -1):\n    v = W[i, 1:]\n    v[k] = 1",
+        "for k in range(2, -2, -1):\n    v = W[i, 1:]\n    v[k] = 1",
+    ),
+    (
+        "a subscript that is assigned something negative",
+        "for k in range(2):\n    k, z = k - 1, 0\n    v = W[i, 1:]\n    v[k] = 1",
+        "for k in range(2):\n    k, z = k - 1, 0\n    v = W[i, 1:]\n    v[k] = 1",
+    ),
     (
         "a private row that is bound again",
         "w = W[i] * 2\nv = w\nw = W[i] * 3\nv[0] = w[0]",
@@ -215,3 +226,46 @@ def test_a_view_that_does_not_surely_compose_has_no_subscripts():
     assert compose(outer, (second,), frozenset({"k"})) is not None
     assert compose(outer, (first, first), frozenset()) is None
     assert View("W", ()).at(NOWHERE).name == "W"
+
+
+SIMPLE = [
+    "w = W[i]", "w = W[k]", "w = W[perm[k]]", "w = H[i] * 2", "w = w + 1", "v = w", "v = H[k]", "v = T[i, k]",
+    "v = w.copy()",
+    "w, v = W[k], H[k]", "w = W[k] if k > 1 else H[i]", "w = v[1:]", "w += v[0]", "w *= 2", "w[k] += 1", "w[0] = v[k]",
+    "v[:] = v[0] + 3", "v -= 1", "W[i, k] += 5", "H[k] += 1", "k = (k + 1) % 3", "perm[i] = k", "a[i] = w[0] + v[k]",
+    "a[k] += len(w) + v.shape[0]",
+]  # fmt: skip
+
+
+def random_block(rng: np.random.Generator, depth: int) -> list[str]:
+    lines: list[str] = []
+    for _ in range(rng.integers(1, 6)):
+        kind = rng.integers(0, 10) if depth else 9
+        inner = ["    " + line for line in random_block(rng, depth - 1)] if kind < 3 else []
+        if kind == 0:
+            lines += ["if k > 0:", *inner]
+        elif kind == 1:
+            lines += ["if a[k] > 2:", *inner, "else:", *("    " + line for line in random_block(rng, depth - 1))]
+        elif kind == 2:
+            lines += [str(rng.choice(["for j in range(2):", "for k in range(3):"])), *inner]
+        else:
+            lines.append(str(rng.choice(SIMPLE)))
+    return lines
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_functions_compute_what_they_did(seed):
+    rng = np.random.default_rng(seed)
+    lines = ["k = 0", "w = W[0]", "v = H[1]", HEAD.rstrip(), *("    " + line for line in random_block(rng, 2))]
+    body = "\n".join(["for t in range(1):", *("    " + line for line in lines)])
+    text = f"def f({PARAMS}):\n" + textwrap.indent(body, "    ")
+    after = defined(print_function(resolved(body)))
+    assert outcome(after) == outcome(defined(text)), text
+
+
+def outcome(function) -> dict[str, list] | str:
+    """The arrays after a run; the kind of error where the random function leaves an array."""
+    try:
+        return run(function)
+    except (IndexError, ValueError) as error:
+        return type(error).__name__

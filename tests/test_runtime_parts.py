@@ -44,7 +44,7 @@ def test_an_exception_in_the_caller_waits_for_the_others():
     with pytest.raises(KeyboardInterrupt):
         pool.run(body, 3, go.set)
     assert sorted(left) == [1, 2]
-    pool.run(lambda m: left.append(m), 3, lambda: None)
+    pool.run(left.append, 3, lambda: None)
     assert sorted(left) == [0, 1, 1, 2, 2]
     pool.close()
 

@@ -81,6 +81,19 @@ def test_a_subscript_out_of_bounds_is_the_caller_s_error(four_actors):
     assert not out.any()
 
 
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+def test_a_serial_program_is_run_by_the_driver(four_actors):
+    a = np.arange(100.0)
+    prefix_sum(a)
+    np.testing.assert_array_equal(a, np.cumsum(np.arange(100.0)))
+
+
+@orion.parallel_for
+def prefix_sum(a):
+    for i in range(1, a.shape[0]):
+        a[i] += a[i - 1]
+
+
 def test_ctrl_c_leaves_at_the_next_tile(four_actors):
     arguments = cases()["rotated"][1] | {"rounds": 50_000_000}
     mix(**(arguments | {"rounds": 1}))
@@ -112,6 +125,28 @@ def test_a_killed_actor_is_reported_and_replaced(four_actors, expected):
     assert caught.value.__notes__ == ["these DistArrays hold only a part of the results: H"]
     np.testing.assert_array_equal(arguments["W"], before)
     assert_same(outcome("two loops"), expected["two loops"])
+
+
+def test_an_actor_that_died_between_runs_is_replaced_without_an_error(four_actors, expected):
+    mix(**cases()["rotated"][1])
+    group = four_actors._backend._team.group
+    os.kill(group.processes[1], signal.SIGKILL)
+    end = time.monotonic() + 10
+    while group.is_usable() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert_same(outcome("two loops"), expected["two loops"])
+    assert four_actors._backend._team.group is not group
+
+
+def test_what_the_cluster_has_no_room_for_is_refused(four_actors):
+    mix(**cases()["rotated"][1])  # Ray runs, with four CPUs
+    with (
+        orion.session("ray", 5, force_parallel=True),
+        pytest.raises(orion.ArgumentError, match="no room for 5 workers"),
+    ):
+        mix(**cases()["rotated"][1])
+    with pytest.raises(orion.ArgumentError, match="Ray client"), orion.session("ray", address="ray://host:10001"):
+        pass
 
 
 def own_files() -> list[str]:

@@ -80,9 +80,11 @@ def test_the_default_is_a_thread_per_core():
 def test_a_session_in_a_with_statement_gives_the_one_before_back():
     orion.init("threads", 3)
     outer = current_session()
-    with pytest.raises(ZeroDivisionError), orion.session("serial", force_parallel=True) as inner:
+    with orion.session("serial", force_parallel=True) as inner:
         assert current_session() is inner
         assert planned_workers() == (1, True)
+    assert current_session() is outer
+    with pytest.raises(ZeroDivisionError), orion.session("serial"):
         raise ZeroDivisionError
     assert current_session() is outer
 

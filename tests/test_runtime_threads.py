@@ -23,13 +23,13 @@ def test_every_number_of_workers_gives_the_serial_result(name):
             assert_same(outcome(name), expected)
 
 
-@pytest.mark.parametrize("name", ["wavefront", "stencil"])
+@pytest.mark.parametrize("name", ["wavefront", "stencil", "sums"])
 def test_ordered_loops_give_what_python_gives(name):
     function, arguments = cases()[name]
     undecorated = {key: np.array(value) if np.ndim(value) else value for key, value in arguments.items()}
-    function.serial(**undecorated)
+    expected = function.serial(**undecorated)
     with orion.session("threads", 3, force_parallel=True):
-        function(**arguments)
+        assert function(**arguments) == expected
     for key, value in undecorated.items():
         np.testing.assert_array_equal(arguments[key], value)
 

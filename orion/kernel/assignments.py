@@ -48,9 +48,14 @@ class Assignments(Folds):
         found: set[str] = set()
         for node in walk(statement):
             found |= self.written_by(node)
-        outside = {name for name in found if self.facts.array(name) is None}
-        views = {n.name for s in self.facts.nest.body for n in walk(s) if isinstance(n, Bind)}
-        return found | {place.array for place in self.loaded} if outside & views else found
+        if any(self.may_be_view(name) for name in found):
+            found |= {place.array for place in self.loaded}
+        return found
+
+    def may_be_view(self, name: str) -> bool:
+        """Whether a name that is no argument may stand for a part of one."""
+        is_kept = name in self.registers or name in self.buffers or self.facts.array(name) is not None
+        return not is_kept and self.facts.typing.name(name).rank > 0
 
     def written_by(self, node: Node) -> set[str]:
         match node:
@@ -80,7 +85,7 @@ class Assignments(Folds):
                 self.store(target, self.updated(target, op, value, row))
             case Assign(Var(name), value) if self.type_of(value).rank == 0:
                 self.assign_scalar(name, value)
-            case Update(Var(name), op, value) if self.type_of(value).rank == 0:
+            case Update(Var(name) as target, op, value) if self.type_of(target).rank == 0:
                 self.update_scalar(name, op, value, statement)
             case Assign(Subscript() as target, value) if self.type_of(target).rank == 0:
                 self.assign_element(target, value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import pickle
 import re
 import threading
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from numba.core.errors import NumbaError
 from orion.errors import UnsupportedLoopError, describe
 from orion.kernel.cache import load_module, machine
 from orion.kernel.calling import ABORT, GO, LEADING, Argument, KernelSource
+from orion.kernel.machine_code import give_up_cache, load_machine_code
 from orion.loop.source import Span
 
 CONTROL = LEADING.index("control")
@@ -49,12 +51,27 @@ def compile_kernel(source: KernelSource) -> CompiledKernel:
     dispatcher = getattr(module, source.entry)
     with _compiling:
         if not dispatcher.overloads:
-            try:
-                dispatcher.compile(signature(source))
-            except NumbaError as error:
-                raise _unsupported(error, source) from error
+            if not load_machine_code(dispatcher, signature(source)):
+                _compile(module, source)
             dispatcher.disable_compile()  # scalars are converted, and other arrays refused, rather than compiled for
     return CompiledKernel(source, _guarded(dispatcher), module)
+
+
+def _compile(module: ModuleType, source: KernelSource) -> None:
+    dispatcher = getattr(module, source.entry)
+    try:
+        try:
+            dispatcher.compile(signature(source))
+        except (OSError, EOFError, ValueError, pickle.UnpicklingError):  # the cache is damaged, or cannot be written
+            give_up_cache(dispatchers(module))
+            dispatcher.compile(signature(source))
+    except NumbaError as error:
+        raise _unsupported(error, source) from error
+
+
+def dispatchers(module: ModuleType) -> list[Any]:
+    """The compiled functions of a generated module."""
+    return [value for value in vars(module).values() if getattr(value, "__module__", "") == module.__name__]
 
 
 def module_name(source: KernelSource) -> str:
@@ -133,6 +150,7 @@ def _user_span(error: NumbaError, source: KernelSource) -> Span | None:
 def _reason(error: NumbaError) -> str:
     """The first lines of Numba's message that say something, without its own advice and source quotes."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+    text = text.partition("\ndef ")[0]
     lines = [line.strip() for line in text.splitlines()]
     telling = [line for line in lines if line and not line.startswith(("Failed in", "During", "File", "-", "^", "<"))]
     return " ".join(telling[:3])

@@ -167,7 +167,7 @@ def add_to_sum(typing: Any, total: Any, term: Any) -> Any:
     """`total + term` of a sum that may be reassociated, so that a loop over the terms can be vectorized."""
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.fadd(args[0], args[1], flags=("reassoc", "contract"))
+        return builder.fadd(args[0], args[1], flags=("reassoc",))
 
     return total(total, total), generate
 

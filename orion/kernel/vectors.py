@@ -22,7 +22,6 @@ from numba.extending import intrinsic, lower_builtin, models, register_model
 
 I32 = ir.IntType(32)
 I64 = ir.IntType(64)
-ACCUMULATORS = 4
 LINE = 64
 
 

@@ -187,13 +187,11 @@ class _Separator:
     def check_local_arrays(self, body: tuple[Stmt, ...]) -> None:
         """Arrays that are not arguments may live in one planned loop only: workers do not share them."""
         local = {name for name, kind in self.typing.names.items() if kind.rank} - {*self.function.params}
-        homes: dict[str, int] = {}
-        for number, unit in enumerate(_units(body)):
+        homes: dict[str, Stmt] = {}
+        for unit in _units(body):
             for name in local & _names(unit):
-                if homes.setdefault(name, number) != number or not isinstance(unit, For):
-                    why = "each worker would have one of its own"
-                    hint = f"make `{name}` before the call, and pass it as an argument"
-                    raise self.refuse(unit, f"the array `{name}` is made between loops", why, hint)
+                if homes.setdefault(name, unit) is not unit or not isinstance(unit, For):
+                    raise self.local_array(name, homes[name], body)
 
     def check_loop_variables(self, body: tuple[Stmt, ...], after: tuple[Stmt, ...]) -> None:
         """The variables of a planned loop have no value after it: its trips are made in any order, on any worker."""
@@ -215,6 +213,15 @@ class _Separator:
 
     def refuse(self, node: Node, what: str, why: str, hint: str) -> UnsupportedLoopError:
         return unsupported(what, node.span, self.function.source, why=why, hint=hint)
+
+    def local_array(self, name: str, home: Stmt, body: tuple[Stmt, ...]) -> UnsupportedLoopError:
+        nodes = [node for statement in body for node in walk(statement)]
+        if any(isinstance(node, Bind) and node.name == name for node in nodes):
+            what = f"`{name}` stands for parts of arrays in more than one loop"
+            return self.refuse(home, what, "", f"give the part its name inside the loop that uses `{name}`")
+        why = "each worker would have one of its own"
+        hint = f"make `{name}` before the call, and pass it as an argument"
+        return self.refuse(home, f"the array `{name}` is made between loops", why, hint)
 
     def misplaced(self, elements: Elements) -> UnsupportedLoopError:
         what = "a loop over elements inside an `if`, a `while` or another loop over elements is not supported"

@@ -25,7 +25,7 @@ After `orion.loop.views` no name stands for a view any more where that could be 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from orion.loop.source import SourceText, Span
 
@@ -287,20 +287,25 @@ class Function:
 
 def children(node: Node) -> Iterator[Node]:
     """The nodes directly below `node`, in source order."""
-    for name in node.__slots__:
+    for name in PARTS[type(node)]:
         value = getattr(node, name)
-        for item in value if isinstance(value, tuple) else (value,):
-            if isinstance(item, tuple):  # a keyword argument: (name, expression)
-                yield from (part for part in item if isinstance(part, NODE_CLASSES))
-            elif isinstance(item, NODE_CLASSES):
-                yield item
+        if type(value) in PARTS:
+            yield value
+        elif type(value) is tuple:
+            for item in value:
+                if type(item) in PARTS:
+                    yield item
+                elif type(item) is tuple:  # a keyword argument: (name, expression)
+                    yield item[1]
 
 
 def walk(node: Node) -> Iterator[Node]:
     """`node` and everything below it, depth first, in source order."""
-    yield node
-    for child in children(node):
-        yield from walk(child)
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        yield current
+        waiting.extend(reversed(tuple(children(current))))
 
 
 NODE_CLASSES = (
@@ -308,3 +313,9 @@ NODE_CLASSES = (
     Range, Elements,
     Assign, Update, Bind, Evaluate, If, While, For, Break, Continue, Return, Pass,
 )  # fmt: skip
+
+PARTS = {
+    kind: tuple(field.name for field in fields(kind) if field.name not in ("span", "op", "ops", "name", "function"))
+    for kind in NODE_CLASSES
+}
+"""Node class → the fields that may hold nodes."""

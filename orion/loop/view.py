@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orion.loop.ir import Binary, Const, Expr, Node, Slice, Subscript, Var, walk
+from orion.loop.ir import Binary, Const, Expr, Slice, Subscript, Var, walk
 from orion.loop.source import Span
 from orion.loop.spans import NOWHERE, with_span, without_spans
 
@@ -106,8 +106,3 @@ def _is_positive(expr: Expr, positive: frozenset[str]) -> bool:
             return _is_positive(left, positive) and _is_positive(right, positive)
         case _:
             return False
-
-
-def reads_elements(node: Node, arrays: frozenset[str]) -> bool:
-    """Whether an expression reads elements of one of these arrays."""
-    return any(isinstance(part, Subscript) and part.base.name in arrays for part in walk(node))

@@ -53,7 +53,11 @@ class RayBackend:
             end_ray()
 
     def _usable_team(self) -> Team:
-        if self._team is None or not self._team.group.is_whole or not is_running():
+        """The team of the session; a new one where there is none yet, or actors have died since the last run."""
+        if self._team is not None and not (is_running() and self._team.group.is_usable()):
+            self._team.group.close()
+            self._team = None
+        if self._team is None:
             atexit.register(self.close)
             self._started_ray |= join_or_start(self._address, self.workers)
             self._team = Team(self.workers)

@@ -16,6 +16,9 @@ OBJECT_STORE_BYTES = 100 * 1024**2
 
 def join_or_start(address: str | None, workers: int) -> bool:
     """Make Ray usable in this process. Returns whether it was started here, and is to be ended by us."""
+    if address is not None and address.startswith("ray://"):
+        hint = 'run the program on a node of the cluster, with address="auto"'
+        raise ArgumentError(describe(f"address={address!r} is that of a Ray client, which shares no memory", hint=hint))
     if ray.is_initialized():
         return False
     quiet = {"logging_level": logging.ERROR, "log_to_driver": False}

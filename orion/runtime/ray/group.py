@@ -26,8 +26,9 @@ LEAVE_SECONDS = 10.0
 class Group:
     """One actor per worker. Once `is_whole` is False they have been ended, and there must be another group.
 
-    Worker w is process `processes[w]` on node `nodes[w]`; those of the driver's own node come first, and those of a node follow one another.
-    `shares_memory` says whether the actors of the driver's node can open its anonymous segments.
+    Worker w is process `processes[w]` on node `nodes[w]`; those of the driver's own node come first, and
+    those of a node follow one another. `shares_memory` says whether the actors of the driver's node can open
+    its anonymous segments.
     """
 
     def __init__(self, workers: int) -> None:
@@ -80,7 +81,8 @@ class Group:
     def run(self, orders: Sequence[RunOrder], abort: Callable[[], None]) -> list[Outcome]:
         """Send each worker its order, one message each, and wait for all outcomes.
 
-        Where one fails or is lost, and at Ctrl-C, the others are made to leave: those of the driver's node by `abort`.
+        Where one fails or is lost, and at Ctrl-C, the others are made to leave: those of the driver's node by
+        `abort`.
         """
 
         def abort_all() -> None:
@@ -102,6 +104,10 @@ class Group:
         except BaseException:
             self._leave(abort_all)
             raise
+
+    def is_usable(self) -> bool:
+        """Whether the actors are there, as far as is known."""
+        return self.is_whole and self._line.is_alive()
 
     def close(self) -> None:
         """End the actors."""
@@ -129,8 +135,8 @@ class Group:
             raise _lost(LostError(None, str(error).strip().splitlines()[0])) from error
 
     def _leave(self, abort: Callable[[], None]) -> None:
-        """Wait until no worker works on the run any more; those that don't leave in time are ended, and the group
-        with them.
+        """Wait until no worker works on the run any more; those that don't leave in time are ended, and the
+        group with them.
         """
         end = time.monotonic() + LEAVE_SECONDS
         while self.is_whole:

@@ -1,7 +1,8 @@
-"""How orders get to the actors and outcomes back: through pipes on the driver's own machine, as Ray calls elsewhere.
+"""How orders get to the actors and outcomes back: through pipes on the driver's own machine, as Ray calls
+elsewhere.
 
-A Ray call takes about a millisecond there and back, as long as a short loop runs; a pipe takes a tenth of that. And a
-pipe tells at once when the process at its other end has died.
+A Ray call takes about a millisecond there and back, as long as a short loop runs; a pipe takes a tenth of
+that. And a pipe tells at once when the process at its other end has died.
 """
 
 from __future__ import annotations
@@ -36,7 +37,12 @@ class Line(Protocol):
         """Send order k to worker k."""
 
     def wait(self, seconds: float) -> dict[int, Outcome]:
-        """The outcomes by worker, once all that are due are there or the time is up. LostError where a worker died."""
+        """The outcomes by worker, once all that are due are there or the time is up. LostError where a worker
+        died.
+        """
+
+    def is_alive(self) -> bool:
+        """False where a worker is known to have died since the last run."""
 
     @property
     def due(self) -> int:
@@ -69,6 +75,10 @@ class RayLine:
             return dict(zip((self._references.index(ref) for ref in done), ray.get(done), strict=True))
         except RayActorError as error:
             raise LostError(None, str(error).strip().splitlines()[0]) from error
+
+    def is_alive(self) -> bool:
+        """True: Ray tells of a death only with the next call."""
+        return True
 
 
 class PipeLine:
@@ -109,23 +119,28 @@ class PipeLine:
 
     def wait(self, seconds: float) -> dict[int, Outcome]:
         """The outcomes so far, at most `seconds` later all of them."""
-        poll = select.poll()
-        numbers = {self._outcomes[number]: number for number in self._waiting}
-        for descriptor in numbers:
-            poll.register(descriptor, select.POLLIN)
-        while self._waiting:
-            ready = poll.poll(seconds * 1000)
-            if not ready:
-                break
-            for descriptor, _ in ready:
-                number = numbers[descriptor]
+        while self._waiting and (ready := self._readable(self._waiting, seconds)):
+            for number in ready:
                 try:
-                    self._found[number] = receive(descriptor)
+                    self._found[number] = receive(self._outcomes[number])
                 except EOFError as error:
                     raise LostError(number, "its process has ended") from error
                 self._waiting.discard(number)
-                poll.unregister(descriptor)
         return self._found
+
+    def is_alive(self) -> bool:
+        """Whether no actor has died. Between runs a pipe can only have something to read because its other
+        end is gone.
+        """
+        return not self._readable(set(range(len(self._outcomes))), 0)
+
+    def _readable(self, numbers: set[int], seconds: float) -> list[int]:
+        """The workers among `numbers` whose pipes can be read, or have no other end any more."""
+        poll = select.poll()
+        number_of = {self._outcomes[number]: number for number in numbers}
+        for descriptor in number_of:
+            poll.register(descriptor, select.POLLIN)
+        return [number_of[descriptor] for descriptor, _ in poll.poll(seconds * 1000)]
 
     def close(self) -> None:
         """Close the pipes: actors that read them come to the end of their call."""
