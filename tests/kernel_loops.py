@@ -73,9 +73,12 @@ def make_loop(
     number: int = 0,
     fastmath: bool = True,
     proved: str | frozenset[Span] | None = "affine",
+    cuts: tuple[int, ...] | None = None,
 ) -> Loop:
-    """The kernel of loop `number` of the function for these arguments. `proved="affine"`: as the bounds check
-    proves it."""
+    """The kernel of loop `number` of the function for these arguments.
+
+    `cuts` are the blocks per dimension, 2 if not given. `proved="affine"`: what the bounds check proves.
+    """
     parsed = parse_function(function)
     values = dict(zip(parsed.params, arguments, strict=True))
     types = {name: type_of(value) for name, value in values.items()}
@@ -84,7 +87,9 @@ def make_loop(
     nest = program.nests[number]
     roles = scalar_roles(nest, types, live_after(program, number))
     analysis = LoopDependences("", (), (), roles, ())
-    plan = LoopPlan(nest, "serial", None, (), (1,) * len(nest.dims), nest.ordered, analysis, (), (), (), 1, None)
+    plan = LoopPlan(
+        nest, "serial", None, (), cuts or (2,) * len(nest.dims), nest.ordered, analysis, (), (), (), 1, None
+    )
     if proved == "affine":
         proved = prove(program, number, types, shapes, values)
     source = emit_kernel(plan, types, shapes, infer_types(program.function, types), fastmath, proved)

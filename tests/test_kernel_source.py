@@ -40,7 +40,7 @@ CASES = {
     "kernel_sgd_epoch_exact.txt": lambda: make_loop(
         sgd_epoch, ratings(), rows(9, 32), rows(7, 32), 0.01, 0.02, fastmath=False
     ),
-    "kernel_gauss_seidel.txt": lambda: make_loop(gauss_seidel, rows(9, 9, np.float64), 3),
+    "kernel_gauss_seidel.txt": lambda: make_loop(gauss_seidel, rows(9, 9, np.float64), 3, cuts=(1, 4, 1)),
 }
 
 

@@ -228,6 +228,24 @@ def broken_off(a, b):
         b[i] = a[i]
 
 
+def view_of_two_arrays(W, H, c):
+    for i in range(W.shape[0]):
+        if c[i] > 0:
+            w = W[i]
+        else:
+            w = H[i]
+        w += 1.0
+
+
+def view_of_a_row_of_its_own(W):
+    for i in range(W.shape[0]):
+        w = W[i] * 2
+        v = w
+        w = W[i] + 1
+        v[0] = w[1]
+        W[i, 2] = v[0] + w[0]
+
+
 # name of the loop -> its arguments, and the strategies of its loops
 TRAPS = {
     few_sums: (lambda: (whole(N), np.zeros(4)), ["serial"]),
@@ -258,6 +276,8 @@ TRAPS = {
     reassigned_variable: (lambda: (whole(8, 4),), ["serial"]),
     history: (lambda: (np.zeros(5), whole(N)), ["serial"]),
     left_early: (lambda: (whole(N), N), ["independent"]),
+    view_of_two_arrays: (lambda: (whole(8, 4), whole(8, 4), whole(8)), ["serial"]),
+    view_of_a_row_of_its_own: (lambda: (whole(8, 4),), ["independent"]),
     shifted_by_half: (lambda: (whole(40, 3),), ["independent"]),
     broken_off: (lambda: (whole(N), np.zeros(N)), ["serial"]),
 }

@@ -148,7 +148,9 @@ class _Collector:
         for loop in self.nest.loops:
             for statement in walk(loop):
                 if isinstance(statement, Bind):
-                    self.views.setdefault(statement.name, set()).add(statement.row.base.name)
+                    rows = self.views.setdefault(statement.name, set())
+                    if isinstance(self.types.get(statement.row.base.name), ArrayType):  # not a row of the iteration's own
+                        rows.add(statement.row.base.name)
 
     # ------------------------------------------------------------ statements
 

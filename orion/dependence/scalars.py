@@ -42,7 +42,8 @@ def scalar_roles(nest: LoopNest, types: Types, live_after: Set[str]) -> ScalarRo
     elements = nest.elements
     bound = set(nest.dims) | set(elements.values if elements else ())
     arrays = {name for name, kind in types.items() if isinstance(kind, ArrayType | SparseType)}
-    assigned = {name: span for name, span in assigned_names(nest.body).items() if name not in arrays}
+    views = {node.name for statement in nest.body for node in walk(statement) if isinstance(node, Bind)}
+    assigned = {name: span for name, span in assigned_names(nest.body).items() if name not in arrays | views}
     exposed = exposed_reads(nest.body, bound - set(assigned))
     private, reductions, carried = [], [], []
     for name, span in assigned.items():

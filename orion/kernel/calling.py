@@ -7,7 +7,7 @@ A compiled loop has one entry, called once per run of the loop by each worker, w
 - `tiles`, int64 (n,): the tiles of this worker in the order in which it runs them, `Schedule.order[worker]`.
 - `round`, int: how often this loop has been run since `done` was zeroed: 0, 1, …
 - `extents`, int64. A loop over elements: `offsets` (tiles + 1,), tile t has elements `offsets[t] … offsets[t + 1]`. A
-  nest of ranges: `tile_boxes(schedule)` (tiles, dims, 2).
+  nest of ranges: `tile_boxes(schedule)` (tiles, dims, 2); dimensions that the plan does not cut are run through whole.
 - `wait_offsets`, `waits`, `lags`, int64: as in `Schedule`.
 - `done`, int64 (8 * tiles,): `done[8 * t]` is the number of rounds that tile t has finished. One 64-byte line per tile,
   starting on a 64-byte boundary, zeroed before round 0.

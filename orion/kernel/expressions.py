@@ -25,7 +25,7 @@ from orion.kernel.code import (
     numba_result,
     number,
     numpy_name,
-)
+)  # fmt: skip
 from orion.kernel.facts import LoopFacts
 from orion.kernel.names import Names
 from orion.kernel.writer import Writer

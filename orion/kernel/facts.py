@@ -24,8 +24,8 @@ MAX_REGISTER_ROW = 256
 class LoopFacts:
     """A loop, the types and shapes of this call, and the options that its code depends on.
 
-    `proved` are the spans of subscripts that lie in `[0, extent)` for sure; None stands for those whose indices are all
-    loop dimensions.
+    `cuts` are the numbers of blocks of the loop dimensions. `proved` are the spans of subscripts that lie in
+    `[0, extent)` for sure; None stands for those whose indices are all loop dimensions.
     """
 
     nest: LoopNest
@@ -35,6 +35,7 @@ class LoopFacts:
     typing: Typing
     fastmath: bool
     proved: frozenset[Span] | None
+    cuts: tuple[int, ...]
 
     # ------------------------------------------------------------ arrays
 

@@ -14,7 +14,7 @@ from numba.extending import intrinsic, register_jitable
 
 from orion.kernel.calling import FLAG_STRIDE, GO, OUT_OF_BOUNDS
 
-SPINS_BEFORE_YIELD = 4000
+SPINS_BEFORE_YIELD = 100
 CLAIMED = -1
 I32 = ir.IntType(32)
 

@@ -64,7 +64,7 @@ class Names:
         >>> names.fresh("W_i"), names.fresh("W[i+1]")
         ('W_i_2', 'W_i_1')
         """
-        base = re.sub(r"\W+", "_", wish).strip("_") or "x"
+        base = re.sub(r"\W+", "_", wish).strip("_") or "_"
         if base[0].isdigit():
             base = "x" + base
         name, count = base, 1

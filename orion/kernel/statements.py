@@ -96,11 +96,15 @@ class Statements(Assignments):
             self.forget_written(statement)
 
     def inner_range(self, space: Range, body: tuple[Stmt, ...], loop: Stmt) -> None:
+        head = self.range_head(space)
+        self.forget_written(loop)
+        self.inner_block(head, body, loop)
+
+    def range_head(self, space: Range) -> str:
         bounds = [self.operand(bound, "int64").text for bound in (space.start, space.stop, space.step)]
         if bounds[2] == "1":
             bounds = bounds[1:2] if bounds[0] == "0" else bounds[:2]
-        self.forget_written(loop)
-        self.inner_block(f"for {self.names.user(space.var)} in range({', '.join(bounds)}):", body, loop)
+        return f"for {self.names.user(space.var)} in range({', '.join(bounds)}):"
 
     def inner_block(self, head: str, body: tuple[Stmt, ...], loop: Stmt) -> None:
         before = dict(self.loaded)

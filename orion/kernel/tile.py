@@ -9,14 +9,15 @@ import numpy as np
 
 from orion.dependence.effects import assigned_names
 from orion.kernel.calling import Argument, Site
-from orion.kernel.code import SIGN, number, numpy_name
+from orion.kernel.code import number, numpy_name
 from orion.kernel.facts import LoopFacts
 from orion.kernel.names import Names
 from orion.kernel.private import PrivateRows
+from orion.kernel.ranges import emit_ranges
 from orion.kernel.rows import RowPlace
 from orion.kernel.statements import Statements
 from orion.kernel.writer import Writer
-from orion.loop.ir import Const, Range, Var
+from orion.loop.ir import Var
 
 PREFETCH_DISTANCE = 8
 """How many elements ahead rows are asked for: 4 to 16 measure the same."""
@@ -50,21 +51,22 @@ def emit_functions(facts: LoopFacts, arguments: tuple[Argument, ...], names: Nam
     called = argument_names(arguments, names)
     body = Writer(depth=1)
     emitter = Statements(facts, names, body, private)
+    tile = names.fresh("t")
     if facts.nest.elements is None:
-        limits = _emit_ranges(facts, names, emitter, called)
+        limits = emit_ranges(facts, names, emitter, tile)
     else:
-        limits = _emit_elements(facts, names, emitter, called)
-    passed = [*limits, *(["control"] if emitter.sites else [])]
+        limits = _emit_elements(facts, names, emitter, called, tile)
+    passed = ["control"] if emitter.sites else []
     passed += [called[argument] for argument in arguments if argument.kind != "partial"]
     writer = Writer()
     writer.add("@tile_function")
-    writer.add(f"def tile({', '.join(passed)}):")
+    writer.add(f"def tile({', '.join([*limits, *passed])}):")
     writer.extend(_prologue(facts, names, emitter, called))
     writer.extend(body)
     writer.extend(_epilogue(arguments, names, called))
     writer.add("")
     writer.add("")
-    _emit_walk(writer, facts, arguments, names, called, passed[len(limits) :])
+    _emit_walk(writer, facts, called, tile, [*limits.values(), *passed])
     return LoopText(writer, tuple(emitter.sites))
 
 
@@ -122,7 +124,10 @@ def _epilogue(arguments: tuple[Argument, ...], names: Names, called: dict[Argume
 # ------------------------------------------------------------ iterations over elements
 
 
-def _emit_elements(facts: LoopFacts, names: Names, emitter: Statements, called: dict[Argument, str]) -> list[str]:
+def _emit_elements(
+    facts: LoopFacts, names: Names, emitter: Statements, called: dict[Argument, str], tile: str
+) -> dict[str, str]:
+    """Emit the loop; the limits that the tile function takes, each with what the walk passes for tile `tile`."""
     elements = facts.nest.elements
     assert elements is not None
     position = names.fresh("e")
@@ -140,7 +145,7 @@ def _emit_elements(facts: LoopFacts, names: Names, emitter: Statements, called: 
     writer.add(f"for {position} in range(first, last):")
     writer.extend(_prefetches(facts, names, emitter, called, position))
     writer.extend(inner)
-    return ["first", "last"]
+    return {"first": f"offsets[{tile}]", "last": f"offsets[{tile} + 1]"}
 
 
 def _prefetches(
@@ -177,70 +182,18 @@ def _constant_keys(facts: LoopFacts, called: dict[Argument, str]) -> dict[str, s
     return {name: text for name, text in keys.items() if name not in changed}
 
 
-# ------------------------------------------------------------ iterations over ranges
-
-
-def _emit_ranges(facts: LoopFacts, names: Names, emitter: Statements, called: dict[Argument, str]) -> list[str]:
-    """The nested loops, cut to the box of the tile."""
-    limits: list[str] = []
-    writer = emitter.writer
-    for loop in facts.nest.loops:
-        space = loop.space
-        assert isinstance(space, Range)
-        first, end = names.fresh(f"{space.var}_first"), names.fresh(f"{space.var}_end")
-        limits += [first, end]
-        writer.span = loop.span
-        _emit_range(space, first, end, names, emitter)
-        writer.depth += 1
-    before = len(writer.lines)
-    emitter.block(facts.nest.body)
-    if all(line.strip().startswith("#") for line, _ in writer.lines[before:]):
-        writer.add("pass")
-    writer.depth -= len(facts.nest.loops)
-    return limits
-
-
-def _emit_range(space: Range, first: str, end: str, names: Names, emitter: Statements) -> None:
-    var = names.user(space.var)
-    start, stop, step = (emitter.operand(bound, "int64") for bound in (space.start, space.stop, space.step))
-    if isinstance(space.step, Const) and space.step.value == 1:
-        emitter.writer.add(f"for {var} in range(max({start.text}, {first}), min({stop.text}, {end})):")
-        return
-    begin, trip = names.fresh(f"{space.var}_start"), names.fresh(f"{space.var}_trip")
-    emitter.writer.add(f"{begin} = {start.text}")
-    trips = f"trip_count({begin}, {stop.text}, {step.text})"
-    emitter.writer.add(f"for {trip} in range({first}, min({end}, {trips})):")
-    emitter.writer.depth += 1
-    emitter.writer.add(f"{var} = {begin} + {trip} * {step.at(SIGN)}")
-    emitter.writer.depth -= 1
-
-
 # ------------------------------------------------------------ the walk
 
 
-def _emit_walk(
-    writer: Writer,
-    facts: LoopFacts,
-    arguments: tuple[Argument, ...],
-    names: Names,
-    called: dict[Argument, str],
-    passed: list[str],
-) -> None:
-    is_elements = facts.nest.elements is not None
-    extents = "offsets" if is_elements else "boxes"
+def _emit_walk(writer: Writer, facts: LoopFacts, called: dict[Argument, str], tile: str, passed: list[str]) -> None:
+    extents = "boxes" if facts.nest.elements is None else "offsets"
     leading = ["tiles", "round", extents, "wait_offsets", "waits", "lags", "done", "control"]
-    t = names.fresh("t")
+    results = [f"{text}[{tile}]" for argument, text in called.items() if argument.kind == "partial"]
+    call = f"tile({', '.join(passed)})"
     writer.span = None
     writer.add("@walk_function")
-    with writer.block(f"def walk({', '.join([*leading, *called.values()])}):"), writer.block(f"for {t} in tiles:"):
-        with writer.block(f"if not is_ready({t}, round, wait_offsets, waits, lags, done, control):"):
+    with writer.block(f"def walk({', '.join([*leading, *called.values()])}):"), writer.block(f"for {tile} in tiles:"):
+        with writer.block(f"if not is_ready({tile}, round, wait_offsets, waits, lags, done, control):"):
             writer.add("return")
-        if is_elements:
-            limits = [f"offsets[{t}]", f"offsets[{t} + 1]"]
-        else:
-            dims = range(len(facts.nest.loops))
-            limits = [f"boxes[{t}, {dim}, {side}]" for dim in dims for side in (0, 1)]
-        results = [f"{called[argument]}[{t}]" for argument in arguments if argument.kind == "partial"]
-        call = f"tile({', '.join([*limits, *passed])})"
         writer.add(f"{', '.join(results)} = {call}" if results else call)
-        writer.add(f"finish({t}, round, done)")
+        writer.add(f"finish({tile}, round, done)")

@@ -1,0 +1,55 @@
+"""The nested loops of a nest of ranges, cut to the box of a tile."""
+
+from __future__ import annotations
+
+from orion.kernel.code import SIGN
+from orion.kernel.facts import LoopFacts
+from orion.kernel.names import Names
+from orion.kernel.statements import Statements
+from orion.loop.ir import Const, Range, Stmt
+
+
+def emit_ranges(facts: LoopFacts, names: Names, emitter: Statements, tile: str) -> dict[str, str]:
+    """Emit the loops. The limits that the tile function takes, each with what the walk passes for tile `tile`.
+
+    Only dimensions that the plan cuts have limits; the others are run through as they are written.
+    """
+    limits: dict[str, str] = {}
+    writer = emitter.writer
+    for dim, loop in enumerate(facts.nest.loops):
+        space = loop.space
+        assert isinstance(space, Range)
+        emitter.writer.span = loop.span
+        if facts.cuts[dim] == 1:
+            emitter.writer.add(emitter.range_head(space))
+        else:
+            first, end = names.fresh(f"{space.var}_first"), names.fresh(f"{space.var}_end")
+            limits |= {first: f"boxes[{tile}, {dim}, 0]", end: f"boxes[{tile}, {dim}, 1]"}
+            _emit_cut_range(space, first, end, names, emitter)
+        writer.depth += 1
+    _emit_body(facts.nest.body, emitter)
+    writer.depth -= len(facts.nest.loops)
+    return limits
+
+
+def _emit_body(body: tuple[Stmt, ...], emitter: Statements) -> None:
+    before = len(emitter.writer.lines)
+    emitter.block(body)
+    if all(line.strip().startswith("#") for line, _ in emitter.writer.lines[before:]):
+        emitter.writer.add("pass")
+
+
+def _emit_cut_range(space: Range, first: str, end: str, names: Names, emitter: Statements) -> None:
+    """A loop over the part of a range in a block: of its values where the step is 1, else of its trips."""
+    var, writer = names.user(space.var), emitter.writer
+    start, stop, step = (emitter.operand(bound, "int64") for bound in (space.start, space.stop, space.step))
+    if isinstance(space.step, Const) and space.step.value == 1:
+        writer.add(f"for {var} in range(max({start.text}, {first}), min({stop.text}, {end})):")
+        return
+    begin, trip = names.fresh(f"{space.var}_start"), names.fresh(f"{space.var}_trip")
+    writer.add(f"{begin} = {start.text}")
+    trips = f"trip_count({begin}, {stop.text}, {step.text})"
+    writer.add(f"for {trip} in range(max(0, {first}), min({end}, {trips})):")
+    writer.depth += 1
+    writer.add(f"{var} = {begin} + {trip} * {step.at(SIGN)}")
+    writer.depth -= 1
