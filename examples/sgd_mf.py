@@ -49,7 +49,7 @@ def sgd(ratings, W, H, step, reg, epochs):
 
 @orion.parallel_for
 def adagrad(ratings, W, H, w_seen, h_seen, step, reg, epochs):
-    # One step size per row (Chin et al., PAKDD 2015): step / sqrt(sum of the mean squared gradients of the error so far).
+    # One step size per row (Chin et al., PAKDD 2015): step / sqrt(mean squared gradients of the error, summed).
     for _epoch in range(epochs):
         for (i, j), r in ratings:
             err = r - W[i] @ H[j]

@@ -4,14 +4,14 @@ equal to it where all subscripts are affine."""
 import islpy as isl
 import numpy as np
 import pytest
-from orion.loop.signature import argument_types
-from orion.loop.views import resolve_views
 
 from orion.dependence.analyse import analyse_loop
 from orion.dependence.bounds import fix_parameters
 from orion.loop.parse import parse_function
 from orion.loop.program import split_program
+from orion.loop.signature import argument_types
 from orion.loop.types import SparseType
+from orion.loop.views import resolve_views
 from orion.plan.extents import parameter_values
 from tests.oracles.brute_force import record
 

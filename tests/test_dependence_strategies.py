@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from orion.loop.views import resolve_views
 
 from orion.loop.parse import parse_function
 from orion.loop.program import split_program
 from orion.loop.types import ArrayType, ScalarType, SparseType
+from orion.loop.views import resolve_views
 from orion.plan.planner import Sizes, analyse_program, plan_program
 
 FLOAT = ScalarType("float64", weak=True)

@@ -1,4 +1,4 @@
-"""The promise: a run equals, bit for bit, the same kernel on one worker in `plan.serial_order()`, on any number of workers."""
+"""The promise: a run equals the kernel on one worker in `plan.serial_order()`, bit for bit, on any number of them."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""Random loop nests through all three oracles: brute-force dependences, the schedule proof, and the undecorated function."""
+"""Random loop nests through all three oracles: brute-force dependences, schedule proof, undecorated function."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Every trap gives the serial result on one, two and four workers, by a legal parallel plan or serially with a reason."""
+"""Every trap gives the serial result on 1, 2 and 4 workers, by a legal parallel plan or serially with a reason."""
 
 import warnings
 

@@ -1,5 +1,7 @@
-"""Loops that parallelizing compilers have run in parallel, or silently computed, wrongly. Values are whole numbers, so that every
-order of additions gives the same bits."""
+"""Loops that parallelizing compilers have run in parallel, or silently computed, wrongly.
+
+Values are whole numbers, so that every order of additions gives the same bits.
+"""
 
 import numpy as np
 
@@ -126,7 +128,7 @@ def changed_bound(a, n):
     for i in range(n):
         n = n - 1
         a[i] = n
-        i = i + 5  # noqa: PLW2901
+        i = i + 5
         a[i] += 1
     return n
 
@@ -179,13 +181,13 @@ def another_name(W):
 def own_counter(W):
     n = 0
     for i in range(W.shape[0] - 1):
-        n += 1
+        n += 1  # noqa: SIM113
         W[n] = W[i] + 1
 
 
 def reassigned_variable(W):
     for i in range(W.shape[0] - 1):
-        i = i + 1  # noqa: PLW2901
+        i = i + 1
         W[i] = W[i - 1] + 1
 
 

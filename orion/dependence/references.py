@@ -149,7 +149,8 @@ class _Collector:
             for statement in walk(loop):
                 if isinstance(statement, Bind):
                     rows = self.views.setdefault(statement.name, set())
-                    if isinstance(self.types.get(statement.row.base.name), ArrayType):  # not a row of the iteration's own
+                    # a row that the iteration made for itself is no array of anybody else's
+                    if isinstance(self.types.get(statement.row.base.name), ArrayType):
                         rows.add(statement.row.base.name)
 
     # ------------------------------------------------------------ statements

@@ -36,8 +36,9 @@ class RowsSpilledError(Exception):
 def private_rows(facts: LoopFacts) -> PrivateRows:
     """Where to keep the rows that an iteration makes: in registers if they fit, else in a buffer.
 
-    Two names of one row are kept in neither, if it may be changed in place: changing one must change the other. Nor is a
-    row that another name is a view of: the view must keep the row that it was made of when the name is given a new one.
+    Two names of one row are kept in neither, if it may be changed in place: changing one must change the other. Nor
+    is a row that another name is a view of: the view must keep the row that it was made of when the name is given a
+    new one.
     """
     nodes = [node for statement in facts.nest.body for node in walk(statement)]
     found = {name for name in facts.roles.private if _is_row(facts, name)}

@@ -57,7 +57,7 @@ def _check(
 def _axes(
     first: ValueType, second: ValueType, is_product: bool
 ) -> Iterator[tuple[Expr | None, Expr | None]]:
-    """The pairs of axes that must agree: of a product the last with the last but one, else axis by axis from the end."""
+    """The axes that must agree: of a product the last with the last but one, else axis by axis from the end."""
     if not first.rank or not second.rank:
         return
     if is_product:
