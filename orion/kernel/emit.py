@@ -33,8 +33,8 @@ def emit_kernel(
 
     Loop dimensions that the plan does not cut are run through whole, whatever the boxes of tiles say. Of the shapes
     only the lengths of rows get into the source, and only where rows are computed with as a whole. `proved` are the
-    spans of the subscripts that lie in `[0, extent)` in every iteration; None stands for those whose indices are
-    all loop dimensions. Other subscripts are checked when the loop runs.
+    spans of the subscripts that lie in `[0, extent)` in every iteration; None stands for those whose indices are all
+    loop dimensions. Other subscripts are checked when the loop runs.
 
     Raises UnsupportedLoopError for what kernels have no form for.
     """

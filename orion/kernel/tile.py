@@ -158,10 +158,11 @@ def _prefetches(
     if not places:
         return writer
     ahead = names.fresh("ahead")
-    writer.add(f"{ahead} = uint64(min({position} + {PREFETCH_DISTANCE}, last - 1))")
-    for place in places:
-        start = f"int64({keys[_key_of(place)]}[{ahead}]) * {facts.stride(place.array)}"
-        writer.add(f"prefetch_row({names.user(place.array)}, {start}, {place.length})")
+    with writer.block(f"if {position} + {PREFETCH_DISTANCE} < last:"):
+        writer.add(f"{ahead} = uint64({position} + {PREFETCH_DISTANCE})")
+        for place in places:
+            start = f"int64({keys[_key_of(place)]}[{ahead}]) * {facts.stride(place.array)}"
+            writer.add(f"prefetch_row({names.user(place.array)}, {start}, {place.length})")
     return writer
 
 
