@@ -218,6 +218,22 @@ def index_changes(A, B):
         B[i] += A[k]
 
 
+def index_changes_in_blocks(A, B, c):
+    for i in range(B.shape[0]):
+        k = i
+        B[i] += A[k]
+        if c[i] > 0:
+            k = 0
+        B[i] += A[k] * 2
+        for m in range(2):
+            B[i] -= A[k]
+            k = m
+        while k < 3:
+            k += 1
+            B[i] *= A[k]
+        B[i] += A[k]
+
+
 def view_of_a_row(A, x):
     for i in range(A.shape[0]):
         row = A[i]
@@ -338,6 +354,7 @@ CASES = [
     (narrow, ints(255, 4, 4, dtype=np.uint8), ints(255, 4, 4, dtype=np.uint8)),
     (same_row_twice, f64(6, 5), ints(6, 6)),
     (index_changes, f64(5, 4), f64(5, 4)),
+    (index_changes_in_blocks, f64(5, 4), f64(5, 4), f64(5)),
     (view_of_a_row, f64(5, 4), f64(5)),
     (columns, f64(5, 4), f64(4)),
     (two_names_of_one_row, f64(5, 4), f64(5, 4)),

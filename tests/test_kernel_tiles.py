@@ -181,7 +181,9 @@ def start(loop, kernel, tiles, waits, control, done, round=0):
     arguments = [argument_value(a, loop.values, {}, total) for a in loop.source.arguments]
     boxes = np.array([[[t, t + 1]] for t in range(total)], np.int64)
     thread = threading.Thread(
-        target=kernel.walk, args=(np.array(tiles), round, boxes, offsets, *arrays, done, control, *arguments)
+        target=kernel.walk,
+        args=(np.array(tiles), round, boxes, offsets, *arrays, done, control, *arguments),
+        daemon=True,
     )
     thread.start()
     return thread
