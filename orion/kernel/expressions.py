@@ -6,6 +6,7 @@ meet, by an explicit conversion, since Numba would widen instead (float32 * 0.5 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
 
 import numpy as np
@@ -50,7 +51,7 @@ from orion.loop.source import Span
 from orion.loop.value_type import INT, ValueType
 
 
-class Expressions:
+class Expressions(ABC):
     """Emits expressions. `calls.Calls` adds calls of functions, `rows.Rows` rows held in registers."""
 
     def __init__(self, facts: LoopFacts, names: Names, writer: Writer) -> None:
@@ -95,8 +96,9 @@ class Expressions:
             case _:
                 raise self.refuse(expr, "this cannot stand here")
 
+    @abstractmethod
     def call(self, expr: Call) -> Code:
-        raise NotImplementedError
+        """A call of a function as Numba source."""
 
     def type_of(self, expr: Expr) -> ValueType:
         return self.facts.typing.of(expr)
