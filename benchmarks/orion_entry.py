@@ -49,11 +49,10 @@ class OrionSgd:
         self.w_seen = orion.ones(rows, dtype=np.float32)
         self.h_seen = orion.ones(columns, dtype=np.float32)
 
-    def ready(self) -> None:
-        """Start a session with these workers, and run one epoch so that kernels and tiles are there."""
+    def start(self) -> None:
+        """Start a session with these workers."""
         orion.shutdown()
         orion.init(backend=self.backend, workers=self.workers)
-        self.train(1)
 
     def train(self, epochs: int, step: float = 0.005, reg: float = 0.05) -> None:
         """Epochs of plain SGD; W and H change in place."""

@@ -1,4 +1,7 @@
-"""Updates per second of plain SGD: Orion, LIBMF, a Hogwild loop and the hand-written kernel."""
+"""Updates per second of plain SGD: Orion, LIBMF, a Hogwild loop and the hand-written kernel.
+
+Next to them stand independent trainings, one per worker: what they gain from a second worker is the machine's limit.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from functools import partial
 
 import libmf_peer
 from hogwild_peer import HogwildSgd
+from independent import IndependentSgd
 from libmf_peer import Settings
 from measure import Measured, Ratio, Results, Trainer, interleaved, seconds
 from orion_entry import OrionSgd
@@ -14,10 +18,9 @@ from ratings import Ratings
 from vector_kernel import VectorSgd
 
 ORION, LIBMF, LIBMF_TUNED = "Orion", "LIBMF", "LIBMF, best grid"
-HOGWILD, KERNEL = "Hogwild prange", "hand-written kernel"
+HOGWILD, KERNEL, INDEPENDENT = "Hogwild prange", "hand-written kernel", "independent trainings"
 TARGETS = {32: 4.0, 100: 2.5}  # times LIBMF, by rank
 UNIT = "M updates/s"
-COLUMNS = 4  # column blocks of the hand-written kernel's tiles per matrix
 
 
 def measure_speed(results: Results, size: str, ratings: Ratings, rank: int, repeats: int, epochs: int) -> None:
@@ -27,14 +30,16 @@ def measure_speed(results: Results, size: str, ratings: Ratings, rank: int, repe
     for workers in (1, 2):
         orion = OrionSgd(ratings, rank, workers)
         hogwild = HogwildSgd(ratings, rank, workers)
-        kernel = VectorSgd(ratings, rank, workers, COLUMNS)
+        kernel = VectorSgd(ratings, rank, workers)
         libmf = Settings(rank, workers)
-        measures[ORION, workers] = partial(_speed, orion, orion.ready, len(ratings), epochs)
+        measures[ORION, workers] = partial(_orion_speed, orion, len(ratings), epochs)
         measures[LIBMF, workers] = partial(_libmf_speed, ratings, libmf, epochs)
         tuned = libmf_peer.with_best_grid(ratings, libmf)
         measures[LIBMF_TUNED, workers] = partial(_libmf_speed, ratings, tuned, epochs)
-        measures[HOGWILD, workers] = partial(_speed, hogwild, partial(hogwild.train, 1), len(ratings), epochs)
-        measures[KERNEL, workers] = partial(_speed, kernel, partial(kernel.train, 1), len(ratings), epochs)
+        measures[HOGWILD, workers] = partial(_speed, hogwild, len(ratings), epochs)
+        measures[KERNEL, workers] = partial(_speed, kernel, len(ratings), epochs)
+        apart = IndependentSgd(ratings, rank, workers)
+        measures[INDEPENDENT, workers] = partial(_speed, apart, apart.ratings, epochs)
     taken = interleaved({f"{name}/{workers}": measure for (name, workers), measure in measures.items()}, repeats)
     entries = {
         (name, workers): Measured(benchmark, name, workers, UNIT, taken[f"{name}/{workers}"])
@@ -53,14 +58,22 @@ def _ratios(rank: int, entries: dict[tuple[str, int], Measured]) -> list[Ratio]:
         ((ORION, 2), (HOGWILD, 2), None),
         ((ORION, 2), (ORION, 1), 1.85),
         ((KERNEL, 2), (KERNEL, 1), None),
+        ((INDEPENDENT, 2), (INDEPENDENT, 1), None),
     ]
     return [Ratio.between(entries[of], entries[over], target) for of, over, target in pairs]
 
 
-def _speed(trainer: Trainer, ready: Callable[[], None], ratings: int, epochs: int) -> float:
-    ready()
+def _speed(trainer: Trainer, ratings: int, epochs: int) -> float:
+    """Of the second of two trainings: threads are awake, and caches hold what they can."""
+    trainer.train(epochs)
     return ratings * epochs / seconds(partial(trainer.train, epochs)) / 1e6
 
 
+def _orion_speed(trainer: OrionSgd, ratings: int, epochs: int) -> float:
+    trainer.start()
+    return _speed(trainer, ratings, epochs)
+
+
 def _libmf_speed(ratings: Ratings, settings: Settings, epochs: int) -> float:
+    libmf_peer.updates_per_second(ratings, settings, epochs)
     return libmf_peer.updates_per_second(ratings, settings, epochs) / 1e6

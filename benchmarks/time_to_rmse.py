@@ -42,8 +42,8 @@ def measure_time_to_rmse(
     """Add the times to `TARGET_RMSE` at one rank and their ratios to `results`."""
     benchmark = f"test RMSE {TARGET_RMSE}, {size}, K={rank}"
     orion = OrionAdaGrad(train_set, rank, WORKERS)
-    orion.ready()
-    kernel = VectorSgd(train_set, rank, WORKERS, columns=4)
+    orion.start()
+    kernel = VectorSgd(train_set, rank, WORKERS)
     orion_choice = fewest_epochs(orion, test_set, (0.1, 0.15, 0.2, 0.25), (0.02, 0.05))
     kernel_choice = fewest_epochs(kernel, test_set, (0.01, 0.02, 0.03, 0.04), (0.02, 0.05))
     libmf = libmf_peer.best_time_to_rmse(train_set, test_set, TARGET_RMSE, rank, WORKERS)

@@ -1,10 +1,10 @@
 """SGD matrix factorization by hand for the vector unit, in Latin-square tiles: the upper bound.
 
 One update loads both rows as vectors, multiplies and sums, and stores them back; the rows of the rating
-eight ahead are prefetched. Rows start on 64-byte boundaries. The matrix is cut into `workers` row blocks by
-`columns` column blocks of about equal numbers of ratings. At step s worker p runs tile (p, p * columns /
-workers + s) and waits only for the one worker that has that column block before it. One call runs many
-epochs: no Python runs between tiles.
+eight ahead are prefetched. Rows start on 64-byte boundaries. The tiles are those that Orion cuts: `BLOCKS` row
+blocks by as many column blocks, of about equal numbers of ratings; a worker has neighbouring row blocks. At
+turn t row block p is combined with column block (p + t) mod BLOCKS, and waits only for the row block that had
+that column block before it. One call runs many epochs: no Python runs between tiles.
 """
 
 from __future__ import annotations
@@ -21,20 +21,17 @@ from vector_ops import FLAG_STRIDE, LINE, give_way, prefetch, publish, read, upd
 
 AHEAD = 8  # ratings between a prefetch and its use
 SPINS = 10_000  # looks at another worker's flag before giving way to whatever else wants the core
-PART_BYTES = 1 << 20  # of factors that one part of a tile's rows has at most: what a core's own cache holds
+BLOCKS = 8  # row blocks, and column blocks, that the matrix is cut into
 
 
 class VectorSgd:
     """Ratings in tiles, factors with random start values, and the threads that train them."""
 
-    def __init__(self, ratings: Ratings, rank: int, workers: int, columns: int, seed: int = 0) -> None:
-        if columns % workers:
-            raise ValueError(f"{columns} column blocks can't be shared by {workers} workers")
-        self.rank, self.workers, self.columns = rank, workers, columns
+    def __init__(self, ratings: Ratings, rank: int, workers: int, seed: int = 0) -> None:
+        self.rank, self.workers = rank, workers
         self.shape, self.seed = ratings.shape, seed
         self.start_again()
-        parts = -(-self.W.nbytes // (workers * PART_BYTES))
-        self.tiled, self.starts = in_tiles(ratings, workers, columns, parts)
+        self.tiled, self.starts = in_tiles(ratings)
         self._walk = walk(rank)
         self._threads = ThreadPoolExecutor(workers)
 
@@ -45,11 +42,11 @@ class VectorSgd:
 
     def train(self, epochs: int, step: float = 0.005, reg: float = 0.05) -> None:
         """Run epochs on all workers; W and H change in place."""
-        flags = np.zeros(self.workers * FLAG_STRIDE, dtype=np.int64)
+        flags = np.zeros(BLOCKS * FLAG_STRIDE, dtype=np.int64)
         shared = (
             self.tiled.users, self.tiled.items, self.tiled.stars, self.starts,
             self.W.reshape(-1), self.H.reshape(-1),
-            np.float32(step), np.float32(1 - step * reg), epochs, self.workers, self.columns, flags,
+            np.float32(step), np.float32(1 - step * reg), epochs, self.workers, flags,
         )  # fmt: skip
         jobs = [self._threads.submit(self._walk, worker, *shared) for worker in range(self.workers)]
         for job in jobs:
@@ -71,16 +68,13 @@ def row_width(rank: int) -> int:
     return -(-4 * rank // LINE) * LINE // 4
 
 
-def in_tiles(ratings: Ratings, rows: int, columns: int, parts: int) -> tuple[Ratings, NDArray[np.int64]]:
-    """The ratings tile by tile, row blocks outermost, and where each tile starts.
-
-    Inside a tile they come by parts of its rows, small enough for the cache, and in their old order inside a part.
-    """
-    row_part = balanced_blocks(ratings.users, ratings.shape[0], rows * parts)[ratings.users]
-    column_block = balanced_blocks(ratings.items, ratings.shape[1], columns)[ratings.items]
-    tile = row_part // parts * columns + column_block
-    order = np.argsort((tile * parts + row_part % parts).astype(np.uint16), kind="stable")
-    starts = np.concatenate([[0], np.cumsum(np.bincount(tile, minlength=rows * columns))])
+def in_tiles(ratings: Ratings) -> tuple[Ratings, NDArray[np.int64]]:
+    """The ratings tile by tile, row blocks outermost, in their old order inside a tile; and where each tile starts."""
+    row_block = balanced_blocks(ratings.users, ratings.shape[0], BLOCKS)[ratings.users]
+    column_block = balanced_blocks(ratings.items, ratings.shape[1], BLOCKS)[ratings.items]
+    tile = row_block * BLOCKS + column_block
+    order = np.argsort(tile.astype(np.uint8), kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(tile, minlength=BLOCKS * BLOCKS))])
     return ratings.part(order), starts
 
 
@@ -107,16 +101,16 @@ def walk(rank: int) -> Any:
             update(W, H, uint64(users[k]) * width, uint64(items[k]) * width, stars[k], step, decay, rank)
 
     @njit(fastmath=True, nogil=True)
-    def run_worker(me, users, items, stars, starts, W, H, step, decay, epochs, workers, columns, flags):
-        share = columns // workers
-        for turn in range(epochs * columns):
-            spins = 0
-            while read(flags, (me + 1) % workers) <= turn - share:
-                spins += 1
-                if spins > SPINS:
-                    give_way()
-            tile = me * columns + (me * share + turn) % columns
-            run_tile(users, items, stars, uint64(starts[tile]), uint64(starts[tile + 1]), W, H, step, decay)
-            publish(flags, me, turn + 1)
+    def run_worker(me, users, items, stars, starts, W, H, step, decay, epochs, workers, flags):
+        for turn in range(epochs * BLOCKS):
+            for block in range(me * BLOCKS // workers, (me + 1) * BLOCKS // workers):
+                spins = 0
+                while read(flags, (block + 1) % BLOCKS) < turn:
+                    spins += 1
+                    if spins > SPINS:
+                        give_way()
+                tile = block * BLOCKS + (block + turn) % BLOCKS
+                run_tile(users, items, stars, uint64(starts[tile]), uint64(starts[tile + 1]), W, H, step, decay)
+                publish(flags, block, turn + 1)
 
     return run_worker
