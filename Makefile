@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench docs clean setup
+.PHONY: help run test check bench polybench docs clean setup
 
 help:            ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -31,6 +31,9 @@ check: $(STAMP)  ## ruff, strict mypy, and the layers test
 
 bench: $(STAMP)  ## speed next to LIBMF, a Hogwild loop and a hand-written kernel (builds LIBMF; needs a C++ compiler)
 	$(BIN)/python benchmarks/run.py $(ARGS)
+
+polybench: $(STAMP) ## the 30 PolyBench kernels: serial Numba, hand-written prange, Orion
+	$(BIN)/python -m benchmarks.polybench.run $(ARGS)
 
 docs: $(STAMP)   ## run the examples in the documentation and in docstrings
 	$(BIN)/python -m pytest --doctest-modules --doctest-glob='*.md' orion docs README.md

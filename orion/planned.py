@@ -19,10 +19,12 @@ from orion.errors import PlanError
 from orion.plan.extents import coordinate_ranges, parameter_values
 from orion.plan.plan import FunctionPlan, LoopPlan, Placement, Verdict
 from orion.plan.planner import Sizes
+from orion.plan.whole import main_part, whole_loops
 from orion.reasons import Reason
 from orion.schedule.blocks import block_bounds
 from orion.schedule.build import build_schedule
 from orion.schedule.prove import prove_schedule
+from orion.schedule.prove_order import prove_new_order
 from orion.schedule.schedule import Ints, Schedule
 
 if TYPE_CHECKING:
@@ -45,8 +47,12 @@ class Plan:
 
     @property
     def loops(self) -> tuple[LoopPlan, ...]:
-        """One plan per planned loop of the source, in textual order."""
-        return tuple(loop for loop in self.function.loops if loop.is_written_by_user)
+        """One plan per planned loop of the source, in textual order.
+
+        A loop that is run in another order than it is written in has the planned loops that stand for it as `parts`;
+        its strategy is the weakest of theirs (`orion.plan.whole.merged`).
+        """
+        return tuple(loop for loop in whole_loops(self.function) if loop.is_written_by_user)
 
     @property
     def only(self) -> LoopPlan:
@@ -75,8 +81,8 @@ class Plan:
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """One verdict per planned `for`, in textual order."""
-        return tuple(sorted((v for loop in self.loops for v in loop.verdicts), key=lambda v: v.index))
+        """One verdict per `for` of the source, in textual order."""
+        return self.function.verdicts
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
@@ -88,23 +94,26 @@ class Plan:
 
     @cached_property
     def graph(self) -> nx.MultiDiGraph:
-        """Accessing places of the source as nodes ("line:column"), one edge per dependence."""
+        """The statements of the source that access arrays as nodes ("line:column"), one edge per dependence."""
         from orion.dependence.graph import dependence_graph
 
-        return dependence_graph(self.dependences)
+        return dependence_graph(self.dependences, self.function.program.function.body)
 
     # ------------------------------------------------------------ schedules
 
     def schedule(self, workers: int | None = None, loop: int | None = None) -> Schedule:
         """The tiles by step and worker of loop number `loop` (the only one, if not given).
 
+        Of a loop with `parts` they are those of the part with most dimensions; their coordinates are then values of
+        its formulas (`orion.plan.whole.formulas`).
         `workers` defaults to the number the plan was made for; the loop runs on no more than it has blocks for.
         PlanError where the plan was made without arguments.
         """
         return self.schedule_of(self._loop(loop), workers)
 
     def schedule_of(self, plan: LoopPlan, workers: int | None = None) -> Schedule:
-        """The schedule of one of the function's loops."""
+        """The schedule of one of the function's loops; of one with `parts`, that of the part with most dimensions."""
+        plan = main_part(plan)
         count = self.sizes.workers if workers is None else workers
         if count < 1:
             raise PlanError(f"a schedule needs at least one worker, not {count}")
@@ -140,9 +149,13 @@ class Plan:
         """Prove by isl that the schedule of every loop keeps every dependence; PlanError with the pair where one
         does not.
 
-        Checks the schedules for `workers` workers, or for 1 to 4 and the number that the plan was made for.
+        Checks the schedules for `workers` workers, or for 1 to 4 and the number that the plan was made for. Of a loop
+        that is run in another order also that the order keeps every dependence of the loop as written, and that the
+        schedules of its parts are held to all of them.
         """
         counts = sorted({1, 2, 3, 4, self.sizes.workers}) if workers is None else [workers]
+        for plan in whole_loops(self.function):
+            prove_new_order(self.function, plan)
         for plan in self.function.loops:
             for count in counts:
                 prove_schedule(plan, self.schedule_of(plan, count), self._values())
@@ -192,16 +205,18 @@ class Plan:
         """Write the picture of the iteration space of the first loop as an SVG file."""
         from orion.inspect.svg import plan_svg
 
-        text = plan_svg(self.loops[0], self._pictures()[0])
+        if not self.loops:
+            raise PlanError("the function has no loop to draw")
+        text = plan_svg(self.loops[0], self._picture(self.loops[0]))
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
 
     def _pictures(self) -> list[Schedule | None]:
-        """The schedule of each loop where there is one to draw."""
-        found: list[Schedule | None] = []
-        for plan in self.function.loops:
-            try:
-                found.append(self.schedule_of(plan))
-            except PlanError:
-                found.append(None)
-        return found
+        """The schedule of each loop of the source where there is one to draw."""
+        return [self._picture(plan) for plan in whole_loops(self.function)]
+
+    def _picture(self, plan: LoopPlan) -> Schedule | None:
+        try:
+            return self.schedule_of(plan)
+        except PlanError:
+            return None

@@ -20,10 +20,10 @@ from orion.arrays.dense import DenseArray
 from orion.arrays.sparse import SparseArray
 from orion.dependence.bounds import BoundsChecks, bounds_checks, prove_bounds
 from orion.dependence.references import written_arrays
+from orion.loop.expression_types import with_integers
 from orion.loop.infer import Typing, infer_types
 from orion.loop.ir import Function
 from orion.loop.lengths import check_lengths
-from orion.loop.nest import Program
 from orion.loop.parse import parse_function
 from orion.loop.program import split_program
 from orion.loop.signature import argument_types
@@ -54,19 +54,16 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """What is known of a function once the types of its arguments are."""
+    """What is known of a function once the types of its arguments are. `checks` has those of all loops of a program, by
+    the identity of the program: there is one in another order, and one as written."""
 
     types: Types
     function: Function
     typing: Typing
     analysed: AnalysedProgram
-    checks: tuple[BoundsChecks, ...]
+    checks: Mapping[int, tuple[BoundsChecks, ...]]
     written: frozenset[str]
     parameters: tuple[str, ...]
-
-    @property
-    def program(self) -> Program:
-        return self.analysed.program
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,15 +113,16 @@ class Preparation:
         function = resolve_views(self._parsed, types)
         typing = infer_types(function, types)
         analysed = analyse_program(split_program(function, types, self._options.ordered), types)
-        nests = analysed.program.nests
-        checks = tuple(bounds_checks(analysed.program, number, types) for number in range(len(nests)))
-        used = {name for check in checks for one in check.checks for name in one.names}
-        used |= {name for loop in analysed.loops for name in loop.parameters}
+        variants = [analysed] if analysed.as_written is None else [analysed, analysed.as_written]
+        typing = with_integers(typing, analysed.program.variables)
+        checks = {id(variant.program): _checks(variant, types) for variant in variants}
+        used = {name for found in checks.values() for check in found for one in check.checks for name in one.names}
+        used |= {name for variant in variants for loop in variant.loops for name in loop.parameters}
         integers = [
             name for name, kind in types.items() if isinstance(kind, ScalarType) and np.dtype(kind.dtype).kind in "iu"
         ]
         parameters = tuple(name for name in integers if name in used)
-        written = frozenset().union(*(written_arrays(nest, types) for nest in nests))
+        written = frozenset().union(*(written_arrays(nest, types) for nest in variants[-1].program.nests))
         return Typed(types, function, typing, analysed, checks, written, parameters)
 
     def plan(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> Plan:
@@ -169,23 +167,33 @@ class Preparation:
         kernels = self._kernels(typed, plan, shapes)
         loops = tuple(
             PreparedLoop(loop, plan.proved_schedule(loop), kernel)
-            for loop, kernel in zip(plan.function.loops, kernels, strict=True)
+            for loop, kernel in zip(plan.function.executed.loops, kernels, strict=True)
         )
-        return Prepared(plan, PreparedProgram(typed.program, loops), typed.written)
+        return Prepared(plan, PreparedProgram(plan.function.executed.program, loops), typed.written)
 
     def _kernels(self, typed: Typed, plan: Plan, shapes: Shapes) -> list[KernelSource]:
         from orion.kernel.emit import emit_kernel
 
         values = parameter_values(shapes, plan.sizes.integers)
         kernels = []
-        for loop, checks in zip(plan.function.loops, typed.checks, strict=True):
-            proved: frozenset[Span] = prove_bounds(checks, values, loop.nest)
+        executed = plan.function.executed
+        for loop, checks in zip(executed.loops, typed.checks[id(executed.program)], strict=True):
+            source = loop.origin.nest if loop.origin else loop.nest
+            proved: frozenset[Span] = prove_bounds(checks, values, source)
             kernels.append(
                 emit_kernel(
                     loop, typed.types, shapes, typed.typing, fastmath=self._options.fastmath, proved=proved
                 )
             )
         return kernels
+
+
+def _checks(analysed: AnalysedProgram, types: Types) -> tuple[BoundsChecks, ...]:
+    """The bounds checks of all loops; a loop in another order has those of the loop as written."""
+    return tuple(
+        loop.origin.checks if loop.origin else bounds_checks(analysed.program, number, types)
+        for number, loop in enumerate(analysed.loops)
+    )
 
 
 class _Identity:

@@ -5,6 +5,7 @@ import numpy as np
 from orion.loop.types import ArrayType, ScalarType, SparseType
 from orion.plan.plan import FunctionPlan
 from orion.plan.planner import Sizes, plan_program
+from orion.plan.whole import whole_loops
 from orion.planned import Plan
 from orion.prepare import Options, Preparation
 from orion.schedule.build import build_schedule
@@ -133,6 +134,42 @@ def search(a, limit, n):
         a[i] = 2.0 * a[2 * i - n]
 
 
+def skewed(A, sweeps):
+    for _t in range(sweeps):
+        for i in range(1, A.shape[0] - 1):
+            for j in range(1, A.shape[1] - 1):
+                A[i, j] = 0.2 * (A[i, j] + A[i - 1, j + 1] + A[i, j - 1] + A[i + 1, j - 1] + A[i + 1, j + 1])
+
+
+def two_products(A, s, q, p, r):
+    for i in range(A.shape[0]):
+        q[i] = 0.0
+        for j in range(A.shape[1]):
+            s[j] += r[i] * A[i, j]
+            q[i] += A[i, j] * p[j]
+
+
+def history(means, a):
+    for t in range(means.shape[0]):
+        s = 0.0
+        for i in range(a.shape[0]):
+            s += a[i]
+        means[t] = s / a.size
+        for i in range(a.shape[0]):
+            a[i] = 0.5 * a[i]
+
+
+def pull(a, x):
+    for i in range(x.shape[0]):
+        a[i] = a[i + 1] + x[i]
+
+
+def stencil(a):
+    for i in range(1, a.shape[0] - 2):
+        a[i] = 0.5 * a[i + 1]
+        a[i + 2] = 0.5 * a[i]
+
+
 MATRIX = ArrayType("float32", 2)
 GRID = ArrayType("float64", 2)
 VECTOR = ArrayType("float64", 1)
@@ -167,6 +204,14 @@ CASES = {
     recurrence: ({"A": GRID, "n": INTEGER}, {"A": (500, 500)}),
     search: ({"a": VECTOR, "limit": FLOAT, "n": INTEGER}, {"a": (600,)}),
     prefix: ({"A": GRID, "n": INTEGER}, {"A": (500, 500)}),
+    skewed: ({"A": GRID, "sweeps": INTEGER}, {"A": (1000, 1000)}),
+    two_products: (
+        {"A": GRID, "s": VECTOR, "q": VECTOR, "p": VECTOR, "r": VECTOR},
+        {"A": (3000, 2000), "s": (2000,), "q": (3000,), "p": (2000,), "r": (3000,)},
+    ),
+    history: ({"means": VECTOR, "a": VECTOR}, {"means": (20,), "a": (4_000_000,)}),
+    stencil: ({"a": VECTOR}, {"a": (1000,)}),
+    pull: ({"a": VECTOR, "x": VECTOR}, {"a": (1001,), "x": (1000,)}),
 }  # fmt: skip
 
 
@@ -181,11 +226,11 @@ def plan_of(function, *, workers: int = 4, symbolic: bool = False) -> FunctionPl
 
 
 def schedules_of(plan: FunctionPlan, function, workers: int = 4) -> list[Schedule | None]:
-    """A schedule per loop: even blocks over the shapes of the sparse array, and over the ranges of a dense loop."""
+    """A schedule per loop of the source: even blocks over the shapes of the sparse array, or over the ranges."""
     found: list[Schedule | None] = []
     types, shapes = CASES[function]
     whole = Plan(plan, Sizes(shapes, dict.fromkeys(types, 500), COUNTS, workers), {})
-    for loop in plan.loops:
+    for loop in whole_loops(plan):
         if loop.nest.elements is None:
             found.append(whole.schedule_of(loop, workers))
             continue

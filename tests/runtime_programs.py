@@ -12,7 +12,7 @@ import orion
 from orion.arrays.dense import DenseArray, array
 from orion.arrays.sparse import SparseArray, sparse
 
-NAMES = ("rotated", "dist arrays", "two loops", "wavefront", "stencil", "sums", "tensor")
+NAMES = ("rotated", "dist arrays", "two loops", "two layouts", "wavefront", "row by row", "stencil", "sums", "tensor")
 
 
 @orion.parallel_for
@@ -43,6 +43,32 @@ def sweep(A, sweeps):
         for i in range(1, A.shape[0] - 1):
             for j in range(1, A.shape[1] - 1):
                 A[i, j] = (A[i, j] + 3 * A[i - 1, j] - A[i + 1, j] + A[i, j - 1] - 2 * A[i, j + 1]) % 1009
+
+
+@orion.parallel_for(ordered=True)
+def in_two_layouts(R, W, H, rounds):
+    """The first loop is cut along one dimension, the second along both."""
+    for _ in range(rounds):
+        for (i, j), r in R:
+            W[i] = W[i] * 3 + r + j
+        for (i, j), r in R:
+            W[i] = (W[i] + H[j] * 5 + r) % 1013
+            H[j] = (H[j] * 7 + W[i]) % 1009
+
+
+@orion.parallel_for
+def row_by_row(A):
+    for t in range(1, A.shape[0]):
+        for i in range(1, A.shape[1] - 1):
+            A[t, i] = (3 * A[t - 1, i - 1] + A[t - 1, i + 1] + A[t, i]) % 1009
+
+
+@orion.parallel_for
+def values_only(R):
+    total = 0
+    for (_i, _j), r in R:
+        total += r * r
+    return total
 
 
 @orion.parallel_for
@@ -113,6 +139,8 @@ def cases() -> dict[str, tuple[Any, dict[str, Any]]]:
             mix, {"R": R, "W": array(integers(60)), "H": array(integers(40)), "rounds": 2, "c": 1}
         ),
         "two loops": (mix_and_sum, {"R": R, "W": integers(60), "H": integers(40), "rounds": 3}),
+        "two layouts": (in_two_layouts, {"R": R, "W": integers(60), "H": integers(40), "rounds": 2}),
+        "row by row": (row_by_row, {"A": integers(30, 400)}),
         "wavefront": (sweep, {"A": integers(40, 50), "sweeps": 3}),
         "stencil": (smooth, {"a": integers(500), "b": integers(500, seed=5), "rounds": 4}),
         "sums": (sums, {"a": integers(700), "rounds": 5}),

@@ -80,6 +80,19 @@ def test_overlapping_views(workers):
     expect_refusal(orion.AliasError, ["`W` and `H` share memory"], block[:6], block[4:7])
 
 
+def test_an_array_that_overlaps_itself(workers):
+    @orion.parallel_for
+    def mix(v):
+        for i in range(v.shape[0]):
+            for j in range(v.shape[1]):
+                v[i, j] = v[i, j] * 3 + j
+
+    base = np.arange(2003.0)
+    with pytest.raises(orion.AliasError, match="`v` has elements that share memory with each other"):
+        mix(np.lib.stride_tricks.as_strided(base, (2000, 4), (8, 8)))
+    np.testing.assert_array_equal(base, np.arange(2003.0))
+
+
 def test_views_without_a_common_element_are_fine(workers):
     W, H = factors()
     block = np.concatenate([W, H])

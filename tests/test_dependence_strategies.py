@@ -126,11 +126,11 @@ TABLE = [
     (row_view, {"ratings": sparse(2), "W": dense(2), "g": FLOAT}, None, "1d", []),
     (next_row, {"W": dense(2)}, None, "serial", ["ORN101"]),
     (permuted, {"W": dense(2), "perm": ArrayType("int64", 1)}, None, "serial", ["ORN102"]),
-    (gauss_seidel, {"A": dense(2), "sweeps": INT}, None, "2d", []),
+    (gauss_seidel, {"A": dense(2), "sweeps": INT}, None, "wavefront", []),
     (even_odd, {"a": dense(1), "x": dense(1)}, None, "independent", []),
     (last_value, {"a": dense(1)}, None, "serial", ["ORN111"]),
     (running_sum, {"a": dense(1), "d": dense(1)}, None, "serial", ["ORN104"]),
-    (columns, {"A": dense(1), "B": dense(1)}, None, "serial", ["ORN101"]),
+    (columns, {"A": dense(1), "B": dense(1)}, None, "wavefront", []),
     (reverse, {"a": dense(1)}, None, "serial", ["ORN101"]),
     (modulo, {"x": dense(1), "y": dense(1)}, None, "serial", ["ORN101"]),
     (matmul, {"A": dense(2), "B": dense(2), "C": dense(2)}, None, "1d", []),
@@ -151,6 +151,22 @@ def shifting(a, rounds):
             a[i + t] = a[i + t] * 0.5
 
 
+def jacobi(a, b, rounds):
+    for _t in range(rounds):
+        for i in range(1, 19):
+            b[i] = 0.5 * (a[i - 1] + a[i + 1])
+        for i in range(1, 19):
+            a[i] = b[i]
+
+
+def jacobi_from(a, b, rounds):
+    for t in range(rounds):
+        for i in range(t + 1, 19):
+            b[i] = 0.5 * (a[i - 1] + a[i + 1])
+        for i in range(t + 1, 19):
+            a[i] = b[i]
+
+
 def mirrored_below(a, rounds):
     for t in range(rounds):
         for i in range(t, 20):
@@ -161,12 +177,18 @@ def mirrored_below(a, rounds):
 @pytest.mark.parametrize(
     ("function", "types", "overlap"),
     [
-        (gauss_seidel, {"A": dense(2), "sweeps": INT}, True),
+        (jacobi, {"a": dense(1), "b": dense(1), "rounds": INT}, True),
+        (jacobi_from, {"a": dense(1), "b": dense(1), "rounds": INT}, False),
         (shifting, {"a": dense(1), "rounds": INT}, False),
-        (mirrored_below, {"a": dense(1), "rounds": INT}, True),
     ],
 )
 def test_rounds_overlap_only_where_no_subscript_or_bound_depends_on_the_round(function, types, overlap):
-    (loop,) = plan(function, types).loops
-    assert loop.is_parallel
-    assert loop.rounds_overlap is overlap
+    loops = plan(function, types).loops
+    assert all(loop.is_parallel for loop in loops)
+    assert {loop.rounds_overlap for loop in loops} == {overlap}
+
+
+def test_statements_that_touch_different_elements_are_taken_apart():
+    loops = plan(mirrored_below, {"a": dense(1), "rounds": INT}).loops
+    assert [loop.strategy for loop in loops] == ["1d", "1d"]
+    assert loops[0].origin == loops[1].origin

@@ -98,7 +98,7 @@ def test_a_loop_without_conflicts_has_no_marks():
 def test_each_for_has_its_verdict():
     text = view(smooth)
     assert text.count("carries dependences over A") == 2 + 2  # beside the source, and in the text form
-    assert '<span class="o-badge o-parallel">2d</span>' in text
+    assert '<span class="o-badge o-parallel">wavefront</span>' in text
 
 
 def test_a_serial_loop_shows_what_keeps_it_serial_and_what_would_help():

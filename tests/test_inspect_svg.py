@@ -11,6 +11,7 @@ from orion.inspect.arrows import patterns_of
 from orion.inspect.shapes import WORKERS, arrow
 from orion.inspect.svg import plan_svg
 from orion.inspect.tiles import describe
+from orion.plan.whole import whole_loops
 from tests.inspect_loops import (
     CASES,
     factorize,
@@ -35,7 +36,8 @@ SVG = "{http://www.w3.org/2000/svg}"
 def picture(function, *, symbolic=False, workers=4):
     plan = plan_of(function, symbolic=symbolic, workers=workers)
     schedule = None if symbolic else schedules_of(plan, function, workers)[0]
-    return plan.loops[0], schedule, ET.fromstring(plan_svg(plan.loops[0], schedule))
+    loop = whole_loops(plan)[0]
+    return loop, schedule, ET.fromstring(plan_svg(loop, schedule))
 
 
 def words(root):

@@ -150,6 +150,38 @@ def test_a_cache_that_cannot_be_written_is_done_without(folder, monkeypatch):
     assert loop.values["x"].tolist() == [3.0] * 7
 
 
+@pytest.mark.parametrize("error", [TypeError, KeyError, ImportError, AttributeError, EOFError])
+def test_a_cache_that_cannot_be_read_is_done_without(folder, monkeypatch, error):
+    def damaged(*_):
+        raise error("damaged")
+
+    monkeypatch.setattr("numba.core.caching.IndexDataCacheFile.load", damaged)
+    loop = make_loop(scale, np.ones(8), np.float32(len(error.__name__)))
+    run_loop(loop, compile_kernel(loop.source).walk)
+    assert loop.values["x"].tolist() == [float(len(error.__name__))] * 8
+
+
+def test_a_full_disk_is_done_without(folder, monkeypatch):
+    replace_file = os.replace
+
+    def full_disk(source, target):
+        if Path(target).parent == folder:
+            raise OSError("no space left on device")
+        replace_file(source, target)
+
+    monkeypatch.setattr(os, "replace", full_disk)
+    module = load_module("orion_kernel_for_a_full_disk", "x = 1\n")
+    assert module.x == 1
+    assert Path(module.__file__).parent != folder
+
+
+def test_names_differ_by_the_settings_of_numba(folder, monkeypatch):
+    source = make_loop(scale, np.ones(3), 2.0).source
+    before = module_name(source)
+    monkeypatch.setenv("NUMBA_OPT", "0")
+    assert module_name(source) != before
+
+
 # ------------------------------------------------------------ refusals
 
 

@@ -14,6 +14,7 @@ LAYERS = (
     ("orion.errors", "orion.reasons", "orion.arrays"),
     ("orion.loop",),
     ("orion.dependence",),
+    ("orion.transform",),
     ("orion.plan",),
     ("orion.schedule",),
     ("orion.kernel",),
@@ -28,7 +29,7 @@ ONLY_IN = {
     "llvmlite": "orion.kernel",
     "ray": "orion.runtime.ray",
 }
-PLANNING = ("orion.loop", "orion.dependence", "orion.plan", "orion.schedule")
+PLANNING = ("orion.loop", "orion.dependence", "orion.transform", "orion.plan", "orion.schedule")
 
 
 def modules() -> list[Path]:

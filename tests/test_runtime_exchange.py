@@ -146,6 +146,13 @@ def test_a_loop_that_writes_next_to_its_own_block_runs_on_the_home_node():
         assert [rank[int(t)] for t in order] == sorted(rank[int(t)] for t in order)
 
 
+def test_rounds_on_the_home_node_wait_for_one_another_where_the_plan_says_so():
+    loop = prepared_loop("row by row", 4)
+    assert not loop.plan.rounds_overlap
+    assert loop_exchange(loop, "aabb").is_gathered
+    assert not loop_exchange(loop, "aabb").rounds_overlap
+
+
 @pytest.mark.parametrize(
     ("regions", "merged"),
     [

@@ -4,12 +4,13 @@ import threading
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided, sliding_window_view
 
 from orion.errors import AliasError
 from orion.loop.parse import parse_function
 from orion.loop.program import split_program
 from orion.loop.types import ArrayType, ScalarType, SparseType
-from orion.runtime.alias import check_aliases
+from orion.runtime.alias import check_aliases, overlaps_itself
 from orion.runtime.barrier import KERNEL, make_barrier, set_flag
 from orion.runtime.combine import combine
 from orion.runtime.pool import Pool
@@ -197,3 +198,34 @@ def test_arrays_that_share_an_element_are_refused_where_one_is_written(first, se
             check_aliases({"a": first, "b": second}, written)
     else:
         check_aliases({"a": first, "b": second}, written)
+
+
+@pytest.mark.parametrize(
+    ("array", "overlaps"),
+    [
+        (BASE, False),
+        (BASE.T, False),
+        (BASE[::-1, 1::2], False),
+        (BASE[3:, ::-3].T, False),
+        (np.zeros((4, 5, 6)).transpose(1, 2, 0)[::2], False),
+        (np.zeros((4, 5, 4)).diagonal(axis1=0, axis2=2), False),
+        (np.zeros(5, "i4,f8")["f1"], False),
+        (as_strided(BASE, (0, 4), (8, 8)), False),
+        (as_strided(BASE, (1, 4), (0, 8)), False),
+        (as_strided(BASE, (20, 4), (8, 8)), True),
+        (as_strided(BASE, (4, 20), (8, 16)), True),
+        (as_strided(BASE, (5,), (4,)), True),
+        (as_strided(BASE[5:], (4, 4), (-8, 8)), True),
+        (np.broadcast_to(BASE[0], (3, 10)), True),
+        (sliding_window_view(BASE[0], 3), True),
+        (as_strided(BASE, (3, 2), (16, 24)), True),  # none meet, but that is hard to tell
+    ],
+)
+def test_an_array_that_has_one_element_at_two_places_is_refused_where_it_is_written(array, overlaps):
+    assert overlaps_itself(array) == overlaps
+    check_aliases({"a": array, "b": BASE.copy()}, {"b"})
+    if overlaps:
+        with pytest.raises(AliasError, match=r"`a` has elements that share memory with each other"):
+            check_aliases({"a": array, "b": BASE.copy()}, {"a"})
+    else:
+        check_aliases({"a": array, "b": BASE.copy()}, {"a"})

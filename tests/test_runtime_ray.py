@@ -149,6 +149,130 @@ def test_what_the_cluster_has_no_room_for_is_refused(four_actors):
         pass
 
 
+def test_an_inner_session_is_told_at_once_that_the_outer_one_holds_the_cpus(four_actors):
+    mix(**cases()["rotated"][1])
+    with (
+        orion.session("ray", 2, force_parallel=True),
+        pytest.raises(orion.ArgumentError, match="the sessions around this one hold 4"),
+    ):
+        mix(**cases()["rotated"][1])
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+def test_a_serial_loop_shares_the_tiles_of_the_others_over_its_array(four_actors):
+    R, W, H = cases()["rotated"][1]["R"], integers(60), integers(40)
+    with orion.session("serial"):
+        expected = mix_and_last(R, integers(60), integers(40))
+    for _ in range(2):
+        assert mix_and_last(R, W.copy(), H.copy()) == expected
+    layout = R._elements
+    mix_and_last(R, W, H)
+    assert R._elements is layout
+
+
+@orion.parallel_for
+def mix_and_last(R, W, H):
+    for (i, j), r in R:
+        W[i] = W[i] * 31 + H[j] + r
+        H[j] = H[j] * 17 + W[i]
+    last = 0
+    for (i, _j), r in R:
+        last = (last * 5 + W[i] + r) % 1009
+    return last
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_is_told_that_it_cannot_use_ray_and_ends_nothing(four_actors):
+    mix(**cases()["rotated"][1])
+    group = four_actors._backend._team.group
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            signal.alarm(20)
+            with pytest.raises(orion.ArgumentError, match="forked off"):
+                mix(**cases()["rotated"][1])
+            orion.shutdown()
+            orion.init("threads", 2)
+            mix(**cases()["rotated"][1])
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    mix(**cases()["rotated"][1])
+    assert four_actors._backend._team.group is group
+
+
+def test_ray_may_be_restarted_and_ctrl_c_while_actors_start_leaves_none(four_actors, expected, monkeypatch):
+    import ray
+
+    mix(**cases()["rotated"][1])
+    ray.shutdown()
+    handles = []
+
+    def interrupted(references, **options):
+        handles.extend(references)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ray, "wait", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            mix(**cases()["rotated"][1])
+    for handle in handles:
+        with pytest.raises(ray.exceptions.RayActorError):
+            ray.get(handle, timeout=30)
+    assert_same(outcome("two loops"), expected["two loops"])
+
+
+def test_ending_the_session_from_another_thread_waits_for_the_loop(four_actors, expected):
+    outcome("two loops")
+    results = []
+    caller = threading.Thread(target=lambda: results.append(outcome("two loops")), daemon=True)
+    caller.start()
+    four_actors.close()
+    caller.join(60)
+    assert_same(results[0], expected["two loops"])
+
+
+def test_ray_outlives_the_thread_that_started_it(four_actors, expected):
+    import ray
+
+    four_actors.close()
+    caller = threading.Thread(target=outcome, args=("two loops",))
+    caller.start()
+    caller.join()
+    time.sleep(0.5)
+    assert ray.get(ray.remote(num_cpus=0)(os.getpid).remote(), timeout=30) != os.getpid()
+    group = four_actors._backend._team.group
+    assert_same(outcome("two loops"), expected["two loops"])
+    assert four_actors._backend._team.group is group
+
+
+def test_numbers_of_classes_that_the_actors_do_not_know(tmp_path):
+    """Such as an IntEnum of the script: they are passed, and found in globals, as plain numbers."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import enum, numpy as np, orion\n"
+        "class Mode(enum.IntEnum):\n"
+        "    ADD = 2\n"
+        "STEP = Mode.ADD\n"
+        "@orion.parallel_for\n"
+        "def add(a, mode):\n"
+        "    for i in range(a.shape[0]):\n"
+        "        a[i] += mode * 10 + STEP\n"
+        "    return mode + STEP\n"
+        "a = np.zeros(1000)\n"
+        "with orion.session('ray', 2, force_parallel=True):\n"
+        "    print(add(a, Mode.ADD), set(a.tolist()))\n"
+    )
+    root = Path(__file__).resolve().parents[1]
+    ran = subprocess.run(
+        [sys.executable, str(script)], cwd=root, env=os.environ | {"PYTHONPATH": str(root)},
+        capture_output=True, text=True, timeout=100, check=True,
+    )  # fmt: skip
+    assert ran.stdout.splitlines()[-1] == "4 {22.0}"
+
+
 def own_files() -> list[str]:
     return [name for name in os.listdir("/dev/shm") if name.startswith("orion")]
 

@@ -12,7 +12,18 @@ import pytest
 
 import orion
 from orion.arrays.dense import array
-from tests.runtime_programs import NAMES, assert_same, cases, divides, gather, integers, mix, outcome
+from tests.runtime_programs import (
+    NAMES,
+    assert_same,
+    cases,
+    divides,
+    gather,
+    integers,
+    mix,
+    outcome,
+    sparse_integers,
+    values_only,
+)
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(120)]
 
@@ -25,7 +36,7 @@ def expected():
         return {name: outcome(name) for name in NAMES}
 
 
-@pytest.fixture(scope="module", params=[(1, 2), (0, 1, 1)], ids=["driver with a worker", "driver without workers"])
+@pytest.fixture(scope="module", params=[(2, 2), (0, 1, 1)], ids=["driver with workers", "driver without workers"])
 def nodes(request):
     """A session over several nodes; the first is the driver's."""
     import ray
@@ -54,6 +65,31 @@ def test_the_workers_of_the_driver_s_node_come_first(nodes):
     mix(**cases()["rotated"][1])
     group = nodes._backend._team.group
     assert list(group.nodes) == sorted(group.nodes, key=lambda node: (node != group.driver_node, node))
+
+
+def test_a_second_loop_finds_the_keys_that_the_first_had_no_use_for(nodes):
+    """Both go over the elements in the same tiles; the first uses their values only."""
+    R, W, H = sparse_integers((60, 40), 3000, seed=11), integers(60), integers(40)
+    expected = integers(60), integers(40)
+    with orion.session("serial"):
+        mix(sparse_integers((60, 40), 3000, seed=11), *expected, 2, 5)
+    assert values_only(R) == (R.values**2).sum()
+    mix(R, W, H, 2, 5)
+    np.testing.assert_array_equal(W, expected[0])
+    np.testing.assert_array_equal(H, expected[1])
+
+
+def test_segments_that_are_files_have_no_names_during_a_run(nodes, expected, monkeypatch):
+    import orion.runtime.ray.group as group
+
+    nodes.close()
+    with monkeypatch.context() as patch:
+        patch.setattr(group, "can_be_anonymous", lambda: False)
+        for name in ("two loops", "sums"):
+            assert_same(outcome(name), expected[name])
+        assert not nodes._backend._team._store.anonymous
+        assert [name for name in os.listdir("/dev/shm") if name.startswith("orion")] == []
+    nodes.close()
 
 
 def test_an_error_on_one_node_ends_the_run_on_all(nodes):

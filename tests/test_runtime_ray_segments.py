@@ -1,5 +1,6 @@
 """Memory shared by processes: anonymous segments, and files where there are none."""
 
+import errno
 import gc
 import os
 import subprocess
@@ -48,6 +49,60 @@ def test_a_segment_lasts_as_long_as_an_array_on_it(anonymous):
     assert released == [True]
     with pytest.raises(OSError, match="No such file"):
         open_segment(name)
+    assert own_files() == []
+
+
+@MODES
+def test_the_pages_of_a_segment_go_with_its_last_array_though_others_have_mapped_it(anonymous):
+    name, memory = create_segment(1 << 16, anonymous)
+    with open(name.path, "rb") as other:
+        assert os.fstat(other.fileno()).st_size == 1 << 16
+        del memory
+        gc.collect()
+        assert os.fstat(other.fileno()).st_size == 0
+
+
+@MODES
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_that_lets_go_of_a_segment_leaves_it_to_its_parent(anonymous):
+    name, memory = create_segment(1 << 16, anonymous)
+    memory[5] = 7
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            del memory
+            gc.collect()
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    assert memory[5] == 7
+    assert open_segment(name)[5] == 7
+
+
+@MODES
+def test_arrays_can_be_used_until_the_process_ends(anonymous):
+    program = (
+        "import atexit\n"
+        "memory = None\n"
+        "atexit.register(lambda: print(memory.sum()))\n"
+        "from orion.runtime.ray.segments import *\n"
+        f"name, memory = create_segment(1 << 16, {anonymous})\n"
+        "memory[:] = 1\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], check=True, timeout=60, capture_output=True, text=True)
+    assert ran.stdout.split() == ["65536"]
+    assert own_files() == []
+
+
+def test_a_file_that_there_is_no_room_for_is_refused_before_it_is_used(monkeypatch):
+    def full(descriptor, offset, size):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(OSError, match="No space left"):
+        create_segment(1 << 16, anonymous=False)
     assert own_files() == []
 
 

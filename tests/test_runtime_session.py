@@ -10,7 +10,7 @@ import pytest
 import orion
 from orion.errors import ArgumentError, PlanError
 from orion.runtime.backend import cores
-from orion.runtime.session import Settings, current_session, planned_workers, settings_from
+from orion.runtime.session import Session, Settings, current_session, planned_workers, settings_from
 from tests.runtime_programs import cases, mix
 
 
@@ -87,6 +87,28 @@ def test_a_session_in_a_with_statement_gives_the_one_before_back():
     with pytest.raises(ZeroDivisionError), orion.session("serial"):
         raise ZeroDivisionError
     assert current_session() is outer
+
+
+def test_a_session_begun_inside_of_another_ends_with_it(monkeypatch):
+    closed = []
+
+    def close(session):
+        closed.append(session)
+
+    monkeypatch.setattr(Session, "close", close)
+    orion.init("threads", 3)
+    outer = current_session()
+    with orion.session("serial") as inside:
+        orion.init("threads", 2)
+        begun = current_session()
+        assert closed == [inside]
+    assert current_session() is outer
+    assert closed == [inside, begun, inside]
+    with orion.session("serial") as inside:
+        orion.shutdown()
+        begun = current_session()
+        assert begun is not outer
+    assert closed[3:] == [inside, begun, inside]
 
 
 def test_shutdown_can_be_called_at_any_time_and_loops_still_run():

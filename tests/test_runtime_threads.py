@@ -98,6 +98,22 @@ def test_callers_in_several_threads_take_turns():
         assert_same(result, expected)
 
 
+def test_ending_the_session_from_another_thread_waits_for_the_loop():
+    arguments = cases()["rotated"][1] | {"rounds": 20_000}
+    expected = cases()["rotated"][1] | {"rounds": 20_000}
+    with orion.session("threads", 2, force_parallel=True):
+        mix(**(arguments | {"rounds": 1, "W": integers(60), "H": integers(40)}))
+        caller = threading.Thread(target=mix, kwargs=arguments, daemon=True)
+        caller.start()
+        time.sleep(0.1)
+        orion.shutdown()
+        caller.join(60)
+        assert not caller.is_alive()
+    with orion.session("serial"):
+        mix(**expected)
+    np.testing.assert_array_equal(arguments["W"], expected["W"])
+
+
 def test_arrays_are_changed_in_place_and_not_kept():
     W = integers(60)
     with orion.session("threads", 2, force_parallel=True):

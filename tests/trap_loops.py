@@ -248,11 +248,21 @@ def view_of_a_row_of_its_own(W):
         W[i, 2] = v[0] + w[0]
 
 
+def column_sums(matrix, sums):
+    for (_i, j), v in matrix:
+        sums[j] += v
+
+
+def shifted_view(a, b):
+    for i in range(a.shape[0] - 1):
+        a[i + 1] = b[i] * 2
+
+
 # name of the loop -> its arguments, and the strategies of its loops
 TRAPS = {
     few_sums: (lambda: (whole(N), np.zeros(4)), ["serial"]),
     stencil: (lambda: (whole(N),), ["serial"]),
-    two_writes: (lambda: (whole(N), whole(N), whole(N), whole(N)), ["serial"]),
+    two_writes: (lambda: (whole(N), whole(N), whole(N), whole(N)), ["independent"]),
     even_odd: (lambda: (whole(2 * N), whole(N)), ["independent"]),
     chain: (lambda: (whole(N),), ["serial"]),
     counted_under_if: (lambda: (N,), ["independent"]),
@@ -262,10 +272,10 @@ TRAPS = {
     negative_subscripts: (lambda: (whole(50), 7, 20), ["independent"]),
     running_sum: (lambda: (whole(N), whole(N)), ["serial"]),
     last_value: (lambda: (whole(N),), ["serial"]),
-    write_under_condition: (lambda: (whole(N) > 0, whole(N), whole(N), whole(N)), ["serial"]),
+    write_under_condition: (lambda: (whole(N) > 0, whole(N), whole(N), whole(N)), ["independent"]),
     through_a_view: (lambda: (whole(50, 4), 2.0), ["serial"]),
     mirrored: (lambda: (whole(20), 5), ["serial"]),
-    any_then_one: (lambda: (whole(30), whole(20)), ["serial"]),
+    any_then_one: (lambda: (whole(30), whole(20)), ["wavefront"]),
     repeated_index: (lambda: (whole(9), np.abs(whole(N)).astype(np.int64) % 9, whole(N)), ["serial"]),
     changed_bound: (lambda: (whole(2 * N), N), ["serial"]),
     view_from_a_function: (lambda: (whole(8, 4),), ["serial"]),
@@ -276,10 +286,49 @@ TRAPS = {
     another_name: (lambda: (whole(8, 4),), ["serial"]),
     own_counter: (lambda: (whole(8, 4),), ["serial"]),
     reassigned_variable: (lambda: (whole(8, 4),), ["serial"]),
-    history: (lambda: (np.zeros(5), whole(N)), ["serial"]),
+    history: (lambda: (np.zeros(5), whole(N)), ["independent"]),
     left_early: (lambda: (whole(N), N), ["independent"]),
     view_of_two_arrays: (lambda: (whole(8, 4), whole(8, 4), whole(8)), ["serial"]),
     view_of_a_row_of_its_own: (lambda: (whole(8, 4),), ["independent"]),
     shifted_by_half: (lambda: (whole(40, 3),), ["independent"]),
     broken_off: (lambda: (whole(N), np.zeros(N)), ["serial"]),
+}
+
+# name of the loop -> the number of the trap, and what goes wrong elsewhere. "15 too" is another case of trap 15, "own"
+# one that is not from another compiler: then the words say what has to be seen.
+STORIES = {
+    few_sums: (1, "run in parallel with updates lost: 650,000 of a million counted"),
+    stencil: (2, "run in parallel: wrong in four of five runs, or in 43 % of the elements"),
+    two_writes: (3, "the two writes of one element change places: the last element is wrong in every run"),
+    even_odd: (4, "refused, though no two iterations touch the same element"),
+    chain: (5, "run in parallel without a warning"),
+    counted_under_if: (6, "counted wrongly: the sum under the condition is not recognized"),
+    started_at_two: (7, "the first value is added once per thread"),
+    in_two_branches: (8, "wrong where the flag is true"),
+    one_after_the_other: (9, "the two loops are merged, and values are read before they are written"),
+    negative_subscripts: (10, "wrong total: negative subscripts, which count from the end, are not seen as such"),
+    running_sum: (11, "taken for a plain reduction, though the sum is used in the body"),
+    last_value: (12, "the value of any thread is returned"),
+    write_under_condition: (13, "the dependence on the write under the condition is dropped"),
+    shifted_view: (14, "`a` and `b` may be views of one array, the overlap is not seen (Orion refuses such a call)"),
+    through_a_view: (15, "the write through the view is not seen"),
+    view_from_a_function: ("15 too", "a function returns the view"),
+    view_of_one_of_two_rows: ("15 too", "the view may be of one of two rows"),
+    written_by_a_function: ("15 too", "a function writes to the view"),
+    view_of_a_view: ("15 too", "it is a view of a view"),
+    filled: ("15 too", "a method writes to the view"),
+    another_name: ("15 too", "the array has another name"),
+    view_of_two_arrays: ("15 too", "the view may be of one of two arrays"),
+    view_of_a_row_of_its_own: ("15 too", "this is no view but a new row"),
+    mirrored: (16, "the sign of `c - i` is lost, and the dependence with it"),
+    any_then_one: (17, "the distance (1, -1) is missed when the nest is skewed"),
+    repeated_index: (18, "updates of elements that `idx` names twice are lost"),
+    column_sums: (19, "run row by row in parallel: rows share columns, and updates are lost"),
+    changed_bound: (20, "wrong number of trips: the bound and the variable are assigned in the body"),
+    own_counter: ("own", "the subscript is a counter that the body adds to"),
+    reassigned_variable: ("20 too", "the variable is assigned, and used as a subscript"),
+    history: ("own", "`s` is a sum of its own in every round"),
+    left_early: ("own", "`continue` and the `break` of the inner loop keep iterations apart"),
+    broken_off: ("own", "the `break` decides which iterations run"),
+    shifted_by_half: ("own", "`h = n // 2` keeps what is written and what is read apart"),
 }

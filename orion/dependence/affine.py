@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from orion.dependence.names import extent_name, isl_name
-from orion.loop.ir import Binary, Const, Count, Dim, Expr, Subscript, Unary, Var, walk
+from orion.loop.ir import Binary, Call, Compare, Const, Count, Dim, Expr, Logic, Subscript, Unary, Var, walk
 from orion.loop.printer import print_expr
 from orion.loop.source import Span
 
@@ -19,12 +19,25 @@ from orion.loop.source import Span
 class Affine:
     """An affine expression over loop variables and integer parameters, as isl text.
 
-    `names` are the isl names that occur in it; `value` is its value where none do.
+    `names` are the isl names that occur in it; `value` is its value where none do. `least` are the expressions that
+    it is the minimum of, and `most` those that it is the maximum of, where it is one: a bound is then several.
     """
 
     text: str
     names: frozenset[str]
     value: int | None = None
+    least: tuple[str, ...] = ()
+    most: tuple[str, ...] = ()
+
+    @property
+    def as_upper(self) -> tuple[str, ...]:
+        """What something is less than where it is less than this: each of these."""
+        return self.least or (self.text,)
+
+    @property
+    def as_lower(self) -> tuple[str, ...]:
+        """What something is greater than where it is greater than this: each of these."""
+        return self.most or (self.text,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +59,7 @@ def affine_form(expr: Expr, scope: Scope) -> Form:
     """The affine form of an integer expression, or why it has none.
 
     Affine are: integer constants, names whose form in `scope` is affine, array extents, sums, differences, products
-    with a constant, and floor division and modulo by a positive constant.
+    with a constant, floor division and modulo by a positive constant, and (piecewise) minima and maxima.
     """
     match expr:
         case Const(value=bool()):
@@ -64,8 +77,21 @@ def affine_form(expr: Expr, scope: Scope) -> Form:
             return _product(Affine("-1", frozenset(), -1), form) if isinstance(form, Affine) else form
         case Binary(op, left, right):
             return _binary(op, affine_form(left, scope), affine_form(right, scope), expr)
+        case Call("min" | "max" as name, (left, right)):
+            return _extreme(name, affine_form(left, scope), affine_form(right, scope))
         case _:
             return _refusal(expr)
+
+
+def _extreme(name: str, left: Form, right: Form) -> Form:
+    if isinstance(left, NotAffine):
+        return left
+    if isinstance(right, NotAffine):
+        return right
+    text, names = f"{name}({left.text}, {right.text})", left.names | right.names
+    if name == "min":
+        return Affine(text, names, least=(*left.as_upper, *right.as_upper))
+    return Affine(text, names, most=(*left.as_lower, *right.as_lower))
 
 
 def _binary(op: str, left: Form, right: Form, expr: Expr) -> Form:
@@ -123,3 +149,51 @@ def parameter(name: str) -> Affine:
     """The form of an integer that keeps its value while the loop runs."""
     text = isl_name(name)
     return Affine(text, frozenset({text}))
+
+
+# ---------------------------------------------------------------- conditions
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """An affine condition as isl text, and the isl names that occur in it."""
+
+    text: str
+    names: frozenset[str]
+
+    def negated(self) -> Condition:
+        return Condition(f"not ({self.text})", self.names)
+
+
+def affine_condition(expr: Expr, scope: Scope) -> Condition | None:
+    """The condition as isl text where it compares affine expressions; None where it does not.
+
+    >>> from orion.loop.source import Span
+    >>> span = Span(1, 0, 1, 1)
+    >>> found = affine_condition(Compare(("<",), (Var("i", span), Const(3, span)), span), {"i": parameter("i")})
+    >>> found.text
+    '(i < 3)'
+    """
+    match expr:
+        case Compare(ops, operands):
+            forms = [affine_form(operand, scope) for operand in operands]
+            affine = [form for form in forms if isinstance(form, Affine)]
+            if len(affine) < len(forms) or not set(ops) <= COMPARISONS.keys():
+                return None
+            parts = [f"{a.text} {COMPARISONS[op]} {b.text}" for a, op, b in zip(affine, ops, affine[1:], strict=False)]
+            return Condition(f"({' and '.join(parts)})", frozenset().union(*(form.names for form in affine)))
+        case Logic(op, operands):
+            conditions = [affine_condition(operand, scope) for operand in operands]
+            known = [condition for condition in conditions if condition is not None]
+            if len(known) < len(conditions):
+                return None
+            text = f" {op} ".join(condition.text for condition in known)
+            return Condition(f"({text})", frozenset().union(*(condition.names for condition in known)))
+        case Unary("not", operand):
+            inner = affine_condition(operand, scope)
+            return None if inner is None else inner.negated()
+        case _:
+            return None
+
+
+COMPARISONS = {"==": "=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}

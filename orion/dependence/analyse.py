@@ -10,14 +10,15 @@ from orion.dependence.model import Space, access_relation, iteration_space
 from orion.dependence.names import isl_name, parameter_list
 from orion.dependence.references import collect_references
 from orion.dependence.scalars import exposed_reads, live_after, scalar_roles
+from orion.dependence.study import Study, dependences_of
 from orion.loop.ir import Break, For, Node, Return, Stmt, While, walk
 from orion.loop.nest import LoopNest, Program
 from orion.loop.types import Types
 from orion.reasons import Reason
 
 
-def analyse_loop(program: Program, number: int, types: Types) -> LoopDependences:
-    """The dependences of planned loop `number` of a program.
+def analyse_loop(program: Program, number: int, types: Types, study: Study | None = None) -> LoopDependences:
+    """The dependences of planned loop `number` of a program, from a study of its statements where there is one.
 
     Exact for affine subscripts and bounds; whatever else is taken to touch all it could, with a coded reason. Looks at
     types only: the result holds for all shapes.
@@ -32,7 +33,11 @@ def analyse_loop(program: Program, number: int, types: Types) -> LoopDependences
     carried = tuple(_carried_accesses(nest, scalars, space))
     context = isl.Context()
     domain = space.text()
-    dependences = find_dependences((*accesses, *carried), domain, len(nest.dims), nest.ordered, context)
+    if study is None:
+        dependences = find_dependences((*accesses, *carried), domain, len(nest.dims), nest.ordered, context)
+    else:
+        dependences = dependences_of(study)
+        dependences += find_dependences(carried, domain, len(nest.dims), nest.ordered, context)
     reasons = tuple(_early_exits(nest))
     return LoopDependences(domain, accesses, dependences, scalars, reasons)
 

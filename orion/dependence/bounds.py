@@ -69,10 +69,10 @@ def bounds_checks(program: Program, number: int, types: Types) -> BoundsChecks:
 def _check(reference: Reference, axis: int, form: Affine, space: Space) -> BoundsCheck:
     extent = extent_name(reference.array, axis)
     inner = list(chain.from_iterable(inner_constraints(loop) for loop in reference.inner))
-    constraints = [*space.constraints, *space.equations, *inner]
+    constraints = [*space.constraints, *space.equations, *inner, *(guard.text for guard in reference.guards)]
     bounds = [f for loop in reference.inner for f in (loop.start, loop.stop, loop.step)]
     hidden = [*space.values, *(loop.var for loop in reference.inner), *space.around]
-    names = {*space.names, *form.names, extent}
+    names = {*space.names, *form.names, extent} | {name for guard in reference.guards for name in guard.names}
     names |= {name for bound in bounds if isinstance(bound, Affine) for name in bound.names}
     names -= {*space.dims, *hidden}
     dims = ", ".join((*space.dims, *hidden))

@@ -33,13 +33,13 @@ class CapReached(Exception):  # noqa: N818 - a signal inside this stage, never s
 
 
 @contextmanager
-def capped(context: isl.Context) -> Iterator[None]:
+def capped(context: isl.Context, limit: int = MAX_OPERATIONS) -> Iterator[None]:
     """Limit what isl may spend inside the block; raises `CapReached` past it. Parse isl text outside: a parse that
     hits the limit looks like a syntax error."""
     import islpy as isl
 
     context.reset_operations()
-    context.set_max_operations(MAX_OPERATIONS)
+    context.set_max_operations(limit)
     try:
         yield
     except isl.Error as error:
@@ -79,13 +79,12 @@ class _Relations:
                 relation = conflict_relation(a, b, ordered)
                 if relation.is_empty():
                     return None
-                vectors = [_component(relation.deltas(), dim) for dim in range(self.dims)]
+                distance, direction = distance_vector(relation, self.dims)
             exact = True
         except CapReached:
             relation = everything(isl.Set(self.domain, self.context), ordered)
-            vectors, exact = [(None, "*")] * self.dims, False
-        distance = tuple(value for value, _ in vectors)
-        return str(relation.coalesce()), distance, tuple(sign for _, sign in vectors), exact
+            distance, direction, exact = (None,) * self.dims, ("*",) * self.dims, False
+        return str(relation.coalesce()), distance, direction, exact
 
 
 def conflict_relation(a: isl.Map, b: isl.Map, ordered: bool) -> isl.Map:
@@ -106,6 +105,13 @@ def _distinct(pairs: isl.Map, ordered: bool) -> isl.Map:
 
     space = pairs.get_space()
     return pairs.intersect(isl.Map.lex_lt(space.domain())) if ordered else pairs.subtract(isl.Map.identity(space))
+
+
+def distance_vector(relation: isl.Map, dims: int) -> tuple[tuple[int | None, ...], tuple[str, ...]]:
+    """The first `dims` components of the distance and of the direction of a relation, as `Dependence` has them."""
+    deltas = relation.deltas()
+    vectors = [_component(deltas, dim) for dim in range(dims)]
+    return tuple(value for value, _ in vectors), tuple(sign for _, sign in vectors)
 
 
 def _component(deltas: isl.Set, dim: int) -> tuple[int | None, str]:

@@ -68,7 +68,9 @@ def used_names(nest: LoopNest, types: Types) -> frozenset[str]:
     references = collect_references(nest, types)
     forms = [form for reference in references for form in _forms(reference)]
     own = {*space.dims, *space.values, *(loop.var for reference in references for loop in reference.inner)}
-    return space.names | {name for form in forms if isinstance(form, Affine) for name in form.names} - own
+    names = {name for form in forms if isinstance(form, Affine) for name in form.names}
+    names |= {name for reference in references for guard in reference.guards for name in guard.names}
+    return space.names | names - own
 
 
 def loops_around(steps: tuple[Step, ...], number: int) -> tuple[Range, ...] | None:
@@ -156,9 +158,9 @@ def trip_name(space: Range) -> str:
 
 def _between(var: str, start: Form, stop: Form) -> Iterator[str]:
     if isinstance(start, Affine):
-        yield f"{start.text} <= {var}"
+        yield from (f"{bound} <= {var}" for bound in start.as_lower)
     if isinstance(stop, Affine):
-        yield f"{var} < {stop.text}"
+        yield from (f"{var} < {bound}" for bound in stop.as_upper)
 
 
 def _trip(var: str, trip: str, start: Form, stop: Form, step: Form) -> Iterator[str]:
@@ -187,6 +189,8 @@ def access_relation(reference: Reference, space: Space) -> Access:
     names = set(space.names) | {extent_name(reference.array, axis) for axis in range(len(outputs))}
     for loop in reference.inner:
         constraints += inner_constraints(loop)
+    constraints += (guard.text for guard in reference.guards)
+    names |= {name for guard in reference.guards for name in guard.names}
     for axis, (output, subscript) in enumerate(zip(outputs, reference.axes, strict=True)):
         extent = extent_name(reference.array, axis)
         constraints.append(f"0 <= {output} < {extent}")

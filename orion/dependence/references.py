@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from orion.dependence.affine import Affine, Form, NotAffine, affine_form, parameter
-from orion.dependence.effects import assigned_by, assigned_names, written_parameters
-from orion.dependence.names import isl_name
+import numpy as np
+
+from orion.dependence.affine import Affine, Condition, Form, NotAffine, affine_condition, affine_form, parameter
+from orion.dependence.effects import assigned_by, assigned_names
+from orion.dependence.names import extent_name, isl_name
 from orion.loop.ir import (
     Assign,
     Bind,
     Break,
     Call,
+    Choose,
+    Compare,
     Continue,
     Count,
     Dim,
@@ -22,6 +26,7 @@ from orion.loop.ir import (
     For,
     Function,
     If,
+    Logic,
     Node,
     Return,
     Slice,
@@ -37,7 +42,8 @@ from orion.loop.ir import (
 from orion.loop.nest import LoopNest
 from orion.loop.printer import print_expr
 from orion.loop.source import Span
-from orion.loop.types import ArrayType, Types
+from orion.loop.types import ArrayType, ScalarType, Types
+from orion.loop.writes import Ranks, local_ranks, viewed_places, written_positions
 
 READING_METHODS = frozenset({
     ".copy", ".sum", ".dot", ".mean", ".min", ".max", ".prod", ".std", ".var", ".any", ".all", ".argmin", ".argmax",
@@ -71,7 +77,8 @@ class InnerLoop:
 class Reference:
     """One access before it becomes a relation: which array, which subscripts, inside which inner loops.
 
-    `axes` has an entry per axis of the array. `blur` is why it stands for all elements of the array, where it does.
+    `axes` has an entry per axis of the array. `guards` are the affine conditions under which it happens. `blur` is why
+    it stands for all elements of the array, where it does.
     """
 
     array: str
@@ -83,6 +90,7 @@ class Reference:
     span: Span
     blur: NotAffine | None = None
     subscript: Subscript | None = None
+    guards: tuple[Condition, ...] = ()
 
 
 def collect_references(nest: LoopNest, types: Types) -> tuple[Reference, ...]:
@@ -139,11 +147,17 @@ class _Collector:
     types: Types
     found: list[Reference] = field(default_factory=list)
     scope: dict[str, Form] = field(init=False)
+    assigned: dict[str, Span] = field(init=False)
     views: dict[str, set[str]] = field(default_factory=dict)
     inner: tuple[InnerLoop, ...] = ()
+    guards: tuple[Condition, ...] = ()
     conditional: int = 0
+    ranks: Ranks = field(init=False)
 
     def __post_init__(self) -> None:
+        self.assigned = assigned_names(self.nest.body)
+        given = {name: kind.ndim if isinstance(kind, ArrayType) else 0 for name, kind in self.types.items()}
+        self.ranks = local_ranks(self.nest.body, given | dict.fromkeys(self.nest.dims, 0))
         self.scope = loop_scope(self.nest, self.types)
         for loop in self.nest.loops:
             for statement in walk(loop):
@@ -184,7 +198,7 @@ class _Collector:
                 self.read(value)
             case If(test, body, orelse):
                 self.read(test)
-                self.branches(body, orelse)
+                self.branches(test, body, orelse)
             case While(test, body):
                 self.repeated(test, body)
             case For():
@@ -208,27 +222,43 @@ class _Collector:
                 self.scope[name] = affine_form(value, self.scope)
 
     def forget(self, name: str, span: Span) -> None:
-        if name not in self.nest.dims or name in assigned_names(self.nest.body):
+        if name not in self.nest.dims or name in self.assigned:
             self.scope[name] = NotAffine("ORN103", f"`{name}` changes inside the iteration", span)
 
-    def branches(self, *blocks: tuple[Stmt, ...]) -> None:
-        before = dict(self.scope)
-        self.conditional += 1
-        for block in blocks:
+    def branches(self, test: Expr | None, *blocks: tuple[Stmt, ...]) -> None:
+        """Blocks of which at most one is run: the first where `test` holds, the second where it does not."""
+        before, guards = dict(self.scope), self.guards
+        condition = None if test is None else affine_condition(test, self.scope)
+        if condition is not None and not condition.names <= self.integers():
+            condition = None  # isl would take a float for an integer
+        self.conditional += condition is None
+        for block, holds in zip(blocks, (True, False), strict=False):
+            if condition is not None:
+                self.guards = (*guards, condition if holds else condition.negated())
             self.scope = dict(before)
             self.block(block)
-        self.conditional -= 1
-        self.scope = before
+        self.conditional -= condition is None
+        self.scope, self.guards = before, guards
         for block in blocks:
             for name, span in assigned_names(block).items():
                 self.forget(name, span)
+
+    def integers(self) -> set[str]:
+        """The isl names that stand for integers for sure: loop variables, extents, integer arguments and constants."""
+        found = {isl_name(name) for name in self.nest.dims} | {loop.var for loop in self.inner}
+        for name, kind in self.types.items():
+            if isinstance(kind, ScalarType):
+                found |= {isl_name(name)} if np.dtype(kind.dtype).kind in "iu" else set()
+            else:
+                found |= {extent_name(name, axis) for axis in range(kind.ndim)}
+        return found | {isl_name(name) for name, value in self.nest.function.constants if type(value) is int}
 
     def repeated(self, test: Expr | None, body: tuple[Stmt, ...]) -> None:
         for name, span in assigned_names(body).items():
             self.forget(name, span)
         if test is not None:
             self.read(test)
-        self.branches(body)
+        self.branches(None, body)
 
     def loop(self, statement: For) -> None:
         space = statement.space
@@ -274,19 +304,39 @@ class _Collector:
                 self.call(expr)
             case Dim() | Count():
                 pass
+            case Logic(_, (first, *rest)):
+                self.read(first)
+                self.read_perhaps(*rest)
+            case Choose(test, then, orelse):
+                self.read(test)
+                self.read_perhaps(then, orelse)
+            case Compare(_, (first, second, *rest)):
+                self.read(first)
+                self.read(second)
+                self.read_perhaps(*rest)
             case _:
                 for child in children(expr):
                     self.read(child)
 
+    def read_perhaps(self, *parts: Expr) -> None:
+        """Parts of an expression that may not be evaluated."""
+        self.conditional += 1
+        for part in parts:
+            self.read(part)
+        self.conditional -= 1
+
     def call(self, call: Call) -> None:
         for argument in (*call.arguments, *(value for _, value in call.keywords)):
             self.read(argument)
-        for position in written_arguments(call, self.nest.function):
-            argument = call.arguments[position]
-            if isinstance(argument, Subscript):
-                self.subscript(argument, is_write=True)
-            elif isinstance(argument, Var):
-                self.name(argument, is_write=True)
+        for position in written_arguments(call, self.nest.function, self.ranks):
+            places = tuple(viewed_places(call.arguments[position]))
+            self.conditional += len(places) > 1
+            for place in places:
+                if isinstance(place, Subscript):
+                    self.subscript(place, is_write=True)
+                else:
+                    self.name(place, is_write=True)
+            self.conditional -= len(places) > 1
 
     def name(self, var: Var, *, is_write: bool) -> None:
         """A use of a whole array, or of a view that could not be resolved."""
@@ -332,18 +382,16 @@ class _Collector:
         text = print_expr(expr)
         may = bool(self.conditional)
         self.found.append(
-            Reference(array, padded, self.inner, is_write, may, text, expr.span, blur, subscript)
+            Reference(array, padded, self.inner, is_write, may, text, expr.span, blur, subscript, self.guards)
         )
 
 
-def written_arguments(call: Call, function: Function) -> tuple[int, ...]:
+def written_arguments(call: Call, function: Function, ranks: Ranks) -> tuple[int, ...]:
     """The positions of the arguments that a call may write in place."""
     name = call.function
-    if name.startswith("helper:"):
-        return written_parameters(function, name.removeprefix("helper:"))
     if name.startswith(".") and name not in READING_METHODS:
         return (0,)
-    return ()
+    return written_positions(call, function, ranks)
 
 
 def _own_level(statement: Stmt) -> list[Stmt]:

@@ -40,7 +40,7 @@ FUNCTIONS = {"min": "min", "max": "max", "np.minimum": "min", "np.maximum": "max
 def scalar_roles(nest: LoopNest, types: Types, live_after: Set[str]) -> ScalarRoles:
     """The role of every scalar of the loop body. `live_after` are the names whose values are needed after the loop."""
     elements = nest.elements
-    bound = set(nest.dims) | set(elements.values if elements else ())
+    bound = set(nest.dims) | set(elements.values if elements else ()) | {n for pair in nest.limits for n in pair}
     arrays = {name for name, kind in types.items() if isinstance(kind, ArrayType | SparseType)}
     views = {node.name for statement in nest.body for node in walk(statement) if isinstance(node, Bind)}
     assigned = {name: span for name, span in assigned_names(nest.body).items() if name not in arrays | views}
@@ -62,7 +62,7 @@ def scalar_roles(nest: LoopNest, types: Types, live_after: Set[str]) -> ScalarRo
 
 
 def _bounds(nest: LoopNest) -> list[Node]:
-    return [bound for space in nest.ranges for bound in (space.start, space.stop, space.step)]
+    return [] if nest.limits else [bound for space in nest.ranges for bound in (space.start, space.stop, space.step)]
 
 
 # ------------------------------------------------------------ reductions
@@ -191,7 +191,7 @@ def _live(
                 results[number] = results.get(number, frozenset()) | after
                 nest = program.nests[number]
                 elements = nest.elements
-                bound = {*nest.dims, *(elements.values if elements else ())}
+                bound = {*nest.dims, *(elements.values if elements else ()), *(n for pair in nest.limits for n in pair)}
                 after |= frozenset(exposed_reads(nest.body, bound)) | frozenset(exposed_reads(_bounds(nest), ()))
             case Scalars(body):
                 defined = _expose(body, set(), {})

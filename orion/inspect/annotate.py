@@ -10,6 +10,7 @@ from orion.inspect.conflicts import conflicts_of
 from orion.inspect.telling import each_for
 from orion.loop.source import Span
 from orion.plan.plan import FunctionPlan, LoopPlan
+from orion.plan.whole import whole_loops
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ def _remark(words: str) -> str:
 def _notes(plan: FunctionPlan) -> dict[int, Note]:
     """The notes by line number."""
     notes: dict[int, Note] = {}
-    for loop in plan.loops:
+    for loop in whole_loops(plan):
         for number in sorted({access.span.line for access in loop.analysis.accesses}):
             own = [access for access in loop.analysis.accesses if access.span.line == number]
             notes[number] = Note(
@@ -79,18 +80,18 @@ def _for_notes(loop: LoopPlan, plan: FunctionPlan) -> dict[int, Note]:
     """A badge with the strategy at the first `for` of a loop, and what each of its `for`s carries."""
     first = loop.nest.span.line
     notes = {}
-    for span, words in each_for(loop, plan):
-        around = words.startswith("serial")
-        badge = loop.strategy if span.line == first else "serial" if around else ""
-        said = "" if span.line == first and len(loop.nest.loops) == 1 else words.removeprefix("serial, ")
-        notes[span.line] = Note(badge=badge, words=said, is_serial=around or not loop.is_parallel)
+    lines = each_for(loop, plan)
+    for one in lines:
+        badge = loop.strategy if one.span.line == first else "serial" if one.is_around else ""
+        said = "" if len(lines) == 1 and not loop.parts else one.words.removeprefix("serial, ")
+        notes[one.span.line] = Note(badge=badge, words=said, is_serial=one.is_around or not loop.is_parallel)
     return notes
 
 
 def _marks(plan: FunctionPlan) -> list[tuple[Span, bool]]:
     """The places of all accesses that conflict, and whether they write."""
     written: dict[Span, bool] = {}
-    for loop in plan.loops:
+    for loop in whole_loops(plan):
         for conflict in conflicts_of(loop):
             for dependence in conflict.dependences:
                 for access in (dependence.source, dependence.sink):

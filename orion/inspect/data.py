@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from orion.dependence.access import Access, Dependence
+from orion.inspect.parts import lines_of
+from orion.inspect.telling import verdicts_of
 from orion.loop.source import Span
 from orion.loop.types import ArgumentType, ArrayType, ScalarType
+from orion.plan.explain import witness_pair
 from orion.plan.plan import FunctionPlan, LoopPlan, Placement, Verdict
+from orion.plan.whole import formulas, in_formulas, whole_loops
 from orion.reasons import Reason
 
 FORMAT = 1
@@ -24,9 +28,14 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
       None), `is_written_by_user` (False for statements between loops);
     - `strategy`, `is_parallel`, `ordered`, `space` and `time` (names of loop dimensions), `blocks` (per dimension),
       `iterations` (None where sizes are unknown), `runs_on`;
-    - `verdicts`: per `for` its `line`, `is_parallel` and `carries` (arrays);
+    - `parts`, for a loop that is run in another order (else empty): the loops that stand for it, in turn, each with
+      its `lines` of the source, `strategy`, `coordinates` (formulas in the user's variables), `around` (those of the
+      serial loops around it), `space`, `time`, `blocks` (per coordinate), `iterations` (an upper bound: the size of
+      the box around them), `runs_on`, and `is_once` (True where one worker runs its statements, once per round). The
+      loop itself then has no `space` and no `time`;
+    - `verdicts`: per `for` its `line`, `is_parallel`, `carries` (arrays) and `reasons` (what is not about arrays);
     - `dependences`: `array`, `kind`, `source` and `sink` (accesses), `distance`, `direction`, `exact`, `relation`
-      (isl text);
+      (isl text), `witness` (the coordinates of two iterations that conflict, or None);
     - `reductions` (`name`, `operator`, `line`), `private` and `carried` (names of scalars);
     - `placements`: `array`, `kind`, `axis`, `loop_dimension`, `is_written`, `halo`, `bytes_moved` (None where
       unknown);
@@ -35,7 +44,7 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
     An access is its `text`, `is_write`, `is_may` (it may not happen), `exact` and `span`. A span is `file`, `line`,
     `column`, `end_line`, `end_column`: lines from 1, columns from 0.
     """
-    function = plan.program.function
+    function, loops = plan.program.function, whole_loops(plan)
     return {
         "format": FORMAT,
         "function": function.name,
@@ -43,8 +52,8 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
         "file": function.span.file,
         "line": function.span.line,
         "arguments": {name: _argument(kind) for name, kind in plan.types},
-        "is_parallel": all(loop.is_parallel for loop in plan.loops),
-        "loops": [_loop(loop) for loop in plan.loops],
+        "is_parallel": all(loop.is_parallel for loop in loops if loop.is_written_by_user),
+        "loops": [_loop(loop, plan) for loop in loops],
     }
 
 
@@ -56,7 +65,7 @@ def _argument(kind: ArgumentType) -> dict[str, Any]:
     return {"kind": "sparse", "dtypes": list(kind.value_dtypes), "dimensions": kind.ndim}
 
 
-def _loop(loop: LoopPlan) -> dict[str, Any]:
+def _loop(loop: LoopPlan, plan: FunctionPlan) -> dict[str, Any]:
     dims, scalars = loop.nest.dims, loop.analysis.scalars
     return {
         "line": loop.nest.span.line,
@@ -71,8 +80,9 @@ def _loop(loop: LoopPlan) -> dict[str, Any]:
         "blocks": list(loop.cuts),
         "iterations": loop.iterations,
         "runs_on": loop.runs_on,
-        "verdicts": [_verdict(verdict) for verdict in loop.verdicts],
-        "dependences": [_dependence(dependence) for dependence in loop.dependences],
+        "parts": [_part(part) for part in loop.parts],
+        "verdicts": [_verdict(verdict) for verdict in verdicts_of(loop, plan)],
+        "dependences": [_dependence(dependence, len(dims)) for dependence in loop.dependences],
         "reductions": [{"name": r.name, "operator": r.op, "line": r.span.line} for r in scalars.reductions],
         "private": list(scalars.private),
         "carried": [name for name, _ in scalars.carried],
@@ -83,11 +93,35 @@ def _loop(loop: LoopPlan) -> dict[str, Any]:
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:
     carries = list(dict.fromkeys(dependence.array for dependence in verdict.carried))
-    return {"line": verdict.line, "is_parallel": verdict.is_parallel, "carries": carries}
-
-
-def _dependence(dependence: Dependence) -> dict[str, Any]:
     return {
+        "line": verdict.line,
+        "is_parallel": verdict.is_parallel,
+        "carries": carries,
+        "reasons": [_reason(reason) for reason in verdict.reasons],
+    }
+
+
+def _part(part: LoopPlan) -> dict[str, Any]:
+    shown, is_once = in_formulas(part), not part.nest.limits
+    dims = () if is_once else shown.nest.dims
+    return {
+        "lines": list(lines_of(part.nest)),
+        "strategy": part.strategy,
+        "coordinates": list(dims),
+        "around": list(formulas(part)[: -len(dims)]) if dims else [],
+        "space": None if part.space is None else dims[part.space],
+        "time": [dims[dim] for dim in part.time],
+        "blocks": [] if is_once else list(part.cuts),
+        "iterations": part.iterations,
+        "runs_on": part.runs_on,
+        "is_once": is_once,
+    }
+
+
+def _dependence(dependence: Dependence, dims: int) -> dict[str, Any]:
+    pair = witness_pair(dependence, dims)
+    return {
+        "witness": None if pair is None else [list(iteration) for iteration in pair],
         "array": dependence.array,
         "kind": dependence.kind,
         "source": _access(dependence.source),

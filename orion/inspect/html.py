@@ -11,6 +11,7 @@ from html import escape
 
 from orion.inspect.annotate import source_table
 from orion.inspect.conflicts import Conflict, conflicts_of
+from orion.inspect.parts import Told, new_order, whole_in_words
 from orion.inspect.style import STYLE
 from orion.inspect.svg import plan_svg
 from orion.inspect.telling import (
@@ -18,6 +19,7 @@ from orion.inspect.telling import (
     RUNS_ONCE,
     Blocker,
     blockers,
+    but_for,
     data,
     reductions,
     runs_on,
@@ -26,16 +28,20 @@ from orion.inspect.telling import (
     why_not,
 )  # fmt: skip
 from orion.inspect.text import plan_text, quoted
-from orion.inspect.words import iterations_in_words, lines_in_words, order_in_words, place, strategy_in_words
+from orion.inspect.words import iterations_in_words, lines_in_words, order_in_words, place
 from orion.plan.plan import FunctionPlan, LoopPlan
+from orion.plan.whole import whole_loops
 from orion.reasons import CODES
 from orion.schedule.schedule import Schedule
 
 
 def plan_html(plan: FunctionPlan, pictures: Sequence[Schedule | None]) -> str:
-    """The plan of a function as a piece of HTML. `pictures` has the schedule of each loop, None where there is none."""
-    kind = "o-parallel" if all(loop.is_parallel for loop in plan.loops) else "o-serial"
-    sections = (_section(loop, schedule) for loop, schedule in zip(plan.loops, pictures, strict=True))
+    """The plan of a function as a piece of HTML. `pictures` has the schedule of each loop of the source
+    (`orion.plan.whole.whole_loops`), None where there is none."""
+    loops = whole_loops(plan)
+    is_parallel = all(loop.is_parallel for loop in loops if loop.is_written_by_user)
+    kind = "o-parallel" if is_parallel else "o-serial"
+    sections = (_section(loop, plan, schedule) for loop, schedule in zip(loops, pictures, strict=True))
     return (
         f'<div class="orion-plan"><style>{STYLE}</style>'
         f"<h3><code>{escape(signature(plan))}</code> {_badge(verdict_in_words(plan), kind)}</h3>"
@@ -58,7 +64,7 @@ def _key(plan: FunctionPlan) -> str:
     )
 
 
-def _section(loop: LoopPlan, schedule: Schedule | None) -> str:
+def _section(loop: LoopPlan, plan: FunctionPlan, schedule: Schedule | None) -> str:
     """One loop."""
     line = loop.nest.function.source.line(loop.nest.span.line).strip()
     title = f'<h3><code>{escape(line)}</code> <span class="o-place">{escape(place(loop.nest.span))}</span></h3>'
@@ -68,21 +74,26 @@ def _section(loop: LoopPlan, schedule: Schedule | None) -> str:
     found = _parallel(loop, conflicts) if loop.is_parallel else _serial(loop, conflicts)
     return (
         f'<section>{title}<div class="o-columns"><div class="o-picture">{plan_svg(loop, schedule)}</div>'
-        f"<div>{_facts(loop)}{found}</div></div></section>"
+        f"<div>{_facts(loop, plan)}{found}</div></div></section>"
     )
 
 
-def _facts(loop: LoopPlan) -> str:
+def _facts(loop: LoopPlan, plan: FunctionPlan) -> str:
     kind = "o-parallel" if loop.is_parallel else "o-serial"
     rows = [
-        ("strategy", f"{_badge(loop.strategy, kind)} {escape(strategy_in_words(loop))}"),
+        ("strategy", f"{_badge(loop.strategy, kind)} {escape(whole_in_words(loop))}"),
         ("order", escape(order_in_words(loop))),
+        ("new order", "<br>".join(_told(told) for told in new_order(loop, plan))),
         ("iterations", escape(iterations_in_words(loop))),
         ("runs on", "<br>".join(map(_prose, runs_on(loop)))),
         ("reductions", "<br>".join(map(escape, reductions(loop)))),
     ]
     body = "".join(f'<tr><th scope="row">{name}</th><td>{words}</td></tr>' for name, words in rows if words)
     return f'<table class="o-facts"><tbody>{body}</tbody></table>'
+
+
+def _told(told: Told) -> str:
+    return f'<span style="margin-left:{told.depth}em">{_prose(told.words)}</span>'
 
 
 # ---------------------------------------------------------------- tables
@@ -144,7 +155,9 @@ def _reason_code(code: str) -> str:
 
 def _serial(loop: LoopPlan, conflicts: Sequence[Conflict]) -> str:
     entries = "".join(_blocker(blocker, loop) for blocker in blockers(loop, conflicts))
-    return f"<h4>What keeps it serial</h4>{entries}" if entries else ""
+    rest = but_for(loop)
+    summary = f"<p>{_prose(rest)}</p>" if rest else ""
+    return f"<h4>What keeps it serial</h4>{summary}{entries}" if entries else ""
 
 
 def _blocker(blocker: Blocker, loop: LoopPlan) -> str:

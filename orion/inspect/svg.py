@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from orion.inspect.chain import chain_picture
+from orion.inspect.parts import lines_of
 from orion.inspect.tiles import tiles_picture
+from orion.inspect.words import lines_in_words
 from orion.plan.plan import LoopPlan
+from orion.plan.whole import in_formulas, main_part
 from orion.schedule.build import build_schedule
 from orion.schedule.schedule import Schedule
 
@@ -17,13 +20,29 @@ def plan_svg(loop: LoopPlan, schedule: Schedule | None = None) -> str:
     Parallel loops are drawn as their tiles: blocks of two loop dimensions as rows and columns (of a third as one
     square each), coloured by worker and numbered by step, with arrows along what conflicts. Serial loops are drawn as
     their first iterations and the arrows that chain them. Without a schedule (sizes are not known) blocks are drawn
-    without their bounds.
+    without their bounds. Of a loop in another order the tiles of its largest part are drawn.
     """
+    if loop.origin is not None and not loop.parts:
+        loop = in_formulas(loop)
+    if loop.parts and main_part(loop).space is not None:
+        return _picture_of_part(loop, schedule)
     if loop.space is None:
         return chain_picture(loop)
+    return _picture_of_tiles(loop, schedule, "")
+
+
+def _picture_of_part(loop: LoopPlan, schedule: Schedule | None) -> str:
+    """The picture of the part of a loop that has most dimensions: its axes are formulas in the user's variables."""
+    part = main_part(loop)
+    number, count = loop.parts.index(part) + 1, len(loop.parts)
+    about = f"part {number} of {count}, {lines_in_words(lines_of(part.nest))}" if count > 1 else ""
+    return _picture_of_tiles(in_formulas(part), schedule, about)
+
+
+def _picture_of_tiles(loop: LoopPlan, schedule: Schedule | None, about: str) -> str:
     if schedule is None or schedule.grid != loop.cuts:  # some sizes are not known
-        return tiles_picture(loop, _without_sizes(loop), has_bounds=False)
-    return tiles_picture(loop, schedule, has_bounds=True)
+        return tiles_picture(loop, _without_sizes(loop), has_bounds=False, about=about)
+    return tiles_picture(loop, schedule, has_bounds=True, about=about)
 
 
 def _without_sizes(loop: LoopPlan) -> Schedule:

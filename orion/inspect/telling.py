@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from orion.inspect.conflicts import Conflict, ruled_out, sizing_reasons
+from orion.inspect.parts import has_list
 from orion.inspect.words import bytes_in_words, counted, lines_in_words, listed, placement_in_words
-from orion.loop.ir import For
-from orion.loop.nest import Repeat, RunLoop, Step
+from orion.loop.ir import For, walk
 from orion.loop.source import Span
-from orion.plan.explain import NEEDED
-from orion.plan.plan import FunctionPlan, LoopPlan
+from orion.plan.explain import NEEDED, not_stronger
+from orion.plan.plan import FunctionPlan, LoopPlan, Verdict
+from orion.plan.whole import enclosing_loops, in_formulas, whole_loops
 from orion.reasons import Reason
 
 NO_BREAK = "\u00a0"
@@ -29,7 +30,7 @@ def signature(plan: FunctionPlan) -> str:
 
 def verdict_in_words(plan: FunctionPlan) -> str:
     """How many loops there are, and whether they are parallel."""
-    loops = [loop for loop in plan.loops if loop.is_written_by_user]
+    loops = [loop for loop in whole_loops(plan) if loop.is_written_by_user]
     if not loops:
         return "no loop to share out"
     serial = sum(not loop.is_parallel for loop in loops)
@@ -37,35 +38,51 @@ def verdict_in_words(plan: FunctionPlan) -> str:
     return f"{counted(len(loops), 'loop')}, {verdict}"
 
 
-def enclosing_loops(plan: FunctionPlan, number: int) -> tuple[For, ...]:
-    """The serial loops that stand around planned loop `number`, outermost first."""
+@dataclass(frozen=True, slots=True)
+class ForLine:
+    """A `for` of the source and what is to be said of it. `is_around`: it is run serially, around the planned loop."""
 
-    def find(steps: Iterable[Step]) -> tuple[For, ...] | None:
-        for step in steps:
-            if isinstance(step, RunLoop) and step.number == number:
-                return ()
-            if isinstance(step, Repeat):
-                inside = find(step.steps)
-                if inside is not None:
-                    return (step.loop, *inside)
-        return None
-
-    return find(plan.program.steps) or ()
+    span: Span
+    words: str
+    is_around: bool
 
 
-def each_for(loop: LoopPlan, plan: FunctionPlan) -> list[tuple[Span, str]]:
-    """Every `for` of a loop and around it, with what is to be said of it."""
+def loops_around(loop: LoopPlan, plan: FunctionPlan) -> tuple[For, ...]:
+    """The serial loops of the source that stand around a loop, outermost first."""
+    return tuple(outer for outer in enclosing_loops(plan, loop.nest.number) if outer.index >= 0)
+
+
+def verdicts_of(loop: LoopPlan, plan: FunctionPlan) -> tuple[Verdict, ...]:
+    """The verdicts on the `for`s of a loop, in textual order."""
+    own = {node.index for node in walk(loop.nest.loops[0]) if isinstance(node, For)}
+    return tuple(verdict for verdict in plan.verdicts if verdict.index in own)
+
+
+def each_for(loop: LoopPlan, plan: FunctionPlan) -> list[ForLine]:
+    """Every `for` around a loop and in it, with its verdict."""
+    verdicts = {verdict.index: verdict_on_for(verdict) for verdict in plan.verdicts}
     rounds = "its rounds overlap" if loop.rounds_overlap else "each round is done before the next begins"
-    found = [(outer.span, f"serial, around the loop; {rounds}") for outer in enclosing_loops(plan, loop.nest.number)]
-    for own, verdict in zip(loop.nest.loops, loop.verdicts, strict=True):
-        arrays = listed(list(dict.fromkeys(dependence.array for dependence in verdict.carried)))
-        found.append((own.span, f"carries dependences over {arrays}" if arrays else "parallel by itself"))
+    found = []
+    for outer in loops_around(loop, plan):
+        words = ["serial, around the loop", rounds, *([verdicts[outer.index]] if outer.index in verdicts else [])]
+        found.append(ForLine(outer.span, "; ".join(words), is_around=True))
+    inside = [node for node in walk(loop.nest.loops[0]) if isinstance(node, For) and node.index in verdicts]
+    for own in sorted(inside, key=lambda one: one.index):
+        found.append(ForLine(own.span, verdicts[own.index], is_around=False))
     return found
 
 
+def verdict_on_for(verdict: Verdict) -> str:
+    """Whether a `for` is parallel by itself, and why not."""
+    arrays = listed(list(dict.fromkeys(dependence.array for dependence in verdict.carried)))
+    said = [f"carries dependences over {arrays}"] if arrays else []
+    said += [f"{reason.message} [{reason.code}]" for reason in verdict.reasons]
+    return "; ".join(said) or "parallel by itself"
+
+
 def runs_on(loop: LoopPlan) -> list[str]:
-    """On how many workers the loop runs, and why not on more."""
-    reasons = [f"{reason.message} [{reason.code}]" for reason in sizing_reasons(loop)]
+    """On how many workers the loop runs, and why not on more: of a loop with several parts, each of them says so."""
+    reasons = [] if has_list(loop) else [f"{reason.message} [{reason.code}]" for reason in sizing_reasons(loop)]
     return [counted(loop.runs_on, "worker"), *reasons]
 
 
@@ -102,9 +119,30 @@ def such_as(conflict: Conflict) -> str:
 def why_not(loop: LoopPlan, conflicts: Sequence[Conflict]) -> list[tuple[str, str, str]]:
     """The strategies that a parallel loop cannot take: their names, the reason, and its code."""
     together: dict[tuple[str, str], list[str]] = {}
-    for strategy, reason in ruled_out(loop):
+    for strategy, reason in _ruled_out_now(loop) if loop.parts else ruled_out(loop):
         together.setdefault((_against(reason, conflicts), reason.code), []).append(strategy)
-    return [(", ".join(strategies), why, code) for (why, code), strategies in together.items()]
+    return [(_strategies(names), why, code) for (why, code), names in together.items()]
+
+
+def _or(names: Sequence[str]) -> str:
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _strategies(names: Sequence[str]) -> str:
+    """The names of strategies: "independent, 1d along i or j"."""
+    along = [name.removeprefix("1d along ") for name in names if name.startswith("1d along ")]
+    others = [name for name in names if not name.startswith("1d along ")]
+    return ", ".join([*others, f"1d along {_or(along)}"] if along else others)
+
+
+def _ruled_out_now(loop: LoopPlan) -> Iterator[tuple[str, Reason]]:
+    """The strategies that the new order of a loop does not allow its weakest part."""
+    for part in loop.parts:
+        if part.nest.limits and part.strategy == loop.strategy:
+            shown = in_formulas(part)
+            reasons = not_stronger(part.strategy, shown.dependences, shown.nest)
+            yield from ruled_out(replace(shown, reasons=reasons))
+            return
 
 
 def _against(reason: Reason, conflicts: Sequence[Conflict]) -> str:
@@ -140,14 +178,34 @@ def lone_reasons(loop: LoopPlan) -> list[Reason]:
     return [reason for reason in loop.reasons if len(reason.spans) == 1 and reason not in sizing_reasons(loop)]
 
 
+def but_for(loop: LoopPlan) -> str:
+    """What to say of a serial loop that only anti dependences keep from being parallel; empty for any other.
+
+    No iteration then needs what another one writes: one that reads from a copy made before the loop may run whenever.
+    """
+    pairs = loop.dependences
+    if loop.is_parallel or not pairs or lone_reasons(loop) or any(d.kind != "anti" or d.reason for d in pairs):
+        return ""
+    reads = dict.fromkeys(f"`{d.source.text}` in line {d.source.span.line}" for d in pairs)
+    arrays = dict.fromkeys(f"`{d.array}`" for d in pairs)
+    copy = "a copy" if len(arrays) == 1 else "copies"
+    return (
+        f"parallel but for {listed(list(reads))}, read before a later iteration writes it: "
+        f"read from {copy} of {listed(list(arrays))} made before the loop"
+    )
+
+
 def blockers(loop: LoopPlan, conflicts: Sequence[Conflict]) -> list[Blocker]:
-    """What keeps the loop serial, in program order; what is not about a pair of accesses comes first."""
+    """What keeps the loop serial, in program order; what is not about a pair of accesses comes first.
+
+    Where `but_for` says what would help, it is not said again."""
     others = lone_reasons(loop)
     found = [Blocker(reason.code, (reason.message,), reason.spans, reason.hint) for reason in others]
     if any(reason.code == "ORN108" for reason in others):
         return found  # the dependences would allow a parallel plan
+    is_told = bool(but_for(loop))
     for conflict in conflicts:
-        hint = _hint(conflict)
+        hint = "" if is_told else _hint(conflict)
         is_new = hint not in {blocker.hint for blocker in found}
         found.append(Blocker(conflict.reason.code, _said(conflict), conflict.spans, hint if is_new else ""))
     return found

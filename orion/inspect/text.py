@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 
 from orion.inspect.conflicts import Conflict, conflicts_of
+from orion.inspect.parts import Told, new_order, whole_in_words
 from orion.inspect.telling import (
     NO_BREAK,
     NO_CONFLICTS,
@@ -14,18 +15,20 @@ from orion.inspect.telling import (
     Blocker,
     accesses_in_words,
     blockers,
+    but_for,
     data,
     each_for,
-    enclosing_loops,
+    loops_around,
     reductions,
     runs_on,
     signature,
     verdict_in_words,
     why_not,
 )  # fmt: skip
-from orion.inspect.words import iterations_in_words, order_in_words, place, strategy_in_words
+from orion.inspect.words import iterations_in_words, order_in_words, place
 from orion.loop.source import SourceText, Span
 from orion.plan.plan import FunctionPlan, LoopPlan
+from orion.plan.whole import whole_loops
 
 WIDTH = 100
 LABEL = 12
@@ -38,7 +41,7 @@ def plan_text(plan: FunctionPlan) -> str:
     Made from the plan alone: nothing is run.
     """
     parts = [f"{signature(plan)}: {verdict_in_words(plan)}"]
-    parts += ("\n".join(_loop(loop, plan)) for loop in plan.loops)
+    parts += ("\n".join(_loop(loop, plan)) for loop in whole_loops(plan))
     return "\n\n".join(parts)
 
 
@@ -51,17 +54,18 @@ def _loop(loop: LoopPlan, plan: FunctionPlan) -> Iterator[str]:
         yield ""
         yield from _labelled("once", [Line(RUNS_ONCE)])
         return
-    around = enclosing_loops(plan, nest.number)
-    for outer in (*around, *nest.loops):
+    for outer in (*loops_around(loop, plan), *nest.loops):
         yield f"  {outer.span.line:4d} | {source.line(outer.span.line)}"
     yield ""
-    yield from _labelled("strategy", [Line(f"{loop.strategy}: {strategy_in_words(loop)}")])
+    yield from _labelled("strategy", [Line(f"{loop.strategy}: {whole_in_words(loop)}")])
     yield from _labelled("order", [Line(order_in_words(loop))])
+    yield from _labelled("new order", map(_indented, new_order(loop, plan)))
     yield from _labelled("iterations", [Line(iterations_in_words(loop))])
     yield from _labelled("runs on", map(Line, runs_on(loop)))
     yield from _labelled("reductions", map(Line, reductions(loop)))
-    if around or len(nest.loops) > 1:
-        rows = [(source.line(span.line).strip().removesuffix(":"), words) for span, words in each_for(loop, plan)]
+    lines = each_for(loop, plan)
+    if len(lines) > 1 or loop.parts:
+        rows = [(source.line(one.span.line).strip().removesuffix(":"), one.words) for one in lines]
         yield from _labelled("each for", table(rows))
     yield from _findings(loop)
 
@@ -74,8 +78,15 @@ def _findings(loop: LoopPlan) -> Iterator[str]:
         yield from _labelled("why not", table(rows), gap=True)
         yield from _labelled("data", table(_data(loop)), gap=True)
     else:
-        entries = (_entry(blocker, loop.nest.function.source) for blocker in blockers(loop, conflicts))
-        yield from _labelled("blocked by", _separated(entries), gap=True)
+        entries = [_entry(blocker, loop.nest.function.source) for blocker in blockers(loop, conflicts)]
+        rest = but_for(loop)
+        yield from _labelled("blocked by", _separated([*([iter([Line(rest)])] if rest else []), *entries]), gap=True)
+
+
+def _indented(told: Told) -> Line:
+    """A line about the new order; what follows its number is under it."""
+    indent = "  " * told.depth
+    return Line(indent + told.words, len(indent) + (3 if told.words[:1].isdigit() else 0))
 
 
 def _conflicts(conflicts: Sequence[Conflict]) -> Iterator[Line]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from math import ceil
 
 import numpy as np
@@ -21,7 +22,7 @@ from orion.inspect.shapes import (
     text,
     text_width,
 )  # fmt: skip
-from orion.inspect.words import counted, listed, place, strategy_in_words
+from orion.inspect.words import counted, factor, listed, place, strategy_in_words
 from orion.plan.plan import LoopPlan
 from orion.schedule.schedule import Ints, Schedule
 
@@ -40,7 +41,8 @@ FAR = 2**61
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What goes where: `rows`, `columns` and `slices` are loop dimensions (None where there is no such direction)."""
+    """What goes where: `rows`, `columns` and `slices` are loop dimensions (None where there is no such direction).
+    `about` says which part of a loop it is, where it is one of several."""
 
     loop: LoopPlan
     schedule: Schedule
@@ -51,6 +53,7 @@ class Layout:
     left: float
     width: float
     height: float
+    about: str = ""
 
     def blocks(self, dim: int | None) -> int:
         """The number of blocks of a loop dimension; 1 for a direction that there is not."""
@@ -82,9 +85,9 @@ class Layout:
         return self.origin(self.shown - 1)[0] + self.width
 
 
-def tiles_picture(loop: LoopPlan, schedule: Schedule, *, has_bounds: bool) -> str:
-    """The picture of a loop with a parallel schedule."""
-    layout = _layout(loop, schedule, has_bounds)
+def tiles_picture(loop: LoopPlan, schedule: Schedule, *, has_bounds: bool, about: str = "") -> str:
+    """The picture of a loop with a parallel schedule; `about` is said below its title."""
+    layout = replace(_layout(loop, schedule, has_bounds), about=about)
     patterns = patterns_of(loop)
     shapes = [*_titles(layout), *_axes(layout)]
     for square in range(layout.shown):
@@ -94,7 +97,9 @@ def tiles_picture(loop: LoopPlan, schedule: Schedule, *, has_bounds: bool) -> st
     key = [*_notes(layout), *key_of_arrows(patterns, layout.rows, layout.columns, layout.slices)]
     top = layout.bottom + (46 if layout.rows is None else 26)
     shapes += (entry.draw(MARGIN, top + 20 * position) for position, entry in enumerate(key))
-    width = max(layout.right + (100 if layout.rows is not None else 20), *(entry.width + 2 * MARGIN for entry in key))
+    last = _bound(int(schedule.bounds[layout.columns][-1])) if has_bounds else ""
+    beside = 100 if layout.rows is not None else max(20, text_width(last, TICK) / 2 + 8)
+    width = max(layout.right + beside, *(entry.width + 2 * MARGIN for entry in key))
     width = max(width, text_width(_subtitle(layout), 12) + 2 * MARGIN)
     return document(width, top + 20 * len(key), _title(loop), describe(loop, schedule), shapes)
 
@@ -125,7 +130,8 @@ def _layout(loop: LoopPlan, schedule: Schedule, has_bounds: bool) -> Layout:
     slices = others[1] if len(others) > 1 and schedule.grid[others[1]] > 1 else None
     side = SQUARE if slices is None else 150.0
     labels = [_bound(bound) for bound in schedule.bounds[loop.space]] if has_bounds else [""]
-    left = max(46.0, MARGIN + 8 + max(text_width(label, TICK) for label in labels))
+    name = text_width(f"{loop.nest.dims[loop.space]} ↓") + 6
+    left = max(46.0, MARGIN + 8 + max(text_width(label, TICK) for label in labels), MARGIN + name)
     return Layout(loop, schedule, has_bounds, loop.space, others[0], slices, left, side, side)
 
 
@@ -150,9 +156,10 @@ def _subtitle(layout: Layout) -> str:
     loop, schedule = layout.loop, layout.schedule
     cut = _cut(loop, schedule)
     shape = " × ".join(f"{blocks}" for blocks, _ in cut)
-    names = " × ".join(name for _, name in cut)
+    names = " × ".join(factor(name) for _, name in cut)
     tiles = f"{shape} {'blocks' if len(cut) == 1 else 'tiles'} of {names}" if cut else "one tile"
-    return f"{loop.strategy}: {tiles} on {counted(schedule.workers, 'worker')}"
+    about = f"{layout.about}; " if layout.about else ""
+    return f"{about}{loop.strategy}: {tiles} on {counted(schedule.workers, 'worker')}"
 
 
 # ---------------------------------------------------------------- tiles
@@ -270,14 +277,14 @@ def _edges(blocks: int, every: int) -> list[int]:
 
 
 def _workers(layout: Layout) -> Iterator[str]:
-    """A bar along the rows (below the columns, in a single row) of each worker, with its name."""
+    """A bar along the rows (below the columns, in a single row) of each run of blocks of one worker, with its name."""
     owner = layout.schedule.owner
     blocks = layout.blocks(layout.loop.space)
     tiles = [layout.tile(0, b, 0) if layout.rows is None else layout.tile(b, 0, 0) for b in range(blocks)]
     owners = [int(owner[tile]) for tile in tiles]
-    for worker in dict.fromkeys(owners):
-        first, count = owners.index(worker), owners.count(worker)
-        name = f"worker {worker}"
+    first = 0
+    for worker, run in groupby(owners):
+        count, name = len(list(run)), f"worker {worker}"
         if layout.rows is None:
             cell = layout.width / blocks
             x = layout.left + first * cell
@@ -288,7 +295,9 @@ def _workers(layout: Layout) -> Iterator[str]:
             cell = layout.height / blocks
             y = layout.origin(0)[1] + first * cell
             yield rectangle(layout.right + 6, y + 1, 5, count * cell - 2, fill=_colour(worker), stroke=EDGE)
-            yield text(layout.right + 17, y + count * cell / 2 + 4, name, size=11)
+            if count * cell >= 11:
+                yield text(layout.right + 17, y + count * cell / 2 + 4, name, size=11)
+        first += count
 
 
 # ---------------------------------------------------------------- the key

@@ -9,6 +9,7 @@ from orion.loop.ir import Elements, Node, Var, walk
 from orion.loop.nest import LoopNest
 from orion.loop.source import Span
 from orion.plan.plan import LoopPlan, Placement
+from orion.plan.whole import in_formulas
 
 
 def counted(number: int, noun: str) -> str:
@@ -116,12 +117,25 @@ def iterations_in_words(loop: LoopPlan) -> str:
         count = "unknown (no sizes given)"
     else:
         count = f"{'at most ' if _is_upper_bound(loop.nest) else ''}{loop.iterations:,}"
-    cut = [(blocks, name) for blocks, name in zip(loop.cuts, loop.nest.dims, strict=True) if blocks > 1]
-    if not cut:
-        return count
-    if len(cut) == 1:
-        return f"{count}, in {cut[0][0]} blocks of {cut[0][1]}"
-    return f"{count}, in {' × '.join(str(b) for b, _ in cut)} tiles of {' × '.join(name for _, name in cut)}"
+    blocks = blocks_in_words(in_formulas(loop.parts[0]) if len(loop.parts) == 1 else loop)
+    return f"{count}, {blocks}" if blocks else count
+
+
+def blocks_in_words(loop: LoopPlan) -> str:
+    """Into how many blocks or tiles the iterations of a loop are cut; empty where they are not."""
+    cut = [(blocks, factor(name)) for blocks, name in zip(loop.cuts, loop.nest.dims, strict=True) if blocks > 1]
+    if len(cut) > 1:
+        return f"in {' × '.join(str(b) for b, _ in cut)} tiles of {' × '.join(name for _, name in cut)}"
+    return f"in {cut[0][0]} blocks of {cut[0][1]}" if cut else ""
+
+
+def factor(name: str) -> str:
+    """The name of a loop dimension where others stand beside it: in parentheses if it is a formula.
+
+    >>> factor("t"), factor("t + i")
+    ('t', '(t + i)')
+    """
+    return name if name.isidentifier() else f"({name})"
 
 
 def _is_upper_bound(nest: LoopNest) -> bool:

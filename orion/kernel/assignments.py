@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from orion.dependence.access import Reduction
-from orion.dependence.effects import assigned_names, written_parameters
+from orion.dependence.effects import assigned_names
 from orion.kernel.code import NOT, SIGN, Code, call
 from orion.kernel.folds import Folds
 from orion.kernel.linear import render
 from orion.kernel.rows import NotInRegistersError
+from orion.loop.functions import WRITING_METHODS
 from orion.loop.ir import (
     Assign,
     Binary,
@@ -26,8 +27,7 @@ from orion.loop.ir import (
     walk,
 )  # fmt: skip
 from orion.loop.value_type import ValueType
-
-WRITING_METHODS = frozenset({".fill", ".sort"})
+from orion.loop.writes import viewed_names, written_parameters
 
 
 class Assignments(Folds):
@@ -38,19 +38,15 @@ class Assignments(Folds):
 
     def forget_written(self, statement: Stmt) -> None:
         """Drop the rows in registers that the statement may change: of arrays it writes, or at indices it assigns."""
-        arrays = self.arrays_written(statement)
-        assigned = set(assigned_names([statement]))
-        for place in [p for p in self.loaded if p.array in arrays or p.names & assigned]:
-            del self.loaded[place]
+        self.forget_arrays(set().union(*(self.written_by(node) for node in walk(statement))))
+        for name in assigned_names([statement]):
+            self.forget_indexed_by(name)
 
-    def arrays_written(self, statement: Stmt) -> set[str]:
-        """The arrays that a statement may write; a write through a name that is no argument may be to any."""
-        found: set[str] = set()
-        for node in walk(statement):
-            found |= self.written_by(node)
-        if any(self.may_be_view(name) for name in found):
-            found |= {place.array for place in self.loaded}
-        return found
+    def forget_arrays(self, names: set[str]) -> None:
+        """Drop the rows of arrays that were written; a write through a name that is no argument may be to any."""
+        to_any = any(self.may_be_view(name) for name in names)
+        for place in [place for place in self.loaded if to_any or place.array in names]:
+            del self.loaded[place]
 
     def may_be_view(self, name: str) -> bool:
         """Whether a name that is no argument may stand for a part of one."""
@@ -63,13 +59,43 @@ class Assignments(Folds):
                 return {base.name}
             case Assign(Tuple(items)):
                 return {item.base.name for item in items if isinstance(item, Subscript)}
-            case Call(function, arguments) if function.startswith("helper:"):
-                positions = written_parameters(self.facts.nest.function, function.removeprefix("helper:"))
-                return {n.name for p in positions for n in walk(arguments[p]) if isinstance(n, Var)}
-            case Call(function, (owner, *_)) if function in WRITING_METHODS:
-                return {n.name for n in walk(owner) if isinstance(n, Var)}
+            case Call():
+                written = [node.arguments[position] for position in self.written_arguments(node)]
+                return {name for argument in written for name in viewed_names(argument)}
             case _:
                 return set()
+
+    def written_arguments(self, call: Call) -> tuple[int, ...]:
+        """The positions of the arguments that a call may write in place."""
+        if not call.function.startswith("helper:"):
+            return (0,) if call.function in WRITING_METHODS else ()
+        ranks = tuple(self.type_of(argument).rank for argument in call.arguments)
+        return written_parameters(self.facts.nest.function, call.function.removeprefix("helper:"), ranks)
+
+    def check_calls(self, *parts: Node) -> None:
+        """Refuse a call that writes arrays inside an expression: what is read before and after it there could be the
+        same rows in registers."""
+        for made in (node for part in parts for node in walk(part) if isinstance(node, Call)):
+            if self.written_arguments(made):
+                name = made.function.removeprefix("helper:")
+                what = f"`{name}` may write an array, and is called inside an expression or a test"
+                why = "what the rest of it reads depends on when the call is made"
+                raise self.refuse(made, what, why, f"call it on a line of its own, `t = {name}(…)`, and use `t`")
+
+    def check_order(self, statement: Assign | Update | Bind | Evaluate) -> None:
+        """Refuse calls that write arrays except where the call is all that a statement computes."""
+        match statement:
+            case Assign(target, Call(_, arguments)) | Update(Var() as target, _, Call(_, arguments)):
+                self.check_calls(target, *arguments)
+            case Evaluate(Call(_, arguments)):
+                self.check_calls(*arguments)
+            case _:
+                self.check_calls(statement)
+
+    def forget_called(self, statement: Stmt) -> None:
+        """Drop the rows in registers that calls in the statement may change."""
+        arrays = set().union(*(self.written_by(node) for node in walk(statement) if isinstance(node, Call)))
+        self.forget_arrays(arrays)
 
     def in_registers(self, statement: Assign | Update | Bind | Evaluate) -> bool:
         """Emit a statement about rows in registers, or one about scalars; raises NotInRegistersError for others."""
@@ -205,13 +231,18 @@ class Assignments(Folds):
                 new = self.names.fresh("candidate")
                 self.writer.add(f"{new} = {term.text}")
                 sign = "<" if reduction.op == "min" else ">"
-                self.writer.add(f"{target} = {new} if {new} {sign} {target} else {target}")
+                first, second = (new, target) if self.is_last(operand, value) else (target, new)
+                self.writer.add(f"{target} = {second} if {second} {sign} {first} else {first}")
+
+    def is_last(self, operand: Expr, value: Expr) -> bool:
+        """Whether the name of a reduction is the second argument of the call, after `operand`."""
+        return isinstance(value, Call) and value.arguments[0] is operand
 
     def assign_element(self, target: Subscript, value: Expr) -> None:
         dtype = self.type_of(target).dtype
         code = self.operand(value, dtype) if self.type_of(value).weak else self.expression(value)
         self.writer.add(f"{self.element(target)} = {code.text}")
-        self.forget_array(target.base.name)
+        self.forget_arrays({target.base.name})
 
     def update_element(self, target: Subscript, op: str, value: Expr) -> None:
         """`target op= value`, computed in NumPy's dtype of the operation, each subscript evaluated once."""
@@ -219,9 +250,9 @@ class Assignments(Folds):
         code = self.operand(value, kind.dtype) if self.type_of(value).weak else self.expression(value)
         if op == "**" and isinstance(value, Const):
             code = self.expression(value)
-        self.writer.add(f"{self.element(target)} {op}= {code.text}")
-        self.forget_array(target.base.name)
-
-    def forget_array(self, name: str) -> None:
-        for place in [place for place in self.loaded if place.array == name]:
-            del self.loaded[place]
+        if self.is_guarded(op, value, kind):
+            code = self.arithmetic(op, target, value, kind)
+            self.writer.add(f"{self.element(target)} = {code.text}")
+        else:
+            self.writer.add(f"{self.element(target)} {op}= {code.text}")
+        self.forget_arrays({target.base.name})

@@ -6,6 +6,7 @@ that race write the same bytes, and the first to put its file in place wins.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import platform
@@ -66,7 +67,7 @@ def load_module(name: str, text: str) -> ModuleType:
     with _importing:
         if name in sys.modules:
             return sys.modules[name]
-        path = write_once(cache_folder() / f"{name}.py", text)
+        path = _written(f"{name}.py", text)
         spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None
         assert spec.loader is not None
@@ -80,11 +81,20 @@ def load_module(name: str, text: str) -> ModuleType:
         return module
 
 
+def _written(name: str, text: str) -> Path:
+    """The file of that name in the cache folder; in a temporary one where there is no room."""
+    try:
+        return write_once(cache_folder() / name, text)
+    except OSError:
+        return write_once(_temporary_folder() / name, text)
+
+
 def write_once(path: Path, text: str) -> Path:
     """Write the file unless it is there with that text. Never leaves half a file under its name."""
     data = text.encode()
-    if path.exists() and path.read_bytes() == data:
-        return path
+    with contextlib.suppress(OSError):  # not there yet, or just taken away by whoever cleans the folder
+        if path.read_bytes() == data:
+            return path
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -53,9 +53,8 @@ class Argument:
 
     What is passed, by `kind`:
 
-    - "partial": array (tiles,), one partial result per tile of reduction `name` by operator `op`; the walk sets
-    those of
-      its tiles.
+    - "partial": array (tiles,), one partial result per tile of reduction `name` by operator `op`; the walk sets those
+      of its tiles.
     - "carried": array (1,), the value of scalar `name` before the loop, and after it (only where the plan is serial).
     - "array": the dense array `name`, shaped as it is; a padded one as its C-contiguous storage, last dimension padded.
     - "key", "value": array (elements,), key or value number `position` of the sparse array `name`, in tile order.

@@ -11,6 +11,8 @@ from orion.loop.value_type import INT, ValueType
 CONVERSIONS = {"int": "int64", "float": "float64", "bool": "bool"}
 NEW_ARRAYS = frozenset({"np.zeros", "np.ones", "np.empty", "np.full"})
 PRODUCTS = frozenset({"np.dot", "np.vdot", "np.inner", "np.matmul", ".dot"})
+COPIES = frozenset({".copy", "np.copy"})
+SUMS = frozenset({"np.sum", ".sum", "sum"})
 CHECKED = "orion:checked"
 """`CHECKED(array, axis, subscript)`: the subscript counted from the start of the axis; ends the walk if it is
 outside."""
@@ -70,6 +72,8 @@ class Calls(Expressions):
                 arguments.append(self.operand(argument, meets))
             else:
                 arguments.append(self.expression(argument))
+        if expr.function == "np.sign" and kind.dtype.startswith("uint"):  # Numba takes the highest bit for a sign
+            return self.converted(Code(f"({arguments[0].text} != 0)", "bool"), kind.dtype, kind.rank)
         return call(expr.function, *arguments, dtype=kind.dtype)
 
     def conversion(self, expr: Call, dtype: str) -> Code:
@@ -80,7 +84,7 @@ class Calls(Expressions):
     def astype(self, expr: Call) -> Code:
         owner = self.expression(expr.arguments[0])
         kind = self.type_of(expr)
-        return Code(f"{owner.at(ATOM)}.astype({self.argument(expr.arguments[1])})", kind.dtype)
+        return Code(f"{owner.at(ATOM)}.astype(np.{numpy_name(kind.dtype)})", kind.dtype)
 
     def new_array(self, expr: Call) -> Code:
         """np.zeros and its kin, with the dtype spelt out."""
@@ -117,4 +121,13 @@ class Calls(Expressions):
         """A call of the user's function, which stands in the same module."""
         arguments = [self.expression(argument) for argument in expr.arguments]
         name = self.names.user(expr.function.removeprefix("helper:"))
-        return call(name, *arguments, dtype=self.type_of(expr).dtype)
+        kind = self.type_of(expr)
+        return self.sure(call(name, *arguments, dtype=kind.dtype), kind)
+
+    def sure(self, code: Code, kind: ValueType) -> Code:
+        """What Numba computes, with its own rules, inside a function, as the dtype that NumPy gives."""
+        if kind.dtype in ("tuple", "none") or kind.dtype == "float64":
+            return code
+        if kind.rank > 0:
+            return Code(f"{code.at(ATOM)}.astype(np.{numpy_name(kind.dtype)})", kind.dtype)
+        return call(f"np.{numpy_name(kind.dtype)}" if kind.dtype == "bool" else kind.dtype, code, dtype=kind.dtype)

@@ -69,6 +69,19 @@ def number(value: int | float | bool, dtype: str) -> Code:
     return _signed(text, dtype) if dtype == "float64" else Code(f"{dtype}({text})", dtype)
 
 
+def fits(value: int | float | bool, dtype: str) -> bool:
+    """Whether NumPy converts a Python number to the dtype rather than raise an OverflowError.
+
+    >>> fits(300, "uint8"), fits(2.5, "uint8"), fits(np.inf, "int64"), fits(1e300, "float32")
+    (False, True, False, True)
+    """
+    kind = np.dtype(dtype)
+    if kind.kind not in "iu":
+        return True
+    limits = np.iinfo(kind)
+    return bool(np.isfinite(value)) and int(limits.min) <= int(value) <= int(limits.max)
+
+
 def _signed(text: str, dtype: str) -> Code:
     return Code(text, dtype, SIGN if text.startswith("-") else ATOM)
 
@@ -80,12 +93,15 @@ def numba_result(op: str, left: str, right: str, rank: int) -> str:
     ('int64', 'int32')
     >>> numba_result("/", "int64", "int64", 0), numba_result("*", "float32", "float32", 0)
     ('float64', 'float32')
+    >>> numba_result("+", "uint64", "int64", 0), numba_result("+", "uint8", "uint8", 0)
+    ('int64', 'uint64')
     """
+    kinds = np.dtype(left).kind + np.dtype(right).kind
+    if rank == 0 and op != "/" and set(kinds) <= set("biu") and op not in "&|^":
+        return "uint64" if set(kinds) <= set("bu") and "u" in kinds else "int64"
     found = np.promote_types(left, right)
     if op == "/" and found.kind in "biu":
         return "float64"
-    if rank == 0 and found.kind in "biu" and op not in "&|^":
-        found = np.dtype("uint64" if found.kind == "u" else "int64")
     return str(found.name)
 
 

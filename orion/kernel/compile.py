@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import pickle
+import os
 import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,7 +20,7 @@ import numpy as np
 from numba import types
 from numba.core.errors import NumbaError
 
-from orion.errors import UnsupportedLoopError, describe
+from orion.errors import OutOfBoundsError, UnsupportedLoopError, describe
 from orion.kernel.cache import load_module, machine
 from orion.kernel.calling import ABORT, GO, LEADING, Argument, KernelSource
 from orion.kernel.machine_code import give_up_cache, load_machine_code
@@ -27,6 +28,11 @@ from orion.loop.source import Span
 
 CONTROL = LEADING.index("control")
 RUNTIME_FILES = ("calling.py", "intrinsics.py", "sums.py", "vectors.py")
+NUMBA_SETTINGS = (
+    "NUMBA_OPT", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_LOOP_VECTORIZE", "NUMBA_SLP_VECTORIZE",
+    "NUMBA_ENABLE_AVX", "NUMBA_BOUNDSCHECK",
+)  # fmt: skip
+"""The environment variables with which Numba makes other machine code."""
 
 _compiling = threading.Lock()
 
@@ -54,7 +60,7 @@ def compile_kernel(source: KernelSource) -> CompiledKernel:
             if not load_machine_code(dispatcher, signature(source)):
                 _compile(module, source)
             dispatcher.disable_compile()  # scalars are converted, and other arrays refused, rather than compiled for
-    return CompiledKernel(source, _guarded(dispatcher), module)
+    return CompiledKernel(source, _guarded(dispatcher, source), module)
 
 
 def _compile(module: ModuleType, source: KernelSource) -> None:
@@ -62,7 +68,9 @@ def _compile(module: ModuleType, source: KernelSource) -> None:
     try:
         try:
             dispatcher.compile(signature(source))
-        except (OSError, EOFError, ValueError, pickle.UnpicklingError):  # the cache is damaged, or cannot be written
+        except NumbaError:
+            raise
+        except Exception:  # the cache is damaged, which may show in any way, or cannot be written
             give_up_cache(dispatchers(module))
             dispatcher.compile(signature(source))
     except NumbaError as error:
@@ -76,11 +84,18 @@ def dispatchers(module: ModuleType) -> list[Any]:
 
 def module_name(source: KernelSource) -> str:
     """A name that says what the kernel is, and a hash of all that its machine code depends on."""
-    runtime = [(Path(__file__).parent / name).read_text() for name in RUNTIME_FILES]
-    cpu = f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
-    parts = [source.text, repr(source.arguments), numba.__version__, llvmlite.__version__, cpu, machine(), *runtime]
+    settings = [f"{name}={os.environ.get(name, '')}" for name in NUMBA_SETTINGS]
+    parts = [source.text, repr(source.arguments), machine(), *settings, *_compilers()]
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
     return f"orion_kernel_{source.name}_{digest[:24]}"
+
+
+@cache
+def _compilers() -> tuple[str, ...]:
+    """What turns source into machine code here: versions, processor, and what generated source calls."""
+    cpu = f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
+    runtime = [(Path(__file__).parent / name).read_text() for name in RUNTIME_FILES]
+    return (numba.__version__, llvmlite.__version__, cpu, *runtime)
 
 
 def signature(source: KernelSource) -> tuple[types.Type, ...]:
@@ -106,19 +121,41 @@ def _type(argument: Argument) -> types.Type:
             return types.Array(dtype, 1, "C")
 
 
-def _guarded(dispatcher: Callable[..., None]) -> Callable[..., None]:
+def _guarded(dispatcher: Callable[..., None], source: KernelSource) -> Callable[..., None]:
     """The walk as `orion.kernel.calling` describes it: an error that has a code is left to `control`."""
 
     def walk(*arguments: Any) -> None:
         try:
             dispatcher(*arguments)
-        except Exception:
+        except Exception as error:
             control = arguments[CONTROL]
             if control[0] in (GO, ABORT):
                 control[0] = ABORT
+                told = _told(error, source)
+                if told is not error:
+                    raise told from error
                 raise
 
     return walk
+
+
+def _told(error: Exception, source: KernelSource) -> Exception:
+    """An error that Numba raised, told about the user's source where more is known about it."""
+    if isinstance(error, ZeroDivisionError) and error.args and isinstance(error.args[0], int):
+        place = source.sites[error.args[0]].span
+        hint = "test the divisor first; NumPy's numbers, such as elements of arrays, give inf, nan or 0 instead"
+        return ZeroDivisionError(describe("division by zero", span=place, source=source.user, hint=hint))
+    if not isinstance(error, IndexError):
+        return error
+    helpers = [(match[1], match.start()) for match in re.finditer(r"^@helper_function\ndef (\w+)", source.text, re.M)]
+    if not helpers:
+        return error
+    names = ", ".join(f"`{name}`" for name, _ in helpers)
+    span = source.lines[source.text.count("\n", 0, helpers[0][1])] if len(helpers) == 1 else None
+    span = span if span is not None and span.file == source.user.file else None
+    what = f"a subscript leaves its array in {names}"
+    hint = "test the subscript before it is used; in a helper without an early `return` the place would be known"
+    return OutOfBoundsError(describe(what, span=span, source=source.user, hint=hint))
 
 
 # ------------------------------------------------------------ errors

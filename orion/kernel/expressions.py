@@ -14,6 +14,7 @@ import numpy as np
 from orion.kernel.calling import Site
 from orion.kernel.code import (
     AND,
+    ATOM,
     BIT_OR,
     CHOOSE,
     COMPARE,
@@ -22,6 +23,7 @@ from orion.kernel.code import (
     SIGN,
     Code,
     call,
+    fits,
     infix,
     numba_result,
     number,
@@ -49,6 +51,9 @@ from orion.loop.ir import (
 from orion.loop.refuse import unsupported
 from orion.loop.source import Span
 from orion.loop.value_type import INT, ValueType
+
+GUARDED = {"**": "int_power", "<<": "shifted_left", ">>": "shifted_right", "//": "floor_divided"}
+"""Operators of integers that the machine has not for every right side → the functions that have them."""
 
 
 class Expressions(ABC):
@@ -154,7 +159,7 @@ class Expressions(ABC):
         if code.dtype == dtype:
             return code
         if rank > 0:
-            return Code(f"{code.at(SIGN)}.astype(np.{numpy_name(dtype)})", dtype)
+            return Code(f"{code.at(ATOM)}.astype(np.{numpy_name(dtype)})", dtype)
         name = next((name for name in self.inputs if self.names.user(name) == code.text), None)
         if name is not None:
             key = (name, dtype)
@@ -166,6 +171,9 @@ class Expressions(ABC):
     def operand(self, expr: Expr, dtype: str) -> Code:
         """A scalar or row expression as `dtype`."""
         if isinstance(expr, Const) and expr.value is not None:
+            if not fits(expr.value, dtype):
+                hint = "use a number that fits, or convert the array: `x.astype(np.int64)`"
+                raise self.refuse(expr, f"{expr.value} does not fit {dtype}", "NumPy raises an OverflowError", hint)
             return number(expr.value, dtype)
         return self.converted(self.expression(expr), dtype, self.type_of(expr).rank)
 
@@ -201,19 +209,49 @@ class Expressions(ABC):
 
     def arithmetic(self, op: str, left: Expr, right: Expr, kind: ValueType) -> Code:
         """`left op right` of the given type, operands converted where Numba would compute in another dtype."""
-        a, b = self.expression(left), self.expression(right)
+        if self.is_guarded(op, right, kind):
+            return self.guarded(op, left, right, kind)
+        a, b = self.expression(left), self.divisor(op, left, right)
         if op == "**" and isinstance(right, Const) and isinstance(right.value, int) and a.dtype == kind.dtype:
-            return infix(op, a, b, kind.dtype)
+            found = numba_result(op, a.dtype, b.dtype, kind.rank) if kind.is_integer else a.dtype
+            return self.narrowed(infix(op, a, b, found), kind)
         if numba_result(op, a.dtype, b.dtype, kind.rank) != kind.dtype:
             a, b = self.operand(left, kind.dtype), self.operand(right, kind.dtype)
         return self.narrowed(infix(op, a, b, numba_result(op, a.dtype, b.dtype, kind.rank)), kind)
+
+    def is_guarded(self, op: str, right: Expr, kind: ValueType) -> bool:
+        """Whether the machine's own operation on integers is not that of NumPy for every right side."""
+        return op in GUARDED and kind.is_integer and kind.rank == 0 and not is_small(right)
+
+    def guarded(self, op: str, left: Expr, right: Expr, kind: ValueType) -> Code:
+        """A shift, power or quotient of integers for any right side."""
+        wide = "uint64" if kind.dtype.startswith("uint") else "int64"
+        divisor = self.converted(self.divisor(op, left, right), wide if op == "//" else "int64")
+        if op == "//" and wide == "uint64":
+            return self.narrowed(infix(op, self.operand(left, wide), divisor, wide), kind)
+        return self.narrowed(call(GUARDED[op], self.operand(left, wide), divisor, dtype=wide), kind)
+
+    def divisor(self, op: str, left: Expr, right: Expr) -> Code:
+        """The right side of an operation, checked where it may be a divisor that Python refuses."""
+        code = self.expression(right)
+        if self.may_divide_by_zero(op, left, right):
+            code = call("nonzero", code, str(self.site("", right.span)), dtype=code.dtype)
+        return code
+
+    def may_divide_by_zero(self, op: str, left: Expr, right: Expr) -> bool:
+        """Whether Python would raise ZeroDivisionError where the divisor is 0: NumPy's scalars only warn."""
+        is_python = self.type_of(left).weak and self.type_of(right).weak
+        literal = right.operand if isinstance(right, Unary) else right
+        return op in ("/", "//", "%") and is_python and not (isinstance(literal, Const) and literal.value)
 
     def narrowed(self, code: Code, kind: ValueType) -> Code:
         """Integers that Numba widened, at the width that NumPy keeps."""
         return self.converted(code, kind.dtype, kind.rank)
 
     def comparison(self, ops: tuple[str, ...], operands: tuple[Expr, ...]) -> Code:
-        codes = [self.compared(operand, operands) for operand in operands]
+        codes = [self.compared(operand, operands) for operand in operands[:2]]
+        with self.in_place():  # what follows is not evaluated where the comparison is decided
+            codes += [self.compared(operand, operands) for operand in operands[2:]]
         rest = (f" {op} {code.at(BIT_OR)}" for op, code in zip(ops, codes[1:], strict=True))
         return Code(codes[0].at(BIT_OR) + "".join(rest), "bool", COMPARE)
 
@@ -286,13 +324,18 @@ class Expressions(ABC):
         return in_row or self.facts.is_proved(subscript)
 
     def checked_index(self, subscript: Subscript, axis: int, code: Code) -> str:
-        if np.dtype(code.dtype).kind not in "iub":
+        if np.dtype(code.dtype).kind not in "iu":
             raise self.refuse(subscript, f"a subscript is a {code.dtype}", hint="make it an integer with `int(…)`")
-        site = Site(subscript.base.name, subscript.span)
+        code = self.converted(code, "int64") if code.dtype == "uint64" else code
+        extent = self.extent(subscript.base.name, axis).text
+        return f"checked({code.text}, {extent}, {axis}, {self.site(subscript.base.name, subscript.span)}, control)"
+
+    def site(self, array: str, span: Span) -> int:
+        """The number of a place that is checked when the loop runs."""
+        site = Site(array, span)
         if site not in self.sites:
             self.sites.append(site)
-        extent = self.extent(subscript.base.name, axis).text
-        return f"checked({code.text}, {extent}, {axis}, {self.sites.index(site)}, control)"
+        return self.sites.index(site)
 
     def is_checked(self, span: Span) -> bool:
         """Whether a subscript at that place is checked when the loop runs."""
@@ -313,6 +356,11 @@ class InPlace:
 
     def __exit__(self, *_: object) -> None:
         self.writer.in_place -= 1
+
+
+def is_small(expr: Expr) -> bool:
+    """Whether it is an integer constant that is a count of bits, or a power, without further thought."""
+    return isinstance(expr, Const) and isinstance(expr.value, int) and 0 <= expr.value < 64
 
 
 def infix_compare(op: str, left: Code, right: Code) -> Code:

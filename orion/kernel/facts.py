@@ -94,15 +94,13 @@ class LoopFacts:
         """The dtype in which the kernel keeps a scalar: that of the loop; a sum of floats has 64 bits."""
         dtype = self.typing.name(name).dtype
         reduction = self.reduction(name)
-        if reduction is None or reduction.op in ("and", "or"):
-            return dtype
-        if reduction.op in ("min", "max"):
+        if reduction is None or reduction.op not in ("+", "*") or dtype == "uint64":
             return dtype
         return "float64" if np.dtype(dtype).kind == "f" else "int64"
 
     def names_used(self) -> set[str]:
         """Every name that the loops mention, dims and values of elements included."""
-        found = set(self.nest.dims) | set(assigned_names(self.nest.body))
+        found = set(self.nest.dims) | set(assigned_names(self.nest.body)) | {n for p in self.nest.limits for n in p}
         for part in self.parts():
             if isinstance(part, Var):
                 found.add(part.name)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from orion.kernel.calls import PRODUCTS
+from orion.kernel.calls import PRODUCTS, SUMS
 from orion.kernel.code import Code, call, infix, number
 from orion.kernel.linear import render
 from orion.kernel.rows import NotInRegistersError, Rows
 from orion.loop.ir import Binary, Call, Dtype, Expr
 
-SUMS = frozenset({"np.sum", ".sum", "sum"})
 FOLDS = {"np.max": "row_max", ".max": "row_max", "np.min": "row_min", ".min": "row_min"}
 
 

@@ -36,7 +36,7 @@ class NoAlias(CompilerBase):  # type: ignore[misc]
 
 tile_function = njit(nogil=True, cache=True, error_model="numpy", pipeline_class=NoAlias)
 walk_function = njit(nogil=True, cache=True, error_model="numpy")
-helper_function = njit(nogil=True, error_model="numpy")
+helper_function = njit(nogil=True, error_model="numpy", boundscheck=True)
 
 
 # ------------------------------------------------------------ atomic access to int64 arrays
@@ -150,6 +150,40 @@ def checked(at: int, extent: int, axis: int, site: int, control: Any) -> int:  #
             store_release(control, 0, OUT_OF_BOUNDS)
         raise IndexError("a subscript leaves its array")
     return wrapped
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def nonzero(divisor: Any, site: int) -> Any:  # pragma: no cover - compiled
+    """A divisor as it is; ends the walk where it is 0. `site` says where that is, see `orion.kernel.compile`."""
+    if divisor == 0:
+        raise ZeroDivisionError(site)
+    return divisor
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def int_power(base: Any, exponent: int) -> Any:  # pragma: no cover - compiled
+    """`base ** exponent` of integers, where that is an integer."""
+    if exponent < 0:
+        raise ValueError("an integer to a negative power is no integer; write `2.0 ** k` for `2 ** k`")
+    return base**exponent
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def floor_divided(value: int, divisor: int) -> int:  # pragma: no cover - compiled
+    """`value // divisor`, also of the smallest integer and -1."""
+    return -value if divisor == -1 else value // divisor
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def shifted_left(value: int, count: int) -> int:  # pragma: no cover - compiled
+    """`value << count` as NumPy has it: 0 where all bits are gone, for which the machine's own shift is undefined."""
+    return value << count if 0 <= count < 64 else value - value
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def shifted_right(value: int, count: int) -> int:  # pragma: no cover - compiled
+    """`value >> count` as NumPy has it: 0 or -1 where all bits are gone."""
+    return value >> count if 0 <= count < 64 else (value >> 63) >> 1
 
 
 @register_jitable  # type: ignore[untyped-decorator]

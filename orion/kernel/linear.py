@@ -60,7 +60,10 @@ def render(term: RowTerm, dtype: str, fastmath: bool) -> Rendered:
     written = _as_written(term, dtype, fastmath)
     if not fastmath or isinstance(term, Scalar | Leaf):
         return written
-    collected = _as_sum(combination(term), dtype)
+    terms = combination(term)
+    if any(_cancels(row, monomials) for row, monomials in terms.items()):
+        return written
+    collected = _as_sum(terms, dtype)
     return collected if collected.operations < written.operations else written
 
 
@@ -148,6 +151,17 @@ def _scaled(terms: Combination, factor: Monomial) -> Combination:
 
 def _merged(left: Combination, right: Combination) -> Combination:
     return {row: left.get(row, []) + right.get(row, []) for row in {**left, **right}}
+
+
+def _cancels(row: RowTerm | None, monomials: list[Monomial]) -> bool:
+    """Whether adding the monomials ahead would lose what the rounding of the terms as written gives.
+
+    `(W + b) - b` is not `W` where b is large: a sum may be reassociated, terms in it may not be taken away.
+    """
+    if row is None:
+        return len(monomials) > 1
+    factors = {sign: [sorted(f.text for f in m.factors) for m in monomials if m.sign == sign] for sign in (1, -1)}
+    return any(positive in factors[-1] for positive in factors[1])
 
 
 def _as_sum(terms: Combination, dtype: str) -> Rendered:

@@ -11,8 +11,8 @@ DTYPES = (
     "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
 )  # fmt: skip
 INTRINSICS = (
-    "add_to_sum", "checked", "dot_of_rows", "dot_of_rows_in_order", "finish", "helper_function", "is_ready",
-    "tile_function", "trip_count", "walk_function",
+    "add_to_sum", "checked", "dot_of_rows", "dot_of_rows_in_order", "finish", "floor_divided", "helper_function",
+    "int_power", "is_ready", "nonzero", "shifted_left", "shifted_right", "tile_function", "trip_count", "walk_function",
 )  # fmt: skip
 SUMS = ("dot", "dot_in_order", "row_max", "row_min", "row_sum", "row_sum_in_order")
 VECTORS = (

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from orion.kernel.calls import Calls
+from orion.kernel.calls import COPIES, Calls
 from orion.kernel.code import Code, call, infix, number
 from orion.kernel.facts import LoopFacts
 from orion.kernel.linear import Apply, Leaf, RowTerm, Scalar, render
@@ -26,8 +26,6 @@ LANE_FUNCTIONS = {
     "np.sqrt": "row_sqrt", "np.abs": "row_abs", "np.exp": "row_exp", "np.log": "row_log", "np.floor": "row_floor",
     "np.ceil": "row_ceil", "np.minimum": "row_minimum", "np.maximum": "row_maximum",
 }  # fmt: skip
-COPIES = frozenset({".copy", "np.copy"})
-
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ it are computed before the loop, and where it reads the array that it writes, it
 
 from __future__ import annotations
 
-from orion.kernel.calls import CHECKED, PRODUCTS
+from orion.kernel.calls import CHECKED, COPIES, PRODUCTS, SUMS
 from orion.kernel.expressions import Expressions
 from orion.kernel.facts import LoopFacts
 from orion.loop.functions import is_dtype, is_elementwise
@@ -23,6 +23,7 @@ from orion.loop.ir import (
     Expr,
     For,
     Logic,
+    Node,
     Range,
     Slice,
     Stmt,
@@ -37,8 +38,6 @@ from orion.loop.source import Span
 from orion.loop.spans import NOWHERE
 from orion.loop.value_type import INT, ValueType
 
-COPIES = frozenset({".copy", "np.copy"})
-SUMS = frozenset({"np.sum", ".sum", "sum"})
 FILLED = {"np.zeros": 0, "np.ones": 1, "np.zeros_like": 0, "np.ones_like": 1}
 
 
@@ -187,9 +186,17 @@ class Scalarizer:
 
     def scalar(self, expr: Expr) -> Expr:
         """A scalar of a row expression; one that reads memory or calls a function is computed before the loop."""
-        if all(isinstance(part, Var | Const | Unary | Binary | Dim) for part in walk(expr)):
+        if all(self.is_plain(part) for part in walk(expr)):
             return expr
         return self.named("factor", self.without_folds(expr), self.type_of(expr))
+
+    def is_plain(self, part: Node) -> bool:
+        """Whether a part of a scalar can be computed for every element: no product of rows, no check of a divisor."""
+        match part:
+            case Binary(op, left, right):
+                return op != "@" and not self.scope.may_divide_by_zero(op, left, right)
+            case _:
+                return isinstance(part, Var | Const | Unary | Dim)
 
     def named(self, wish: str, value: Expr, kind: ValueType) -> Var:
         name = self.scope.declare(wish, kind)
@@ -210,7 +217,7 @@ class Scalarizer:
         return [*self.before, Assign(target, value, statement.span)]
 
     def without_folds(self, expr: Expr) -> Expr:
-        if any(isinstance(part, Choose | Logic) for part in walk(expr)):
+        if any(isinstance(part, Choose | Logic) or is_chain(part) for part in walk(expr)):
             raise NotElementwiseError  # a fold in it may not be evaluated
         return rewrite(expr, self.fold)
 
@@ -223,6 +230,8 @@ class Scalarizer:
             case Call(name, (row,), keywords=()) if name in SUMS and self.type_of(row).rank == 1:
                 return self.sum_of(expr, row)
             case Call("np.linalg.norm", (row,), keywords=()) if self.type_of(row).rank == 1:
+                if self.type_of(row).dtype[0] != "f":  # NumPy computes the squares as floats
+                    row = Call(".astype", (row, Dtype("float64", expr.span)), expr.span)
                 return Call("np.sqrt", (self.sum_of(expr, self.product(row, row)),), expr.span)
             case _:
                 return expr
@@ -243,3 +252,8 @@ class Scalarizer:
         self.before.append(self.loop(Update(Var(total, span), "+", term, self.span), row))
         self.row_variable = outer
         return Var(total, span)
+
+
+def is_chain(node: Node) -> bool:
+    """Whether it is a comparison whose last operands may not be evaluated: `a < b < c`."""
+    return isinstance(node, Compare) and len(node.ops) > 1

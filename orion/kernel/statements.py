@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from orion.dependence.effects import assigned_names
 from orion.kernel.assignments import Assignments
+from orion.kernel.code import Code, infix
 from orion.kernel.private import RowsSpilledError
 from orion.kernel.scalarize import NotElementwiseError, Scalarizer
 from orion.loop.ir import (
@@ -46,6 +47,7 @@ class Statements(Assignments):
             case If(test, body, orelse):
                 self.conditional(test, body, orelse)
             case While(test, body):
+                self.check_calls(test)
                 self.forget_written(statement)
                 with self.in_place():
                     head = f"while {self.test(test).text}:"
@@ -63,7 +65,9 @@ class Statements(Assignments):
                 pass
             case Assign() | Update() | Bind() | Evaluate():
                 self.comment(statement)
+                self.check_order(statement)
                 self.simple(statement)
+                self.forget_called(statement)
             case _:
                 hint = "keep the value in a variable and return it after the loop"
                 raise self.refuse_statement(statement, "`return` inside a loop is not supported", hint)
@@ -83,6 +87,7 @@ class Statements(Assignments):
     # ------------------------------------------------------------ blocks
 
     def conditional(self, test: Expr, body: tuple[Stmt, ...], orelse: tuple[Stmt, ...]) -> None:
+        self.check_calls(test)
         condition = self.test(test).text
         before = dict(self.loaded)
         with self.writer.block(f"if {condition}:"):
@@ -101,6 +106,7 @@ class Statements(Assignments):
         self.inner_block(head, body, loop)
 
     def range_head(self, space: Range) -> str:
+        self.check_calls(space)
         bounds = [self.operand(bound, "int64").text for bound in (space.start, space.stop, space.step)]
         if bounds[2] == "1":
             bounds = bounds[1:2] if bounds[0] == "0" else bounds[:2]
@@ -162,10 +168,18 @@ class Statements(Assignments):
             case Assign(Subscript() as target, value):
                 self.writer.add(f"{self.element(target)} = {self.expression(value).text}")
             case Update(target, op, value):
-                place = self.element(target) if isinstance(target, Subscript) else self.variable(target.name).text
-                dtype = self.type_of(target).dtype
-                code = self.operand(value, dtype) if self.type_of(value).weak else self.expression(value)
-                self.writer.add(f"{place} {op}= {code.text}")
+                self.update_array(target, op, value)
+
+    def update_array(self, target: Var | Subscript, op: str, value: Expr) -> None:
+        """`target op= value` of a row or matrix in memory, computed as a whole before it is written.
+
+        Numba's operators in place would write while they read, and check no lengths.
+        """
+        dtype = self.type_of(target).dtype
+        code = self.operand(value, dtype) if self.type_of(value).weak else self.expression(value)
+        place = self.element(target) if isinstance(target, Subscript) else self.variable(target.name).text
+        written = place if isinstance(target, Subscript) else f"{place}[...]"
+        self.writer.add(f"{written} = {infix(op, Code(place, dtype), code, dtype).text}")
 
     def unpack(self, items: tuple[Expr, ...], value: Expr) -> None:
         """`a, b = value`; the values are all computed before the first is assigned."""
@@ -175,10 +189,22 @@ class Statements(Assignments):
             if isinstance(item, Var | Subscript)
         ]
         if not isinstance(value, Tuple):
-            self.writer.add(f"{', '.join(targets)} = {self.expression(value).text}")
+            self.unpack_result(targets, value)
             return
         codes = [
             self.operand(part, self.facts.declared(item.name)) if isinstance(item, Var) else self.expression(part)
             for item, part in zip(items, value.items, strict=True)
         ]
         self.writer.add(f"{', '.join(targets)} = {', '.join(code.text for code in codes)}")
+
+    def unpack_result(self, targets: list[str], value: Expr) -> None:
+        """`a, b = f(…)`, each value as the dtype that NumPy gives it."""
+        kinds = self.type_of(value).items
+        if not kinds:
+            self.writer.add(f"{', '.join(targets)} = {self.expression(value).text}")
+            return
+        result = self.names.fresh("result")
+        self.writer.add(f"{result} = {self.expression(value).text}")
+        for position, (target, kind) in enumerate(zip(targets, kinds, strict=True)):
+            part = self.sure(Code(f"{result}[{position}]", kind.dtype), kind)
+            self.writer.add(f"{target} = {part.text}")

@@ -9,7 +9,7 @@ from orion.loop.dtypes import Kind, elementwise_result, float_result, operator_r
 from orion.loop.functions import ARRAYS_LIKE, MATH, NEW_ARRAYS, PRODUCTS, REDUCTIONS, is_dtype, is_elementwise
 from orion.loop.ir import Call, Const, Dtype, Expr, Tuple, Unary
 from orion.loop.spans import without_spans
-from orion.loop.value_type import BOOL, FLOAT, INT, NONE, ValueType, broadcast, scalar, shaped
+from orion.loop.value_type import BOOL, FLOAT, INT, NONE, ValueType, broadcast, join_values, scalar, shaped
 
 MATH_INTEGERS = frozenset({"math.floor", "math.ceil", "math.trunc", "math.gcd"})
 MATH_TESTS = frozenset({"math.isnan", "math.isinf", "math.isfinite"})
@@ -49,10 +49,20 @@ class Arguments:
         return given[position] if by_name is None and position is not None and position < len(given) else by_name
 
 
+MOST_ARGUMENTS = {
+    "np.clip": 3, "np.round": 2, "np.cumsum": 1, ".cumsum": 1, "np.cumprod": 1, "np.median": 1, "np.copy": 1,
+    "np.dot": 2, ".dot": 2, "np.matmul": 2, "np.outer": 2,
+} | {prefix + name: 2 for prefix in ("np.", ".") for name in REDUCTIONS}  # fmt: skip
+"""Function → how many arguments may stand without a keyword: a further one could be the array for the result."""
+
+
 def call_type(call: Call, types: tuple[ValueType, ...], dtypes: Mapping[str, str]) -> ValueType:
     """The type of the result. TypeProblem where the function does not take such arguments."""
     given = Arguments(call, types, dtypes)
     name = call.function
+    if len(types) > MOST_ARGUMENTS.get(name, len(types)) or any(key == "out" for key, _ in call.keywords):
+        why = "a further one could be the array for the result: a write that the analysis would not see"
+        raise TypeProblem(f"`{name}` is given more arguments than are supported", why, "assign the result, `a[:] = …`")
     if name in RULES:
         return RULES[name](given)
     short = name.removeprefix("np.").removeprefix(".")
@@ -98,6 +108,8 @@ def _reduction(given: Arguments, name: str) -> ValueType:
         "argmin": Kind("int64"), "argmax": Kind("int64"),
     }  # fmt: skip
     kind = results.get(name, Kind(array.dtype))
+    if name in ("sum", "prod", "mean") and "dtype" in given.dtypes:
+        kind = Kind(given.dtypes["dtype"])
     axis = given.keyword("axis", 1)
     if axis is None:
         return scalar(kind)
@@ -163,12 +175,12 @@ def _extreme(given: Arguments) -> ValueType:
     """Python's `min` and `max`, of several scalars or of one row."""
     if len(given.types) == 1:
         return scalar(Kind(_array(given).dtype))
-    found = given.type(0).kind
-    for kind in given.types:
-        if kind.rank:
-            raise TypeProblem("a minimum or maximum of arrays", "", "write np.minimum or np.maximum")
-        found = promote(found, kind.kind)
-    return scalar(found)
+    if any(kind.rank for kind in given.types):
+        raise TypeProblem("a minimum or maximum of arrays", "", "write np.minimum or np.maximum")
+    found = join_values(given.types, given.call.arguments)
+    if found is None:
+        raise TypeProblem("a minimum or maximum of what is not numbers")
+    return found
 
 
 def _absolute(given: Arguments) -> ValueType:
@@ -255,6 +267,8 @@ def _converted(given: Arguments) -> ValueType:
     dtype = given.dtype(1)
     if dtype is None:
         raise TypeProblem("`astype` without a dtype", "", "write `a.astype(np.float32)`")
+    if len(given.types) > 2 or {key for key, _ in given.call.keywords} - {"dtype"}:
+        raise TypeProblem("`astype` with more than a dtype", "", "write `a.astype(np.float32)`")
     return shaped(Kind(dtype), given.type(0))
 
 

@@ -9,6 +9,7 @@ from orion.loop.ir import (
     Binary,
     Bind,
     Break,
+    Call,
     Const,
     Continue,
     Count,
@@ -38,7 +39,7 @@ def perfect_loops(loop: For) -> tuple[For, ...]:
     loops = [loop]
     while not isinstance(loop.space, Elements):
         match loop.body:
-            case (For(Range(), body) as inner,) if _is_dimension(inner, loops) and not holds_break(body):
+            case (For(Range(), body) as inner,) if is_dimension(inner, loops) and not holds_break(body):
                 loops.append(inner)
                 loop = inner
             case _:
@@ -46,7 +47,7 @@ def perfect_loops(loop: For) -> tuple[For, ...]:
     return tuple(loops)
 
 
-def _is_dimension(inner: For, outer: list[For]) -> bool:
+def is_dimension(inner: For, outer: list[For]) -> bool:
     assert isinstance(inner.space, Range)
     dims = {loop.space.var for loop in outer if isinstance(loop.space, Range)}
     changed = assigned_names(inner.body)
@@ -82,6 +83,8 @@ def _is_affine(expr: Expr, dims: set[str], changed: set[str]) -> bool:
             return affine and not (mentions(left, dims) and mentions(right, dims))
         case Binary("//" | "%", left, right):
             return _is_affine(left, dims, changed) and _is_constant(right)
+        case Call("min" | "max", (left, right)):
+            return _is_affine(left, dims, changed) and _is_affine(right, dims, changed)
         case _:
             return False
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from orion.errors import UnsupportedLoopError
 from orion.loop.call_types import TypeProblem, call_type, product_type
@@ -30,7 +30,7 @@ from orion.loop.refuse import unsupported
 from orion.loop.source import SourceText
 from orion.loop.spans import NOWHERE, without_spans
 from orion.loop.types import SparseType, Types
-from orion.loop.value_type import BOOL, FLOAT, INT, NONE, ValueType, broadcast, join, shaped
+from orion.loop.value_type import BOOL, FLOAT, INT, NONE, ValueType, broadcast, join_values, shaped
 
 HelperType = Callable[[str, tuple[ValueType, ...]], ValueType]
 
@@ -87,10 +87,10 @@ class Typing:
             case Compare():
                 return self._compare(expr)
             case Logic(_, operands):
-                return self._joined([self.condition(operand) for operand in operands])
+                return self._joined([self.condition(operand) for operand in operands], operands)
             case Choose(test, then, orelse):
                 self.condition(test)
-                return self._joined([self.of(then), self.of(orelse)])
+                return self._joined([self.of(then), self.of(orelse)], (then, orelse))
             case Call():
                 return self._call(expr)
             case Subscript():
@@ -149,13 +149,10 @@ class Typing:
             raise self.refuse(expr, f"`{expr.name}` is a sparse array", "only its elements have values", hint)
         return found
 
-    def _joined(self, types: list[ValueType]) -> ValueType:
-        found = types[0]
-        for other in types[1:]:
-            joined = join(found, other)
-            if joined is None:
-                raise TypeProblem("the alternatives have different shapes", "", "choose with an `if` statement")
-            found = joined
+    def _joined(self, types: list[ValueType], values: tuple[Expr, ...]) -> ValueType:
+        found = join_values(types, values)
+        if found is None:
+            raise TypeProblem("the alternatives have different shapes", "", "choose with an `if` statement")
         return found
 
     # ------------------------------------------------------------ calls and subscripts
@@ -200,6 +197,9 @@ class Typing:
         found = self._number(part)
         if found.dtype.startswith("float"):
             raise self.refuse(part, "a subscript is a floating-point number", hint="convert it with `int(…)`")
+        if found.rank == 0 and found.dtype == "bool":
+            why = "NumPy takes it for a mask, not for the number 0 or 1"
+            raise self.refuse(part, "a subscript is a truth value", why, "convert it with `int(…)`")
         if found.rank == 0:
             return []
         if not alone:
@@ -269,3 +269,8 @@ def _integer(expr: Expr) -> int | None:
 
 def _is_dtype(expr: Expr) -> bool:
     return isinstance(expr, Dtype) or (isinstance(expr, Call) and expr.function == "attribute:dtype")
+
+
+def with_integers(typing: Typing, names: Iterable[str]) -> Typing:
+    """The types with some more names, all of them integers."""
+    return replace(typing, names={**typing.names, **dict.fromkeys(names, INT)})

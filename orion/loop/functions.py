@@ -74,6 +74,11 @@ METHODS = frozenset(
     for name in (*REDUCTIONS, "copy", "dot", "astype", "item", "fill", "sort", "cumsum", "ravel", "flatten", "argsort")
 )
 
+WRITING_METHODS = frozenset({".fill", ".sort"})
+"""The methods that change their array in place."""
+VIEWING = frozenset({"attribute:T", "np.transpose", ".ravel", "np.ravel", "np.flip", "np.diag"})
+"""What may give another view of its first argument rather than a new array."""
+
 ALIASES = {"absolute": "abs", "amax": "max", "amin": "min", "conjugate": "conj"}
 """NumPy's own name of a function → the name that a loop is printed with."""
 

@@ -6,9 +6,11 @@ statements until nothing changes; types only ever widen, so that this ends.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from functools import partial
+
+import numpy as np
 
 from orion.loop.call_types import TypeProblem
 from orion.loop.expression_types import Typing, UntypedNameError, operation_type
@@ -34,7 +36,7 @@ from orion.loop.ir import (
 from orion.loop.refuse import unsupported
 from orion.loop.spans import NOWHERE
 from orion.loop.types import ArgumentType, ArrayType, ScalarType, SparseType, Types
-from orion.loop.value_type import INT, NONE, ValueType, join
+from orion.loop.value_type import INT, NONE, Limits, ValueType, dtype_limits, join, join_limits, literal_limits
 
 __all__ = ["Typing", "ValueType", "infer_types"]
 
@@ -76,11 +78,13 @@ class _Inference:
     names: dict[str, ValueType]
     returned: ValueType | None = None
     untyped: Stmt | None = None
+    limits: dict[str, Limits | None] = field(default_factory=dict)
+    """Of the Python integers that a name is given; None, or no entry, where they are not known."""
 
     def run(self) -> Typing:
-        before: Mapping[str, ValueType] | None = None
-        while before != self.names:
-            before, self.untyped = dict(self.names), None
+        before: object = None
+        while before != (self.names, self.limits):
+            before, self.untyped = (dict(self.names), dict(self.limits)), None
             self.block(self.function.body)
         if self.untyped is not None:
             raise self.unassigned(self.untyped)
@@ -104,7 +108,7 @@ class _Inference:
     def statement(self, statement: Stmt) -> None:
         match statement:
             case Assign(target, value):
-                self.assign(target, self.typing.of(value), statement)
+                self.assign(target, self.typing.of(value), statement, value)
             case Bind(name, row):
                 self.assign(Var(name, statement.span), self.typing.of(row), statement)
             case Update():
@@ -120,10 +124,12 @@ class _Inference:
             case _:
                 pass
 
-    def assign(self, target: Var | Subscript | Tuple, kind: ValueType, statement: Stmt) -> None:
+    def assign(
+        self, target: Var | Subscript | Tuple, kind: ValueType, statement: Stmt, value: Expr | None = None
+    ) -> None:
         match target:
             case Var(name):
-                self.bind(name, kind, statement)
+                self.bind(name, kind, statement, value)
             case Subscript():
                 self.store(target, kind, statement)
             case Tuple(items):
@@ -131,11 +137,12 @@ class _Inference:
                     raise self.refuse(
                         statement, f"{len(kind.items)} values cannot be unpacked into {len(items)} targets"
                     )
-                for item, part in zip(items, kind.items, strict=True):
+                values = value.items if isinstance(value, Tuple) else (None,) * len(items)
+                for item, part, own in zip(items, kind.items, values, strict=True):
                     assert isinstance(item, Var | Subscript)
-                    self.assign(item, part, statement)
+                    self.assign(item, part, statement, own)
 
-    def bind(self, name: str, kind: ValueType, statement: Stmt) -> None:
+    def bind(self, name: str, kind: ValueType, statement: Stmt, value: Expr | None = None) -> None:
         if isinstance(self.arguments.get(name), ArrayType | SparseType):
             why = "the name stands for the array in the whole function"
             hint = f"write its elements, `{name}[:] = …`, or use another name"
@@ -143,11 +150,28 @@ class _Inference:
         if kind.dtype in ("none", "tuple"):
             raise self.refuse(statement, f"`{name}` is given something that is not a number or an array")
         old = self.names.get(name)
-        joined = kind if old is None else join(old, kind)
+        joined = self.joined(name, old, kind, value)
         if joined is None:
             what = f"`{name}` is a {_shape_word(old)} in one place and a {_shape_word(kind)} here"
             raise self.refuse(statement, what, "a name has one type in a compiled loop", "use two names")
         self.names[name] = joined
+
+    def joined(self, name: str, old: ValueType | None, kind: ValueType, value: Expr | None) -> ValueType | None:
+        """The type of a name that was of type `old` and is now given a value of type `kind`."""
+        if kind == INT:
+            limits = self.limits_of(value)
+            known = name in self.limits or old is not None
+            self.limits[name] = join_limits(self.limits.get(name), limits) if known else limits
+        found = kind if old is None else join(old, kind, self.limits.get(name))
+        if found == INT and kind != INT and kind.is_integer:
+            self.limits[name] = join_limits(self.limits.get(name), dtype_limits(kind.dtype))
+        return found
+
+    def limits_of(self, value: Expr | None) -> Limits | None:
+        """The limits of a Python integer: a constant, or a name that is only given constants."""
+        if isinstance(value, Var):
+            return self.limits.get(value.name)
+        return None if value is None else literal_limits(value)
 
     def store(self, target: Subscript, kind: ValueType, statement: Stmt) -> None:
         """`a[…] = value`: the value must fit into what is written."""
@@ -171,6 +195,10 @@ class _Inference:
             name = statement.target.base.name if isinstance(statement.target, Subscript) else statement.target.name
             if target.rank < result.rank:
                 raise self.refuse(statement, f"a {_shape_word(result)} is assigned to a {_shape_word(target)}")
+            if target.rank and not np.can_cast(result.dtype, target.dtype, "same_kind"):
+                why = f"NumPy does not convert the {result.dtype} of the operation to {target.dtype} in place"
+                hint = f"write `a[:] = a {statement.op} …` for `a {statement.op}= …`: an assignment converts"
+                raise self.refuse(statement, f"`{statement.op}=` of rows of other dtypes", why, hint)
             self.check_writeable(name, statement)
         else:
             self.bind(statement.target.name, result, statement)
@@ -207,7 +235,7 @@ class _Inference:
 
     def result(self, value: Expr | None, statement: Stmt) -> None:
         kind = NONE if value is None else self.typing.of(value)
-        joined = kind if self.returned is None else join(self.returned, kind)
+        joined = self.joined("return", self.returned, kind, value)
         if joined is None:
             raise self.refuse(statement, "the function returns values of different shapes")
         self.returned = joined

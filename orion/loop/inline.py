@@ -31,7 +31,6 @@ from orion.loop.ir import (
     Range,
     Return,
     Stmt,
-    Subscript,
     Update,
     Var,
     While,
@@ -39,26 +38,40 @@ from orion.loop.ir import (
 )  # fmt: skip
 from orion.loop.rename import renamed
 from orion.loop.spans import with_span
+from orion.loop.types import ScalarType, Types
+from orion.loop.writes import Ranks, local_ranks, written_positions
 
 LARGEST = 400
 """Helpers of more nodes than this remain functions."""
 
 
-def inline_helpers(function: Function) -> Function:
-    """The function with calls of helpers replaced where that is right; helpers that are not called any more go."""
+def inline_helpers(function: Function, types: Types | None = None) -> Function:
+    """The function with calls of helpers replaced where that is right; helpers that are not called any more go.
+
+    `types` tell which arguments are scalars, which no helper can write.
+    """
     done: dict[str, Function] = {}
     for helper in function.helpers:  # callees come first
-        done[helper.name] = _inlined(helper, done)
-    result = _inlined(function, done)
+        done[helper.name] = _inlined(helper, done, {})
+    ranks = {name: 0 if isinstance(kind, ScalarType) else kind.ndim for name, kind in (types or {}).items()}
+    result, before = _inlined(function, done, ranks), function
+    while result != before:  # what was called by a helper now is by the function, with arguments of known types
+        result, before = _inlined(result, done, ranks), result
     helpers = tuple(helper for helper in done.values() if helper.name in _called(result, done))
     return replace(result, helpers=helpers)
 
 
-def _inlined(function: Function, helpers: dict[str, Function]) -> Function:
+def _inlined(function: Function, helpers: dict[str, Function], ranks: Ranks) -> Function:
     taken = {*function.params, *assigned_names(function.body)}
     loops = [node.index for statement in function.body for node in walk(statement) if isinstance(node, For)]
-    inliner = _Inliner(function, helpers, taken, 1 + max(loops, default=-1))
+    known = local_ranks(function.body, {**ranks, **_loop_variables(function)})
+    inliner = _Inliner(function, helpers, known, taken, 1 + max(loops, default=-1))
     return replace(function, body=inliner.block(function.body))
+
+
+def _loop_variables(function: Function) -> dict[str, int]:
+    nodes = (node for statement in function.body for node in walk(statement))
+    return {node.var: 0 for node in nodes if isinstance(node, Range)}
 
 
 def _called(function: Function, helpers: dict[str, Function]) -> set[str]:
@@ -77,21 +90,11 @@ def is_inlinable(helper: Function) -> bool:
     return len(nodes) <= LARGEST and (not returns or (len(returns) == 1 and helper.body[-1] is returns[0]))
 
 
-def writes_elements(helper: Function) -> bool:
-    """Whether the helper may write an element of an array: by a subscript, in place, or through another function."""
-    nodes = (node for statement in helper.body for node in walk(statement))
-    return any(
-        (isinstance(node, Assign | Update) and isinstance(node.target, Subscript))
-        or (isinstance(node, Update) and isinstance(node.target, Var) and node.target.name in helper.params)
-        or (isinstance(node, Call) and node.function.startswith((".fill", ".sort", "helper:")))
-        for node in nodes
-    )  # fmt: skip
-
-
 @dataclass(slots=True)
 class _Inliner:
     function: Function
     helpers: dict[str, Function]
+    ranks: Ranks
     taken: set[str]
     next_loop: int
     before: list[Stmt] = field(default_factory=list)
@@ -137,8 +140,9 @@ class _Inliner:
 
     def is_pure(self, node: Node) -> bool:
         """Whether no helper called in the code writes anything, so that the order of evaluation does not matter."""
-        helpers = (self.helper(part) for part in walk(node) if isinstance(part, Call))
-        return not any(helper is not None and writes_elements(helper) for helper in helpers)
+        whole = replace(self.function, helpers=tuple(self.helpers.values()))
+        calls = [part for part in walk(node) if isinstance(part, Call)]
+        return not any(written_positions(call, whole, self.ranks) for call in calls)
 
     def helper(self, call: Call) -> Function | None:
         return self.helpers.get(call.function.removeprefix("helper:")) if call.function.startswith("helper:") else None

@@ -15,6 +15,9 @@ class LoopNest:
     `number` counts the planned loops of the function from 0, in textual order. `loops` are the `for`s that span the
     iteration space, outermost first (a single one where it goes over the elements of a sparse array); `dims` are the
     names of the loop dimensions: the range variables, or the keys of the sparse array. One iteration runs `body`.
+    `is_rewritten`: its loops are not those of the source but others that do the same in another order. `limits` then
+    has the names of the limits of a box in each dimension; all that is run for a box is the body of the innermost
+    loop.
     """
 
     number: int
@@ -23,6 +26,8 @@ class LoopNest:
     body: tuple[Stmt, ...]
     ordered: bool
     function: Function
+    is_rewritten: bool = False
+    limits: tuple[tuple[str, str], ...] = ()
 
     @property
     def elements(self) -> Elements | None:
@@ -67,8 +72,12 @@ Step = Scalars | RunLoop | Repeat
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A decorated function as steps: what each worker runs from top to bottom."""
+    """A decorated function as steps: what each worker runs from top to bottom.
+
+    `variables` are the integers that loops in another order have as their variables, beside the function's own.
+    """
 
     function: Function
     nests: tuple[LoopNest, ...]
     steps: tuple[Step, ...]
+    variables: tuple[str, ...] = ()

@@ -38,7 +38,7 @@ def open_outer_loop(program: Program, number: int, types: Types) -> Program:
         raise PlanError(f"loop {number} is not a serial loop around other loops and scalar statements")
     splitter = _Splitter(program.function, nest.ordered)
     steps = splitter.opened(program, program.steps, number)
-    return Program(program.function, tuple(splitter.nests), steps)
+    return Program(program.function, tuple(splitter.nests), steps, program.variables)
 
 
 def is_openable(nest: LoopNest, types: Types) -> bool:

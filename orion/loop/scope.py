@@ -56,10 +56,10 @@ class Scope:
         """The object that a global name, or a name in a module (`np.linalg.norm`), stands for; MISSING where none."""
         match node:
             case ast.Name(name) if name not in self.variables:
-                return self.globals.get(name, getattr(builtins, name, MISSING))
+                return plain_number(self.globals.get(name, getattr(builtins, name, MISSING)))
             case ast.Attribute(owner, attribute):
                 found = self.value(owner)
-                return getattr(found, attribute, MISSING) if isinstance(found, ModuleType) else MISSING
+                return plain_number(getattr(found, attribute, MISSING)) if isinstance(found, ModuleType) else MISSING
             case _:
                 return MISSING
 
@@ -83,9 +83,21 @@ def constant(value: object, span: Span) -> Expr | None:
     if isinstance(value, np.bool | np.integer | np.floating):
         item = value.item()
         return Call(f"np.{value.dtype.name}", (Const(item, span),), span) if isinstance(item, int | float) else None
-    if isinstance(value, bool | int | float):
-        return Const(value, span)
-    return None
+    plain = plain_number(value)
+    return Const(plain, span) if isinstance(plain, bool | int | float) else None
+
+
+def plain_number(value: object) -> object:
+    """A number of a class that is derived from int or float (an `IntEnum`, say) as an int or a float, all else as it
+    is: whoever compiles or runs the loop need not know the class.
+
+    >>> import enum
+    >>> plain_number(enum.IntEnum("Mode", "FAST SAFE").SAFE), plain_number(np.float64(0.5))
+    (2, np.float64(0.5))
+    """
+    if isinstance(value, bool | np.generic) or not isinstance(value, int | float):
+        return value
+    return int.__index__(value) if isinstance(value, int) else float.__float__(value)
 
 
 def assigned_names(body: list[ast.stmt]) -> frozenset[str]:

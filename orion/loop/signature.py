@@ -38,15 +38,19 @@ def argument_types(arguments: Mapping[str, object]) -> tuple[Types, Shapes]:
     for name, value in arguments.items():
         found = PYTHON_SCALARS.get(type(value))
         if found is not None:
-            if type(value) is int and not -(2**63) <= value < 2**63:
-                raise _problem(name, "is an integer of more than 64 bits", "", "pass a smaller one, or a float")
-            types[name] = found
+            types[name] = _python_scalar(name, value, found)
         elif type(value) is np.ndarray:
             types[name] = _dense(name, value)
             shapes[name] = value.shape
         else:
             types[name] = _other(name, value, shapes)
     return types, shapes
+
+
+def _python_scalar(name: str, value: Any, found: ArgumentType) -> ArgumentType:
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise _problem(name, "is an integer of more than 64 bits", "", "pass a smaller one, or a float")
+    return found
 
 
 def _dense(name: str, array: np.ndarray[Any, Any]) -> ArrayType:
@@ -77,7 +81,7 @@ def _other(name: str, value: Any, shapes: dict[str, tuple[int, ...]]) -> Argumen
         return _dense(name, value)
     for kind, found in PYTHON_SCALARS.items():
         if isinstance(value, kind):  # an IntEnum, say
-            return found
+            return _python_scalar(name, value, found)
     raise _foreign(name, value)
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+
+import numpy as np
 
 from orion.loop.dtypes import Kind, promote
-from orion.loop.ir import Const, Expr
+from orion.loop.ir import Const, Expr, Unary
 from orion.loop.spans import NOWHERE
 
 
@@ -50,11 +54,20 @@ def shaped(kind: Kind, like: ValueType) -> ValueType:
     return ValueType(kind.dtype, kind.weak and like.rank == 0, like.rank, like.lengths)
 
 
-def join(first: ValueType, second: ValueType) -> ValueType | None:
+Limits = tuple[int, int]
+"""The smallest and the largest of some integers."""
+
+
+def join(first: ValueType, second: ValueType, limits: Limits | None = None) -> ValueType | None:
     """The type of a name that is given values of both types; None where there is none.
+
+    `limits` are those of the values of a Python integer, where they are known. One that may not fit the narrow integer
+    that it shares a name with stays a Python integer: nothing is computed, so that NumPy's promotion does not apply.
 
     >>> join(FLOAT, ValueType("float32"))
     ValueType(dtype='float32', weak=False, rank=0, lengths=(), items=())
+    >>> join(INT, ValueType("uint8"), (0, 9)).dtype, join(INT, ValueType("uint8"), (0, 999)).dtype
+    ('uint8', 'int64')
     """
     if first == second:
         return first
@@ -66,9 +79,51 @@ def join(first: ValueType, second: ValueType) -> ValueType | None:
         return replace(first, items=known) if len(known) == len(items) else None
     if "none" in (first.dtype, second.dtype):
         return None
-    kind = promote(first.kind, second.kind)
+    kind = INT.kind if _outgrows(first, second, limits) else promote(first.kind, second.kind)
     lengths = tuple(a if a == b else None for a, b in zip(first.lengths, second.lengths, strict=True))
     return ValueType(kind.dtype, kind.weak, first.rank, lengths)
+
+
+def _outgrows(first: ValueType, second: ValueType, limits: Limits | None) -> bool:
+    """Whether one is a Python integer that may not fit the other, an integer of fewer than 64 bits."""
+    python, other = (first, second) if first.weak else (second, first)
+    if python != INT or other.weak or not other.is_integer or np.dtype(other.dtype).itemsize == 8:
+        return False
+    room = dtype_limits(other.dtype)
+    return limits is None or not (room[0] <= limits[0] and limits[1] <= room[1])
+
+
+def dtype_limits(dtype: str) -> Limits:
+    info = np.iinfo(dtype)
+    return int(info.min), int(info.max)
+
+
+def literal_limits(expr: Expr) -> Limits | None:
+    """The value of an integer constant, twice; None for any other expression."""
+    match expr:
+        case Const(int(value)):
+            return int(value), int(value)
+        case Unary("-", Const(int(value))):
+            return -int(value), -int(value)
+        case _:
+            return None
+
+
+def join_limits(first: Limits | None, second: Limits | None) -> Limits | None:
+    return None if first is None or second is None else (min(first[0], second[0]), max(first[1], second[1]))
+
+
+def join_values(types: Sequence[ValueType], values: Sequence[Expr]) -> ValueType | None:
+    """The type of a value that is one of several, such as `a if test else b`; None where there is none."""
+    weak = [literal_limits(value) for kind, value in zip(types, values, strict=True) if kind == INT]
+    limits = reduce(join_limits, weak) if weak else None
+    found, *others = sorted(types, key=lambda kind: kind.weak)  # narrow integers first, so that limits hold for all
+    for other in others:
+        joined = join(found, other, limits)
+        if joined is None:
+            return None
+        found = joined
+    return found
 
 
 def broadcast(*values: ValueType) -> ValueType:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from orion.loop.expression_types import Typing
+from orion.loop.functions import VIEWING
 from orion.loop.ir import (
     Assign,
     Call,
@@ -21,13 +23,14 @@ from orion.loop.ir import (
     Stmt,
     Subscript,
     Tuple,
+    Unary,
     Update,
     Var,
     walk,
 )  # fmt: skip
 from orion.loop.rewrite import expand
-
-HIDDEN_VIEWS = frozenset({"attribute:T", "np.transpose", ".ravel", "np.ravel"})
+from orion.loop.types import ArrayType
+from orion.loop.writes import returns_views, viewed_places
 
 
 def is_view(value: Expr, typing: Typing) -> bool:
@@ -106,23 +109,83 @@ def plain_assignments(function: Function, typing: Typing) -> tuple[Stmt, ...]:
 
     `a, b = W[i], H[j]` becomes two assignments, `w = W[i] if c else H[j]` an `if` with one in each branch.
     """
-    return expand(function.body, lambda statement: _plain(statement, typing))
+    plain = _Plain(function, typing, frozenset(view_assignments(function, typing)))
+    return expand(function.body, plain.statement)
 
 
-def _plain(statement: Stmt, typing: Typing) -> tuple[Stmt, ...]:
-    match statement:
-        case Assign(Tuple(targets), Tuple(values)) if any(is_view(value, typing) for value in values):
-            return _one_by_one(statement, targets, values, typing)
-        case Assign(Var() as target, Choose(test, then, orelse)) if typing.of(then).rank > 0:
-            body, other = (_plain(Assign(target, value, statement.span), typing) for value in (then, orelse))
-            return (If(test, body, other, statement.span),)
-        case Assign(Var(), Call(name, (owner, *_))) if name in HIDDEN_VIEWS and typing.of(owner).rank > 1:
-            hint = "write subscripts of the array itself, `W[i, j]` for `W.T[j, i]`, or make a copy, `W.T.copy()`"
-            raise typing.refuse(
-                statement.value, "a name for a transposed or flattened array is not supported", "", hint
-            )
-        case _:
-            return (statement,)
+@dataclass(frozen=True, slots=True)
+class _Plain:
+    """`views` are the names that are assigned views."""
+
+    function: Function
+    typing: Typing
+    views: frozenset[str]
+
+    def statement(self, statement: Stmt) -> tuple[Stmt, ...]:
+        typing = self.typing
+        match statement:
+            case Assign(Tuple(targets), Tuple(values)) if any(self.may_be_view(value) for value in values):
+                parts = _one_by_one(statement, targets, values, typing)
+                return tuple(new for part in parts for new in self.statement(part))
+            case Assign(Var() as target, Choose(test, then, orelse)) if typing.of(then).rank > 0:
+                body, other = (self.statement(Assign(target, value, statement.span)) for value in (then, orelse))
+                return (If(test, body, other, statement.span),)
+            case Assign(Var() as target, Call(name, (owner, *_)) as call) if name in VIEWING and typing.of(owner).rank:
+                row = self.viewed_row(call, owner)
+                return (statement,) if row is None else self.statement(Assign(target, row, statement.span))
+            case Assign(target, Call(name) as call) if name.startswith("helper:") and self.has_rows(call):
+                helper = name.removeprefix("helper:")
+                if not isinstance(target, Subscript) and returns_views(self.function, helper):
+                    what = f"`{helper}` returns a part of one of its arguments"
+                    why = "a name for the result would be another name for a part of an array"
+                    raise typing.refuse(call, what, why, "return a copy of it, `return w.copy()`")
+                return (statement,)
+            case _:
+                return (statement,)
+
+    def may_be_view(self, value: Expr) -> bool:
+        is_hidden = isinstance(value, Call) and value.function in VIEWING and self.typing.of(value).rank > 0
+        return is_hidden or is_view(value, self.typing)
+
+    def has_rows(self, call: Call) -> bool:
+        kind = self.typing.of(call)
+        return any(part.rank for part in (kind, *kind.items))
+
+    def viewed_row(self, call: Call, owner: Expr) -> Expr | None:
+        """What a transposed, flattened or reversed row is, as a subscript or a name; None where it is a new array."""
+        rank = self.typing.of(owner).rank
+        if rank == 1 and (call.function == "np.diag" or not tuple(viewed_places(owner))):
+            return None
+        if rank == 1 and call.function in ("attribute:T", "np.transpose"):
+            return owner
+        if rank == 1 and call.function in (".ravel", "np.ravel") and self.is_contiguous(owner):
+            return owner
+        if rank == 1 and call.function == "np.flip" and isinstance(owner, Var):
+            step = Unary("-", Const(1, call.span), call.span)
+            return Subscript(owner, (Slice(None, None, step, call.span),), call.span)
+        hint = "write subscripts of the array itself, `W[i, j]` for `W.T[j, i]`, or make a copy, `W.T.copy()`"
+        form = {"np.flip": "a reversed array", "np.diag": "a diagonal"}.get(call.function)
+        what = f"a name for {form or 'a transposed or flattened array'} is not supported"
+        if rank == 1 and call.function in (".ravel", "np.ravel"):
+            what = "whether this is a copy depends on how the array lies in memory"
+            hint = "write `.copy()` for a copy, or leave `ravel` out: a row is flat"
+        raise self.typing.refuse(call, what, "it may be another name for a part of an array", hint)
+
+    def is_contiguous(self, row: Expr) -> bool:
+        """Whether the elements of a row lie one after another for sure, so that `ravel` makes no copy."""
+        match row:
+            case Var(name):
+                kind = self.typing.arguments.get(name)
+                return kind.c_contiguous if isinstance(kind, ArrayType) else name not in self.views
+            case Subscript(Var(name), index):
+                kind = self.typing.arguments.get(name)
+                last = index[-1]
+                whole = isinstance(last, Slice) and last.lower is last.upper is last.step is None
+                scalars = index[:-1] if whole else index
+                is_row = not any(isinstance(part, Slice) or self.typing.of(part).rank for part in scalars)
+                return isinstance(kind, ArrayType) and kind.c_contiguous and is_row
+            case _:
+                return False
 
 
 def _one_by_one(

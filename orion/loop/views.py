@@ -55,7 +55,7 @@ def resolve_views(function: Function, types: Types) -> Function:
     separated last (`orion.loop.between`). Raises `UnsupportedLoopError` where the types of the function cannot be told,
     or a view is of a kind that cannot be named (a transpose).
     """
-    function = inline_helpers(function)
+    function = inline_helpers(function, types)
     typing = infer_types(function, types)
     function = resolve_attributes(function, typing)
     function = check_function(replace(function, body=plain_assignments(function, typing)))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from orion.dependence.access import Access, Dependence
 from orion.loop.nest import LoopNest
+from orion.loop.source import Span
 from orion.reasons import Reason
 
 if TYPE_CHECKING:
@@ -21,13 +22,15 @@ NEEDED = (
 
 def blocking_reasons(dependences: Iterable[Dependence], nest: LoopNest) -> tuple[Reason, ...]:
     """One reason per pair of accesses that conflict, in program order."""
+    dependences = tuple(dependences)
+    needed = {dependence.sink.span for dependence in dependences if dependence.kind == "flow"}
     found = []
     for dependence in by_pair(dependences):
         reason = dependence.reason
         message = describe_pair(dependence, nest)
         spans = (dependence.source.span, dependence.sink.span)
         if reason is None:
-            found.append(Reason("ORN101", message, spans, _hint(dependence)))
+            found.append(Reason("ORN101", message, spans, _hint(dependence, needed)))
         else:
             found.append(Reason(reason.code, f"{message}; {reason.message}", spans, reason.hint))
     return tuple(dict.fromkeys(found))
@@ -62,9 +65,13 @@ def iterations_in_words(dependence: Dependence, dims: Sequence[str]) -> str:
     """Which iterations conflict, from the distance vector.
 
     With a constant distance in every dimension: "iterations (i) and (i+1)". Otherwise by the dimensions they agree in.
+    A dimension may have a formula as its name: "iterations (0, +1) apart in (t, t + i)".
     """
     distance = dependence.distance
     if all(step is not None for step in distance) and any(distance):
+        if not all(name.isidentifier() for name in dims):
+            apart = ", ".join(f"{step:+d}" if step else "0" for step in distance)
+            return f"iterations ({apart}) apart in ({', '.join(dims)})"
         there = ", ".join(name if not step else f"{name}{step:+d}" for name, step in zip(dims, distance, strict=True))
         return f"iterations ({', '.join(dims)}) and ({there})"
     same = [name for name, step in zip(dims, distance, strict=True) if step == 0]
@@ -75,18 +82,29 @@ def iterations_in_words(dependence: Dependence, dims: Sequence[str]) -> str:
 
 def witness(dependence: Dependence, nest: LoopNest) -> str:
     """Two iterations that conflict, as "(i=0, j=1) and (i=0, j=2)"; empty where isl gives none."""
-    import islpy as isl
-
-    relation = isl.Map(dependence.relation)
-    apart = relation.subtract(_same_key(relation, len(nest.dims)))
-    point = (relation if apart.is_empty() else apart).wrap().sample_point()
-    if point.is_void():
+    pair = witness_pair(dependence, len(nest.dims))
+    if pair is None:
         return ""
-    first = _coordinates(point, nest.dims, 0)
-    second = _coordinates(point, nest.dims, relation.dim(isl.dim_type.in_))
+    first, second = (_coordinates(values, nest.dims) for values in pair)
     if dependence.kind == "conflict":  # neither comes first: name the smaller one first
         first, second = sorted((first, second))
     return "" if first == second else f"{first} and {second}"
+
+
+def witness_pair(dependence: Dependence, dims: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """The coordinates of two iterations that conflict, source first; None where isl gives none."""
+    import islpy as isl
+
+    relation = isl.Map(dependence.relation)
+    apart = relation.subtract(_same_key(relation, dims))
+    point = (relation if apart.is_empty() else apart).wrap().sample_point()
+    if point.is_void():
+        return None
+
+    def coordinates(start: int) -> tuple[int, ...]:
+        return tuple(point.get_coordinate_val(isl.dim_type.set, start + d).to_python() for d in range(dims))
+
+    return coordinates(0), coordinates(relation.dim(isl.dim_type.in_))
 
 
 def _same_key(relation: isl.Map, dims: int) -> isl.Map:
@@ -99,15 +117,16 @@ def _same_key(relation: isl.Map, dims: int) -> isl.Map:
     return pairs
 
 
-def _coordinates(point: isl.Point, dims: Sequence[str], start: int) -> str:
-    import islpy as isl
-
-    values = [point.get_coordinate_val(isl.dim_type.set, start + d).to_python() for d in range(len(dims))]
+def _coordinates(values: Sequence[int], dims: Sequence[str]) -> str:
     return ", ".join(f"{name}={value}" for name, value in zip(dims, values, strict=True))
 
 
-def _hint(dependence: Dependence) -> str:
+def _hint(dependence: Dependence, needed: Container[Span]) -> str:
+    """What would remove the dependence. `needed` are the places that read what another iteration wrote: there a copy
+    from before the loop would have old values."""
     if dependence.kind == "anti":
+        if dependence.source.span in needed:
+            return ""
         return f"read from a copy of `{dependence.array}` made before the loop"
     if dependence.kind == "output":
         return f"let each iteration write elements of `{dependence.array}` of its own"

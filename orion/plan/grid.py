@@ -30,13 +30,17 @@ UNKNOWN_TRIPS = 16
 
 
 def cuts(nest: LoopNest, candidate: Candidate | None, extents: Sequence[int | None], workers: int) -> tuple[int, ...]:
-    """The number of blocks per loop dimension, at most one per index where extents are known."""
+    """The number of blocks per loop dimension, at most one per index where extents are known.
+
+    A serial loop (no candidate) has one block; over the elements of a sparse array, in any order, it goes through the
+    tiles that the other loops over the array use.
+    """
     dims = len(nest.dims)
-    if candidate is None:
-        return (1,) * dims
     if nest.elements is not None and not nest.ordered:
         blocks = ELEMENT_BLOCKS.get(dims, 2)
         wanted = [max(blocks, _whole_multiple(blocks, workers))] * dims
+    elif candidate is None:
+        return (1,) * dims
     else:
         many = LINE_BLOCKS if not candidate.time else SHARED_GRID
         cut = {candidate.space, *candidate.time}

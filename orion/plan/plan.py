@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from orion.dependence.access import Dependence, LoopDependences
+from orion.dependence.bounds import BoundsChecks
 from orion.loop.nest import LoopNest, Program
 from orion.loop.types import ArgumentType
 from orion.reasons import Reason
@@ -32,15 +33,34 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The verdict on one `for` of the source: the dependences it carries, and whether it is parallel by itself."""
+    """The verdict on one `for` of the source: the dependences it carries, and whether it is parallel by itself.
+
+    `index` counts the `for`s of the function from 0. `reasons` are those that are not about a dependence.
+    """
 
     index: int
     line: int
     carried: tuple[Dependence, ...]
+    reasons: tuple[Reason, ...] = ()
 
     @property
     def is_parallel(self) -> bool:
-        return not self.carried
+        return not self.carried and not self.reasons
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The loop of the source that one or several planned loops stand for, in another order.
+
+    `analysis` and `checks` are those of the loop as written. `dependences` and `order` are isl union maps as text:
+    the dependences between the instances of its statements, and the place of each instance in the new order.
+    """
+
+    nest: LoopNest
+    analysis: LoopDependences
+    checks: BoundsChecks
+    dependences: str
+    order: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +74,15 @@ class LoopPlan:
     loop stands in a serial one, no subscript depends on the round, so that a tile of the next round need only wait
     for the tiles of this round that share a block with it; where False, a round must be done before the next
     begins.
+
+    A loop that stands for another one of the source, or for a part of it, in another order has an `origin`. Its
+    `places` is the isl union map, as text, from the instances of its statements to the coordinates of the serial
+    loops around it and its own; it is empty where one worker runs the statements once. `written_iterations` is the
+    number of iterations of the loop of the source.
+
+    `parts` is not empty only in what `orion.plan.whole.whole_loops` makes: the plan of a loop of the source as a
+    whole, with the planned loops that stand for it. Such a plan has the nest and analysis of the loop as written,
+    which is not cut: `space` is None, `time` is empty, and the tiles are those of its parts.
     """
 
     nest: LoopNest
@@ -63,12 +92,15 @@ class LoopPlan:
     cuts: tuple[int, ...]
     ordered: bool
     analysis: LoopDependences
-    verdicts: tuple[Verdict, ...]
     placements: tuple[Placement, ...]
     reasons: tuple[Reason, ...]
     runs_on: int
     iterations: int | None
     rounds_overlap: bool = True
+    origin: Origin | None = None
+    places: str = ""
+    written_iterations: int | None = None
+    parts: tuple[LoopPlan, ...] = ()
 
     @property
     def is_parallel(self) -> bool:
@@ -81,13 +113,22 @@ class LoopPlan:
 
     @property
     def dependences(self) -> tuple[Dependence, ...]:
-        return self.analysis.dependences
+        """The dependences of the loop as it is written."""
+        return self.origin.analysis.dependences if self.origin else self.analysis.dependences
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionPlan:
-    """The plans of all loops of a function, in textual order, and the program they are part of."""
+    """The plans of all loops of a function, in textual order, and the program they are part of. `verdicts` has one
+    for each `for` of the source, in textual order."""
 
     program: Program
     loops: tuple[LoopPlan, ...]
     types: tuple[tuple[str, ArgumentType], ...]
+    verdicts: tuple[Verdict, ...] = ()
+    instead: FunctionPlan | None = None
+
+    @property
+    def executed(self) -> FunctionPlan:
+        """The plan that a call runs by: the loops as written, where their new order does not pay at these sizes."""
+        return self.instead or self

@@ -16,6 +16,7 @@ from orion.arrays.dense import DenseArray
 from orion.arrays.layout import TileLayout
 from orion.arrays.sparse import SparseArray
 from orion.kernel.calling import Argument, tile_boxes
+from orion.loop.scope import plain_number
 from orion.runtime.prepared import PreparedLoop, PreparedProgram
 from orion.schedule.schedule import Ints
 
@@ -110,4 +111,4 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 def skeleton_arguments(prepared: PreparedProgram, arguments: Mapping[str, object]) -> tuple[object, ...]:
     """The arguments of the skeleton, in the order of the user's function."""
-    return tuple([arguments[name] for name in prepared.program.function.params])
+    return tuple([plain_number(arguments[name]) for name in prepared.program.function.params])

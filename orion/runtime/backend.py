@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from threading import Lock
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
@@ -12,6 +11,7 @@ from orion.errors import PlanError
 from orion.runtime.local import LoadedProgram, load_program, run_locally
 from orion.runtime.pool import Pool
 from orion.runtime.prepared import PreparedProgram
+from orion.runtime.turn import Turn
 
 
 class Backend(Protocol):
@@ -24,16 +24,22 @@ class Backend(Protocol):
     def run(self, prepared: PreparedProgram, arguments: Mapping[str, object]) -> Any:
         """Run a program on the arrays in `arguments`, in place, and return its result."""
 
+    @property
+    def cluster_cpus(self) -> int:
+        """The CPUs of a cluster that the workers hold now."""
+
     def close(self) -> None:
-        """End the workers; `run` starts them again."""
+        """End the workers, once the run under way is over; `run` starts them again."""
 
 
 class LocalBackend:
     """Threads of this process; with one worker, just the calling thread."""
 
+    cluster_cpus = 0
+
     def __init__(self, workers: int) -> None:
         self.workers = workers
-        self._lock = Lock()
+        self._turn = Turn(self._end, self._forget)
         self._pool: Pool | None = None
         self._loaded: WeakKeyDictionary[PreparedProgram, LoadedProgram] = WeakKeyDictionary()
 
@@ -42,23 +48,29 @@ class LocalBackend:
         workers = 1 if self.workers == 1 else prepared.workers
         if workers > self.workers:
             raise PlanError(f"the program is scheduled for {workers} workers, the session has {self.workers}")
-        with self._lock:
-            loaded = self._loaded.get(prepared)
-            if loaded is None:
-                loaded = load_program(prepared, workers)
-                self._loaded[prepared] = loaded
-            return run_locally(prepared, loaded, arguments, self._usable_pool())
+        return self._turn.run(lambda: self._run(prepared, workers, arguments))
 
     def close(self) -> None:
-        """End the threads."""
+        """End the threads, once the run under way is over."""
+        self._turn.close()
+
+    def _run(self, prepared: PreparedProgram, workers: int, arguments: Mapping[str, object]) -> Any:
+        loaded = self._loaded.get(prepared)
+        if loaded is None:
+            loaded = load_program(prepared, workers)
+            self._loaded[prepared] = loaded
+        if self._pool is None:
+            self._pool = Pool(self.workers)
+        return run_locally(prepared, loaded, arguments, self._pool)
+
+    def _end(self) -> None:
         pool, self._pool = self._pool, None
-        if pool is not None and pool.is_usable:
+        if pool is not None:
             pool.close()
 
-    def _usable_pool(self) -> Pool:
-        if self._pool is None or not self._pool.is_usable:
-            self._pool = Pool(self.workers)
-        return self._pool
+    def _forget(self) -> None:
+        self._pool = None
+        self._loaded = WeakKeyDictionary()
 
 
 def cores() -> int:

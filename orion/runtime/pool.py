@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from _thread import LockType, allocate_lock
 from collections.abc import Callable
@@ -45,24 +44,18 @@ def _release(lock: LockType) -> None:
 
 class Pool:
     """Runs a function on several threads at once. Member 0 is the thread that calls `run`; the others are
-    daemon threads.
+    daemon threads. They do not come along into a process that is forked off, which needs a pool of its own.
 
-    The body must raise nothing in the other members.
+    The body must raise nothing in the other members. No run may be under way when the pool is closed.
     """
 
     def __init__(self, members: int) -> None:
         self.members = members
         self._wake: list[LockType] = [allocate_lock() for _ in range(members)]
         self._jobs: list[Job | None] = [None] * members
-        self._process = os.getpid()
         for member in range(1, members):
             self._wake[member].acquire()
             Thread(target=self._serve, args=(member,), name=f"orion-{member}", daemon=True).start()
-
-    @property
-    def is_usable(self) -> bool:
-        """Whether the threads exist: they do not in a process that was forked off."""
-        return self._process == os.getpid()
 
     def run(self, body: Body, members: int, abort: Callable[[], None]) -> None:
         """Run `body(m)` on members 0 … `members` - 1 and return when all are through.

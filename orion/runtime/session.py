@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -30,16 +30,25 @@ class Settings:
 
 
 class Session:
-    """A backend and its workers. They are started when the first loop runs, and end with `close`."""
+    """A backend and its workers. They are started when the first loop runs, and end with `close`.
 
-    def __init__(self, settings: Settings) -> None:
+    `outer` is the session that this one stands inside of, whose workers stay where they are meanwhile.
+    """
+
+    def __init__(self, settings: Settings, outer: Session | None = None) -> None:
         self.settings = settings
-        self._backend = _make_backend(settings)
+        self._outer = outer
+        self._backend = _make_backend(settings, lambda: 0 if outer is None else outer.cluster_cpus)
 
     @property
     def workers(self) -> int:
         """The number of workers that loops are planned for."""
         return self._backend.workers
+
+    @property
+    def cluster_cpus(self) -> int:
+        """The CPUs of a Ray cluster that the workers of this session and those around it hold now."""
+        return self._backend.cluster_cpus + (0 if self._outer is None else self._outer.cluster_cpus)
 
     @property
     def force_parallel(self) -> bool:
@@ -51,21 +60,23 @@ class Session:
         return self._backend.run(prepared, arguments)
 
     def close(self) -> None:
-        """End the workers. The session can be used again; they are then started anew."""
+        """End the workers, once the run under way is over. The session can be used again; they are then started
+        anew.
+        """
         self._backend.close()
 
     def __repr__(self) -> str:
         return f"<orion session: {self.settings.backend}, {self.workers} workers>"
 
 
-def _make_backend(settings: Settings) -> Backend:
+def _make_backend(settings: Settings, cpus_around: Callable[[], int]) -> Backend:
     if settings.backend == "ray":
         if find_spec("ray") is None:
             hint = 'install it with `pip install ray`, or use backend="threads"'
             raise ArgumentError(describe("the Ray backend needs the package `ray`, which is not installed", hint=hint))
         from orion.runtime.ray.backend import RayBackend
 
-        return RayBackend(settings.workers, settings.address)
+        return RayBackend(settings.workers, settings.address, cpus_around)
     workers = 1 if settings.backend == "serial" else settings.workers or cores()
     return LocalBackend(workers)
 
@@ -132,15 +143,20 @@ def _force_parallel(given: bool | None) -> bool:
 
 # ---------------------------------------------------------------- the current session
 
-_current: Session | None = None
+_sessions: list[Session | None] = [None]
+"""The current session comes last, before it those that it stands inside of; None where there is none yet."""
+
+
+def _around(sessions: Sequence[Session | None]) -> Session | None:
+    return next((session for session in reversed(sessions) if session is not None), None)
 
 
 def current_session() -> Session:
     """The session that loops run in: that of `init`, or one with the default settings."""
-    global _current  # noqa: PLW0603
-    if _current is None:
-        _current = Session(settings_from(None, None, None, None))
-    return _current
+    found = _sessions[-1]
+    if found is None:
+        found = _sessions[-1] = Session(settings_from(None, None, None, None), _around(_sessions))
+    return found
 
 
 def planned_workers() -> tuple[int, bool]:
@@ -168,18 +184,16 @@ def init(
     >>> orion.init(backend="threads", workers=2)
     >>> orion.shutdown()
     """
-    global _current  # noqa: PLW0603
     settings = settings_from(backend, workers, address, force_parallel)
     shutdown()
-    _current = Session(settings)
+    _sessions[-1] = Session(settings, _around(_sessions))
 
 
 def shutdown() -> None:
     """End the workers, and Ray where Orion started it. The next loop starts a new session; safe to call at
-    any time.
+    any time. A loop that another thread runs is waited for.
     """
-    global _current
-    ending, _current = _current, None
+    ending, _sessions[-1] = _sessions[-1], None
     if ending is not None:
         ending.close()
 
@@ -191,19 +205,20 @@ def session(
     address: str | None = None,
     force_parallel: bool | None = None,
 ) -> Iterator[Session]:
-    """A session for a `with` statement, with the arguments of `init`; the one before is back afterwards.
+    """A session for a `with` statement, with the arguments of `init`; the one before is back afterwards. Ends
+    with the statement, and so does one that was begun by `init` inside of it.
 
     >>> import orion
     >>> with orion.session(backend="serial") as here:
     ...     here.workers
     1
     """
-    global _current  # noqa: PLW0603
-    before = _current
-    inside = Session(settings_from(backend, workers, address, force_parallel))
-    _current = inside
+    inside = Session(settings_from(backend, workers, address, force_parallel), _around(_sessions))
+    _sessions.append(inside)
     try:
         yield inside
     finally:
+        last = _sessions.pop()
+        if last is not None and last is not inside:
+            last.close()
         inside.close()
-        _current = before

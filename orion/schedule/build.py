@@ -14,9 +14,9 @@ def build_schedule(plan: LoopPlan, bounds: Sequence[Ints], workers: int) -> Sche
     """The tiles of a loop for `workers` workers.
 
     `bounds[d]` has the `plan.cuts[d] + 1` block boundaries of loop dimension d. Workers own runs of neighbouring
-    blocks of the space dimension. The order of tiles is by step (`tile_steps`), then by number; a tile waits for
-    the tile of another worker that last used one of its time blocks before it in this order, and in the round
-    before, for the last one to use it.
+    blocks of the space dimension; where a loop in another order has tiles that wait, the blocks are dealt out in turn.
+    The order of tiles is by step (`tile_steps`), then by number; a tile waits for the tile of another worker that last
+    used one of its time blocks before it in this order, and in the round before, for the last one to use it.
     """
     grid = tuple(len(edges) - 1 for edges in bounds)
     blocks = np.indices(grid).reshape(len(grid), -1)
@@ -24,7 +24,9 @@ def build_schedule(plan: LoopPlan, bounds: Sequence[Ints], workers: int) -> Sche
     if plan.space is None:
         owner = np.zeros(step.size, np.int64)
     else:
-        owner = blocks[plan.space] * workers // grid[plan.space]
+        own = blocks[plan.space]
+        # A loop in another order has no partitions: dealt out one by one, its blocks keep all workers busy.
+        owner = own % workers if plan.nest.is_rewritten and plan.time else own * workers // grid[plan.space]
     ranked = np.lexsort((np.arange(step.size), step))
     order = tuple(ranked[owner[ranked] == worker].astype(np.int64) for worker in range(workers))
     pairs = sorted(set(_waits(plan, grid, blocks, owner, ranked)))

@@ -21,6 +21,7 @@ from orion.dependence.bounds import fix_parameters
 from orion.errors import PlanError
 from orion.plan.explain import describe_pair
 from orion.plan.plan import LoopPlan
+from orion.plan.whole import in_formulas
 from orion.schedule.schedule import Ints, Schedule
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def prove_schedule(plan: LoopPlan, schedule: Schedule, values: Mapping[str, int]
     _prove_complete(schedule)
     context = isl.Context()
     dims = len(schedule.grid)
-    relations = {d.relation: d for d in plan.dependences}
+    relations = {d.relation: d for d in plan.analysis.dependences}
     differences = [_differences(d, dims, values, context) for d in relations.values()]
     low, high = _boxes(schedule)
     pairs = list(_free_pairs(schedule, plan.ordered, low, high))
@@ -148,12 +149,14 @@ def _prove_complete(schedule: Schedule) -> None:
 
 
 def _message(plan: LoopPlan, schedule: Schedule, dependence: Dependence, first: int, second: int) -> str:
+    nest = in_formulas(plan).nest
+
     def name(tile: int) -> str:
         blocks = np.unravel_index(tile, schedule.grid)
-        spans = zip(plan.nest.dims, schedule.bounds, blocks, strict=True)
+        spans = zip(nest.dims, schedule.bounds, blocks, strict=True)
         return "(" + ", ".join(f"{dim} in {b[k]}..{b[k + 1] - 1}" for dim, b, k in spans) + ")"
 
     return (
-        f"the schedule does not keep a dependence: {describe_pair(dependence, plan.nest)}; "
+        f"the schedule does not keep a dependence: {describe_pair(dependence, nest)}; "
         f"tile {name(second)} may start before tile {name(first)} is done"
     )

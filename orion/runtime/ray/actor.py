@@ -10,7 +10,7 @@ import traceback
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,10 +25,19 @@ from orion.runtime.parts import LoopPart, Walk, loop_parts
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.ray.exchange import LoopExchange, Region, loop_exchange
 from orion.runtime.ray.inbox import Inbox, Landing
-from orion.runtime.ray.lines import receive, send
+from orion.runtime.ray.lines import read_message, write_message
 from orion.runtime.ray.node_worker import NodeWorker
 from orion.runtime.ray.orders import Delivery, Filling, Flag, Outcome, Piece, Results, RunOrder
-from orion.runtime.ray.segments import Arena, Block, Bytes, SegmentName, create_segment, open_segment
+from orion.runtime.ray.segments import (
+    Arena,
+    Block,
+    Bytes,
+    SegmentName,
+    create_segment,
+    open_segment,
+    remove_name,
+    token_in,
+)
 from orion.runtime.ray.store import LoopBlocks
 from orion.runtime.skeleton import Skeleton, make_skeleton
 from orion.runtime.worker import AbortedError, Worker
@@ -69,19 +78,22 @@ class WorkerActor:
 
     # ------------------------------------------------------------ memory
 
-    def can_open(self, name: SegmentName) -> bool:
-        """Whether this process can map a segment of another process."""
+    def can_open(self, name: SegmentName, token: bytes) -> bool:
+        """Whether this process can map a segment of another process, and finds there what that one wrote."""
         try:
-            open_segment(name)
-        except OSError:
+            return token_in(open_segment(name)) == token
+        except (OSError, ValueError):
             return False
-        return True
 
     def attach(self, names: Mapping[int, SegmentName]) -> None:
-        """Map segments."""
+        """Map segments, those of an earlier attempt too."""
         for number, name in names.items():
-            if number not in self._memory:
-                self._memory[number] = open_segment(name)
+            self._memory[number] = open_segment(name)
+
+    def remove_names(self, names: Mapping[int, SegmentName]) -> None:
+        """Remove the files of segments that were made here; those who have mapped them keep them."""
+        for name in names.values():
+            remove_name(name)
 
     def create(self, sizes: Mapping[int, int], anonymous: bool) -> dict[int, SegmentName]:
         """Make this node's copies of segments, all zero, and say how they are opened."""
@@ -107,34 +119,49 @@ class WorkerActor:
     def run(self, order: RunOrder) -> Outcome:
         """Run this worker's part of a program."""
         try:
-            return self._run(order)
+            outcome = self._run(order)
         except BaseException as error:
-            return Outcome(error=_sendable(error))
+            outcome = Outcome(error=_sendable(error))
+        failed = self._inbox.end(order.run)
+        return outcome if failed is None else replace(outcome, error=outcome.error or _sendable(failed))
 
     def open_pipes(self, orders: str, outcomes: str) -> None:
         """Take orders from a pipe of the driver's, and put outcomes into another."""
         self._pipes = os.open(orders, os.O_RDONLY), os.open(outcomes, os.O_WRONLY)
 
     def serve(self) -> None:
-        """Do what comes through the pipe, until the driver closes it."""
+        """Do what comes through the pipe, until the driver closes it. However this ends, the driver sees it: the
+        pipe back is closed.
+        """
         orders, outcomes = self._pipes
-        with suppress(EOFError, BrokenPipeError):
-            while True:
-                send(outcomes, self.run(receive(orders)))
+        try:
+            with suppress(EOFError, BrokenPipeError):
+                while True:
+                    write_message(outcomes, self._answer(read_message(orders)))
+        finally:
+            os.close(orders)
+            os.close(outcomes)
+
+    def _answer(self, order: bytes) -> bytes:
+        """Run a pickled order and return its pickled outcome. What cannot be pickled is an error of the run."""
+        try:
+            return pickle.dumps(self.run(pickle.loads(order)), pickle.HIGHEST_PROTOCOL)
+        except BaseException as error:
+            return pickle.dumps(Outcome(error=_sendable(error)), pickle.HIGHEST_PROTOCOL)
 
     def deliver(self, delivery: Delivery) -> None:
         """Take what a worker on another node has sent to this one."""
         self._inbox.deliver(delivery)
 
-    def abort(self, program: int) -> None:
-        """Make this node's workers leave a program."""
+    def abort(self, program: int, run: int) -> None:
+        """Make this node's workers leave a run of a program."""
         known = self._programs.get(program)
         if known is not None:
-            known.memory.abort()
+            self._inbox.abort(run, known.memory)
 
     def _run(self, order: RunOrder) -> Outcome:
         self._forget(order)
-        self.attach(order.segments)
+        self.attach({number: name for number, name in order.segments.items() if number not in self._memory})
         program = self._program(order)
         try:
             for part, blocks, boxes in zip(program.parts, order.loops, program.boxes, strict=True):

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import atexit
-from collections.abc import Mapping
-from threading import Lock
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from orion.arrays.base import DistArray
-from orion.errors import PlanError, WorkerLostError
+from orion.errors import ArgumentError, PlanError, WorkerLostError, describe
 from orion.runtime.backend import LocalBackend, cores
 from orion.runtime.prepared import PreparedProgram
-from orion.runtime.ray.cluster import cluster_cpus, end_ray, is_running, join_or_start
+from orion.runtime.ray.cluster import cluster_cpus, end_ray, join_or_start
 from orion.runtime.ray.team import Team
+from orion.runtime.turn import Turn
 
 
 class RayBackend:
-    """Ray actors that own the partitions. Ray and the actors are started with the first run."""
+    """Ray actors that own the partitions. Ray and the actors are started with the first run.
 
-    def __init__(self, workers: int | None, address: str | None) -> None:
+    `cpus_around` tells how many CPUs of the cluster the sessions around this one hold.
+    """
+
+    def __init__(self, workers: int | None, address: str | None, cpus_around: Callable[[], int]) -> None:
         self._address = address
-        self._lock = Lock()
+        self._cpus_around = cpus_around
+        self._turn = Turn(self._end, self._forget)
         self._team: Team | None = None
+        self._parents_team: Team | None = None
         self._started_ray = False
         self._driver = LocalBackend(1)
         self.workers = workers or self._available()
@@ -35,33 +40,56 @@ class RayBackend:
             raise PlanError(f"the program is scheduled for {wanted} workers, the session has {self.workers}")
         if prepared.workers == 1 < self.workers:
             return self._driver.run(prepared, arguments)
-        with self._lock:
-            try:
-                return self._usable_team().run(prepared, arguments)
-            except WorkerLostError as error:
-                error.add_note(_what_is_lost(prepared, arguments))
-                raise
+        return self._turn.run(lambda: self._run(prepared, arguments))
+
+    @property
+    def cluster_cpus(self) -> int:
+        """The CPUs of the cluster that the actors hold now."""
+        return self.workers if self._team is not None and self._team.group.is_usable() else 0
 
     def close(self) -> None:
-        """End the actors, and Ray where it was started here."""
-        atexit.unregister(self.close)
-        team, self._team = self._team, None
-        if team is not None:
-            team.group.close()
-        if self._started_ray:
-            self._started_ray = False
-            end_ray()
+        """End the actors, and Ray where it was started here, once the run under way is over."""
+        self._turn.close()
+        self._driver.close()
+
+    def _run(self, prepared: PreparedProgram, arguments: Mapping[str, object]) -> Any:
+        try:
+            return self._usable_team().run(prepared, arguments)
+        except WorkerLostError as error:
+            error.add_note(_what_is_lost(prepared, arguments))
+            self._end_team()
+            raise
 
     def _usable_team(self) -> Team:
         """The team of the session; a new one where there is none yet, or actors have died since the last run."""
-        if self._team is not None and not (is_running() and self._team.group.is_usable()):
-            self._team.group.close()
-            self._team = None
+        if self._parents_team is not None:
+            hint = 'use orion.init(backend="threads") here, or start the process by "spawn", not "fork"'
+            raise ArgumentError(describe("this process was forked off from one that uses Ray", hint=hint))
+        if self._team is not None and not self._team.group.is_usable():
+            self._end_team()
         if self._team is None:
-            atexit.register(self.close)
+            atexit.register(self._turn.end_now)
             self._started_ray |= join_or_start(self._address, self.workers)
-            self._team = Team(self.workers)
+            self._team = Team(self.workers, self._cpus_around())
         return self._team
+
+    def _end_team(self) -> None:
+        if self._team is not None:
+            self._team.close()
+            self._team = None
+
+    def _end(self) -> None:
+        """End everything. Where Ctrl-C comes in between, the next call does the rest."""
+        self._end_team()
+        if self._started_ray:
+            end_ray()
+            self._started_ray = False
+        atexit.unregister(self._turn.end_now)
+
+    def _forget(self) -> None:
+        """In a process that was forked off. The handles are kept: to let go of them would end the actors."""
+        self._parents_team, self._team = self._team, None
+        self._started_ray = False
 
     def _available(self) -> int:
         """The number of workers where none was asked for: a CPU of the cluster each."""

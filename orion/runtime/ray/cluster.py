@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
+from threading import Event, Thread, current_thread, main_thread
 from typing import Any
 
 import ray
@@ -31,7 +36,8 @@ def join_or_start(address: str | None, workers: int) -> bool:
             raise ArgumentError(describe(what, why=str(error), hint=hint)) from error
         return False
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    ray.init(
+    start = partial(
+        ray.init,
         address="local",
         num_cpus=workers,
         num_gpus=0,
@@ -39,7 +45,30 @@ def join_or_start(address: str | None, workers: int) -> bool:
         object_store_memory=OBJECT_STORE_BYTES,
         **quiet,
     )
+    _from_lasting_thread(start)
     return True
+
+
+def _from_lasting_thread(start: Callable[[], object]) -> None:
+    """Call a function that starts Ray from a thread that lasts as long as this process: the main one, or one that
+    then only waits. On Linux, Ray's processes are killed as soon as the thread that started them ends.
+    """
+    if current_thread() is main_thread():
+        start()
+        return
+    started: Future[None] = Future()
+
+    def body() -> None:
+        try:
+            start()
+        except BaseException as error:
+            started.set_exception(error)
+        else:
+            started.set_result(None)
+            Event().wait()
+
+    Thread(target=body, name="orion-ray", daemon=True).start()
+    started.result()
 
 
 def cluster_cpus() -> int:
@@ -52,19 +81,23 @@ def own_node() -> str:
     return str(ray.get_runtime_context().get_node_id())
 
 
-def start_actors(kind: type[Any], number: int, group: str, seconds: float) -> list[Any]:
+def start_actors(kind: type[Any], number: int, group: str, seconds: float, held: int) -> list[Any]:
     """Actors of a class, each with one CPU and a second thread for the calls of a concurrency group, once all
-    have started.
+    have started. `held` are the CPUs that other sessions of this process hold meanwhile.
 
     `ArgumentError` where the cluster has not that many CPUs, or they are not free within `seconds`.
     """
-    if cluster_cpus() < number:
-        raise _no_room(number, f"the cluster has {cluster_cpus()} CPUs, and each worker takes one")
+    cpus = cluster_cpus()
+    if cpus - held < number:
+        others = f", the sessions around this one hold {held} of them" if held else ""
+        raise _no_room(number, f"the cluster has {cpus} CPUs{others}, and each worker takes one")
     remote = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0, concurrency_groups={group: 1})(kind)
-    actors = [remote.remote() for _ in range(number)]
-    started = [actor.__ray_ready__.remote() for actor in actors]
-    ready, late = ray.wait(started, num_returns=len(started), timeout=seconds)
+    actors: list[Any] = []
     try:
+        while len(actors) < number:
+            actors.append(remote.remote())
+        started = [actor.__ray_ready__.remote() for actor in actors]
+        ready, late = ray.wait(started, num_returns=len(started), timeout=seconds)
         ray.get(ready)
         if late:
             why = f"{len(late)} did not start in {seconds:.0f} s: others use the cluster's {cluster_cpus()} CPUs"
@@ -89,10 +122,17 @@ def _node_id(actor: Any) -> str:
     return own_node()
 
 
+def connection() -> str:
+    """What tells this process's present connection to a cluster from any other: actors last as long as it does."""
+    return str(ray.get_runtime_context().get_worker_id())
+
+
 def kill_actors(actors: list[Any]) -> None:
-    """End actors at once, whatever they do."""
-    if ray.is_initialized():
-        for actor in actors:
+    """End actors at once, whatever they do. Those of an earlier connection have ended with it, and Ray does not
+    know them any more.
+    """
+    for actor in actors if ray.is_initialized() else ():
+        with suppress(Exception):
             ray.kill(actor, no_restart=True)
 
 

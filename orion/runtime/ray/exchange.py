@@ -70,8 +70,8 @@ class LoopExchange:
     finals: tuple[tuple[Region, ...], ...]
     needs: Mapping[str, tuple[Region, ...]]
     tiles: Mapping[str, Ints]
-    is_gathered: bool = False
-    rounds_overlap: bool = True
+    is_gathered: bool
+    rounds_overlap: bool
 
 
 def loop_exchange(loop: PreparedLoop, nodes: Sequence[str]) -> LoopExchange:
@@ -111,6 +111,7 @@ def _shared_out(loop: PreparedLoop, dense: list[Placement], nodes: Sequence[str]
         finals=tuple(_finals(schedule, dense, blocks, ranked, w) for w in range(len(nodes))),
         needs=needs,
         tiles={node: np.flatnonzero(node_of == node) for node in present},
+        is_gathered=False,
         rounds_overlap=overlap,
     )
 
@@ -202,6 +203,7 @@ def _on_home_node(loop: PreparedLoop, dense: list[Placement], nodes: Sequence[st
         needs={nodes[0]: regions},
         tiles={nodes[0]: np.arange(schedule.tiles)},
         is_gathered=len(home) > 1,
+        rounds_overlap=loop.plan.rounds_overlap,
     )
 
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import ray
 from ray.exceptions import RayActorError
 
 from orion.errors import WorkerLostError, describe
 from orion.runtime.ray.actor import DELIVER, WorkerActor
-from orion.runtime.ray.cluster import kill_actors, nodes_of, own_node, start_actors
+from orion.runtime.ray.cluster import connection, is_running, kill_actors, nodes_of, own_node, start_actors
 from orion.runtime.ray.exchange import Region
 from orion.runtime.ray.lines import Line, LostError, PipeLine, RayLine
 from orion.runtime.ray.orders import Filling, Outcome, RunOrder
-from orion.runtime.ray.segments import Block, SegmentName, can_be_anonymous, create_segment
+from orion.runtime.ray.segments import TOKEN, Block, SegmentName, can_be_anonymous, create_segment, token_in
 
 START_SECONDS = 60.0
 LOOK_SECONDS = 0.05
@@ -24,24 +26,28 @@ LEAVE_SECONDS = 10.0
 
 
 class Group:
-    """One actor per worker. Once `is_whole` is False they have been ended, and there must be another group.
+    """One actor per worker. Once `is_whole` is False they are being ended, and there must be another group.
 
     Worker w is process `processes[w]` on node `nodes[w]`; those of the driver's own node come first, and
     those of a node follow one another. `shares_memory` says whether the actors of the driver's node can open
     its anonymous segments.
     """
 
-    def __init__(self, workers: int) -> None:
-        actors = start_actors(WorkerActor, workers, DELIVER, START_SECONDS)
+    def __init__(self, workers: int, cpus_around: int) -> None:
+        actors: list[Any] = []
         try:
+            actors = start_actors(WorkerActor, workers, DELIVER, START_SECONDS, cpus_around)
             self._connect(actors)
+        except RayActorError as error:
+            kill_actors(actors)
+            raise _lost(LostError(None, str(error).strip().splitlines()[0]), "started") from error
         except BaseException:
             kill_actors(actors)
             raise
         self.is_whole = True
 
     def _connect(self, actors: list[Any]) -> None:
-        self.driver_node = own_node()
+        self._connection, self.driver_node = connection(), own_node()
         places = nodes_of(actors)
         order = sorted(range(len(actors)), key=lambda w: (places[w] != self.driver_node, places[w], w))
         self.actors = [actors[w] for w in order]
@@ -63,8 +69,11 @@ class Group:
         self._answers([actor.attach.remote(names) for actor in self._on(node)])
 
     def create(self, node: str, sizes: Mapping[int, int], anonymous: bool) -> dict[int, SegmentName]:
-        """Make a node's copies of segments."""
+        """Make a node's copies of segments. Those that are files are mapped by its actors, and the files removed."""
         (names,) = self._answers([self.leader(node).create.remote(sizes, anonymous)])
+        if not anonymous:
+            self._answers([actor.attach.remote(names) for actor in self._on(node)[1:]])
+            self._answers([self.leader(node).remove_names.remote(names)])
         return dict(names)
 
     def fill(self, run_memory: int, fillings: Mapping[str, tuple[Filling, ...]]) -> None:
@@ -89,7 +98,7 @@ class Group:
             abort()
             for actor, node in zip(self.actors[: len(orders)], self.nodes, strict=False):
                 if node != self.driver_node:
-                    actor.abort.options(concurrency_group=DELIVER).remote(orders[0].program)
+                    actor.abort.options(concurrency_group=DELIVER).remote(orders[0].program, orders[0].run)
 
         try:
             self._line.start(orders)
@@ -106,23 +115,20 @@ class Group:
             raise
 
     def is_usable(self) -> bool:
-        """Whether the actors are there, as far as is known."""
-        return self.is_whole and self._line.is_alive()
+        """Whether the actors are there, as far as is known: they end with the connection that started them."""
+        return self.is_whole and is_running() and connection() == self._connection and self._line.is_alive()
 
     def close(self) -> None:
-        """End the actors."""
-        if self.is_whole:
-            self.is_whole = False
-            if isinstance(self._line, PipeLine):
-                self._line.close()
-            kill_actors(self.actors)
+        """End the actors. Safe to call again, as where Ctrl-C came in between."""
+        self.is_whole = False
+        self._line.close()
+        kill_actors(self.actors)
 
     def _can_open(self) -> bool:
         """Whether every actor of the driver's node can map an anonymous segment of the driver's."""
-        name, memory = create_segment(1, anonymous=True)
-        found = ray.get([actor.can_open.remote(name) for actor in self._on(self.driver_node)])
-        del memory
-        return all(found)
+        name, memory = create_segment(TOKEN, anonymous=True)
+        memory[:TOKEN] = np.frombuffer(os.urandom(TOKEN), np.uint8)
+        return all(ray.get([actor.can_open.remote(name, token_in(memory)) for actor in self._on(self.driver_node)]))
 
     def _on(self, node: str) -> list[Any]:
         return [actor for actor, place in zip(self.actors, self.nodes, strict=True) if place == node]
@@ -152,7 +158,7 @@ class Group:
                 continue
 
 
-def _lost(error: LostError) -> WorkerLostError:
+def _lost(error: LostError, while_it: str = "ran a loop") -> WorkerLostError:
     which = "a worker" if error.number is None else f"worker {error.number}"
     hint = "the next run starts new workers; NumPy arrays are as they were before this one"
-    return WorkerLostError(describe(f"{which} died while it ran a loop", why=str(error), hint=hint))
+    return WorkerLostError(describe(f"{which} died while it {while_it}", why=str(error), hint=hint))

@@ -40,5 +40,9 @@ class IdentityMap(Generic[V]):
 
         self._entries[place] = ref(key, forget), value
 
+    def clear(self) -> None:
+        """Let go of all values."""
+        self._entries.clear()
+
     def __len__(self) -> int:
         return len(self._entries)

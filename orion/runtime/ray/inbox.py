@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from threading import Condition
+from threading import Lock
 from typing import Any
 
 from numpy.typing import NDArray
@@ -38,32 +38,60 @@ class Landing:
 
 
 class Inbox:
-    """Deliveries may come before this actor has begun the run they belong to, and after it has begun the next
-    one: the first wait, the second are dropped.
+    """Deliveries and aborts reach a run while it lasts, and no other. Those that come before it are kept for it,
+    those that come after it (it failed, and not everybody knew) are dropped.
+
+    Runs are numbered from 1 on, and their numbers rise.
     """
 
     def __init__(self) -> None:
-        self._changed = Condition()
-        self._run = 0
+        self._lock = Lock()
+        self._run = self._over = 0
         self._landing: Landing | None = None
+        self._error: BaseException | None = None
         self._next: dict[int, int] = {}
-        self._early: dict[tuple[int, int], Delivery] = {}
+        self._kept: dict[tuple[int, int, int], Delivery] = {}
 
     def begin(self, run: int, landing: Landing) -> None:
-        """Take the deliveries of a run from now on."""
-        with self._changed:
-            self._run, self._landing = run, landing
-            self._next, self._early = {}, {}
-            self._changed.notify_all()
+        """Put the deliveries of a run where they belong, from now on and those that have come already."""
+        with self._lock:
+            self._run, self._landing, self._error, self._next = run, landing, None, {}
+            for sender in {sender for number, sender, _ in self._kept if number == run}:
+                self._put_in_turn(sender)
+
+    def end(self, run: int) -> BaseException | None:
+        """Take nothing more for a run. Returns what went wrong with a delivery of it, if anything did."""
+        with self._lock:
+            self._over, self._landing = run, None
+            self._kept = {key: delivery for key, delivery in self._kept.items() if key[0] > run}
+            error, self._error = self._error, None
+            return error
 
     def deliver(self, delivery: Delivery) -> None:
         """Put a delivery, and those of the same sender that came before their turn, where they belong."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._run >= delivery.run)
-            if self._run > delivery.run or self._landing is None:
+        with self._lock:
+            if delivery.run > self._over:
+                self._kept[delivery.run, delivery.sender, delivery.number] = delivery
+                if delivery.run == self._run:
+                    self._put_in_turn(delivery.sender)
+
+    def abort(self, run: int, memory: RunMemory) -> None:
+        """Make the workers that share `memory` leave a run, unless it is over: then they may be in the next one."""
+        with self._lock:
+            if run > self._over:
+                memory.abort()
+
+    def _put_in_turn(self, sender: int) -> None:
+        """Put what has come from a sender, up to the first delivery that is missing. One that cannot be put ends
+        the run.
+        """
+        while self._landing is not None:
+            found = self._kept.pop((self._run, sender, self._next.get(sender, 0)), None)
+            if found is None:
                 return
-            sender = delivery.sender
-            self._early[sender, delivery.number] = delivery
-            while (found := self._early.pop((sender, self._next.get(sender, 0)), None)) is not None:
+            try:
                 self._landing.put(found)
-                self._next[sender] = found.number + 1
+            except BaseException as error:
+                self._landing.memory.abort()
+                self._error, self._landing = error, None
+            self._next[sender] = found.number + 1

@@ -4,108 +4,162 @@ needs them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orion.runtime.prepared import PreparedLoop, PreparedProgram
-from orion.runtime.ray.exchange import LoopExchange, loop_exchange, merged_regions
+from orion.runtime.ray.exchange import Region, loop_exchange, merged_regions
 from orion.runtime.ray.group import Group
 from orion.runtime.ray.orders import Filling
 from orion.runtime.ray.segments import Block, SegmentName
 from orion.runtime.ray.store import LoopBlocks, PlacedRun, Store
+from orion.schedule.schedule import Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one node needs before a program runs: parts of dense arrays, and for each loop the tiles whose elements
+    it needs of the sparse array, as int64 and as bytes (None for a loop that it has no part in).
+    """
+
+    dense: tuple[Region, ...]
+    tiles: tuple[tuple[Ints, bytes] | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What goes between the driver and the nodes of a program: worked out once, for it takes as long as there are
+    tiles. `written` are the regions that come back.
+    """
+
+    shares: Mapping[str, Share]
+    written: tuple[Region, ...]
+
+
+def program_traffic(prepared: PreparedProgram, nodes: Sequence[str]) -> Traffic:
+    """The traffic of a program whose worker w is on node `nodes[w]`."""
+    exchange = [loop_exchange(loop, nodes) for loop in prepared.loops]
+    shares = {}
+    for node in dict.fromkeys(nodes):
+        tiles = [loop.tiles.get(node) for loop in exchange]
+        shares[node] = Share(
+            dense=merged_regions(region for loop in exchange for region in loop.needs.get(node, ())),
+            tiles=tuple(None if found is None else (found, found.tobytes()) for found in tiles),
+        )
+    written = merged_regions(region for loop in exchange for finals in loop.finals for region in finals)
+    return Traffic(shares, written)
 
 
 class Mirrors:
-    """The nodes of a group, other than the driver's, with the segments that each has copies of."""
+    """The nodes of a group, other than the driver's, with the segments that each has copies of.
+
+    Elements of sparse arrays never change, and are sent once: `_sent` are the blocks of which a node has the
+    elements of some tiles.
+    """
 
     def __init__(self, group: Group, store: Store) -> None:
         self._group = group
         self._store = store
         self._names: dict[str, dict[int, SegmentName]] = {node: {} for node in group.nodes if node != group.driver_node}
-        self._elements: dict[str, set[tuple[int, int]]] = {node: set() for node in self._names}
+        self._sent: dict[str, set[tuple[Block, bytes]]] = {node: set() for node in self._names}
+        self._traffic: WeakKeyDictionary[PreparedProgram, Traffic] = WeakKeyDictionary()
 
     def names(self, node: str) -> Mapping[int, SegmentName]:
         """How segments are opened on a node."""
         return self._names.get(node, self._store.names)
 
-    def forget(self, segments: tuple[int, ...]) -> None:
+    def forget(self, segments: Sequence[int]) -> None:
         """Segments that are gone; the actors are told with their next order."""
+        if not segments:
+            return
         for node, names in self._names.items():
             for segment in segments:
                 names.pop(segment, None)
-            self._elements[node] = {key for key in self._elements[node] if key[0] not in segments}
+            self._sent[node] = {key for key in self._sent[node] if key[0].segment not in segments}
 
     def prepare(self, prepared: PreparedProgram, run_memory: int, placed: PlacedRun) -> None:
         """Bring the nodes of a run what their workers need before it."""
-        nodes = self._group.nodes[: prepared.workers]
-        remote = [node for node in dict.fromkeys(nodes) if node in self._names]
+        remote = [node for node in self._nodes(prepared) if node in self._names]
         if not remote:
             return
-        exchange = [loop_exchange(loop, nodes) for loop in prepared.loops]
-        fillings = {}
+        shares = self._traffic_of(prepared).shares
+        fillings, new = {}, {}
         for node in remote:
             self._create(node, {run_memory, *placed.segments()})
-            dense = self._dense(exchange, node, placed)
-            fillings[node] = (*dense, *self._sparse(prepared, exchange, node, placed))
+            new[node] = self._missing(prepared, shares[node], node, placed)
+            elements = [filling for parts in new[node].values() for filling in parts]
+            fillings[node] = (*self._dense(shares[node], placed), *elements)
         self._group.fill(run_memory, fillings)
+        for node in remote:
+            self._sent[node] |= new[node].keys()
 
     def fetch(self, prepared: PreparedProgram, placed: PlacedRun) -> None:
         """Bring back what a run has written, where it is not on the driver's node: the home node has all of
         it.
         """
-        nodes = self._group.nodes[: prepared.workers]
-        if nodes[0] not in self._names:
+        home = self._group.nodes[0]
+        if home not in self._names:
             return
-        exchange = (loop_exchange(loop, nodes) for loop in prepared.loops)
-        regions = merged_regions(region for loop in exchange for finals in loop.finals for region in finals)
-        parts = [(placed.dense[region.array], region) for region in regions]
-        for (block, region), data in zip(parts, self._group.read(nodes[0], parts), strict=True):
+        parts = [(placed.dense[region.array], region) for region in self._traffic_of(prepared).written]
+        for (block, region), data in zip(parts, self._group.read(home, parts), strict=True):
             region.of(self._array(block))[...] = data
+
+    def _nodes(self, prepared: PreparedProgram) -> list[str]:
+        return list(dict.fromkeys(self._group.nodes[: prepared.workers]))
+
+    def _traffic_of(self, prepared: PreparedProgram) -> Traffic:
+        found = self._traffic.get(prepared)
+        if found is None:
+            found = self._traffic[prepared] = program_traffic(prepared, self._group.nodes[: prepared.workers])
+        return found
 
     def _create(self, node: str, segments: set[int]) -> None:
         sizes = {number: self._store.names[number].size for number in segments - self._names[node].keys()}
         if sizes:
-            created = self._group.create(node, sizes, self._store.anonymous)
-            self._names[node] |= created
-            if not self._store.anonymous:
-                self._group.attach(node, created)
+            self._names[node] |= self._group.create(node, sizes, self._store.anonymous)
 
     # ------------------------------------------------------------ what a node needs
 
-    def _dense(self, exchange: list[LoopExchange], node: str, placed: PlacedRun) -> Iterator[Filling]:
-        needs = merged_regions(region for loop in exchange for region in loop.needs.get(node, ()))
-        for region in needs:
+    def _dense(self, share: Share, placed: PlacedRun) -> Iterator[Filling]:
+        for region in share.dense:
             block = placed.dense[region.array]
             yield Filling(block, region.axis, region.low, region.high, region.of(self._array(block)))
 
-    def _sparse(
-        self, prepared: PreparedProgram, exchange: list[LoopExchange], node: str, placed: PlacedRun
-    ) -> Iterator[Filling]:
-        """The elements of the node's tiles. They never change: each loop's are sent once."""
-        for loop, share, blocks in zip(prepared.loops, exchange, placed.loops, strict=True):
-            if blocks.extents is None or node not in share.tiles:
+    def _missing(
+        self, prepared: PreparedProgram, share: Share, node: str, placed: PlacedRun
+    ) -> dict[tuple[Block, bytes], list[Filling]]:
+        """The elements of the node's tiles that it does not have yet, by what they are noted as once it has them."""
+        found: dict[tuple[Block, bytes], list[Filling]] = {}
+        for loop, tiles, blocks in zip(prepared.loops, share.tiles, placed.loops, strict=True):
+            if blocks.extents is None or tiles is None:
                 continue
-            key = blocks.extents.segment, hash(share.tiles[node].tobytes())
-            if key not in self._elements[node]:
-                self._elements[node].add(key)
-                yield from self._elements_of(loop, blocks, blocks.extents, share.tiles[node])
-
-    def _elements_of(
-        self, loop: PreparedLoop, blocks: LoopBlocks, extents: Block, tiles: NDArray[np.int64]
-    ) -> Iterator[Filling]:
-        offsets = self._array(extents)
-        yield Filling(extents, None, 0, 0, offsets)
-        for argument, block in zip(loop.kernel.arguments, blocks.arguments, strict=True):
-            if argument.kind in ("key", "value") and isinstance(block, Block):
-                array = self._array(block)
-                for low, high in _ranges(offsets, tiles):
-                    yield Filling(block, 0, low, high, array[low:high])
+            offsets = self._array(blocks.extents)
+            for block in (blocks.extents, *_element_blocks(loop, blocks)):
+                key = block, tiles[1]
+                if key in self._sent[node] or key in found:
+                    continue
+                if block is blocks.extents:
+                    found[key] = [Filling(block, None, 0, 0, offsets)]
+                else:
+                    array = self._array(block)
+                    parts = _ranges(offsets, tiles[0])
+                    found[key] = [Filling(block, 0, low, high, array[low:high]) for low, high in parts]
+        return found
 
     def _array(self, block: Block) -> NDArray[Any]:
         return self._store.array(block)
+
+
+def _element_blocks(loop: PreparedLoop, blocks: LoopBlocks) -> Iterator[Block]:
+    """The blocks of the keys and values that a loop uses."""
+    for argument, block in zip(loop.kernel.arguments, blocks.arguments, strict=True):
+        if argument.kind in ("key", "value") and isinstance(block, Block):
+            yield block
 
 
 def _ranges(offsets: NDArray[np.int64], tiles: NDArray[np.int64]) -> Iterator[tuple[int, int]]:

@@ -24,6 +24,9 @@ from orion.arrays.aligned import LINE
 
 Bytes = NDArray[np.uint8]
 
+TOKEN = 16
+"""How many bytes of a segment two processes compare."""
+
 
 @dataclass(frozen=True, slots=True)
 class SegmentName:
@@ -54,8 +57,10 @@ class Block:
 def create_segment(
     size: int, anonymous: bool, on_release: Callable[[], object] | None = None
 ) -> tuple[SegmentName, Bytes]:
-    """A zeroed segment of `size` bytes, mapped. It lasts as long as an array on its memory does; then
-    `on_release` is called.
+    """A zeroed segment of `size` bytes, mapped. It lasts as long as an array on its memory does; then its pages
+    are freed, whoever else has mapped it, and `on_release` is called.
+
+    OSError where there is no room for it.
     """
     size = max(size, LINE)
     if anonymous:
@@ -65,15 +70,28 @@ def create_segment(
         folder = "/dev/shm" if os.path.isdir("/dev/shm") else None
         descriptor, path = tempfile.mkstemp(prefix="orion-", dir=folder)
     try:
-        os.truncate(descriptor, size)
+        _reserve(descriptor, size, anonymous)
         memory = _mapped(descriptor, size)
     except BaseException:
         os.close(descriptor)
         if not anonymous:
             os.unlink(path)
         raise
-    finalize(memory, _release, descriptor, None if anonymous else path, on_release)
+    # At the end of the process the pages stay until the process is gone: others may still use the array then.
+    finalize(memory, _release, descriptor, os.getpid(), on_release).atexit = False
+    if not anonymous:
+        finalize(memory, _remove_file, path, os.getpid())
     return SegmentName(path, size), memory
+
+
+def _reserve(descriptor: int, size: int, anonymous: bool) -> None:
+    """Make the file so large. Where its file system may be small, pages are taken at once: one that is full
+    would show when a page is first written, by the end of the process.
+    """
+    if anonymous or not hasattr(os, "posix_fallocate"):
+        os.truncate(descriptor, size)
+    else:
+        os.posix_fallocate(descriptor, 0, size)
 
 
 def open_segment(name: SegmentName) -> Bytes:
@@ -91,6 +109,11 @@ def remove_name(name: SegmentName) -> None:
         _unlink(name.path)
 
 
+def token_in(memory: Bytes) -> bytes:
+    """The first bytes of a segment, to tell whether another process sees the same."""
+    return memory[:TOKEN].tobytes()
+
+
 def can_be_anonymous() -> bool:
     """Whether this system has memory without a name that can be opened through /proc."""
     return hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd")
@@ -100,12 +123,18 @@ def _mapped(descriptor: int, size: int) -> Bytes:
     return np.frombuffer(mmap.mmap(descriptor, size), np.uint8)
 
 
-def _release(descriptor: int, path: str | None, on_release: Callable[[], object] | None) -> None:
+def _release(descriptor: int, maker: int, on_release: Callable[[], object] | None) -> None:
+    """Free the pages. In a process that was forked off they are still its parent's."""
+    if os.getpid() == maker:
+        os.ftruncate(descriptor, 0)
     os.close(descriptor)
-    if path is not None:
-        _unlink(path)
     if on_release is not None:
         on_release()
+
+
+def _remove_file(path: str, maker: int) -> None:
+    if os.getpid() == maker:
+        _unlink(path)
 
 
 def _unlink(path: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from typing import Any
-from weakref import WeakValueDictionary, ref
+from weakref import WeakMethod, WeakValueDictionary, ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from orion.arrays.dense import DenseArray
 from orion.arrays.layout import TileLayout
 from orion.arrays.sparse import SparseArray
 from orion.kernel.calling import Argument
+from orion.loop.scope import plain_number
 from orion.runtime.arguments import tile_layout
 from orion.runtime.memory import RunMemory, allocate_run_memory
 from orion.runtime.prepared import PreparedLoop, PreparedProgram
@@ -47,13 +48,15 @@ class Extent:
 @dataclass(frozen=True, slots=True)
 class PlacedRun:
     """The arguments of one run. `copies` are (caller's array, shared copy, whether it is written) and `dense`
-    the blocks of all dense arrays, by name.
+    the blocks of all dense arrays, by name. `layouts` are held so that none goes before the run is over: each
+    sparse array itself holds only the one that was asked for last.
     """
 
     loops: tuple[LoopBlocks, ...]
     given: tuple[object, ...]
     copies: Mapping[str, tuple[NDArray[Any], NDArray[Any], bool]]
     dense: Mapping[str, Block]
+    layouts: tuple[TileLayout, ...]
 
     def segments(self) -> set[int]:
         """The segments that the arrays lie in."""
@@ -72,10 +75,10 @@ class PlacedRun:
                 target[...] = shared
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class Store:
-    """The segments of this process. A segment goes when nothing lies in it any more; `take_dropped` tells
-    which have.
+    """The segments of this process. A segment goes when nothing lies in it any more; `dropped` are those that
+    have, until the one who tells the actors takes them out.
 
     `anonymous`: whether segments have no name (see `orion.runtime.ray.segments`).
     """
@@ -83,16 +86,23 @@ class Store:
     anonymous: bool
     names: dict[int, SegmentName] = field(default_factory=dict)
     _memory: WeakValueDictionary[int, Bytes] = field(default_factory=WeakValueDictionary)
-    _dropped: list[int] = field(default_factory=list)
+    dropped: list[int] = field(default_factory=list)
     _numbers: count[int] = field(default_factory=lambda: count(1))
     _copies: IdentityMap[tuple[Block, NDArray[Any]]] = field(default_factory=IdentityMap)
     _dense: IdentityMap[tuple[Block, ref[NDArray[Any]]]] = field(default_factory=IdentityMap)
     _layouts: IdentityMap[tuple[Block, ...]] = field(default_factory=IdentityMap)
 
+    def close(self) -> None:
+        """Let go of all arrays. Those that somebody else holds keep their segments."""
+        self._copies.clear()
+        self._dense.clear()
+        self._layouts.clear()
+
     def create(self, size: int) -> tuple[int, Bytes]:
         """A new segment: its number and its memory."""
         number = next(self._numbers)
-        self.names[number], memory = create_segment(size, self.anonymous, partial(self._drop, number))
+        drop = WeakMethod(self._drop)  # arrays outlive the session: they must not keep the store
+        self.names[number], memory = create_segment(size, self.anonymous, partial(call_if_alive, drop, number))
         self._memory[number] = memory
         return number, memory
 
@@ -102,12 +112,7 @@ class Store:
 
     def _drop(self, number: int) -> None:
         del self.names[number]
-        self._dropped.append(number)
-
-    def take_dropped(self) -> tuple[int, ...]:
-        """The segments that have gone since this was last called."""
-        dropped, self._dropped = tuple(self._dropped), []
-        return dropped
+        self.dropped.append(number)
 
     # ------------------------------------------------------------ what a program needs
 
@@ -128,13 +133,24 @@ class Store:
             elif isinstance(value, np.ndarray):
                 dense[name], shared = self._copy(value)
                 copies[name] = value, shared, name in prepared.written
-        loops = tuple(self._loop(loop, arguments, dense) for loop in prepared.loops)
+        layouts: list[TileLayout] = []
+        loops = tuple(self._loop(loop, arguments, dense, layouts) for loop in prepared.loops)
         given = tuple(_extent(arguments[name]) for name in prepared.program.function.params)
-        return PlacedRun(loops, given, copies, dense)
+        return PlacedRun(loops, given, copies, dense, tuple(layouts))
 
-    def _loop(self, loop: PreparedLoop, arguments: Mapping[str, object], dense: Mapping[str, Block]) -> LoopBlocks:
+    def _loop(
+        self,
+        loop: PreparedLoop,
+        arguments: Mapping[str, object],
+        dense: Mapping[str, Block],
+        layouts: list[TileLayout],
+    ) -> LoopBlocks:
+        """The blocks of one loop. The layout of its sparse array is added to `layouts`."""
         array = None if loop.sparse is None else arguments[loop.sparse]
-        parts = self._layout(loop, array) if isinstance(array, SparseArray) else ()
+        parts: tuple[Block, ...] = ()
+        if isinstance(array, SparseArray):
+            parts, layout = self._layout(loop, array)
+            layouts.append(layout)
         dims = array.ndim if isinstance(array, SparseArray) else 0
 
         def block(argument: Argument) -> Block | int | None:
@@ -177,15 +193,14 @@ class Store:
         self._dense[array] = block, ref(shared)
         return block
 
-    def _layout(self, loop: PreparedLoop, array: SparseArray) -> tuple[Block, ...]:
-        """The blocks of a sparse array in the tiles of a loop: offsets, keys, values."""
+    def _layout(self, loop: PreparedLoop, array: SparseArray) -> tuple[tuple[Block, ...], TileLayout]:
+        """A sparse array in the tiles of a loop, and its blocks: offsets, keys, values."""
         layout = tile_layout(loop, array)
         found = self._layouts.get(layout)
         if found is None:
-            blocks, moved = self._move_layout(array, layout)
-            self._layouts[moved] = blocks
-            return blocks
-        return found
+            found, layout = self._move_layout(array, layout)
+            self._layouts[layout] = found
+        return found, layout
 
     def _move_layout(self, array: SparseArray, layout: TileLayout) -> tuple[tuple[Block, ...], TileLayout]:
         parts = (layout.offsets, *layout.keys, *layout.values)
@@ -201,6 +216,13 @@ class Store:
         return tuple(blocks), moved
 
 
+def call_if_alive(method: WeakMethod[Any], *values: Any) -> None:
+    """Call a method, unless its object is gone."""
+    found = method()
+    if found is not None:
+        found(*values)
+
+
 def run_memory_size(prepared: PreparedProgram) -> int:
     """Bytes of the flags and results of a program."""
     arena = Arena()
@@ -209,7 +231,7 @@ def run_memory_size(prepared: PreparedProgram) -> int:
 
 
 def _extent(value: object) -> object:
-    """An array as its extent; a scalar as it is."""
+    """An array as its extent; a scalar as a plain number."""
     if isinstance(value, SparseArray | DenseArray | np.ndarray):
         return Extent(value.shape, len(value) if value.shape else 0)
-    return value
+    return plain_number(value)

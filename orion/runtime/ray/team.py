@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
-from weakref import WeakKeyDictionary, finalize
+from weakref import WeakKeyDictionary, WeakMethod, finalize
 
 from orion.runtime.failures import left_without_error
 from orion.runtime.memory import RunMemory
@@ -17,7 +17,7 @@ from orion.runtime.ray.group import Group
 from orion.runtime.ray.mirrors import Mirrors
 from orion.runtime.ray.orders import Outcome, RunOrder
 from orion.runtime.ray.segments import remove_name
-from orion.runtime.ray.store import PlacedRun, Store
+from orion.runtime.ray.store import PlacedRun, Store, call_if_alive
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +32,8 @@ class KnownProgram:
 class News:
     """What one actor has not been told yet: segments that are gone, programs that have ended. `programs` are
     those it knows.
+
+    It counts as told when a run with the order has ended well. Until then it is told again, which does no harm.
     """
 
     def __init__(self) -> None:
@@ -39,12 +41,25 @@ class News:
         self.ended: list[int] = []
         self.programs: set[int] = set()
 
+    def told(self, order: RunOrder) -> None:
+        """The actor has done what an order says."""
+        self.programs.add(order.program)
+        del self.dropped[: len(order.dropped)]
+        del self.ended[: len(order.ended)]
+
+    def end(self, program: int) -> None:
+        """A program has ended."""
+        self.programs.discard(program)
+        self.ended.append(program)
+
 
 class Team:
-    """A group of actors with the store of the arrays that it works on."""
+    """A group of actors with the store of the arrays that it works on. `cpus_around` are the CPUs of the cluster
+    that the sessions around this one hold.
+    """
 
-    def __init__(self, workers: int) -> None:
-        self.group = Group(workers)
+    def __init__(self, workers: int, cpus_around: int = 0) -> None:
+        self.group = Group(workers, cpus_around)
         self._store = Store(anonymous=self.group.shares_memory)
         self._programs: WeakKeyDictionary[PreparedProgram, KnownProgram] = WeakKeyDictionary()
         self._news = [News() for _ in range(workers)]
@@ -63,9 +78,17 @@ class Team:
         orders = self._orders(prepared, program, placed)
         outcomes = self.group.run(orders, program.memory.abort)
         _raise_failure(prepared, outcomes)
+        for news, order in zip(self._news, orders, strict=False):
+            news.told(order)
         self._mirrors.fetch(prepared, placed)
         placed.copy_out()
         return outcomes[0].returned
+
+    def close(self) -> None:
+        """End the actors, and let go of the arrays. Safe to call again."""
+        self.group.close()
+        self._store.close()
+        self._programs.clear()
 
     # ------------------------------------------------------------ what the actors are told
 
@@ -75,18 +98,19 @@ class Team:
             _compile(prepared)
             known = KnownProgram(next(self._numbers), *self._store.run_memory(prepared))
             self._programs[prepared] = known
-            finalize(prepared, self._end, known.number)
+            finalize(prepared, call_if_alive, WeakMethod(self._end), known.number).atexit = False
         return known
 
     def _end(self, program: int) -> None:
         for news in self._news:
-            news.ended.append(program)
+            news.end(program)
 
     def _tell_dropped(self) -> None:
-        dropped = self._store.take_dropped()
+        dropped = list(self._store.dropped)
         self._mirrors.forget(dropped)
         for news in self._news:
             news.dropped.extend(dropped)
+        del self._store.dropped[: len(dropped)]
 
     def _orders(self, prepared: PreparedProgram, program: KnownProgram, placed: PlacedRun) -> list[RunOrder]:
         if not self._store.anonymous:
@@ -97,11 +121,9 @@ class Team:
         for news, node in zip(self._news[: prepared.workers], self.group.nodes, strict=False):
             names = self._mirrors.names(node)
             sent = None if program.number in news.programs else prepared
-            news.programs.add(program.number)
-            dropped, news.dropped = tuple(news.dropped), []
-            ended, news.ended = tuple(news.ended), []
             opened = {number: names[number] for number in segments}
-            parts = (run, program.segment, opened, placed.loops, placed.given, dropped, ended)
+            told = (tuple(news.dropped), tuple(news.ended))
+            parts = (run, program.segment, opened, placed.loops, placed.given, *told)
             orders.append(RunOrder(program.number, sent, *parts))
         return orders
 
@@ -109,7 +131,8 @@ class Team:
 
     def _attach_files(self) -> None:
         """Have every actor map the segments that are files, and remove the files."""
-        new = {number: name for number, name in self._store.names.items() if number not in self._attached}
+        names = self._store.names.copy()  # arrays may go meanwhile, and their segments with them
+        new = {number: name for number, name in names.items() if number not in self._attached}
         if new:
             self.group.attach(self.group.driver_node, new)
             self._attached |= new.keys()

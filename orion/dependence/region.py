@@ -1,0 +1,282 @@
+"""A nest of ranges as statements, each with its own domain and accesses, as the polyhedral model has them.
+
+A *statement* here is what is moved as a whole: one assignment, or a run of them that is tied together by scalars which
+only they use, or an inner loop that is no range with affine bounds (its accesses are then over-approximated). Source:
+Feautrier 1991; Bondhugula et al. 2008, section 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orion.dependence.access import Access
+from orion.dependence.affine import Affine
+from orion.dependence.effects import assigned_names
+from orion.dependence.model import Space, access_relation, own_space
+from orion.dependence.names import isl_name, parameter_list
+from orion.dependence.references import Reference, collect_references
+from orion.dependence.scalars import exposed_reads
+from orion.loop.dimensions import is_dimension, leaves_loop
+from orion.loop.ir import Elements, For, Function, Node, Range, Return, Stmt, Var, walk
+from orion.loop.nest import LoopNest
+from orion.loop.types import Types
+
+if TYPE_CHECKING:
+    import islpy as isl
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement and where it stands: inside `loops`, outermost first, at `place[d]` in the body of loop d - 1.
+
+    `domain` is the isl set of its instances, named by `name`; the relations of `accesses` go from there. `subscripts`
+    has, for each access with affine subscripts, the coefficients of the loop dimensions: (array dimensions, loops).
+    """
+
+    name: str
+    loops: tuple[For, ...]
+    place: tuple[int, ...]
+    body: tuple[Stmt, ...]
+    space: Space
+    domain: str
+    accesses: tuple[Access, ...]
+    subscripts: tuple[NDArray[np.float64], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """All statements of a nest, in textual order. `scalars` are those that pass values between statements."""
+
+    nest: LoopNest
+    statements: tuple[Statement, ...]
+    scalars: frozenset[str]
+
+
+class NoRegionError(Exception):
+    """The nest has no form as statements with affine domains; never shown to users."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What holds of the parameters of a nest, such as the variables of loops around it: constraints as isl text, and
+    the parameters in them."""
+
+    constraints: tuple[str, ...] = ()
+    names: frozenset[str] = frozenset()
+
+
+NOTHING = Known()
+
+
+def find_region(nest: LoopNest, types: Types, live_after: frozenset[str], known: Known = NOTHING) -> Region | None:
+    """The statements of a nest of ranges, or None where its loops are not affine or its names do not allow it.
+
+    `live_after` are the scalars whose values are needed after the nest.
+    """
+    outer = nest.loops[0]
+    if isinstance(outer.space, Elements) or any(isinstance(n, Elements | Return) for n in walk(outer)):
+        return None
+    try:
+        finder = _Finder(nest.function, types, outer, live_after, known)
+        finder.loop(outer, (), (0,))
+        finder.check_names()
+    except NoRegionError:
+        return None
+    return Region(nest, tuple(finder.found), frozenset(finder.carried))
+
+
+@dataclass
+class _Finder:
+    function: Function
+    types: Types
+    outer: For
+    live_after: frozenset[str]
+    known: Known
+    found: list[Statement] = field(default_factory=list)
+    carried: set[str] = field(default_factory=set)
+
+    def loop(self, loop: For, around: tuple[For, ...], place: tuple[int, ...]) -> None:
+        if not is_dimension(loop, list(around)) or any(leaves_loop(statement) for statement in loop.body):
+            raise NoRegionError
+        loops = (*around, loop)
+        for position, items in enumerate(self.groups(loop.body)):
+            inner = items[0]
+            if len(items) == 1 and isinstance(inner, For) and self.is_transparent(inner, loops):
+                self.loop(inner, loops, (*place, position))
+            else:
+                self.statement(items, loops, (*place, position))
+
+    def is_transparent(self, loop: For, around: tuple[For, ...]) -> bool:
+        affine = isinstance(loop.space, Range) and is_dimension(loop, list(around))
+        return affine and not any(leaves_loop(statement) for statement in loop.body)
+
+    # ------------------------------------------------------------ what is moved as a whole
+
+    def groups(self, body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, ...]]:
+        """The body in pieces: from the first to the last mention of a scalar that only this body uses."""
+        joined: set[int] = set()  # k: items k and k + 1 belong together
+        for name in self.own_scalars(body):
+            mentions = [k for k, statement in enumerate(body) if _mentions(statement, name)]
+            joined |= {*range(mentions[0], mentions[-1])}
+        start = 0
+        for end in range(1, len(body) + 1):
+            if end - 1 not in joined:
+                yield body[start:end]
+                start = end
+
+    def own_scalars(self, body: tuple[Stmt, ...]) -> list[str]:
+        """The scalars assigned in the body that pass no value into it, out of it, or from one body further in to
+        another.
+
+        Others that the body assigns, and that are not such scalars of a body further in, are noted as `carried`.
+        """
+        own = []
+        for name in self.scalars(body):
+            if name in self.live_after or not _stays_inside(self.outer.body, name):
+                self.carried.add(name)
+            elif not _apart(body, name):
+                own.append(name)  # where it is apart, it is looked at again in the bodies of the loops
+        return own
+
+    def scalars(self, body: tuple[Stmt, ...]) -> list[str]:
+        """The names that the body assigns, but for the variables of its loops."""
+        variables = {space.var for space in _ranges(self.outer)}
+        return [name for name in assigned_names(body) if name not in variables]
+
+    # ------------------------------------------------------------ one statement
+
+    def statement(self, body: tuple[Stmt, ...], loops: tuple[For, ...], place: tuple[int, ...]) -> None:
+        nest = statement_nest(self.function, loops, body)
+        space = own_space(nest, self.types)
+        if space.reasons:
+            raise NoRegionError
+        constraints = (*space.constraints, *self.known.constraints)
+        space = replace(space, constraints=constraints, names=space.names | self.known.names)
+        name = f"S{len(self.found)}"
+        references = collect_references(nest, self.types)
+        accesses = [_named(access_relation(reference, space), name) for reference in references]
+        text = space.text().replace("{ [", f"{{ {name}[", 1)
+        matrices = tuple(m for m in (_subscripts(reference, space) for reference in references) if m is not None)
+        self.found.append(Statement(name, loops, place, body, space, text, tuple(accesses), matrices))
+
+    def check_names(self) -> None:
+        """Add the accesses to carried scalars; refuse what moving statements would change the meaning of."""
+        changed = {isl_name(name) for name in assigned_names((self.outer,))}
+        variables = {isl_name(space.var) for space in _ranges(self.outer)}
+        for number, statement in enumerate(self.found):
+            own = {isl_name(name) for name in _variables(statement.loops)}
+            used = {isl_name(n.name) for part in statement.body for n in walk(part) if isinstance(n, Var)}
+            bound = {isl_name(name) for name in assigned_names(statement.body)}
+            if (used - bound) & (variables - own) or bound & own:
+                raise NoRegionError  # the variable of a loop that has ended, or one that is assigned
+            parameters = set(statement.space.names)
+            for access in statement.accesses:
+                parameters |= _parameters(access.relation)
+            if parameters & changed:
+                raise NoRegionError
+            extra = [_scalar_access(statement, name) for name in sorted(self.carried) if _in(statement.body, name)]
+            self.found[number] = replace(statement, accesses=(*statement.accesses, *extra))
+
+
+def statement_nest(function: Function, loops: tuple[For, ...], body: tuple[Stmt, ...]) -> LoopNest:
+    """The statement as if it were the only one in its loops."""
+    inner = body
+    chain: list[For] = []
+    for loop in reversed(loops):
+        chain.append(replace(loop, body=inner))
+        inner = (chain[-1],)
+    chain.reverse()
+    return LoopNest(0, tuple(chain), tuple(_variables(loops)), body, True, function)
+
+
+def _subscripts(reference: Reference, space: Space) -> NDArray[np.float64] | None:
+    """The coefficients of the loop dimensions in the subscripts of an access; None where they are not all affine."""
+    rows = []
+    for axis in reference.axes:
+        if not isinstance(axis, Affine) or reference.inner or space.values:
+            return None
+        rows.append(_coefficients(axis, space.dims))
+    return np.array(rows, np.float64).reshape(-1, len(space.dims))
+
+
+def _coefficients(form: Affine, dims: tuple[str, ...]) -> list[float]:
+    import islpy as isl
+
+    function = isl.PwAff(f"{parameter_list(form.names - set(dims))}{{ [{', '.join(dims)}] -> [{form.text}] }}")
+    return piece_coefficients(function, len(dims))
+
+
+def piece_coefficients(function: isl.PwAff, dims: int) -> list[float]:
+    """The coefficients of the input dimensions; those of its last piece where it has several."""
+    import islpy as isl
+
+    found = [0.0] * dims
+
+    def note(_domain: isl.Set, piece: isl.Aff) -> None:
+        found[:] = [float(piece.get_coefficient_val(isl.dim_type.in_, d).to_python()) for d in range(dims)]
+
+    function.foreach_piece(note)
+    return found
+
+
+def _named(access: Access, name: str) -> Access:
+    return replace(access, relation=access.relation.replace("{ [", f"{{ {name}[", 1))
+
+
+def _scalar_access(statement: Statement, name: str) -> Access:
+    """A scalar that passes a value from one statement to another: an array without dimensions."""
+    inside = " and ".join((*statement.space.constraints, *statement.space.equations)) or "true"
+    hidden = f"exists {', '.join(statement.space.values)}: " if statement.space.values else ""
+    dims = ", ".join(statement.space.dims)
+    target = f"{statement.name}[{dims}] -> {isl_name(name)}[]"
+    relation = f"{parameter_list(statement.space.names)}{{ {target} : {hidden}{inside} }}"
+    is_write = name in assigned_names(statement.body)
+    return Access(name, name, is_write, False, relation, True, None, statement.body[0].span)
+
+
+def _parameters(relation: str) -> set[str]:
+    head, arrow, _ = relation.partition("] -> {")
+    return {name.strip() for name in head.lstrip("[").split(",")} if arrow else set()
+
+
+def _variables(loops: tuple[For, ...]) -> Iterator[str]:
+    for loop in loops:
+        assert isinstance(loop.space, Range)
+        yield loop.space.var
+
+
+def _ranges(node: Node) -> list[Range]:
+    return [part for part in walk(node) if isinstance(part, Range)]
+
+
+def _stays_inside(body: tuple[Stmt, ...], name: str) -> bool:
+    """Whether no value of a scalar gets from one iteration of the body to another, nor into the first."""
+    if _apart(body, name):
+        return all(_stays_inside(s.body, name) for s in body if isinstance(s, For) and _mentions(s, name))
+    return name not in exposed_reads(body, ())
+
+
+def _apart(body: tuple[Stmt, ...], name: str) -> bool:
+    """Whether a scalar is used in loops of the body only, and each of them gives it a value before it reads it."""
+    users = [statement for statement in body if _mentions(statement, name)]
+    return all(
+        isinstance(user, For) and not _count(user.space, name) and name not in exposed_reads(user.body, ())
+        for user in users
+    )
+
+
+def _mentions(statement: Stmt, name: str) -> bool:
+    return name in assigned_names((statement,)) or _count(statement, name) > 0
+
+
+def _in(body: tuple[Stmt, ...], name: str) -> bool:
+    return any(_mentions(statement, name) for statement in body)
+
+
+def _count(node: Node, name: str) -> int:
+    return sum(isinstance(part, Var) and part.name == name for part in walk(node))

@@ -1,0 +1,100 @@
+"""The dependences between the statements of a region, and what a new order must keep.
+
+With θ the written order (Feautrier's schedule: textual positions and loop coordinates in turn) and a, b two accesses to
+one array, at least one of them a write, the dependences are
+
+    {x → y : a(x) ∩ b(y) ≠ ∅, θ(x) ≺ θ(y)}.
+
+By memory, not by value, and per pair of accesses. An order θ' is legal where θ'(x) ≺ θ'(y) for all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
+from orion.dependence.access import Access
+from orion.dependence.names import parameter_list
+from orion.dependence.region import Region, Statement
+
+if TYPE_CHECKING:
+    import islpy as isl
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The dependences between two accesses, from instances of statements to instances: `instances`, an isl union map.
+
+    `accesses` are all pairs of accesses between which they are: such as the same subscript read twice.
+    """
+
+    accesses: tuple[tuple[Access, Access], ...]
+    instances: isl.UnionMap
+
+    @property
+    def array(self) -> str:
+        return self.accesses[0][0].array
+
+
+@dataclass(frozen=True, slots=True)
+class Relations:
+    """A region in isl: its instances, their written order, all dependences, and those of them that are flow."""
+
+    domain: isl.UnionSet
+    written: isl.UnionMap
+    pairs: tuple[Pair, ...]
+    dependences: isl.UnionMap
+    flow: isl.UnionMap
+
+
+def relations_of(region: Region, context: isl.Context) -> Relations:
+    """The dependences of a region. Raises isl's error past the limit of operations, where one is set."""
+    import islpy as isl
+
+    domain, written = isl.UnionSet("{ }", context), isl.UnionMap("{ }", context)
+    depth = max(len(statement.loops) for statement in region.statements)
+    for statement in region.statements:
+        domain = domain.union(isl.UnionSet(statement.domain, context))
+        written = written.union(isl.UnionMap(written_order(statement, depth), context))
+    written = written.intersect_domain(domain)
+    before = written.lex_lt_union_map(written)
+    accesses = [access for statement in region.statements for access in statement.accesses]
+    known = {text: isl.UnionMap(text, context) for text in {access.relation for access in accesses}}
+    wanted: dict[tuple[str, str, bool, bool], list[tuple[Access, Access]]] = {}
+    for a, b in product(accesses, accesses):
+        if a.array == b.array and (a.is_write or b.is_write):
+            wanted.setdefault((a.relation, b.relation, a.is_write, b.is_write), []).append((a, b))
+    pairs: list[Pair] = []
+    everything, flow = isl.UnionMap("{ }", context), isl.UnionMap("{ }", context)
+    for alike in wanted.values():
+        source, sink = alike[0]
+        instances = known[source.relation].apply_range(known[sink.relation].reverse()).intersect(before)
+        if instances.is_empty():
+            continue
+        pairs.append(Pair(tuple(alike), instances))
+        everything = everything.union(instances)
+        if source.is_write and not sink.is_write:
+            flow = flow.union(instances)
+    return Relations(domain, written, tuple(pairs), everything.coalesce(), flow.coalesce())
+
+
+def written_order(statement: Statement, depth: int) -> str:
+    """The place of a statement's instances in the written order, `2 * depth + 1` numbers, as an isl map.
+
+    >>> from orion.dependence.model import Space
+    >>> space = Space(("i",), (), (), (), frozenset(), ())
+    >>> written_order(Statement("S1", (None,), (0, 2), (), space, "", ()), 2)
+    '[] -> { S1[i] -> [0, i, 2, 0, 0] }'
+    """
+    dims = statement.space.dims
+    places = [str(statement.place[0])]
+    for dim, place in zip(dims, statement.place[1:], strict=True):
+        places += [dim, str(place)]
+    places += ["0"] * (2 * depth + 1 - len(places))
+    return f"{parameter_list(())}{{ {statement.name}[{', '.join(dims)}] -> [{', '.join(places)}] }}"
+
+
+def first_broken(dependences: isl.UnionMap, order: isl.UnionMap) -> isl.UnionMap:
+    """The dependences x → y that an order does not keep: those where not order(x) ≺ order(y). Empty if it is legal."""
+    return dependences.subtract(order.lex_lt_union_map(order))

@@ -1,0 +1,90 @@
+"""A nest of affine ranges, statement by statement: what it does, what depends on what, and which loop carries it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from orion.dependence.access import Dependence
+from orion.dependence.carried import Carried, carried_by_loops, over_common
+from orion.dependence.conflicts import KINDS, CapReached, capped, distance_vector
+from orion.dependence.model import iteration_space, own_space
+from orion.dependence.region import Known, Region, find_region
+from orion.dependence.relations import Pair, Relations, relations_of
+from orion.dependence.scalars import live_after
+from orion.loop.between import SYNTHETIC
+from orion.loop.nest import LoopNest, Program
+from orion.loop.types import Types
+
+MAX_OPERATIONS = 20_000_000
+"""isl operations that the study of a nest may cost: about a second. Past it the nest is analysed as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """A nest of ranges as statements, with the dependences between them, and what each of its `for`s carries."""
+
+    region: Region
+    relations: Relations
+    carried: tuple[Carried, ...]
+
+
+def study_loop(program: Program, number: int, types: Types) -> Study | None:
+    """Planned loop `number` statement by statement.
+
+    None where it is no ordered nest of affine ranges, or where its analysis would take too long.
+    """
+    nest = program.nests[number]
+    if nest.is_rewritten or nest.elements is not None or not nest.ordered or nest.loops[0].index == SYNTHETIC:
+        return None
+    outer, own = iteration_space(program, number, types), own_space(nest, types)
+    around = [text for text in outer.constraints if text not in own.constraints]
+    return study_nest(nest, types, live_after(program, number), Known(tuple(around), outer.names - own.names))
+
+
+def study_nest(nest: LoopNest, types: Types, after: frozenset[str], known: Known | None = None) -> Study | None:
+    """A nest of ranges statement by statement; `after` are the scalars whose values are needed after it, and `known`
+    what holds of its parameters."""
+    import islpy as isl
+
+    region = find_region(nest, types, after, known or Known())
+    if region is None:
+        return None
+    context = isl.Context()
+    try:
+        with capped(context, MAX_OPERATIONS):
+            relations = relations_of(region, context)
+            return Study(region, relations, carried_by_loops(region, relations))
+    except (CapReached, isl.Error):
+        return None
+
+
+def dependences_of(study: Study) -> tuple[Dependence, ...]:
+    """The dependences between iterations of the nest as a whole, over arrays: in the dimensions that all statements
+    have."""
+    dims, scalars = len(study.region.nest.dims), study.region.scalars
+    pairs = [pair for pair in study.relations.pairs if pair.array not in scalars]
+    found = [dependence for pair in pairs for dependence in _over_nest(pair, dims)]
+    return tuple(sorted(found, key=lambda d: (d.source.span, d.sink.span)))
+
+
+def _over_nest(pair: Pair, dims: int) -> Iterator[Dependence]:
+    import islpy as isl
+
+    relation: isl.Map | None = None
+    parts: list[isl.Map] = []
+    pair.instances.foreach_map(parts.append)
+    for part in parts:
+        here = over_common(part, dims)
+        relation = here if relation is None else relation.union(here)
+    assert relation is not None
+    relation = relation.subtract(isl.Map.identity(relation.get_space()))
+    if relation.is_empty():
+        return
+    distance, direction = distance_vector(relation, dims)
+    text = str(relation.coalesce())
+    for source, sink in pair.accesses:
+        kind = KINDS[source.is_write, sink.is_write]
+        yield Dependence(
+            source.array, kind, source, sink, text, distance, direction, source.exact and sink.exact
+        )

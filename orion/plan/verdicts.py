@@ -1,0 +1,86 @@
+"""One verdict per `for` of the source: the dependences that it carries, and whether it is parallel by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from orion.dependence.access import Dependence, LoopDependences
+from orion.dependence.scalars import live_after
+from orion.dependence.study import Study, study_nest
+from orion.loop.between import SYNTHETIC
+from orion.loop.dimensions import perfect_loops
+from orion.loop.ir import For, Node, Range, Var, children, walk
+from orion.loop.nest import LoopNest, Program
+from orion.loop.types import Types
+from orion.plan.plan import Verdict
+from orion.reasons import Reason
+
+
+def verdicts(
+    program: Program, nest: LoopNest, analysis: LoopDependences, study: Study | None, types: Types
+) -> tuple[Verdict, ...]:
+    """The verdicts on all `for`s of a planned loop, in textual order.
+
+    Those of a nest of affine ranges come from its statements (`study`), those of other planned loops from the
+    analysis of the loop as a whole. A `for` further in is looked at by itself, with the loops around it fixed.
+    """
+    found = {verdict.index: verdict for verdict in _planned(nest, analysis, study) if verdict.index != SYNTHETIC}
+    after = live_after(program, nest.number)
+    for loop in _inner_loops(nest.loops[0]):
+        if loop.index not in found:
+            found |= {verdict.index: verdict for verdict in _inner(loop, nest, after, types)}
+    return tuple(found[index] for index in sorted(found))
+
+
+def _planned(nest: LoopNest, analysis: LoopDependences, study: Study | None) -> Iterator[Verdict]:
+    if study is not None:
+        yield from (Verdict(c.loop.index, c.loop.span.line, c.dependences) for c in study.carried)
+    elif nest.elements is not None:
+        yield Verdict(nest.loops[0].index, nest.span.line, analysis.dependences, analysis.reasons)
+    else:
+        for depth, loop in enumerate(nest.loops):
+            carried = tuple(d for d in analysis.dependences if _carries(d, depth))
+            yield Verdict(loop.index, loop.span.line, carried, analysis.reasons)
+
+
+def _inner(loop: For, nest: LoopNest, after: frozenset[str], types: Types) -> Iterator[Verdict]:
+    """The verdicts on a `for` in the body of a planned loop, and on those in it that are affine too."""
+    if isinstance(loop.space, Range):
+        loops = perfect_loops(loop)
+        dims = tuple(inner.space.var for inner in loops if isinstance(inner.space, Range))
+        own = LoopNest(nest.number, loops, dims, loops[-1].body, True, nest.function)
+        study = study_nest(own, types, after | _names_outside(nest.loops[0], loop))
+        if study is not None:
+            yield from (Verdict(c.loop.index, c.loop.span.line, c.dependences) for c in study.carried)
+            return
+    message = "its trips are not known before it runs, or what it does is not affine: it is taken to be serial"
+    yield Verdict(loop.index, loop.span.line, (), (Reason("ORN107", message, (loop.span,), ""),))
+
+
+def _inner_loops(loop: For) -> list[For]:
+    return [node for node in walk(loop) if isinstance(node, For)]
+
+
+def _names_outside(outer: For, inner: For) -> frozenset[str]:
+    """The names that are used in `outer` but not inside of `inner`."""
+    names: set[str] = set()
+    waiting: list[Node] = [outer]
+    while waiting:
+        node = waiting.pop()
+        if node is inner:
+            continue
+        if isinstance(node, Var):
+            names.add(node.name)
+        waiting.extend(children(node))
+    return frozenset(names)
+
+
+def _carries(dependence: Dependence, depth: int) -> bool:
+    """Whether the difference may be zero in all loops around the one at `depth` and is not in its own."""
+    import islpy as isl
+
+    deltas = isl.Map(dependence.relation).deltas()
+    names = [f"d{d}" for d in range(deltas.dim(isl.dim_type.set))]
+    zero = " and ".join([*(f"{name} = 0" for name in names[:depth]), f"{names[depth]} != 0"])
+    here = isl.Set(f"{{ [{', '.join(names)}] : {zero} }}", deltas.get_ctx())
+    return not deltas.intersect(here).is_empty()

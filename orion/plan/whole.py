@@ -1,0 +1,177 @@
+"""The plans of a function's loops as they are in its source: planned loops that stand for one of them are one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from orion.dependence.names import isl_name
+from orion.loop.between import SYNTHETIC
+from orion.loop.ir import For, Range, walk
+from orion.loop.nest import Repeat, RunLoop, Step
+from orion.plan.plan import FunctionPlan, LoopPlan, Origin, Placement
+
+if TYPE_CHECKING:
+    import islpy as isl
+
+WEAKEST_FIRST = ("serial", "wavefront", "nd", "2d", "1d", "independent")
+
+
+def whole_loops(plan: FunctionPlan) -> tuple[LoopPlan, ...]:
+    """One plan per planned loop of the source, in textual order; statements between loops stay as they are.
+
+    Planned loops that stand for one loop of the source in another order are merged (`merged`).
+    """
+    found: list[LoopPlan] = []
+    for _, group in groupby(enumerate(plan.loops), lambda item: id(item[1].origin) if item[1].origin else -item[0]):
+        loops = [loop for _, loop in group]
+        origin = loops[0].origin
+        found += loops if origin is None else [merged(loops, origin)]
+    return tuple(found)
+
+
+def merged(parts: Iterable[LoopPlan], origin: Origin) -> LoopPlan:
+    """The plan of a loop of the source whose statements run in other loops, its `parts`.
+
+    It has the nest and the analysis of the loop as written. Its strategy is the weakest one of the parts that are
+    shared out ("serial" where none is), it runs on as many workers as the part that runs on most, and it has the
+    placements and reasons of all parts, each said once.
+    """
+    parts = tuple(parts)
+    shared = [part for part in parts if part.nest.limits]
+    dims = len(origin.nest.dims)
+    return LoopPlan(
+        nest=replace(origin.nest, number=parts[0].nest.number),
+        strategy=min((part.strategy for part in shared), key=WEAKEST_FIRST.index, default="serial"),
+        space=None,
+        time=(),
+        cuts=(1,) * dims,
+        ordered=origin.nest.ordered,
+        analysis=origin.analysis,
+        placements=_placements(parts),
+        reasons=tuple(dict.fromkeys(reason for part in parts for reason in part.reasons)),
+        runs_on=max(part.runs_on for part in parts),
+        iterations=parts[0].written_iterations,
+        rounds_overlap=all(part.rounds_overlap for part in parts),
+        origin=origin,
+        written_iterations=parts[0].written_iterations,
+        parts=parts,
+    )
+
+
+def _placements(parts: Iterable[LoopPlan]) -> tuple[Placement, ...]:
+    """One placement per array: that of the part where it is farthest from its worker, with the bytes of all parts."""
+    kinds = ("replicated", "partitioned", "rotated", "served")
+    found: dict[str, Placement] = {}
+    for placement in (placement for part in parts for placement in part.placements):
+        other = found.get(placement.array, placement)
+        farthest = max(other, placement, key=lambda p: kinds.index(p.kind))
+        moved = [other.bytes_moved, placement.bytes_moved] if other is not placement else [placement.bytes_moved]
+        total = None if None in moved else sum(size for size in moved if size is not None)
+        is_written = other.is_written or placement.is_written
+        found[placement.array] = replace(farthest, bytes_moved=total, is_written=is_written)
+    return tuple(found.values())
+
+
+def main_part(loop: LoopPlan) -> LoopPlan:
+    """The part of a merged plan that has most dimensions, of those the first; any other plan as it is."""
+    return max(loop.parts, key=lambda part: len(part.nest.limits)) if loop.parts else loop
+
+
+def in_formulas(part: LoopPlan) -> LoopPlan:
+    """A part of a merged plan as a loop of its own: its dimensions are named by formulas in the user's variables
+    ("t + i"), and its dependences are those between its own coordinates."""
+    own = formulas(part)[-len(part.nest.dims) :]
+    dims = own if len(own) == len(part.nest.dims) else part.nest.dims
+    return replace(part, nest=replace(part.nest, dims=dims), origin=None)
+
+
+def enclosing_loops(plan: FunctionPlan, number: int) -> tuple[For, ...]:
+    """The serial loops that stand around planned loop `number`, outermost first: those of the source (`index` is not
+    negative), and those that a new order has."""
+
+    def find(steps: Iterable[Step]) -> tuple[For, ...] | None:
+        for step in steps:
+            if isinstance(step, RunLoop) and step.number == number:
+                return ()
+            if isinstance(step, Repeat):
+                inside = find(step.steps)
+                if inside is not None:
+                    return (step.loop, *inside)
+        return None
+
+    return find(plan.program.steps) or ()
+
+
+def rounds_around(plan: FunctionPlan, number: int) -> tuple[str, ...]:
+    """The variables of the serial loops that a new order has around planned loop `number`, outermost first."""
+    spaces = [loop.space for loop in enclosing_loops(plan, number) if loop.index == SYNTHETIC]
+    return tuple(space.var for space in spaces if isinstance(space, Range))
+
+
+def formulas(part: LoopPlan) -> tuple[str, ...]:
+    """What the coordinates of the serial loops around a part and its own are, in the variables of the loop as written.
+
+    Empty for statements that one worker runs once.
+    """
+    if part.origin is None or not part.places:
+        return ()
+    names: dict[str, str] = {}
+    for node in walk(part.origin.nest.loops[0]):
+        if isinstance(node, Range):
+            names[isl_name(node.var)] = node.var
+    for name in part.nest.function.params:
+        names[isl_name(name)] = name
+    return coordinate_formulas(part.places, names)
+
+
+def coordinate_formulas(places: str, names: dict[str, str]) -> tuple[str, ...]:
+    """What each coordinate of a new order is in terms of loop variables, for the statement with the most loops.
+
+    `places` is an isl union map, as text, from instances of statements to coordinates; `names` has the Python names
+    of isl's.
+
+    >>> text = "[A__0] -> { S0[t, i] -> [t, 2t + i, A__0 - i] : 0 <= t < A__0; S1[t] -> [t, 0, 0] : 0 <= t < A__0 }"
+    >>> coordinate_formulas(text, {})
+    ('t', '2 * t + i', 'A.shape[0] - i')
+    """
+    import islpy as isl
+
+    maps: list[isl.Map] = []
+    isl.UnionMap(places).foreach_map(maps.append)
+    deepest = max(maps, key=lambda one: one.dim(isl.dim_type.in_))
+    pieces: list[isl.MultiAff] = []
+    isl.PwMultiAff.from_map(deepest).foreach_piece(lambda _, piece: pieces.append(piece))
+    return tuple(_formula(pieces[0].get_at(k), names) for k in range(pieces[0].dim(isl.dim_type.out)))
+
+
+def _formula(function: isl.Aff, names: dict[str, str]) -> str:
+    """An affine function as Python would have it; in isl's notation where it divides."""
+    import islpy as isl
+
+    if function.dim(isl.dim_type.div):
+        return str(function).partition("[(")[2].rpartition(")]")[0]
+    terms: list[tuple[int, str]] = []
+    for kind in (isl.dim_type.param, isl.dim_type.in_):
+        for position in range(function.dim(kind)):
+            factor = int(function.get_coefficient_val(kind, position).to_python())
+            if factor:
+                terms.append((factor, _python_name(function.get_dim_name(kind, position), names)))
+    terms.sort(key=lambda term: term[0] < 0)  # "i - n" rather than "-n + i"
+    constant = int(function.get_constant_val().to_python())
+    words = [(factor, name if abs(factor) == 1 else f"{abs(factor)} * {name}") for factor, name in terms]
+    if constant or not words:
+        words.append((constant, str(abs(constant))))
+    first, *others = words
+    signed = ("-" if first[0] < 0 else "") + first[1]
+    return signed + "".join(f" {'-' if factor < 0 else '+'} {text}" for factor, text in others)
+
+
+def _python_name(name: str, names: dict[str, str]) -> str:
+    extent = re.fullmatch(r"(\w+?)__(\d+)", name)
+    if extent and name not in names:
+        return f"{names.get(extent[1], extent[1])}.shape[{extent[2]}]"
+    return names.get(name, name)

@@ -1,0 +1,90 @@
+"""Which loop of a band should be innermost: the one along which memory is gone through element by element."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orion.dependence.region import Region, Statement, piece_coefficients
+
+if TYPE_CHECKING:
+    import islpy as isl
+
+Matrix = NDArray[np.floating]
+
+STILL, NEXT, JUMP = 0, 1, 8
+"""What one more trip costs an access: nothing where it stays at its element, little for the next one in memory, and a
+cache line where it goes anywhere else."""
+
+
+def innermost_first(node: isl.ScheduleNode, region: Region) -> tuple[list[int], dict[str, int]]:
+    """The members of a permutable band from the one that should be innermost to the outermost, and what a trip of the
+    innermost costs each statement below it."""
+    dims = node.band_n_member()
+    costs: dict[str, list[int]] = {}
+    for statement in region.statements:
+        order = order_matrix(node, statement)
+        if order is not None:
+            inverse = np.linalg.pinv(order)[:, order.shape[0] - dims :]
+            costs[statement.name] = [_all_costs(statement, inverse[:, member]) for member in range(dims)]
+    total = [sum(cost[member] for cost in costs.values()) for member in range(dims)]
+    best = sorted(range(dims), key=lambda member: (total[member], -member))
+    return best, {name: cost[best[0]] for name, cost in costs.items()}
+
+
+def innermost_cost(statement: Statement) -> int:
+    """What a trip of the innermost loop around a statement costs as it is written."""
+    direction = np.zeros(len(statement.space.dims))
+    direction[-1] = 1.0
+    return _all_costs(statement, direction)
+
+
+def _all_costs(statement: Statement, direction: Matrix) -> int:
+    return sum(trip_cost(matrix, direction) for matrix in statement.subscripts)
+
+
+def trip_cost(subscripts: Matrix, direction: Matrix) -> int:
+    """What an access costs per trip in a direction of the iteration space: by how its subscripts move.
+
+    >>> rows = np.array([[1.0, 0.0], [0.0, 1.0]])
+    >>> trip_cost(rows, np.array([0.0, 1.0])), trip_cost(rows, np.array([1.0, 0.0])), trip_cost(rows[:1] * 0, rows[0])
+    (1, 8, 0)
+    """
+    moves = np.round(subscripts @ direction, 6)
+    if not moves.any():
+        return STILL
+    return NEXT if not moves[:-1].any() and abs(moves[-1]) == 1 else JUMP
+
+
+def order_matrix(node: isl.ScheduleNode, statement: Statement) -> Matrix | None:
+    """The coefficients of a statement's loop dimensions in the loops around a band and in the band, one row each.
+
+    None where the statement is not below the band.
+    """
+    here = node.get_domain()
+    if not any(name == statement.name for name in _names(here)):
+        return None
+    outer, own = node.get_prefix_schedule_multi_union_pw_aff(), node.band_get_partial_schedule()
+    rows = [row for schedule in (outer, own) for row in _rows(schedule, statement)]
+    return np.array(rows, np.float64).reshape(-1, len(statement.space.dims))
+
+
+def _names(domain: isl.UnionSet) -> list[str]:
+    found: list[str] = []
+    domain.foreach_set(lambda part: found.append(part.get_tuple_name()))
+    return found
+
+
+def _rows(schedule: isl.MultiUnionPwAff, statement: Statement) -> list[list[float]]:
+    import islpy as isl
+
+    rows = []
+    for position in range(schedule.dim(isl.dim_type.out)):
+        parts: list[isl.PwAff] = []
+        schedule.get_at(position).foreach_pw_aff(parts.append)
+        for part in parts:
+            if part.get_space().get_tuple_name(isl.dim_type.in_) == statement.name:
+                rows.append(piece_coefficients(part, len(statement.space.dims)))
+    return rows

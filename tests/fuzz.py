@@ -1,0 +1,249 @@
+"""Random loop nests through every oracle, for as long as you like.
+
+    python tests/fuzz.py --minutes 10                 # or: make fuzz
+    python tests/fuzz.py --nests 3000 --seed 5 --jobs 2
+    python tests/fuzz.py --replay FILE                # a file that an earlier run has kept
+
+Each nest is planned and its schedules are proved; its generated kernels are run by the Python interpreter in several
+orders of the tiles on one, two and three workers and compared, bit for bit, with the undecorated function; the verdict
+on every `for` is compared with dependences found by brute force. One nest in a hundred is compiled and run on threads.
+Exits with 1 if a verdict was unsound, a result wrong, a schedule not proved, or if anything crashed or did not end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import sys
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.oracles.nest_check import Failure, Tally, check_nest
+from tests.oracles.nest_strategy import random_nest
+from tests.oracles.nests import Nest, read_nest
+from tests.oracles.reduce import reduced
+
+COMPILE_EVERY = 100
+THOROUGH_EVERY = 8
+HANG_SECONDS = 60.0
+"""A nest that takes longer is reported and its process ended."""
+
+REDUCE_SECONDS = 40.0
+SHOWN_PER_KEY = 3
+"""Failures of one kind that are made smaller and printed; further ones are counted."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker process does: nests number `first`, `first + stride`, … of a seed."""
+
+    seed: int
+    first: int
+    stride: int
+
+
+# ---------------------------------------------------------------- in a worker process
+
+
+def work(job: Job, end: Connection) -> None:
+    """Check nests until the process is ended; say at each what became of it."""
+    warnings.simplefilter("ignore")
+    shown: Counter[str] = Counter()
+    number = job.first
+    while True:
+        end.send(("begin", number))
+        tally = Tally()
+        failure = checked(random_nest(job.seed, number), number, tally)
+        if failure is not None:
+            tally.counts[failure.kind] += 1
+            shown[failure.key] += 1
+            if shown[failure.key] <= SHOWN_PER_KEY:
+                end.send(("failed", number, failure.key, str(failure)))
+                nest = smaller(random_nest(job.seed, number), number, failure.key)
+                end.send(("reduced", number, nest.file_text(str(failure), command(job.seed, number))))
+        end.send(("end", tally))
+        number += job.stride
+
+
+def checked(nest: Nest, number: int, tally: Tally) -> Failure | None:
+    """The failure of a nest, if it fails."""
+    try:
+        check_nest(
+            nest, tally, compiled=number % COMPILE_EVERY == COMPILE_EVERY // 2, thorough=number % THOROUGH_EVERY == 0
+        )
+    except Failure as failure:
+        return failure
+    return None
+
+
+def smaller(nest: Nest, number: int, key: str) -> Nest:
+    """The nest, made smaller while it fails in the same way."""
+
+    def fails(candidate: Nest) -> bool:
+        failure = checked(candidate, number, Tally())
+        return failure is not None and failure.key == key
+
+    return reduced(nest, fails, REDUCE_SECONDS)
+
+
+def command(seed: int, number: int) -> str:
+    return f"python tests/fuzz.py --seed {seed} --first {number} --nests 1"
+
+
+# ---------------------------------------------------------------- in the first process
+
+
+@dataclass
+class Runner:
+    """A worker process and the nest that it is at."""
+
+    job: Job
+    process: multiprocessing.process.BaseProcess
+    messages: Connection
+    number: int = -1
+    since: float = field(default_factory=monotonic)
+
+
+@dataclass
+class Fuzzer:
+    """The worker processes and what they have found."""
+
+    seed: int
+    jobs: int
+    first: int
+    nests: int | None
+    until: float
+    keep: Path | None
+    tally: Tally = field(default_factory=Tally)
+    keys: Counter[str] = field(default_factory=Counter)
+    runners: list[Runner] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Fuzz until the time is over or enough nests are done."""
+        started = printed = monotonic()
+        for k in range(self.jobs):
+            self.start(Job(self.seed, self.first + k, self.jobs))
+        try:
+            while monotonic() < self.until and self.runners:
+                for runner in self.ready():
+                    self.hear(runner)
+                self.end_hanging()
+                if monotonic() - printed > 60:
+                    printed = monotonic()
+                    self.report(printed - started)
+        finally:
+            for runner in self.runners:
+                runner.process.kill()
+        self.report(monotonic() - started)
+
+    def start(self, job: Job) -> None:
+        context = multiprocessing.get_context("spawn")
+        here, there = context.Pipe(duplex=False)
+        process = context.Process(target=work, args=(job, there), daemon=True)
+        process.start()
+        there.close()
+        self.runners.append(Runner(job, process, here))
+
+    def ready(self) -> Iterator[Runner]:
+        able = wait([runner.messages for runner in self.runners], timeout=1.0)
+        yield from [runner for runner in self.runners if runner.messages in able]
+
+    def hear(self, runner: Runner) -> None:
+        """Take one message of a worker."""
+        try:
+            message: tuple[Any, ...] = runner.messages.recv()
+        except EOFError:
+            self.lost(runner, "crash", "its process ended")
+            return
+        match message:
+            case ("begin", number):
+                runner.number, runner.since = number, monotonic()
+                if self.nests is not None and number >= self.first + self.nests:
+                    self.runners.remove(runner)
+                    runner.process.kill()
+            case ("failed", number, key, text):
+                self.keys[key] += 1
+                runner.since = monotonic() + REDUCE_SECONDS
+                print(f"\nnest {number}: {text}", flush=True)
+            case ("reduced", number, text):
+                print(f"\n{text}", flush=True)
+                self.save(number, text)
+            case ("end", tally):
+                self.tally.add(tally)
+
+    def end_hanging(self) -> None:
+        for runner in [one for one in self.runners if one.number >= 0 and monotonic() - one.since > HANG_SECONDS]:
+            self.lost(runner, "hang", f"still not done after {HANG_SECONDS:.0f} seconds")
+
+    def lost(self, runner: Runner, kind: str, why: str) -> None:
+        """Note what a worker process was at, end it, and start another one behind that nest."""
+        self.runners.remove(runner)
+        runner.process.kill()
+        number = max(runner.number, runner.job.first)
+        self.tally.counts[kind] += 1
+        self.tally.counts["nests"] += 1
+        text = random_nest(self.seed, number).file_text(f"{kind}: {why}", command(self.seed, number))
+        print(f"\n{text}", flush=True)
+        self.save(number, text)
+        self.start(Job(self.seed, number + runner.job.stride, runner.job.stride))
+
+    def save(self, number: int, text: str) -> None:
+        if self.keep is not None:
+            self.keep.mkdir(parents=True, exist_ok=True)
+            (self.keep / f"nest_{self.seed}_{number}.py").write_text(text)
+
+    def report(self, seconds: float) -> None:
+        rate = self.tally.counts["nests"] / max(seconds, 1e-9)
+        print(f"\n{seconds / 60:.1f} minutes, {rate:.1f} nests per second\n{self.tally.text()}", flush=True)
+
+    @property
+    def failures(self) -> int:
+        return sum(self.tally.counts[kind] for kind in ("unsound", "wrong", "proof", "crash", "hang"))
+
+
+def replay(path: Path) -> int:
+    """Check the nest of a file, with everything."""
+    warnings.simplefilter("ignore")
+    nest = read_nest(path.read_text())
+    tally = Tally()
+    try:
+        check_nest(nest, tally, compiled=True, thorough=True)
+    except Failure as failure:
+        print(failure)
+        return 1
+    print(tally.text())
+    return 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Random loop nests through every oracle.")
+    parser.add_argument("--minutes", type=float, default=10.0, help="how long (default 10)")
+    parser.add_argument("--nests", type=int, help="how many, however long it takes")
+    parser.add_argument("--seed", type=int, default=0, help="which sequence of nests (default 0)")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first nest of the sequence (default 0)")
+    parser.add_argument("--jobs", type=int, default=1, help="worker processes (default 1)")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write a file for each failure that is printed")
+    parser.add_argument("--replay", type=Path, metavar="FILE", help="check the nest of such a file and nothing else")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["ORION_CACHE"] = folder
+        if options.replay is not None:
+            return replay(options.replay)
+        until = monotonic() + (options.minutes * 60 if options.nests is None else 1e9)
+        fuzzer = Fuzzer(options.seed, options.jobs, options.first, options.nests, until, options.keep)
+        fuzzer.run()
+    return 1 if fuzzer.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,206 @@
+"""Runs a prepared program without compiling: generated kernels in the Python interpreter, workers taking turns.
+
+Everything else is the runtime's own: skeleton, parts of loops, barriers, partial results. One worker runs at a time; at
+the start of each tile an `Order` says which one goes on, among those whose tile has all that it waits for. So the tiles
+of several workers are interleaved in any order that the waits of the schedule and each worker's own order allow.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from orion.kernel import intrinsics
+from orion.kernel.calling import ABORT, FLAG_STRIDE, GO, OUT_OF_BOUNDS
+from orion.kernel.names import INTRINSICS
+from orion.runtime.arguments import DataSource
+from orion.runtime.barrier import KERNEL
+from orion.runtime.local import LoadedProgram, run_locally
+from orion.runtime.memory import allocate_run_memory
+from orion.runtime.parts import loop_parts, worker_tiles
+from orion.runtime.prepared import PreparedProgram
+from orion.runtime.skeleton import make_skeleton
+
+Walk = Callable[..., None]
+
+
+class StuckError(AssertionError):
+    """No worker can go on: tiles wait for each other."""
+
+
+# ---------------------------------------------------------------- what generated kernels import
+
+
+def unsigned(value: Any) -> int:
+    """A subscript that was proved to be inside its array."""
+    number = int(value)
+    if number < 0:
+        raise AssertionError(f"a subscript that was proved to be inside its array is {number}")
+    return number
+
+
+def checked(at: int, extent: int, axis: int, site: int, control: Any) -> int:
+    wrapped = int(at) + extent if at < 0 else int(at)
+    if not 0 <= wrapped < extent:
+        control[:5] = OUT_OF_BOUNDS, site, at, extent, axis
+        raise IndexError("a subscript leaves its array")
+    return wrapped
+
+
+def add_to_sum(total: Any, term: Any) -> Any:
+    return total + term
+
+
+def undecorated(function: Walk) -> Walk:
+    return function
+
+
+STAND_INS: dict[str, Any] = {
+    **{name: getattr(intrinsics, name) for name in INTRINSICS},  # those that are plain Python are used as they are
+    "np": np, "math": math, "uint64": unsigned, "int64": int, "float64": np.float64, "float32": np.float32,
+    "tile_function": undecorated, "walk_function": undecorated, "helper_function": undecorated, "checked": checked,
+    "add_to_sum": add_to_sum,
+}  # fmt: skip
+
+
+def kernel_code(text: str) -> CodeType:
+    """The code of a generated module without its imports of Numba and of what is compiled by it."""
+    return compile(re.sub(r"(?m)^from (numba|orion\.kernel\.\w+) import .*$", "", text), "<kernel>", "exec")
+
+
+# ---------------------------------------------------------------- turns
+
+
+@dataclass
+class Order:
+    """Which worker goes on, by a seed: at random, or the first of a random ranking that can, as far as it can."""
+
+    seed: int
+    random: random.Random = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.random = random.Random(self.seed)
+        self.greedy = self.seed % 2 == 1
+        self.ranking = self.random.sample(range(16), 16)
+
+    def next(self, workers: Sequence[int]) -> int:
+        return min(workers, key=self.ranking.__getitem__) if self.greedy else self.random.choice(workers)
+
+
+class Turns:
+    """Stands for the pool of threads, and for `is_ready` and `finish` of generated kernels."""
+
+    def __init__(self, order: Order) -> None:
+        self.order = order
+        self.running = 0
+        self.locks: list[threading.Semaphore] = []
+        self.waiting: dict[int, Callable[[], bool]] = {}
+
+    def run(self, body: Callable[[int], None], workers: int, _abort: Callable[[], None]) -> None:
+        """Run `body(number)` of every worker to its end; `body` keeps its errors."""
+        self.locks = [threading.Semaphore(0) for _ in range(workers)]
+        self.waiting = {number: lambda: True for number in range(workers)}
+        threads = [threading.Thread(target=self.member, args=(body, number)) for number in range(1, workers)]
+        for thread in threads:
+            thread.start()
+        self.member(body, 0)
+        for thread in threads:
+            thread.join()
+
+    def member(self, body: Callable[[int], None], number: int) -> None:
+        if number == 0:
+            self.give_way()
+        else:
+            self.locks[number].acquire()
+        try:
+            with np.errstate(all="ignore"):
+                body(number)
+        finally:
+            del self.waiting[number]
+            if self.waiting:
+                self.pass_on(self.choose())
+
+    def choose(self) -> int:
+        """The worker that goes on; one of those left where none can, to say so."""
+        able = [number for number, is_ready in self.waiting.items() if is_ready()]
+        return self.order.next(able or list(self.waiting))
+
+    def pass_on(self, number: int) -> None:
+        self.running = number
+        self.locks[number].release()
+
+    def give_way(self) -> None:
+        """Let another worker go on, if the order says so, until it says that this one does."""
+        own = self.running
+        chosen = self.choose()
+        if chosen != own:
+            self.pass_on(chosen)
+            self.locks[own].acquire()
+        if not self.waiting[own]():
+            raise StuckError("no worker can go on: tiles wait for each other")
+
+    def is_ready(
+        self, tile: int, round: int, wait_offsets: Any, waits: Any, lags: Any, done: Any, control: Any
+    ) -> bool:
+        needed = [
+            (int(waits[k]) * FLAG_STRIDE, round + 1 - int(lags[k]))
+            for k in range(wait_offsets[tile], wait_offsets[tile + 1])
+        ]
+        if len(self.waiting) > 1 or needed:
+            self.waiting[self.running] = lambda: control[0] != GO or all(done[at] >= least for at, least in needed)
+            self.give_way()
+        return bool(control[0] == GO)
+
+    def finish(self, tile: int, round: int, done: Any) -> None:
+        done[tile * FLAG_STRIDE] = round + 1
+
+    def walk(self, code: CodeType, entry: str) -> Walk:
+        """The walk of a kernel as a Python function that takes turns."""
+        scope = {**STAND_INS, "is_ready": self.is_ready, "finish": self.finish}
+        exec(code, scope)
+        function = scope[entry]
+
+        def guarded(*arguments: Any) -> None:
+            control = arguments[7]
+            try:
+                function(*arguments)
+            except Exception:
+                if control[0] in (GO, ABORT):
+                    control[0] = ABORT
+                    raise
+
+        return guarded
+
+
+# ---------------------------------------------------------------- running
+
+
+def run_interpreted(
+    prepared: PreparedProgram, codes: Sequence[CodeType], arguments: Mapping[str, Any], order: Order
+) -> Any:
+    """Run a program on as many workers as its schedules are for; arrays change in place, the result is returned."""
+    turns = Turns(order)
+    workers = prepared.workers
+    walks = tuple(turns.walk(code, loop.kernel.entry) for code, loop in zip(codes, prepared.loops, strict=True))
+    memory = allocate_run_memory(prepared)
+    loaded = LoadedProgram(
+        sources=tuple(DataSource(loop) for loop in prepared.loops),
+        skeleton=make_skeleton(prepared),
+        memory=memory,
+        parts=tuple(
+            loop_parts(prepared, memory, walks, worker_tiles(prepared, number, workers)) for number in range(workers)
+        ),
+        meet=turns.walk(BARRIER, KERNEL.entry) if workers > 1 else None,
+    )
+    return run_locally(prepared, loaded, arguments, turns)  # type: ignore[arg-type]
+
+
+BARRIER = kernel_code(KERNEL.text)

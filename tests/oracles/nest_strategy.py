@@ -1,0 +1,351 @@
+"""Random ordered loop nests, drawn by hypothesis: every form of statement that the analysis tells apart.
+
+Nests are small (at most about 600 iterations, extents 3 to 9), their subscripts stay inside their arrays, integers stay
+small and floats finite.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tests.oracles.bounded import Bounded, Interval, named
+from tests.oracles.nest_values import DTYPES, FILLS, MODULUS, Drawn, finished_accesses
+from tests.oracles.nests import COUNT_VALUES, ArraySpec, Nest
+
+VARIABLES = ("i", "j", "k", "l")
+MOST_TRIPS = 600
+SIZE_LIMITS = {1: (3, 9), 2: (3, 9), 3: (3, 7), 4: (3, 4)}
+"""The sizes n and m by the depth of the nest."""
+
+POOLS = (
+    ("a",), ("A",), ("a", "b"), ("A", "a"), ("A", "B"), ("p",), ("a", "p"), ("P", "p"), ("A", "b", "P"), ("T", "A"),
+)  # fmt: skip
+"""The arrays that a nest writes and reads."""
+
+STATEMENTS = (1, 1, 2, 2, 2, 3, 3, 4)
+"""How many statements there are at most, apart from those of bodies that have no other."""
+
+INITIAL = {"s": "0.0", "t": "0.5", "u": "0.0", "prod": "1.0", "low": "50.0", "high": "-50.0", "c": "0", "d": "1"}
+"""Scalars and their first values: `c` and `d` are integers."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a statement stands: in how many loops, whose variables have which values; `budget` is how many iterations a
+    loop here may still make. `counters` are variables of loops with data-dependent trips."""
+
+    depth: int
+    budget: int
+    names: tuple[Bounded, ...] = ()
+    counters: tuple[Bounded, ...] = ()
+    nested: bool = False
+
+    @property
+    def subscripts(self) -> tuple[Bounded, ...]:
+        return (*self.counters, *self.names)
+
+    def inside(self, variable: Bounded, trips: int) -> Place:
+        return Place(self.depth - 1, self.budget // max(1, trips), (*self.names, variable), self.counters, True)
+
+    def counting(self, variable: Bounded) -> Place:
+        return Place(0, self.budget // 3, self.names, (*self.counters, variable), True)
+
+
+@dataclass
+class Maker:
+    """Draws the statements of one nest."""
+
+    drawn: Drawn
+    arrays: tuple[str, ...]
+    is_plain: bool
+    left: int
+    scalars: dict[str, None] = field(default_factory=dict)
+
+    def block(self, place: Place) -> list[str]:
+        """The statements of a body, at least one."""
+        count = self.drawn.pick(1, 1, 2, 2, 3)
+        lines: list[str] = []
+        loops = 0
+        for number in range(count):
+            if number and self.left < 1:
+                break
+            is_loop = place.depth > 0 and place.budget > 1 and (
+                (number == count - 1 and not loops) or self.drawn.chance(4)
+            )  # fmt: skip
+            loops += is_loop
+            lines += self.loop(place) if is_loop else self.statement(place)
+        return lines
+
+    def loop(self, place: Place) -> list[str]:
+        text, values, trips = self.drawn.loop_range(place.names, place.budget)
+        name = VARIABLES[len(place.names)]
+        body = self.block(place.inside(named(name, *values), trips))
+        if place.nested and not self.is_plain and self.drawn.chance(8):
+            body = self.leaving(place, named(name, *values)) + body
+        return [f"for {name} in {text}:", *indented(body)]
+
+    def leaving(self, place: Place, variable: Bounded) -> list[str]:
+        """A `break` or `continue` of an inner loop."""
+        test = self.condition(place.inside(variable, 1))
+        return [f"if {test}:", f"    {self.drawn.pick('continue', 'break')}"]
+
+    # ------------------------------------------------------------ statements
+
+    def statement(self, place: Place) -> list[str]:
+        self.left -= 1
+        plain: tuple[str, ...] = ("assign",) * 4 + ("update",) * 2 + ("accumulate",) * 2
+        kinds = (*plain, "private", "private", "reduce", "when", "when", "dot", "integer", "carried", "last")
+        if not self.is_plain:
+            kinds = (*kinds, "while", "data loop", "when data")
+        return FORMS[self.drawn.pick(*kinds)](self, place)
+
+    def assign(self, place: Place) -> list[str]:
+        array = self.drawn.pick(*self.arrays)
+        return [f"{self.target(array, place)} = {self.value(array, place)}"]
+
+    def update(self, place: Place) -> list[str]:
+        """An operator in place."""
+        array = self.drawn.pick(*self.arrays)
+        target = self.target(array, place)
+        if is_integer(array):
+            op = self.drawn.pick("+=", "-=", "*=", "//=", "%=", "^=")
+            value = {"*=": "-1", "//=": "2", "%=": "11"}.get(op) or self.value(array, place)
+            return [f"{target} {op} {value}"]
+        op = self.drawn.pick("+=", "-=", "*=", "/=")
+        return [f"{target} {op} {'0.5' if op == '*=' else '2.0' if op == '/=' else self.value(array, place)}"]
+
+    def accumulate(self, place: Place) -> list[str]:
+        """`C[i] += …` with fewer loop variables in the subscript than there are loops."""
+        array = self.drawn.pick(*self.arrays)
+        outer = Place(0, 0, place.names[:-1])
+        return [f"{self.target(array, outer)} += {self.value(array, place)}"]
+
+    def private(self, place: Place) -> list[str]:
+        """A scalar that is written, then read."""
+        array = self.drawn.pick(*self.arrays)
+        name = "d" if is_integer(array) else "t"
+        first = [f"{self.scalar(name)} = {self.value(array, place)}"]
+        between = self.assign(place) if self.drawn.chance(3) else []
+        use = f"{name} % {MODULUS}" if name == "d" else f"{name} * 0.5"
+        return [*first, *between, f"{self.target(array, place)} = {use} + {self.term(array, place)}"]
+
+    def carried(self, place: Place) -> list[str]:
+        """A scalar that takes a value to the next iteration."""
+        array = self.drawn.pick(*self.arrays)
+        if is_integer(array):
+            return [
+                f"{self.scalar('d')} = (d * 3 + {self.term(array, place)}) % {MODULUS}",
+                f"{self.target(array, place)} = d",
+            ]
+        return [f"{self.scalar('u')} = 0.5 * u + {self.term(array, place)}", f"{self.target(array, place)} = u"]
+
+    def last(self, place: Place) -> list[str]:
+        """A scalar whose last value is returned."""
+        return [f"{self.scalar('u')} = {self.value('a' if 'a' in self.arrays else 'x', place)}"]
+
+    def reduce(self, place: Place) -> list[str]:
+        """One step of a reduction of a scalar."""
+        array = self.drawn.pick(*self.arrays)
+        term = self.term(array, place)
+        if is_integer(array):
+            return [self.drawn.pick(f"{self.scalar('c')} += {term} % 7", f"c = c + {term} % 5", f"c -= {term} % 3")]
+        forms = {
+            "s": (f"s += {term}", f"s = s + {term}", f"s -= {term}", f"s = {term} + s"),
+            "prod": (f"prod *= 1.0 + 0.0625 * {term}", f"prod = prod * (0.5 + 0.0625 * {term})"),
+            "low": (f"low = min(low, {term})", f"low = min({term}, low)"),
+            "high": (f"high = max(high, {term})", f"high = max({term}, high)"),
+        }
+        return [self.drawn.pick(*forms[self.scalar(self.drawn.pick("s", "s", "prod", "low", "high"))])]
+
+    def integer(self, place: Place) -> list[str]:
+        """A counter."""
+        return [f"{self.scalar('c')} += {self.drawn.pick(1, 2, *(str(v) for v in place.names[-1:]))}"]
+
+    def when(self, place: Place) -> list[str]:
+        names = place.names
+        test = self.drawn.affine_condition(names) if names else "n > 3"
+        self.drawn.used |= set() if names else {"n"}
+        return self.branches(test, place)
+
+    def when_data(self, place: Place) -> list[str]:
+        return self.branches(self.condition(place), place)
+
+    def branches(self, test: str, place: Place) -> list[str]:
+        lines = [f"if {test}:", *indented(self.statement(Place(0, 0, place.names, place.counters, True)))]
+        if self.drawn.chance(3):
+            lines += ["else:", *indented(self.statement(Place(0, 0, place.names, place.counters, True)))]
+        return lines
+
+    def dot(self, place: Place) -> list[str]:
+        """A sum over an inner loop, in a scalar that each iteration begins anew."""
+        if place.depth < 1 or place.budget < 2:
+            return self.assign(place)
+        array = self.drawn.pick(*self.arrays)
+        name, zero = ("c", "0") if is_integer(array) else ("t", "0.0")
+        text, values, trips = self.drawn.loop_range(place.names, place.budget)
+        variable = named(VARIABLES[len(place.names)], *values)
+        inside = place.inside(variable, trips)
+        return [
+            f"{self.scalar(name)} = {zero}",
+            f"for {variable} in {text}:",
+            f"    {name} += {self.term(array, inside)}" + (" % 5" if is_integer(array) else ""),
+            f"{self.target(array, place)} = {name}",
+        ]
+
+    def while_(self, place: Place) -> list[str]:
+        """A loop whose trips depend on data."""
+        start = self.drawn.count(place.names) if self.drawn.chance(2) else "2"
+        inside = place.counting(named("w", (1, COUNT_VALUES), (1, COUNT_VALUES)))
+        self.scalars["w"] = None
+        return [f"w = {start}", "while w > 0:", *indented([*self.simple(inside), "w -= 1"])]
+
+    def data_loop(self, place: Place) -> list[str]:
+        """An inner loop whose bound is read from an array."""
+        text = self.drawn.count(place.names)
+        span: Interval = (0, COUNT_VALUES - 2)
+        inside = place.counting(named("r", span, span))
+        return [f"for r in range({text}):", *indented(self.simple(inside))]
+
+    def simple(self, place: Place) -> list[str]:
+        return self.drawn.pick(Maker.assign, Maker.update, Maker.accumulate, Maker.reduce)(self, place)  # type: ignore[no-any-return]
+
+    # ------------------------------------------------------------ values
+
+    def scalar(self, name: str) -> str:
+        self.scalars[name] = None
+        return name
+
+    def target(self, array: str, place: Place) -> str:
+        return self.drawn.access(array, place.subscripts)
+
+    def condition(self, place: Place) -> str:
+        return self.drawn.condition(place.subscripts, self.arrays, [n for n in self.scalars if n != "w"])
+
+    def term(self, array: str, place: Place) -> str:
+        """A single operand of the dtype of an array."""
+        if is_integer(array):
+            integers = [name for name in (array, *self.arrays) if is_integer(name)]
+            return self.drawn.access(self.drawn.pick(*integers), place.subscripts)
+        others = [name for name in self.arrays if not is_integer(name)]
+        return self.drawn.access(self.drawn.pick(*others, "x") if others else "x", place.subscripts)
+
+    def value(self, array: str, place: Place) -> str:
+        """A right-hand side of the dtype of an array; no larger than twice its operands."""
+        first = self.term(array, place)
+        if is_integer(array):
+            second = self.drawn.pick("1", *map(str, place.subscripts[-1:]), "term", "term")
+            second = self.term(array, place) if second == "term" else second
+            return self.drawn.pick(f"({first} + {second}) % {MODULUS}", f"({first} * 3 - {second}) % {MODULUS}")
+        match self.drawn.pick("sum", "sum", "one", "scaled", "product", "mixed", "function", "choose", "scalar"):
+            case "one":
+                return f"{first} {self.drawn.pick('- 1.0', '+ 0.1', '* 0.7')}"
+            case "scaled":
+                return f"0.3 * ({first} + {self.term(array, place)} - {self.term(array, place)})"
+            case "product":
+                return f"0.25 * {first} * {self.drawn.access('x', place.subscripts)}"
+            case "mixed":
+                variables = place.subscripts[-1:]
+                return f"0.5 * {first} + {variables[0]}" if variables else f"0.5 * {first}"
+            case "function":
+                other = self.term(array, place)
+                return self.drawn.pick(f"abs({first})", f"min({first}, {other})", f"max({first}, 0.5 * {other})")
+            case "choose" if place.subscripts:
+                return f"{first} if {self.drawn.affine_condition(place.subscripts)} else {self.term(array, place)}"
+            case "scalar" if self.scalars.keys() & {"t", "u", "s"}:
+                name = self.drawn.pick(*(name for name in ("t", "u", "s") if name in self.scalars))
+                return f"0.5 * {first} + 0.25 * {name}"
+            case _:
+                return f"{first} {self.drawn.pick('+', '-')} {self.term(array, place)}"
+
+
+FORMS: dict[str, Callable[[Maker, Place], list[str]]] = {
+    "assign": Maker.assign, "update": Maker.update, "accumulate": Maker.accumulate, "private": Maker.private,
+    "carried": Maker.carried, "last": Maker.last, "reduce": Maker.reduce, "integer": Maker.integer,
+    "when": Maker.when, "when data": Maker.when_data, "dot": Maker.dot, "while": Maker.while_,
+    "data loop": Maker.data_loop,
+}  # fmt: skip
+
+
+def is_integer(array: str) -> bool:
+    return DTYPES[array][0] == "int64"
+
+
+def indented(lines: Iterable[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
+
+
+# ---------------------------------------------------------------- whole nests
+
+
+@st.composite
+def nests(draw: st.DrawFn) -> Nest:
+    """A function with one or two nests at its top level."""
+    return make_nest(lambda options: draw(st.sampled_from(options)))
+
+
+def random_nest(seed: int, number: int) -> Nest:
+    """Nest number `number` of a seed, without hypothesis."""
+    return make_nest(random.Random(f"{seed} {number}").choice)
+
+
+def make_nest(choose: Callable[[Sequence[Any]], Any]) -> Nest:
+    """A nest, by a function that chooses among options."""
+    depth = choose((1, 1, 1, 2, 2, 2, 2, 2, 2, 3, 3, 4))
+    low, high = SIZE_LIMITS[depth]
+    n, m = choose(range(low, high + 1)), choose(range(low, high + 1))
+    drawn = Drawn(choose, {"n": (n, n + 3), "m": (m, m + 2)})
+    maker = Maker(drawn, choose(POOLS), choose((True, True, False)), 1 if depth == 4 else choose(STATEMENTS))
+    body = maker.loop(Place(depth, MOST_TRIPS))
+    if drawn.chance(5):
+        maker.left = 2
+        body += between(maker)
+        body += maker.loop(Place(min(depth, 2), MOST_TRIPS // 4))
+    return finished(maker, body)
+
+
+def between(maker: Maker) -> list[str]:
+    """What stands between two nests: nothing, a statement about scalars, or one about an array."""
+    match maker.drawn.pick("nothing", "nothing", "scalar", "array"):
+        case "scalar" if maker.scalars.keys() & {"s", "t", "u"}:
+            name = maker.drawn.pick(*(name for name in ("s", "t", "u") if name in maker.scalars))
+            return [f"{name} = {maker.drawn.pick('0.25', f'0.5 * {name}')}"]
+        case "array":
+            return maker.assign(Place(0, 0))
+        case _:
+            return []
+
+
+def finished(maker: Maker, body: Sequence[str]) -> Nest:
+    """The function around a body, its arrays large enough for all subscripts."""
+    drawn = maker.drawn
+    texts, shapes = finished_accesses(drawn.accesses, drawn.pick(0, 0, 1))
+    known = [name for name in INITIAL if name in maker.scalars]
+    returned = [name for name in known if drawn.pick(True, True, False)]
+    lines = [f"{name} = {INITIAL[name]}" for name in known]
+    lines += [replaced(line, texts) for line in body]
+    if returned:
+        lines.append(f"return {', '.join(returned)}")
+    arrays: dict[str, ArraySpec] = {}
+    for name, (small, large) in sorted(shapes.items()):
+        dtype = DTYPES[name][0]
+        arrays[name] = ArraySpec(dtype, FILLS.get(name, "whole" if dtype == "int64" else "value"), small, large)
+    sizes = drawn.sizes
+    if "z" in drawn.used:
+        small, large = ((sizes["n"][k], sizes["m"][k]) for k in (0, 1))
+        arrays["z"] = ArraySpec("float64", "value", small, large)
+    integers = {name: sizes[name] for name in ("n", "m") if name in drawn.used}
+    head = f"def nest({', '.join((*arrays, *integers))}):"
+    return Nest("\n".join([head, *indented(lines)]) + "\n", arrays, integers, drawn.pick(*range(4)))
+
+
+def replaced(line: str, texts: Sequence[str]) -> str:
+    """The line with its marks, and those inside what they stand for, replaced by accesses."""
+    while "⟨" in line:
+        line = re.sub(r"⟨(\d+)⟩", lambda found: texts[int(found[1])], line)
+    return line
