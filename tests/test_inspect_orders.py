@@ -108,8 +108,8 @@ def test_the_axes_of_the_picture_are_formulas():
     names = formulas(main_part(loop))
     assert names == ("_t", "_t + i", "2 * _t + i + j")
     picture = plan_svg(loop, schedules_of(plan, skewed)[0])
-    assert f">{names[0]} ↓</text>" in picture
-    assert f">{names[1]} →</text>" in picture
+    assert f">{names[1]} ↓</text>" in picture
+    assert f">{names[2]} →</text>" in picture
 
 
 def test_the_picture_of_several_parts_says_which_one_it_is():

@@ -73,7 +73,6 @@ def test_one_worker_moves_nothing():
 def test_unknown_sizes_are_said_to_be_unknown():
     text = plan_text(plan_of(smooth, symbolic=True))
     assert "iterations  unknown (no sizes given), in 8 × 8 tiles of i × j" in text
-    assert "A      unknown" in text
 
 
 def test_statements_between_loops_are_no_serial_loop():

@@ -147,6 +147,8 @@ def _is_upper_bound(nest: LoopNest) -> bool:
 def placement_in_words(placement: Placement, loop: LoopPlan) -> str:
     """Where an array lives while the loop runs."""
     dim = "" if placement.loop_dim is None else loop.nest.dims[placement.loop_dim]
+    if loop.origin is not None:
+        return "in memory that all workers share" if loop.runs_on > 1 else "whole, on the worker"
     match placement.kind:
         case "partitioned" if is_iterated(placement, loop):
             return f"each worker has the elements of its blocks of {dim}" if dim else "whole, on the worker"

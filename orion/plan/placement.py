@@ -90,7 +90,8 @@ def placements(
 
     With w workers one run of the loop moves: nothing for a partitioned array but the elements that neighbouring blocks
     share; w times a rotated array (each block visits every worker and returns); w − 1 times a replicated one; 2 (w − 1)
-    times one that is served (to each worker and back).
+    times one that is served (to each worker and back). A loop in another order than the written one runs on workers
+    that share their memory: it moves nothing.
     """
     found = []
     if nest.elements is not None:
@@ -98,13 +99,15 @@ def placements(
         found.append(Placement(nest.elements.array, "partitioned", dim, dim, False, 0))
     for use in uses:
         if isinstance(types.get(use.array), ArrayType):
-            found.append(_placement(use, candidate, types, shapes, workers))
+            found.append(_placement(use, candidate, nest, types, shapes, workers))
     return tuple(found)
 
 
 def _placement(
-    use: ArrayUse, candidate: Candidate | None, types: Types, shapes: Shapes, workers: int
+    use: ArrayUse, candidate: Candidate | None, nest: LoopNest, types: Types, shapes: Shapes, workers: int
 ) -> Placement:
+    if nest.is_rewritten:
+        return Placement(use.array, "served" if use.is_written else "replicated", None, None, use.is_written, 0)
     size = array_bytes(use.array, types, shapes)
     others = workers - 1
 

@@ -287,10 +287,12 @@ def plan_loop(loop: AnalysedLoop, types: Types, sizes: Sizes) -> LoopPlan:
     values = parameter_values(sizes.shapes, sizes.integers)
     ranges = coordinate_ranges(analysis.domain, len(nest.dims), values)
     legal = [c for c in loop.candidates if sizes.symbolic or all(ranges[d] for d in (c.space, *c.time))]
+    extents = [None if span is None else span[1] - span[0] for span in ranges]
+    if nest.is_rewritten:  # nothing is moved: what counts is that there are many tiles
+        legal.sort(key=lambda c: -min(extents[d] or 0 for d in (c.space, *c.time)))
     at_least_two = max(2, workers)  # on one worker nothing moves, and all candidates would look alike
     options = {c: placements(loop.uses, c, nest, types, sizes.shapes, at_least_two) for c in legal}
     chosen = cheapest(options) if options else None
-    extents = [None if span is None else span[1] - span[0] for span in ranges]
     iterations = _iterations(nest, extents, sizes)
     grid = cuts(nest, chosen, [_one_block(e, sizes) for e in extents], workers)
     runs_on, reasons = _worth(nest, chosen, grid, iterations, sizes)
