@@ -12,8 +12,8 @@ from orion.loop.ir import Const, Range, Stmt
 def emit_ranges(facts: LoopFacts, names: Names, emitter: Statements, tile: str) -> dict[str, str]:
     """Emit the loops. The limits that the tile function takes, each with what the walk passes for tile `tile`.
 
-    Only dimensions that the plan cuts have limits; the others are run through as they are written. Of loops in another order
-    than the written one all limits are taken: what is run for a box uses them by name.
+    Only dimensions that the plan cuts have limits; the others are run through as they are written. Of loops in another
+    order than the written one all limits are taken: what is run for a box uses them by name.
     """
     limits: dict[str, str] = {}
     writer = emitter.writer

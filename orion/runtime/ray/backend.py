@@ -69,8 +69,12 @@ class RayBackend:
             self._end_team()
         if self._team is None:
             atexit.register(self._turn.end_now)
-            self._started_ray |= join_or_start(self._address, self.workers)
-            self._team = Team(self.workers, self._cpus_around())
+            try:
+                self._started_ray |= join_or_start(self._address, self.workers)
+                self._team = Team(self.workers, self._cpus_around())
+            except BaseException:
+                self._end()  # Ray too: actors that were killed while they started may hold their CPUs for long
+                raise
         return self._team
 
     def _end_team(self) -> None:
