@@ -126,7 +126,7 @@ DIMENSIONS = [
     ("for j in range(i * i):\n    A[i, j] = 0", "i"),
     ("for j in range(n // i):\n    A[i, j] = 0", "i"),
     ("for j in range(p[i], p[i + 1]):\n    A[i, j] = 0", "i"),
-    ("for j in range(min(i, n)):\n    A[i, j] = 0", "i"),
+    ("for j in range(min(i, n)):\n    A[i, j] = 0", "i j"),
     ("for j in range(0, m, n):\n    A[i, j] = 0", "i"),
     ("x = 0.0\nfor j in range(m):\n    A[i, j] = x", "i"),
     ("for j in range(m):\n    A[i, j] = 0\na[i] = 1", "i"),
