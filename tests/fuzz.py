@@ -35,7 +35,7 @@ from tests.oracles.reduce import reduced
 
 COMPILE_EVERY = 100
 THOROUGH_EVERY = 8
-HANG_SECONDS = 60.0
+HANG_SECONDS = 20.0
 """A nest that takes longer is reported and its process ended."""
 
 REDUCE_SECONDS = 40.0

@@ -10,8 +10,8 @@ from orion.schedule.build import build_schedule
 from orion.schedule.prove import reachable
 
 
-def plan(space, time, ordered):
-    return SimpleNamespace(space=space, time=time, ordered=ordered)
+def plan(space, time, ordered, in_turn=False):
+    return SimpleNamespace(space=space, time=time, ordered=ordered, deals_in_turn=in_turn)
 
 
 def bounds(grid):
@@ -39,11 +39,12 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("in_turn", [False, True])
 @pytest.mark.parametrize("workers", [1, 2, 3, 4])
 @pytest.mark.parametrize(("grid", "space", "time", "ordered"), CASES)
-def test_conflicting_tiles_are_ordered_within_a_round_and_across_rounds(grid, space, time, ordered, workers):
+def test_conflicting_tiles_are_ordered_within_a_round_and_across_rounds(grid, space, time, ordered, workers, in_turn):
     workers = min(workers, grid[space])
-    schedule = build_schedule(plan(space, time, ordered), bounds(grid), workers)
+    schedule = build_schedule(plan(space, time, ordered, in_turn), bounds(grid), workers)
     blocks = np.indices(grid).reshape(len(grid), -1).T
     after = reachable(schedule)
     assert not after.diagonal().any()

@@ -129,12 +129,23 @@ def _definitions(nest: LoopNest, scope: dict[str, Form]) -> dict[str, Form]:
     known: dict[str, Form] = {name: parameter(name) for name in function.params if name not in counts}
     known |= {name: parameter(name) for name, _ in function.constants}
     found: dict[str, Form] = {}
-    for statement in function.body:
-        if isinstance(statement, Assign) and isinstance(statement.target, Var) and counts[statement.target.name] == 1:
-            value = affine_form(statement.value, known)
-            if isinstance(value, Affine):
-                known[statement.target.name] = found[statement.target.name] = value
+    for name, value in (pair for statement in function.body for pair in _assigned_values(statement)):
+        form = affine_form(value, known)
+        if counts[name] == 1 and isinstance(form, Affine):
+            known[name] = found[name] = form
     return {name: form for name, form in found.items() if name in scope}
+
+
+def _assigned_values(statement: Stmt) -> list[tuple[str, Expr]]:
+    """The names that a statement gives a value, with the values: two for `n, m = A.shape`."""
+    match statement:
+        case Assign(Var(name), value):
+            return [(name, value)]
+        case Assign(Tuple(targets), Tuple(values)):
+            pairs = zip(targets, values, strict=False)
+            return [(target.name, value) for target, value in pairs if isinstance(target, Var)]
+        case _:
+            return []
 
 
 def _free_names(nest: LoopNest) -> set[str]:

@@ -192,7 +192,7 @@ def _live(
                 nest = program.nests[number]
                 elements = nest.elements
                 bound = {*nest.dims, *(elements.values if elements else ()), *(n for pair in nest.limits for n in pair)}
-                after |= frozenset(exposed_reads(nest.body, bound)) | frozenset(exposed_reads(_bounds(nest), ()))
+                after |= frozenset(exposed_reads(nest.body, bound)) | frozenset(exposed_reads(_bounds(nest), bound))
             case Scalars(body):
                 defined = _expose(body, set(), {})
                 after = (after - defined) | frozenset(exposed_reads(body, ()))

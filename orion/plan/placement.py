@@ -143,10 +143,17 @@ def _row_bytes(size: int, shape: tuple[int, ...], axis: int) -> int:
     return size // max(1, shape[axis])
 
 
-def cheapest(options: Mapping[Candidate, tuple[Placement, ...]]) -> Candidate:
-    """The candidate that moves the fewest bytes; the first of equals. Unknown sizes count as one byte."""
+def cheapest(options: Mapping[Candidate, tuple[Placement, ...]], elements: bool = True) -> Candidate:
+    """The candidate that moves the fewest bytes; the first of equals. Unknown sizes count as one byte.
+
+    In a nest of ranges (not `elements`) twice the fewest bytes are as good as the fewest: of such candidates the one
+    that cuts the outermost loop is taken, so that the innermost one stays long.
+    """
 
     def cost(candidate: Candidate) -> int:
         return sum(1 if p.bytes_moved is None else p.bytes_moved for p in options[candidate])
 
-    return min(options, key=cost)
+    fewest = min(map(cost, options))
+    if elements:
+        return next(candidate for candidate in options if cost(candidate) == fewest)
+    return min((c for c in options if cost(c) <= 2 * fewest), key=lambda candidate: candidate.space)

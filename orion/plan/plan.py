@@ -107,6 +107,11 @@ class LoopPlan:
         return self.strategy != "serial"
 
     @property
+    def deals_in_turn(self) -> bool:
+        """Whether workers get blocks in turn, not runs of neighbouring ones: where tiles wait and nothing is partitioned."""
+        return self.nest.is_rewritten and bool(self.time)
+
+    @property
     def is_written_by_user(self) -> bool:
         """False for statements between loops that touch arrays: they run once, as a loop of one trip."""
         return self.nest.loops[0].index >= 0

@@ -48,6 +48,7 @@ class AnalysedLoop:
     rounds_overlap: bool
     origin: Origin | None = None
     places: str = ""
+    work: tuple[Work, ...] = ()
 
     @property
     def parameters(self) -> frozenset[str]:
@@ -206,7 +207,8 @@ def analyse_nest(program: Program, number: int, types: Types, study: Study | Non
     analysis = analyse_loop(program, number, types, study)
     uses = array_uses(analysis.accesses, len(nest.dims))
     candidates = _candidates(nest, analysis)
-    return AnalysedLoop(nest, analysis, tuple(candidates), uses, _rounds_overlap(program, number, types))
+    overlap = _rounds_overlap(program, number, types)
+    return AnalysedLoop(nest, analysis, tuple(candidates), uses, overlap, work=work_of(study))
 
 
 def _candidates(nest: LoopNest, analysis: LoopDependences) -> list[Candidate]:
@@ -292,10 +294,14 @@ def plan_loop(loop: AnalysedLoop, types: Types, sizes: Sizes) -> LoopPlan:
         legal.sort(key=lambda c: -min(extents[d] or 0 for d in (c.space, *c.time)))
     at_least_two = max(2, workers)  # on one worker nothing moves, and all candidates would look alike
     options = {c: placements(loop.uses, c, nest, types, sizes.shapes, at_least_two) for c in legal}
-    chosen = cheapest(options) if options else None
+    in_turn = nest.elements is not None or nest.is_rewritten
+    chosen = cheapest(options, in_turn) if options else None
     iterations = _iterations(nest, extents, sizes)
     grid = cuts(nest, chosen, [_one_block(e, sizes) for e in extents], workers)
-    runs_on, reasons = _worth(nest, chosen, grid, iterations, sizes)
+    time = None if nest.is_rewritten or iterations is None else work_ns(loop.work, values)
+    if time is None and iterations is not None:
+        time = predicted_ns(nest, iterations, sizes.shapes)
+    runs_on, reasons = _worth(nest, chosen, grid, time, iterations, sizes)
     strategy = _strategy(loop, chosen)
     written = loop.origin or loop
     pairs = written.analysis.dependences
@@ -353,9 +359,14 @@ def _iterations(nest: LoopNest, extents: list[int | None], sizes: Sizes) -> int 
 
 
 def _worth(
-    nest: LoopNest, chosen: Candidate | None, grid: tuple[int, ...], iterations: int | None, sizes: Sizes
+    nest: LoopNest,
+    chosen: Candidate | None,
+    grid: tuple[int, ...],
+    time: float | None,
+    iterations: int | None,
+    sizes: Sizes,
 ) -> tuple[int, tuple[Reason, ...]]:
-    """How many workers the loop runs on, and why not on all of them."""
+    """How many workers a loop that takes `time` nanoseconds on one runs on, and why not on all of them."""
     if chosen is None:
         return 1, ()
     workers = min(sizes.workers, grid[chosen.space])
@@ -363,10 +374,8 @@ def _worth(
         name = nest.dims[chosen.space]
         message = f"`{name}` has only {grid[chosen.space]} blocks for {sizes.workers} workers"
         return workers, (Reason("ORN121", message, (nest.span,), ""),)
-    if iterations is not None and workers > 1 and not sizes.force_parallel and not nest.is_rewritten:
-        time = predicted_ns(nest, iterations, sizes.shapes)
-        if time < DISPATCH_NS:
-            microseconds = max(1, round(time / 1000))
-            message = f"{iterations} iterations take about {microseconds} µs: waking other workers costs more"
-            return 1, (Reason("ORN120", message, (nest.span,), ""),)
+    if time is not None and workers > 1 and not sizes.force_parallel and not nest.is_rewritten and time < DISPATCH_NS:
+        microseconds = max(1, round(time / 1000))
+        message = f"{iterations} iterations take about {microseconds} µs: waking other workers costs more"
+        return 1, (Reason("ORN120", message, (nest.span,), ""),)
     return workers, ()

@@ -26,7 +26,7 @@ def build_schedule(plan: LoopPlan, bounds: Sequence[Ints], workers: int) -> Sche
     else:
         own = blocks[plan.space]
         # A loop in another order has no partitions: dealt out one by one, its blocks keep all workers busy.
-        owner = own % workers if plan.nest.is_rewritten and plan.time else own * workers // grid[plan.space]
+        owner = own % workers if plan.deals_in_turn else own * workers // grid[plan.space]
     ranked = np.lexsort((np.arange(step.size), step))
     order = tuple(ranked[owner[ranked] == worker].astype(np.int64) for worker in range(workers))
     pairs = sorted(set(_waits(plan, grid, blocks, owner, ranked)))
