@@ -1,21 +1,52 @@
-"""Random loop nests through all three oracles: brute-force dependences, schedule proof, undecorated function."""
+"""Random loop nests through every oracle: brute-force dependences, schedule proof, undecorated function.
+
+`tests/fuzz.py` does the same for as long as one likes. What it does is tested here too: it must find what is broken.
+"""
 
 import warnings
+import zlib
+from dataclasses import replace
 
 import islpy as isl
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, note, settings
 
 import orion
 from orion.dependence.bounds import fix_parameters
-from orion.errors import SerialLoopWarning
+from orion.errors import PlanError, SerialLoopWarning
 from orion.plan.extents import parameter_values
+from orion.schedule.build import build_schedule
+from orion.schedule.prove import prove_schedule
+from tests.oracles import nest_check
 from tests.oracles.brute_force import record
+from tests.oracles.carried import loop_facts
+from tests.oracles.interpreted import Order, StuckError, kernel_code, run_interpreted
+from tests.oracles.nest_check import Failure, Tally, check_nest
+from tests.oracles.nest_strategy import nests, random_nest
+from tests.oracles.nests import ArraySpec, Nest, read_nest
 from tests.oracles.random_nests import RandomNest, random_nests
+from tests.oracles.reduce import reduced
 
 EXAMPLES = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
+MANY = settings(EXAMPLES, max_examples=300, derandomize=True)
+COMPILE_ONE_IN = 100
+
+
+# ---------------------------------------------------------------- all kinds of statements, ordered
+
+
+@MANY
+@given(nests())
+def test_nests_of_all_kinds_through_every_oracle(nest: Nest):
+    note(str(nest))
+    number = zlib.crc32(nest.source.encode())
+    check_nest(nest, Tally(), compiled=number % COMPILE_ONE_IN == 0, thorough=number % 8 == 0)
+
+
+# ---------------------------------------------------------------- perfect nests, ordered and not
 
 
 def reported(loop, arguments):
@@ -44,7 +75,7 @@ def test_brute_force_finds_no_conflict_that_the_analysis_misses(nest: RandomNest
     (loop,) = plan.loops
     conflicts = record(function, arguments, len(loop.nest.dims)).conflicts()
     assert conflicts <= reported(loop, arguments)
-    if loop.strategy == "independent" and loop.origin is None:
+    if loop.strategy == "independent":
         assert not conflicts
 
 
@@ -71,3 +102,175 @@ def test_results_equal_those_of_the_undecorated_function(nest: RandomNest):
             compiled(**given_arrays)
         for name in ("a", "b", "M"):
             np.testing.assert_array_equal(given_arrays[name], expected[name], err_msg=f"{name}, {workers} workers")
+
+
+# ---------------------------------------------------------------- the oracles find what is broken
+
+SWEEP = """\
+def nest(A, n):
+    for i in range(1, n):
+        for j in range(1, n):
+            A[i, j] = 0.3 * (A[i - 1, j] + A[i, j - 1]) + A[i, j]
+"""
+
+
+def sweep() -> Nest:
+    return Nest(SWEEP, {"A": ArraySpec("float64", "value", (9, 9), (12, 12))}, {"n": (9, 12)}, 1)
+
+
+def prepared_sweep(workers):
+    """The sweep prepared, its program for that many workers, its kernels and the results that it should have."""
+    nest = sweep()
+    prepared = nest_check.prepare(orion.parallel_for(nest.function()), nest, 3, force=True)
+    codes = [kernel_code(loop.kernel.text) for loop in prepared.program.loops]
+    expected = nest_check.plain_result(nest.function(), nest)
+    return prepared, nest_check.scheduled(prepared, workers), codes, expected
+
+
+def with_schedule(program, schedule):
+    (loop,) = program.loops
+    return replace(program, loops=(replace(loop, schedule=schedule),))
+
+
+def wrong_in_some_order(program, codes, expected) -> bool:
+    return any(is_wrong(program, codes, expected, Order(seed)) for seed in range(8))
+
+
+def is_wrong(program, codes, expected, order) -> bool:
+    try:
+        nest_check.check_program(program, codes, sweep(), expected, order)
+    except Failure as failure:
+        return failure.kind == "wrong"
+    return False
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_a_schedule_that_keeps_every_dependence_gives_the_same_bits_in_every_order(workers):
+    _, program, codes, expected = prepared_sweep(workers)
+    assert program.loops[0].schedule.waits.size
+    assert not wrong_in_some_order(program, codes, expected)
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_a_plan_with_its_dependences_dropped_gives_wrong_results_in_some_order(workers):
+    _, program, codes, expected = prepared_sweep(workers)
+    (loop,) = program.loops
+    analysis = replace(loop.plan.analysis, dependences=())
+    broken = replace(loop.plan, analysis=analysis, strategy="independent", time=())
+    schedule = build_schedule(broken, loop.schedule.bounds, workers)
+    prove_schedule(broken, schedule, {"n": 9, "A__0": 9, "A__1": 9})  # it knows only of what the plan knows of
+    assert wrong_in_some_order(with_schedule(program, schedule), codes, expected)
+
+
+def test_a_wait_that_is_skewed_is_not_proved_and_gives_wrong_results_in_some_order():
+    prepared, program, codes, expected = prepared_sweep(2)
+    (loop,) = program.loops
+    schedule = loop.schedule
+    columns = schedule.grid[1]
+    skewed = replace(schedule, waits=np.maximum(schedule.waits - (schedule.waits % columns > 0), 0))
+    with pytest.raises(PlanError, match="does not keep a dependence"):
+        prove_schedule(loop.plan, skewed, prepared.plan._values())
+    assert wrong_in_some_order(with_schedule(program, skewed), codes, expected)
+
+
+def test_a_kernel_that_rounds_in_another_order_gives_wrong_results():
+    _, program, codes, expected = prepared_sweep(1)
+    other = replace(sweep(), source=SWEEP.replace("+ A[i, j - 1]) +", ") + (0.3 * A[i, j - 1]) +"))
+    prepared = nest_check.prepare(orion.parallel_for(other.function()), other, 3, force=True)
+    assert not is_wrong(program, codes, expected, Order(0))
+    assert is_wrong(program, [kernel_code(loop.kernel.text) for loop in prepared.program.loops], expected, Order(0))
+
+
+def test_larger_tiles_are_tried_too():
+    prepared, fine, codes, expected = prepared_sweep(2)
+    coarse = nest_check.scheduled(prepared, 2, coarse=Order(1))
+    assert coarse.loops[0].schedule.tiles < fine.loops[0].schedule.tiles
+    assert not wrong_in_some_order(coarse, codes, expected)
+
+
+def test_tiles_that_wait_for_each_other_are_noticed():
+    _, program, codes, _ = prepared_sweep(2)
+    schedule = program.loops[0].schedule
+    stuck = replace(schedule, waits=np.full_like(schedule.waits, schedule.tiles - 1))
+    with pytest.raises(StuckError, match="wait for each other"):
+        run_interpreted(with_schedule(program, stuck), codes, sweep().arguments(), Order(0))
+
+
+def test_a_subscript_that_was_wrongly_proved_is_noticed():
+    prepared, program, _, expected = prepared_sweep(1)
+    text = prepared.program.loops[0].kernel.text.replace("uint64(i - 1)", "uint64(i - 2)")
+    with pytest.raises(Failure, match="proved to be inside its array is -1"):
+        nest_check.check_program(program, [kernel_code(text)], sweep(), expected, Order(0))
+
+
+def test_a_verdict_with_a_dependence_dropped_is_unsound():
+    prepared, *_ = prepared_sweep(1)
+    verdicts = prepared.plan.verdicts
+    nest_check.check_verdicts(verdicts, sweep(), Tally())
+    for number, verdict in enumerate(verdicts):
+        broken = [*verdicts]
+        broken[number] = replace(verdict, carried=())
+        with pytest.raises(Failure, match=r"unsound: the loop in line \d is called parallel, but trips"):
+            nest_check.check_verdicts(broken, sweep(), Tally())
+
+
+# ---------------------------------------------------------------- dependences by brute force
+
+CARRIED = [
+    ("a[i] = b[i]", "0", [False], True),
+    ("a[i + 1] = a[i]", "0", [True], True),
+    ("a[i + 1] = 1.0; a[i] = 2.0", "0", [True], True),
+    ("a[i] = a[i + 6]", "0", [False], True),
+    ("t = b[i]; a[i] = t", "0", [False], True),
+    ("t = b[i]; a[i] = t", "t", [True], True),
+    ("a[i] = t; t = b[i]", "0", [True], True),
+    ("t = t + b[i]", "t", [False], True),
+    ("t = t + b[i]; a[i] = t", "t", [True], True),
+    ("a[idx[i]] = 1.0", "0", [True], False),
+    ("a[i if b[i] > 0 else 0] = 1.0", "0", [True], False),
+    ("for j in range(3):\n      a[i] = a[i] + A[i, j]", "0", [False, True], True),
+    ("for j in range(3):\n      A[i, j] = A[i, j + 1]", "0", [False, True], True),
+    ("for j in range(3):\n      A[i + 1, j] = A[i, j]", "0", [True, False], True),
+    ("for j in range(3):\n      A[i + 1, j] = A[i, j + 1]", "0", [True, False], True),
+    ("t = 0.0; for j in range(3):\n      t += A[i, j]\n    a[i] = t", "0", [False, False], True),
+    ("a[-i - 1] = a[i]", "0", [False], True),
+    ("a[-i - 1] = a[i + 5]", "0", [True], True),
+]
+
+
+@pytest.mark.parametrize(("body", "result", "carried", "affine"), CARRIED, ids=[row[0] for row in CARRIED])
+def test_which_loops_carry_a_dependence(body, result, carried, affine):
+    lines = body.replace("; ", "\n    ")
+    source = f"def nest(a, b, A, idx):\n  t = 0.0\n  for i in range(5):\n    {lines}\n  return {result}\n"
+    arrays = {name: ArraySpec("float64", "value", (12,), (12,)) for name in "ab"}
+    arrays |= {"A": ArraySpec("float64", "value", (9, 9), (9, 9)), "idx": ArraySpec("int64", "index", (9,), (9,))}
+    facts = loop_facts(Nest(source, arrays, {}, 3))
+    assert [not fact.is_parallel for fact in facts] == carried
+    assert facts[0].is_affine == affine
+
+
+# ---------------------------------------------------------------- nests as files, and smaller
+
+
+def test_a_nest_can_be_read_again_from_its_file():
+    for number in range(5):
+        nest = random_nest(1, number)
+        again = read_nest(nest.file_text("why\nit failed", "python tests/fuzz.py"))
+        assert again == nest
+        assert str(again.arguments()) == str(nest.arguments())
+
+
+def test_random_nests_stay_inside_their_arrays_and_are_small():
+    for number in range(200):
+        nest = random_nest(2, number)
+        for size in (0, 1):
+            with np.errstate(all="ignore"):
+                nest.function()(**nest.arguments(size))
+        assert sum(facts.most_trips > 12 for facts in loop_facts(nest)) == 0
+
+
+def test_a_failing_nest_is_made_smaller():
+    nest = next(n for n in (random_nest(3, k) for k in range(99)) if "if" in n.source and n.source.count("for") > 2)
+    small = reduced(nest, lambda n: n.source.count("for ") >= 2, seconds=20)
+    assert small.source.count("for ") == 2
+    assert len(small.source.splitlines()) <= 5

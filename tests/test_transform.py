@@ -235,3 +235,26 @@ def pairs(dependences: isl.UnionMap) -> set:
 
     dependences.foreach_map(note)
     return found
+
+
+def many_pieces(A, n, m):
+    for i in range(1, m, 2):
+        for j in range(-2, n // 2 - 1):
+            for k in range(i):
+                for m_ in range(i, -1, -1):
+                    A[j + 2, 2 * k] += A[k + 2 * i + 4, m_ + 1] + A[k + 2 * m_ + 3, m_ + 1]
+
+
+def leaves_at_once(A, m):
+    for i in range(m):
+        for j in range(m):
+            continue
+            A[j, 0] += i
+
+
+@pytest.mark.parametrize("function", [many_pieces, leaves_at_once], ids=lambda f: f.__name__)
+def test_what_stays_as_it_is_written(function):
+    """The scheduler would take minutes for the one; a loop that is left is no loop of statements."""
+    values = (np.ones((30, 13)), 4, 4)[: function.__code__.co_argcount]
+    plan = orion.parallel_for(function).plan(*values)
+    assert [loop.origin for loop in plan.loops] == [None]

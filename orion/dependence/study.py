@@ -16,7 +16,7 @@ from orion.loop.between import SYNTHETIC
 from orion.loop.nest import LoopNest, Program
 from orion.loop.types import Types
 
-MAX_OPERATIONS = 20_000_000
+MAX_OPERATIONS = 2_000_000
 """isl operations that the study of a nest may cost: about a second. Past it the nest is analysed as a whole."""
 
 
@@ -48,7 +48,7 @@ def study_nest(nest: LoopNest, types: Types, after: frozenset[str], known: Known
     import islpy as isl
 
     region = find_region(nest, types, after, known or Known())
-    if region is None:
+    if region is None or any(len(statement.loops) < len(nest.dims) for statement in region.statements):
         return None
     context = isl.Context()
     try:

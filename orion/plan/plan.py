@@ -108,7 +108,7 @@ class LoopPlan:
 
     @property
     def deals_in_turn(self) -> bool:
-        """Whether workers get blocks in turn, not runs of neighbouring ones: where tiles wait and nothing is partitioned."""
+        """Whether workers get blocks in turn, not neighbouring ones: where tiles wait and nothing is partitioned."""
         return self.nest.is_rewritten and bool(self.time)
 
     @property

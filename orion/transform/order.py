@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 CACHE_TILES = (256, 64, 32)
 """Iterations per cache tile of the loops of a band, innermost first; those further out are not tiled."""
 
+PIECES = (64, 32, 16, 12, 4)
+"""The most pieces of a dependence relation that the scheduler is given as they are, by the number of loops."""
+
 PLANNED = "planned"
 """The mark on bands whose boxes are shared out."""
 
@@ -69,6 +72,26 @@ def _marked(region: Region, relations: Relations, variables: Sequence[str], apar
     root = marker.visit(schedule.get_root().child(0))
     trips = sum(costs.values()), sum(marker.costs.values())
     return Order(root.get_schedule(), tuple(marker.bands), trips, tuple(variables), marker.shared)
+
+
+def is_simple(dependences: isl.UnionMap) -> bool:
+    """Whether the scheduler can be given the dependences: its time grows fast with the pieces of a relation between two
+    statements, and that time does not count as operations, so that a limit on those would not end it."""
+    maps: list[isl.Map] = []
+    dependences.foreach_map(maps.append)
+    return all(_pieces(relation) <= PIECES[min(_loops(relation), len(PIECES) - 1)] for relation in maps)
+
+
+def _pieces(relation: isl.Map) -> int:
+    found: list[isl.BasicMap] = []
+    relation.foreach_basic_map(found.append)
+    return len(found)
+
+
+def _loops(relation: isl.Map) -> int:
+    import islpy as isl
+
+    return int(relation.dim(isl.dim_type.in_))
 
 
 @dataclass

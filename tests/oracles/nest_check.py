@@ -7,20 +7,29 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from time import process_time
 from types import CodeType, FunctionType
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
 import orion
 from orion.api import ParallelFunction
+from orion.dependence.access import Dependence
+from orion.dependence.bounds import fix_parameters
 from orion.errors import PlanError, SerialLoopWarning, UnsupportedLoopError
-from orion.plan.plan import Verdict
+from orion.plan.extents import parameter_values
+from orion.plan.plan import LoopPlan, Verdict
 from orion.planned import Plan
 from orion.prepare import Prepared
 from orion.runtime.prepared import PreparedProgram
+from orion.schedule.build import build_schedule
+from orion.schedule.prove import prove_schedule
+from orion.schedule.schedule import Ints, Schedule
+from orion.transform import lockstep, order
 from tests.oracles.carried import LoopFacts, loop_facts, mentions, update_of
 from tests.oracles.interpreted import Order, kernel_code, run_interpreted
 from tests.oracles.nests import Nest
@@ -28,7 +37,10 @@ from tests.oracles.nests import Nest
 WORKERS = (1, 2, 3)
 COMPILED_WORKERS = (1, 2, 4)
 ORDERS = 2
-"""Orders of the tiles that are tried on each number of workers above one."""
+"""Orders of the tiles that are tried on each number of workers."""
+
+SMALL_SIZES = {1: {(order, "CACHE_TILES"): (3, 2, 2), (lockstep, "ROWS"): 2}, 3: {(lockstep, "ROWS"): 3}}
+"""In place of sizes of the compiler that are too large for nests of a few iterations, by the seed of the nest."""
 
 SLOW_SECONDS = 1.0
 """Processor time of planning that is noted as slow."""
@@ -77,8 +89,16 @@ def check_nest(nest: Nest, tally: Tally, *, compiled: bool = False, thorough: bo
     """Put a nest through every oracle; Failure for the first that objects.
 
     `compiled`: also compile it and run it on threads. `thorough`: also prove its schedules for all numbers of workers
-    up to four, and run it as it is planned without `force_parallel`.
+    up to four, and run it as it is planned without `force_parallel`. Some sizes of the compiler are
+    made smaller for nests with certain seeds (`SMALL_SIZES`).
     """
+    with ExitStack() as stack:
+        for (module, name), value in SMALL_SIZES.get(nest.seed, {}).items():
+            stack.enter_context(patch.object(module, name, value))
+        _check_nest(nest, tally, compiled, thorough)
+
+
+def _check_nest(nest: Nest, tally: Tally, compiled: bool, thorough: bool) -> None:
     tally.counts["nests"] += 1
     function = nest.function()
     expected = plain_result(function, nest)
@@ -97,7 +117,9 @@ def check_nest(nest: Nest, tally: Tally, *, compiled: bool = False, thorough: bo
     check_proof(plan, thorough)
     check_results(prepared, nest, expected)
     if thorough:
-        check_order(prepare(decorated, nest, 2, force=False), nest, expected, 1, Order(0))
+        unforced = prepare(decorated, nest, 2, force=False)
+        codes = [kernel_code(loop.kernel.text) for loop in unforced.program.loops]
+        check_program(scheduled(unforced, 1), codes, nest, expected, Order(0))
     if compiled:
         tally.counts["compiled"] += 1
         check_compiled(decorated, nest, expected, prepared)
@@ -156,39 +178,55 @@ def plain_result(function: FunctionType, nest: Nest) -> dict[str, Any]:
 
 
 def check_results(prepared: Prepared, nest: Nest, expected: Mapping[str, Any]) -> None:
-    """Run the generated kernels in the interpreter, in several orders, and compare with the undecorated function."""
-    orders = [(1, Order(0))]
-    if prepared.plan.function.executed.loops:
-        orders += [(w, Order(nest.seed + k)) for w in WORKERS if w > 1 for k in range(ORDERS)]
+    """Run the generated kernels in the interpreter, in several orders, and compare with the undecorated function.
+
+    Nests are so small that most tiles have one iteration; in every other order neighbouring tiles are put together.
+    """
     codes = [kernel_code(loop.kernel.text) for loop in prepared.program.loops]
-    for workers, order in orders:
-        program = scheduled(prepared, workers)
-        if workers == 1 or program.workers > 1:
-            check_program(program, codes, nest, expected, order)
+    for workers in WORKERS:
+        for number in range(ORDERS):
+            turns = Order(3 * nest.seed + 5 * workers + number)
+            program = scheduled(prepared, workers, coarse=turns if number else None)
+            if workers == 1 or program.workers > 1:
+                check_program(program, codes, nest, expected, turns)
 
 
-def scheduled(prepared: Prepared, workers: int) -> PreparedProgram:
-    """The prepared program with schedules for another number of workers; the kernels are the same."""
-    plan, loops = prepared.plan, prepared.program.loops
-    return replace(
-        prepared.program, loops=tuple(replace(loop, schedule=plan.schedule_of(loop.plan, workers)) for loop in loops)
-    )
+def scheduled(prepared: Prepared, workers: int, coarse: Order | None = None) -> PreparedProgram:
+    """The prepared program with schedules for another number of workers, and with larger tiles where `coarse` is given;
+    the kernels are the same."""
+    plan, loops = prepared.plan, []
+    for loop in prepared.program.loops:
+        schedule = plan.schedule_of(loop.plan, workers)
+        if coarse is not None:
+            bounds = tuple(fewer(edges, coarse) for edges in schedule.bounds)
+            schedule = build_schedule(loop.plan, bounds, schedule.workers)
+            prove(loop.plan, schedule, plan._values())
+        loops.append(replace(loop, schedule=schedule))
+    return replace(prepared.program, loops=tuple(loops))
 
 
-def check_order(prepared: Prepared, nest: Nest, expected: Mapping[str, Any], workers: int, order: Order) -> None:
-    """Run the kernels on some workers in one order."""
-    codes = [kernel_code(loop.kernel.text) for loop in prepared.program.loops]
-    check_program(scheduled(prepared, workers), codes, nest, expected, order)
+def fewer(edges: Ints, choice: Order) -> Ints:
+    """Block bounds with some of those between the first and the last left out."""
+    keep = choice.random.choice((0.0, 0.3, 0.6))
+    inner = [edge for edge in edges[1:-1] if choice.random.random() < keep]
+    return np.array([edges[0], *inner, edges[-1]], np.int64)
+
+
+def prove(loop: LoopPlan, schedule: Schedule, values: Mapping[str, int]) -> None:
+    try:
+        prove_schedule(loop, schedule, values)
+    except PlanError as error:
+        raise Failure("proof", str(error), "a schedule does not keep a dependence") from error
 
 
 def check_program(
-    program: PreparedProgram, codes: Sequence[CodeType], nest: Nest, expected: Mapping[str, Any], order: Order
+    program: PreparedProgram, codes: Sequence[CodeType], nest: Nest, expected: Mapping[str, Any], turns: Order
 ) -> None:
     """Run a scheduled program in the interpreter and compare its results."""
     arguments = nest.arguments()
-    where = f"interpreted, {program.workers} workers, order {order.seed}"
+    where = f"interpreted, {program.workers} workers, order {turns.seed}"
     try:
-        result = run_interpreted(program, codes, arguments, order)
+        result = run_interpreted(program, codes, arguments, turns)
     except AssertionError as error:
         raise Failure("wrong", f"{error} ({where})", re.sub(r"-?\d+", "…", str(error))) from error
     except Exception as error:
@@ -304,6 +342,17 @@ def missed_for(verdict: Verdict, nest: Nest) -> str:
     """What a loop that is parallel was thought to carry."""
     if not verdict.carried:
         return ", ".join(sorted({reason.code for reason in verdict.reasons}))
-    first = verdict.carried[0]
-    what = "an array" if first.array in nest.arrays else "a scalar"
-    return f"{first.kind} dependence over {what}{'' if first.exact else ', approximate'}"
+    here = [dependence for dependence in verdict.carried if not is_elsewhere(dependence, nest)]
+    if not here:
+        return "only dependences that other sizes would have"
+    what = "an array" if here[0].array in nest.arrays else "a scalar"
+    return f"{here[0].kind} dependence over {what}{'' if here[0].exact else ', approximate'}"
+
+
+def is_elsewhere(dependence: Dependence, nest: Nest) -> bool:
+    """Whether there is no such pair of iterations at the small size."""
+    import islpy as isl
+
+    shapes = {name: spec.small for name, spec in nest.arrays.items()}
+    values = parameter_values(shapes, {name: pair[0] for name, pair in nest.integers.items()})
+    return bool(fix_parameters(isl.Map(dependence.relation).wrap(), values).is_empty())

@@ -50,7 +50,7 @@ class Axis:
 
 @dataclass
 class Drawn:
-    """What has been drawn so far, by `choose`: accesses, each with its axes, and the integer arguments that are used."""
+    """What has been drawn so far, by `choose`: accesses, each with its axes, and the names that are used."""
 
     choose: Callable[[Sequence[Any]], Any]
     sizes: dict[str, tuple[int, int]]

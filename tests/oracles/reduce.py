@@ -1,4 +1,4 @@
-"""Makes a failing nest smaller: statements, branches and operands are taken away as long as it fails in the same way."""
+"""Makes a failing nest smaller: statements, branches and operands go, as long as it fails in the same way."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from time import monotonic
 
 import numpy as np
 
+from tests.oracles.bounded import SIZES
 from tests.oracles.nests import Nest
 
 Fails = Callable[[Nest], bool]
@@ -31,10 +32,11 @@ def reduced(nest: Nest, fails: Fails, seconds: float = 60.0) -> Nest:
 
 
 def runs(nest: Nest) -> bool:
-    """Whether the undecorated function can be run on the arguments."""
+    """Whether the undecorated function can be run on the arguments of both sizes."""
     try:
         with np.errstate(all="ignore"):
-            nest.function()(**nest.arguments())
+            for size in SIZES:
+                nest.function()(**nest.arguments(size))
     except Exception:
         return False
     return True
@@ -63,7 +65,7 @@ def with_tree(nest: Nest, tree: ast.Module) -> Nest:
 
 
 def without_statements(tree: ast.Module) -> Iterator[ast.Module]:
-    """The function without one statement, and with the block of a branch in place of the branch."""
+    """The function without one statement, and with a block of a branch or loop in place of that."""
     for number, node in enumerate(ast.walk(tree)):
         for block in BLOCKS:
             statements = getattr(node, block, None)
@@ -72,8 +74,6 @@ def without_statements(tree: ast.Module) -> Iterator[ast.Module]:
             for position, statement in enumerate(statements):
                 for instead in ([], getattr(statement, "body", []), getattr(statement, "orelse", [])):
                     if not instead and (len(statements) == 1 and block == "body"):
-                        continue
-                    if instead and not isinstance(statement, ast.If):
                         continue
                     found = copy.deepcopy(tree)
                     getattr(nth(found, number), block)[position : position + 1] = copy.deepcopy(instead)
@@ -85,7 +85,7 @@ def with_smaller_expressions(tree: ast.Module) -> Iterator[ast.Module]:
     for number, node in enumerate(ast.walk(tree)):
         for name, value in ast.iter_fields(node):
             for position, child in enumerate(value if isinstance(value, list) else [value]):
-                for part in parts_of(child):
+                for part in parts_of(child, node):
                     found = copy.deepcopy(tree)
                     owner = nth(found, number)
                     if isinstance(value, list):
@@ -103,7 +103,8 @@ def with_smaller_expressions(tree: ast.Module) -> Iterator[ast.Module]:
                     yield found
 
 
-def parts_of(node: object) -> Iterator[ast.expr]:
+def parts_of(node: object, parent: ast.AST) -> Iterator[ast.expr]:
+    """What an expression may be replaced by."""
     match node:
         case ast.BinOp(left, _, right):
             yield from (left, right)
@@ -115,7 +116,7 @@ def parts_of(node: object) -> Iterator[ast.expr]:
             yield operand
         case ast.BoolOp(_, operands):
             yield from operands
-        case ast.Tuple([_, *_] as items):
+        case ast.Tuple(items) if isinstance(parent, ast.Return):
             yield from items
         case ast.Subscript(_, _, ast.Load()):
             yield ast.Constant(1)
