@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench polybench docs clean setup
+.PHONY: help run test check bench fuzz polybench docs clean setup
 
 help:            ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -34,6 +34,9 @@ bench: $(STAMP)  ## speed next to LIBMF, a Hogwild loop and a hand-written kerne
 
 polybench: $(STAMP) ## the 30 PolyBench kernels: serial Numba, hand-written prange, Orion
 	$(BIN)/python -m benchmarks.polybench.run $(ARGS)
+
+fuzz: $(STAMP)   ## random loop nests through every oracle, for ten minutes (ARGS='--minutes 60 --jobs 2')
+	$(BIN)/python tests/fuzz.py $(ARGS)
 
 docs: $(STAMP)   ## run the examples in the documentation and in docstrings
 	$(BIN)/python -m pytest --doctest-modules --doctest-glob='*.md' orion docs README.md

@@ -20,7 +20,7 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from time import monotonic
@@ -37,6 +37,9 @@ COMPILE_EVERY = 100
 THOROUGH_EVERY = 8
 HANG_SECONDS = 20.0
 """A nest that takes longer is reported and its process ended."""
+
+RENEW_AFTER = 500
+"""Nests after which a worker process is replaced by a new one: compiled code is never freed."""
 
 REDUCE_SECONDS = 40.0
 SHOWN_PER_KEY = 3
@@ -56,11 +59,10 @@ class Job:
 
 
 def work(job: Job, end: Connection) -> None:
-    """Check nests until the process is ended; say at each what became of it."""
+    """Check nests, and say at each what became of it."""
     warnings.simplefilter("ignore")
     shown: Counter[str] = Counter()
-    number = job.first
-    while True:
+    for number in range(job.first, job.first + RENEW_AFTER * job.stride, job.stride):
         end.send(("begin", number))
         tally = Tally()
         failure = checked(random_nest(job.seed, number), number, tally)
@@ -72,7 +74,7 @@ def work(job: Job, end: Connection) -> None:
                 nest = smaller(random_nest(job.seed, number), number, failure.key)
                 end.send(("reduced", number, nest.file_text(str(failure), command(job.seed, number))))
         end.send(("end", tally))
-        number += job.stride
+    end.send(("renew", job.first + RENEW_AFTER * job.stride))
 
 
 def checked(nest: Nest, number: int, tally: Tally) -> Failure | None:
@@ -180,6 +182,10 @@ class Fuzzer:
                 self.save(number, text)
             case ("end", tally):
                 self.tally.add(tally)
+            case ("renew", number):
+                self.runners.remove(runner)
+                runner.process.join()
+                self.start(replace(runner.job, first=number))
 
     def end_hanging(self) -> None:
         for runner in [one for one in self.runners if one.number >= 0 and monotonic() - one.since > HANG_SECONDS]:

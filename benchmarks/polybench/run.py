@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -83,7 +84,7 @@ def child(name: str, options: argparse.Namespace, *more: str) -> dict[str, Any]:
 
 def why_it_ended(ended: subprocess.CompletedProcess[str], step: str, limit: float) -> str:
     """Why a process did not end well, in one line."""
-    if "Timeout (" in ended.stderr:  # what faulthandler prints
+    if ended.returncode == -signal.SIGALRM:
         return f"more than {limit:g} s for {step}"
     if ended.returncode < 0:
         return f"signal {-ended.returncode} in {step}"

@@ -169,7 +169,7 @@ def affine_condition(expr: Expr, scope: Scope) -> Condition | None:
     """The condition as isl text where it compares affine expressions; None where it does not.
 
     >>> from orion.loop.source import Span
-    >>> span = Span(1, 0, 1, 1)
+    >>> span = Span("f.py", 1, 0, 1, 1)
     >>> found = affine_condition(Compare(("<",), (Var("i", span), Const(3, span)), span), {"i": parameter("i")})
     >>> found.text
     '(i < 3)'

@@ -68,7 +68,8 @@ class Names:
         if base[0].isdigit():
             base = "x" + base
         name, count = base, 1
-        while name in self._taken or keyword.iskeyword(name) or hasattr(builtins, name):
+        # `_` is among the builtins once an interactive prompt has shown a value
+        while name in self._taken or keyword.iskeyword(name) or (name != "_" and hasattr(builtins, name)):
             count += 1
             name = f"{base}_{count}"
         self._taken.add(name)

@@ -83,6 +83,19 @@ def times(factor: int, value: Bounded) -> Bounded:
     return Bounded(text, low_high)
 
 
+def product(left: Bounded, right: Bounded) -> Bounded:
+    def corners(a: Interval, b: Interval) -> Interval:
+        found = [x * y for x in a for y in b]
+        return min(found), max(found)
+
+    return Bounded(f"{left.in_product()} * {right.in_product()}", _both(corners, left, right))
+
+
+def either(left: Bounded, right: Bounded, name: str) -> Bounded:
+    """A name for the one or the other."""
+    return Bounded(name, _both(lambda a, b: (min(a[0], b[0]), max(a[1], b[1])), left, right))
+
+
 def divided(value: Bounded, divisor: int) -> Bounded:
     return Bounded(f"{value.in_product()} // {divisor}", _each(lambda a: (a[0] // divisor, a[1] // divisor), value))
 

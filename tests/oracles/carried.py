@@ -162,7 +162,8 @@ class Reporting(ast.NodeTransformer):
     def visit_For(self, node: ast.For) -> ast.For:
         number = self.numbers[id(node)]
         node.iter = called("_trips", ast.Constant(number), self.visit(node.iter))
-        node.body = [self.visit(statement) for statement in node.body]
+        found = [self.visit(statement) for statement in node.body]
+        node.body = [one for part in found for one in (part if isinstance(part, list) else [part])]
         return node
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
@@ -179,8 +180,15 @@ class Reporting(ast.NodeTransformer):
         assert isinstance(node.value, ast.Name)
         return ast.Constant(node.value.id), ast.Name(node.value.id, ast.Load()), self.visit(node.slice)
 
-    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
-        return self.assign(node.targets[0], self.visit(node.value))
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt | list[ast.stmt]:
+        target = node.targets[0]
+        if not isinstance(target, ast.Tuple):
+            return self.assign(target, self.visit(node.value))
+        parts = ast.Name("_parts", ast.Load())
+        found: list[ast.stmt] = [ast.Assign([ast.Name("_parts", ast.Store())], self.visit(node.value))]
+        for number, item in enumerate(target.elts):
+            found.append(self.assign(item, ast.Subscript(parts, ast.Constant(number), ast.Load())))
+        return found
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
         old = ast.parse(ast.unparse(node.target), mode="eval").body

@@ -9,13 +9,13 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.oracles.bounded import Bounded, Interval, named
-from tests.oracles.nest_values import DTYPES, FILLS, MODULUS, Drawn, finished_accesses
+from tests.oracles.bounded import Bounded, Interval, either, named, plus
+from tests.oracles.nest_values import DTYPES, FILLS, MODULUS, Axis, Drawn, finished_accesses
 from tests.oracles.nests import COUNT_VALUES, ArraySpec, Nest
 
 VARIABLES = ("i", "j", "k", "l")
@@ -31,8 +31,10 @@ POOLS = (
 STATEMENTS = (1, 1, 2, 2, 2, 3, 3, 4)
 """How many statements there are at most, apart from those of bodies that have no other."""
 
-INITIAL = {"s": "0.0", "t": "0.5", "u": "0.0", "prod": "1.0", "low": "50.0", "high": "-50.0", "c": "0", "d": "1"}
-"""Scalars and their first values: `c` and `d` are integers."""
+INITIAL = {
+    "s": "0.0", "t": "0.5", "u": "0.0", "prod": "1.0", "low": "50.0", "high": "-50.0", "c": "0", "d": "1", "e": "2",
+}  # fmt: skip
+"""Scalars and their first values: `c`, `d` and `e` are integers."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,16 @@ class Place:
 
     def counting(self, variable: Bounded) -> Place:
         return Place(0, self.budget // 3, self.names, (*self.counters, variable), True)
+
+    def shifted(self) -> Place:
+        """Where the innermost variable has been made one larger."""
+        last = plus(self.names[-1], 1)
+        return replace(self, names=(*self.names[:-1], Bounded(self.names[-1].text, last.spans)))
+
+    def after(self, variable: Bounded) -> Place:
+        """Behind a loop, whose variable has the value of its last trip."""
+        wider = either(variable, plus(variable, 1), variable.text)
+        return replace(self, names=(*self.names, wider), depth=0)
 
 
 @dataclass
@@ -80,20 +92,29 @@ class Maker:
             )  # fmt: skip
             loops += is_loop
             lines += self.loop(place) if is_loop else self.statement(place)
+            if not self.is_plain and place.names and self.drawn.chance(40):
+                lines.append(f"{place.names[-1]} += 1")
+                place = place.shifted()
         return lines
 
     def loop(self, place: Place) -> list[str]:
+        lines: list[str] = []
         text, values, trips = self.drawn.loop_range(place.names, place.budget)
-        name = VARIABLES[len(place.names)]
-        body = self.block(place.inside(named(name, *values), trips))
+        variable = named(VARIABLES[len(place.names)], *values)
+        if place.names and self.drawn.chance(15):
+            text, values, trips = f"range({self.scalar('e')})", ((0, 2), (0, 2)), 3
+            variable = named(variable.text, *values)
+            lines.append(f"e = {self.drawn.pick(2, 3, *(f'{v} % 3 + 1' for v in place.names))}")
+        inside = place.inside(variable, trips)
+        body = self.block(inside)
+        if lines and self.drawn.chance(2):
+            body.append(self.drawn.pick("e -= 1", "e = 0"))
         if place.nested and not self.is_plain and self.drawn.chance(8):
-            body = self.leaving(place, named(name, *values)) + body
-        return [f"for {name} in {text}:", *indented(body)]
-
-    def leaving(self, place: Place, variable: Bounded) -> list[str]:
-        """A `break` or `continue` of an inner loop."""
-        test = self.condition(place.inside(variable, 1))
-        return [f"if {test}:", f"    {self.drawn.pick('continue', 'break')}"]
+            body = [f"if {self.condition(inside)}:", f"    {self.drawn.pick('continue', 'break')}", *body]
+        lines += [f"for {variable} in {text}:", *indented(body)]
+        if place.nested and "range(3)" in text and self.drawn.chance(3):
+            lines += self.assign(place.after(variable))
+        return lines
 
     # ------------------------------------------------------------ statements
 
@@ -101,6 +122,7 @@ class Maker:
         self.left -= 1
         plain: tuple[str, ...] = ("assign",) * 4 + ("update",) * 2 + ("accumulate",) * 2
         kinds = (*plain, "private", "private", "reduce", "when", "when", "dot", "integer", "carried", "last")
+        kinds = (*kinds, "offset", "swap")
         if not self.is_plain:
             kinds = (*kinds, "while", "data loop", "when data")
         return FORMS[self.drawn.pick(*kinds)](self, place)
@@ -177,10 +199,40 @@ class Maker:
         return self.branches(self.condition(place), place)
 
     def branches(self, test: str, place: Place) -> list[str]:
-        lines = [f"if {test}:", *indented(self.statement(Place(0, 0, place.names, place.counters, True)))]
+        alone = Place(0, 0, place.names, place.counters, True)
+        has_loop = place.depth > 0 and place.budget > 1 and self.drawn.chance(4)
+        body = self.loop(replace(place, nested=True)) if has_loop else self.statement(alone)
+        lines = [f"if {test}:", *indented(body)]
         if self.drawn.chance(3):
-            lines += ["else:", *indented(self.statement(Place(0, 0, place.names, place.counters, True)))]
+            lines += ["else:", *indented(self.statement(alone))]
         return lines
+
+    def offset(self, place: Place) -> list[str]:
+        """An integer that is used in a subscript."""
+        if not place.names:
+            return self.assign(place)
+        first = self.drawn.axis(place.names[-1], place.subscripts).value
+        value, lines = Bounded(self.scalar("e"), first.spans), [f"e = {first}"]
+        match self.drawn.pick("plain", "plain", "changed", "either"):
+            case "changed":
+                lines.append("e += 1")
+                value = Bounded("e", plus(first, 1).spans)
+            case "either":
+                second = plus(place.names[-1], self.drawn.pick(0, 1, -1))
+                lines += [f"if {self.drawn.affine_condition(place.names)}:", f"    e = {second}"]
+                value = either(first, second, "e")
+        array = self.drawn.pick(*self.arrays)
+        others = tuple(self.drawn.axis(place.names[-1], place.names) for _ in range(DTYPES[array][1] - 1))
+        target = self.drawn.note(array, (*others, Axis(plus(value, self.drawn.pick(0, 1, -1)), True)))
+        return [*lines, f"{target} {self.drawn.pick('=', '+=')} {self.value(array, place)}"]
+
+    def swap(self, place: Place) -> list[str]:
+        """Two elements, or an element and a scalar, assigned at once."""
+        array = self.drawn.pick(*self.arrays)
+        left, right = self.target(array, place), self.target(array, place)
+        if is_integer(array) or self.drawn.chance(2):
+            return [f"{left}, {right} = {right}, {left}"]
+        return [f"{self.scalar('t')}, {left} = {right}, 0.5 * t"]
 
     def dot(self, place: Place) -> list[str]:
         """A sum over an inner loop, in a scalar that each iteration begins anew."""
@@ -242,7 +294,8 @@ class Maker:
             second = self.drawn.pick("1", *map(str, place.subscripts[-1:]), "term", "term")
             second = self.term(array, place) if second == "term" else second
             return self.drawn.pick(f"({first} + {second}) % {MODULUS}", f"({first} * 3 - {second}) % {MODULUS}")
-        match self.drawn.pick("sum", "sum", "one", "scaled", "product", "mixed", "function", "choose", "scalar"):
+        kinds = ("sum", "sum", "one", "scaled", "product", "mixed", "function", "choose", "scalar", "scalar")
+        match self.drawn.pick(*kinds):
             case "one":
                 return f"{first} {self.drawn.pick('- 1.0', '+ 0.1', '* 0.7')}"
             case "scaled":
@@ -268,7 +321,7 @@ FORMS: dict[str, Callable[[Maker, Place], list[str]]] = {
     "assign": Maker.assign, "update": Maker.update, "accumulate": Maker.accumulate, "private": Maker.private,
     "carried": Maker.carried, "last": Maker.last, "reduce": Maker.reduce, "integer": Maker.integer,
     "when": Maker.when, "when data": Maker.when_data, "dot": Maker.dot, "while": Maker.while_,
-    "data loop": Maker.data_loop,
+    "data loop": Maker.data_loop, "offset": Maker.offset, "swap": Maker.swap,
 }  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from tests.oracles.bounded import (
     modulo,
     named,
     plus,
+    product,
     times,
     with_constant,
 )  # fmt: skip
@@ -136,7 +137,8 @@ class Drawn:
     def _curved(self, outer: Sequence[Bounded]) -> tuple[Bounded, Bounded, int, int]:
         """Bounds with min, max, // and %, and bands around an outer variable."""
         u = self.pick(*outer)
-        match self.pick("band", "clipped", "half", "rest", "least", "sum", "twice", "between"):
+        kinds = ("band", "clipped", "half", "rest", "least", "sum", "twice", "between", "floor", "back", "product")
+        match self.pick(*kinds):
             case "band":
                 width = self.pick(2, 3)
                 return u, plus(u, width), 1, width
@@ -153,6 +155,12 @@ class Drawn:
             case "twice":
                 width = self.pick(2, 3)
                 return times(2, u), plus(times(2, u), width), 1, width
+            case "floor":
+                return divided(plus(u, -3), 2), divided(plus(u, 4), 3), 1, MANY
+            case "back":
+                return modulo(minus(constant(2), u), 3), self.extent(), 1, MANY
+            case "product":
+                return ZERO, least(product(u, self.extent()), constant(3)), 1, 3
             case _:
                 return divided(plus(u, 1), 2), plus(u, 1), 1, MANY
 
@@ -193,7 +201,8 @@ class Drawn:
                 return self.wild_axis(v, names)
 
     def wild_axis(self, v: Bounded, names: Sequence[Bounded]) -> Axis:
-        match self.pick("constant", "rest", "half", "wraps", "backwards", "last", "extent", "indirect", "indirect"):
+        kinds = ("constant", "rest", "half", "wraps", "backwards", "last", "extent", "floor", *("indirect",) * 3)
+        match self.pick(*kinds):
             case "constant":
                 return Axis(constant(self.pick(0, 1, 2, 4)), True)
             case "rest":
@@ -208,8 +217,11 @@ class Drawn:
                 return Axis(constant(self.pick(-1, -2)), False)
             case "extent":
                 return Axis(minus(plus(self.extent(), -1), v), True)
+            case "floor":
+                return Axis(self.pick(divided(plus(v, -3), 2), modulo(minus(constant(2), v), 3)), True)
             case _:
-                return Axis(self.indirect(names), True)
+                found = self.indirect(names)
+                return Axis(self.pick(found, found, plus(found, 1), plus(found, v)), True)
 
     def indirect(self, names: Sequence[Bounded]) -> Bounded:
         """A subscript that is read from an array."""
