@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from typing import Any
-from weakref import WeakMethod, WeakValueDictionary, ref
+from weakref import WeakValueDictionary, ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,8 +101,9 @@ class Store:
     def create(self, size: int) -> tuple[int, Bytes]:
         """A new segment: its number and its memory."""
         number = next(self._numbers)
-        drop = WeakMethod(self._drop)  # arrays outlive the session: they must not keep the store
-        self.names[number], memory = create_segment(size, self.anonymous, partial(call_if_alive, drop, number))
+        # Arrays outlive the session: they must not keep the store.
+        drop = partial(call_if_alive, ref(self), Store._drop, number)
+        self.names[number], memory = create_segment(size, self.anonymous, drop)
         self._memory[number] = memory
         return number, memory
 
@@ -216,11 +217,11 @@ class Store:
         return tuple(blocks), moved
 
 
-def call_if_alive(method: WeakMethod[Any], *values: Any) -> None:
-    """Call a method, unless its object is gone."""
-    found = method()
+def call_if_alive(owner: ref[Any], method: Callable[..., None], *values: Any) -> None:
+    """Call a method of an object, unless that is gone. (A `WeakMethod` complains when the interpreter ends.)"""
+    found = owner()
     if found is not None:
-        found(*values)
+        method(found, *values)
 
 
 def run_memory_size(prepared: PreparedProgram) -> int:

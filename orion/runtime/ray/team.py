@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
-from weakref import WeakKeyDictionary, WeakMethod, finalize
+from weakref import WeakKeyDictionary, finalize, ref
 
 from orion.runtime.failures import left_without_error
 from orion.runtime.memory import RunMemory
@@ -98,7 +98,7 @@ class Team:
             _compile(prepared)
             known = KnownProgram(next(self._numbers), *self._store.run_memory(prepared))
             self._programs[prepared] = known
-            finalize(prepared, call_if_alive, WeakMethod(self._end), known.number).atexit = False
+            finalize(prepared, call_if_alive, ref(self), Team._end, known.number).atexit = False
         return known
 
     def _end(self, program: int) -> None:
