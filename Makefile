@@ -21,8 +21,8 @@ $(STAMP): pyproject.toml constraints.txt
 run: $(STAMP)    ## SGD matrix factorization on generated ratings: the plan, the training, the times
 	$(BIN)/python examples/sgd_mf.py $(ARGS)
 
-test: check      ## the checks, then all tests
-	$(BIN)/python -m pytest $(ARGS)
+test: check      ## the checks, then all tests, two at a time
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal $(ARGS)
 
 check: $(STAMP)  ## ruff, strict mypy, and the layers test
 	$(BIN)/ruff check .

@@ -145,7 +145,7 @@ def test_a_byte_swapped_array(workers):
     expect_refusal(orion.ArgumentError, ["`W`", "byte order"], W.astype(W.dtype.newbyteorder()), H)
 
 
-@pytest.mark.parametrize("value", [[[1.0]], "rows", None, object()], ids=repr)
+@pytest.mark.parametrize("value", [[[1.0]], "rows", None, object()], ids=["list", "str", "None", "object"])
 def test_something_that_is_no_array(workers, value):
     _, H = factors()
     with pytest.raises(orion.ArgumentError, match="`W`"):

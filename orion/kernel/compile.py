@@ -55,26 +55,27 @@ def compile_kernel(source: KernelSource) -> CompiledKernel:
     """Compile a kernel, or take it from the disk cache. Raises UnsupportedLoopError where Numba cannot compile it."""
     module = load_module(module_name(source), source.text)
     dispatcher = getattr(module, source.entry)
-    with _compiling:
-        if not dispatcher.overloads:
-            if not load_machine_code(dispatcher, signature(source)):
-                _compile(module, source)
-            dispatcher.disable_compile()  # scalars are converted, and other arrays refused, rather than compiled for
+    try:
+        compile_dispatcher(module, dispatcher, signature(source))
+    except NumbaError as error:
+        raise _unsupported(error, source) from error
     return CompiledKernel(source, _guarded(dispatcher, source), module)
 
 
-def _compile(module: ModuleType, source: KernelSource) -> None:
-    dispatcher = getattr(module, source.entry)
-    try:
-        try:
-            dispatcher.compile(signature(source))
-        except NumbaError:
-            raise
-        except Exception:  # the cache is damaged, which may show in any way, or cannot be written
-            give_up_cache(dispatchers(module))
-            dispatcher.compile(signature(source))
-    except NumbaError as error:
-        raise _unsupported(error, source) from error
+def compile_dispatcher(module: ModuleType, dispatcher: Any, signature: tuple[types.Type, ...]) -> None:
+    """Compile a function of a generated module for one signature, or take it from the disk cache. Raises NumbaError."""
+    with _compiling:
+        if dispatcher.overloads:
+            return
+        if not load_machine_code(dispatcher, signature):
+            try:
+                dispatcher.compile(signature)
+            except NumbaError:
+                raise
+            except Exception:  # the cache is damaged, which may show in any way, or cannot be written
+                give_up_cache(dispatchers(module))
+                dispatcher.compile(signature)
+        dispatcher.disable_compile()  # scalars are converted, and other arrays refused, rather than compiled for
 
 
 def dispatchers(module: ModuleType) -> list[Any]:
@@ -128,15 +129,20 @@ def _guarded(dispatcher: Callable[..., None], source: KernelSource) -> Callable[
         try:
             dispatcher(*arguments)
         except Exception as error:
-            control = arguments[CONTROL]
-            if control[0] in (GO, ABORT):
-                control[0] = ABORT
-                told = _told(error, source)
-                if told is not error:
-                    raise told from error
-                raise
+            left_by(error, source, arguments[CONTROL])
 
     return walk
+
+
+def left_by(error: Exception, source: KernelSource, control: Any) -> None:
+    """Note in the control row of a kernel that an error ended it, and raise the error; one that has a code is there
+    already."""
+    if control[0] in (GO, ABORT):
+        control[0] = ABORT
+        better = _told(error, source)
+        if better is not error:
+            raise better from error
+        raise error
 
 
 def _told(error: Exception, source: KernelSource) -> Exception:

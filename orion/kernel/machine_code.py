@@ -25,6 +25,7 @@ def load_machine_code(dispatcher: Any, signature: Any) -> bool:
             found = dispatcher._cache._load_overload(signature, dispatcher.targetctx)
             if found is None:
                 return False
+            dispatcher.targetctx.insert_user_function(found.entry_point, found.fndesc, [found.library])
             dispatcher.add_overload(found)
             return True
     except Exception:

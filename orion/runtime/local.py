@@ -12,9 +12,18 @@ from orion.runtime.arguments import DataSource, skeleton_arguments
 from orion.runtime.barrier import KERNEL
 from orion.runtime.failures import failure_in, left_without_error
 from orion.runtime.memory import RunMemory, allocate_run_memory
-from orion.runtime.parts import LoopPart, Walk, loop_parts, worker_tiles
+from orion.runtime.parts import (
+    LoopPart,
+    RoundsPart,
+    Walk,
+    compile_rounds,
+    loop_parts,
+    rounds_parts,
+    worker_tiles,
+)  # fmt: skip
 from orion.runtime.pool import Pool
 from orion.runtime.prepared import PreparedProgram
+from orion.runtime.rounds import compiled_rounds
 from orion.runtime.skeleton import Skeleton, make_skeleton
 from orion.runtime.worker import AbortedError, Worker
 
@@ -22,7 +31,8 @@ from orion.runtime.worker import AbortedError, Worker
 @dataclass(frozen=True, eq=False)
 class LoadedProgram:
     """What this process made for a program: kernels, skeleton, shared memory. `parts` has the loop parts of
-    each worker; `meet` is the walk of the barrier, None for one worker.
+    each worker, and `compiled` its parts of compiled serial loops; `meet` is the walk of the barrier, None for one
+    worker.
     """
 
     sources: tuple[DataSource, ...]
@@ -30,6 +40,7 @@ class LoadedProgram:
     memory: RunMemory
     parts: tuple[tuple[LoopPart, ...], ...]
     meet: Walk | None
+    compiled: tuple[tuple[RoundsPart, ...], ...] = ()
 
     @property
     def workers(self) -> int:
@@ -41,16 +52,21 @@ def load_program(prepared: PreparedProgram, workers: int) -> LoadedProgram:
     from orion.kernel.compile import compile_kernel
 
     walks = tuple(compile_kernel(loop.kernel).walk for loop in prepared.loops)
+    rounds = compiled_rounds(prepared.program, prepared.loops)
+    meet = compile_kernel(KERNEL).walk if workers > 1 or rounds else None
+    functions = compile_rounds(rounds, prepared.loops)
     memory = allocate_run_memory(prepared)
+    parts = tuple(
+        loop_parts(prepared, memory, walks, worker_tiles(prepared, w, workers), in_slices=w == 0)
+        for w in range(workers)
+    )
     return LoadedProgram(
         sources=tuple(DataSource(loop) for loop in prepared.loops),
-        skeleton=make_skeleton(prepared),
+        skeleton=make_skeleton(prepared, rounds),
         memory=memory,
-        parts=tuple(
-            loop_parts(prepared, memory, walks, worker_tiles(prepared, w, workers), in_slices=w == 0)
-            for w in range(workers)
-        ),
-        meet=compile_kernel(KERNEL).walk if workers > 1 else None,
+        parts=parts,
+        meet=meet,
+        compiled=tuple(rounds_parts(rounds, functions, own, in_slices=w == 0) for w, own in enumerate(parts)),
     )
 
 
@@ -71,7 +87,7 @@ def run_locally(prepared: PreparedProgram, loaded: LoadedProgram, arguments: Map
         try:
             for part, found in zip(parts, data, strict=True):
                 part.begin(found)
-            result = loaded.skeleton(Worker(number, loaded.workers, parts, memory, loaded.meet), *given)
+            result = loaded.skeleton(worker_of(loaded, number), *given)
             if number == 0:
                 returned.append(result)
         except AbortedError:
@@ -94,3 +110,9 @@ def run_locally(prepared: PreparedProgram, loaded: LoadedProgram, arguments: Map
     if not returned:
         raise left_without_error(prepared)
     return returned[0]
+
+
+def worker_of(loaded: LoadedProgram, number: int) -> Worker:
+    """Worker `number` of a loaded program."""
+    compiled = loaded.compiled[number] if loaded.compiled else ()
+    return Worker(number, loaded.workers, loaded.parts[number], loaded.memory, loaded.meet, compiled)

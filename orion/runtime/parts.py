@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from orion.runtime.arguments import LoopData, read_only
+from orion.runtime.barrier import KERNEL
 from orion.runtime.memory import RunMemory
 from orion.runtime.prepared import OUTPUTS, PreparedLoop, PreparedProgram
+from orion.runtime.rounds import Rounds
 from orion.schedule.schedule import Ints, Schedule
 
 Walk = Callable[..., None]
@@ -119,3 +121,52 @@ def _part(
 
 def _conversion(dtype: str) -> Callable[[Any], Any]:
     return PYTHON_SCALARS.get(dtype, np.dtype(dtype).type)
+
+
+# ---------------------------------------------------------------- compiled serial loops
+
+
+@dataclass(slots=True, eq=False)
+class RoundsPart:
+    """One worker's part of a serial loop that is compiled: the function, and the parts of the loops that it starts.
+
+    `slice_trips` is how many rounds are run between two looks at what Python has to do; None for all.
+    """
+
+    rounds: Rounds
+    run: Walk
+    parts: tuple[LoopPart, ...]
+    slice_trips: int | None
+
+    def arguments(self, meeting: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+        """The function's arguments after `state`; `meeting` are those of the walk of the barrier, without the round."""
+        found = list(meeting)
+        for part, started in zip(self.parts, self.rounds.loops, strict=True):
+            found += [part.tiles, *part.leading, *(part.template[position] for position in started.passed)]
+        kinds = (dtype for _, dtype in self.rounds.values)
+        return [*found, *(_conversion(dtype)(value) for dtype, value in zip(kinds, values, strict=True))]
+
+
+def compile_rounds(compiled: Sequence[Rounds], loops: Sequence[PreparedLoop]) -> tuple[Walk, ...]:
+    """The functions of compiled serial loops, given all loops of the program, whose kernels have been compiled."""
+    from orion.kernel.serial_loop import compile_serial_loop
+
+    return tuple(
+        compile_serial_loop(
+            rounds.lines,
+            KERNEL,
+            [(loops[started.number].kernel, started.passed) for started in rounds.loops],
+            [dtype for _, dtype in rounds.values],
+        )
+        for rounds in compiled
+    )
+
+
+def rounds_parts(
+    compiled: Sequence[Rounds], functions: Sequence[Walk], parts: Sequence[LoopPart], in_slices: bool = False
+) -> tuple[RoundsPart, ...]:
+    """A worker's parts of compiled serial loops, given its parts of all loops."""
+    return tuple(
+        RoundsPart(rounds, function, tuple(parts[s.number] for s in rounds.loops), 1 if in_slices else None)
+        for rounds, function in zip(compiled, functions, strict=True)
+    )

@@ -77,3 +77,8 @@ class PreparedProgram:
     def written(self) -> frozenset[str]:
         """The arrays that any of the loops writes."""
         return frozenset[str]().union(*(loop.writes for loop in self.loops))
+
+
+def conflict(first: PreparedLoop, second: PreparedLoop) -> bool:
+    """Whether one of two loops writes an array that the other touches."""
+    return bool(first.writes & second.reads or first.reads & second.writes)

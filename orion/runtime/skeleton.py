@@ -15,23 +15,28 @@ from __future__ import annotations
 import builtins
 import linecache
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from orion.loop.ir import For, Stmt, Var, walk
+from orion.loop.ir import For, Range, Stmt, Var, walk
 from orion.loop.nest import Program, Repeat, RunLoop, Scalars, Step
-from orion.loop.printer import print_function, print_stmt
+from orion.loop.printer import print_expr, print_function, print_stmt
 from orion.runtime.prepared import PreparedProgram
+from orion.runtime.rounds import Rounds
 
 Skeleton = Callable[..., Any]
 
 
-def make_skeleton(prepared: PreparedProgram) -> Skeleton:
-    """The compiled skeleton: a function of the worker, then of the arguments of the user's function."""
+def make_skeleton(prepared: PreparedProgram, compiled: Sequence[Rounds] = ()) -> Skeleton:
+    """The compiled skeleton: a function of the worker, then of the arguments of the user's function.
+
+    The serial loops in `compiled` are calls of the worker too.
+    """
     program = prepared.program
-    text = skeleton_source(prepared)
+    text = skeleton_source(prepared, compiled)
     file = f"<orion skeleton of {program.function.name}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     names: dict[str, Any] = {"np": np, "math": math, "__builtins__": builtins, **dict(program.function.constants)}
@@ -39,13 +44,13 @@ def make_skeleton(prepared: PreparedProgram) -> Skeleton:
     return names[program.function.name]  # type: ignore[no-any-return]
 
 
-def skeleton_source(prepared: PreparedProgram) -> str:
+def skeleton_source(prepared: PreparedProgram, compiled: Sequence[Rounds] = ()) -> str:
     """The skeleton as Python text, helper functions first."""
     function = prepared.program.function
-    worker = _free_name("worker", prepared.program)
+    writer = _Writer(prepared, compiled, _free_name("worker", prepared.program))
     helpers = [print_function(helper) for helper in function.helpers]
-    header = f"def {function.name}({', '.join((worker, *function.params))}):"
-    body = [*_first_values(prepared, "    "), *_block(prepared.program.steps, prepared, worker, "    ")]
+    header = f"def {function.name}({', '.join((writer.worker, *function.params))}):"
+    body = [*_first_values(prepared, "    "), *writer.block(prepared.program.steps, "    ")]
     return "\n\n\n".join([*helpers, "\n".join([header, *body])]) + "\n"
 
 
@@ -55,29 +60,41 @@ def _first_values(prepared: PreparedProgram, indent: str) -> list[str]:
     return [f"{indent}{name} = 0" for name in sorted(names)]
 
 
-def _block(steps: tuple[Step, ...], prepared: PreparedProgram, worker: str, indent: str) -> list[str]:
-    lines: list[str] = []
-    for step in steps:
-        match step:
-            case Scalars(body):
-                lines += [print_stmt(statement, indent) for statement in body]
-            case RunLoop(number):
-                lines.append(indent + _call(number, prepared, worker))
-            case Repeat(loop, inner):
-                lines.append(indent + _header(loop))
-                lines += _block(inner, prepared, worker, indent + "    ")
-    return lines or [f"{indent}pass"]
+@dataclass(frozen=True)
+class _Writer:
+    prepared: PreparedProgram
+    compiled: Sequence[Rounds]
+    worker: str
 
+    def block(self, steps: tuple[Step, ...], indent: str) -> list[str]:
+        """The lines of some steps."""
+        lines: list[str] = []
+        for step in steps:
+            match step:
+                case Scalars(body):
+                    lines += [print_stmt(statement, indent) for statement in body]
+                case RunLoop(number):
+                    lines.append(indent + self.call(number))
+                case Repeat():
+                    lines += self.repeat(step, indent)
+        return lines or [f"{indent}pass"]
 
-def _call(number: int, prepared: PreparedProgram, worker: str) -> str:
-    loop = prepared.loops[number]
-    call = f"{worker}.loop({', '.join((str(number), *loop.inputs))})"
-    return f"({', '.join(loop.outputs)},) = {call}" if loop.outputs else call
+    def repeat(self, step: Repeat, indent: str) -> list[str]:
+        """A serial loop: as it is, or as one call where it is compiled."""
+        number = next((k for k, rounds in enumerate(self.compiled) if rounds.repeat is step), None)
+        space = step.loop.space
+        if number is None or not isinstance(space, Range):
+            empty = For(space, (), step.loop.index, step.loop.span)
+            header = print_stmt(empty).partition("\n")[0]
+            return [indent + header, *self.block(step.steps, indent + "    ")]
+        trips = f"range({', '.join(map(print_expr, (space.start, space.stop, space.step)))})"
+        values = [text for text, _ in self.compiled[number].values]
+        return [f"{indent}{self.worker}.rounds({', '.join((str(number), trips, *values))})"]
 
-
-def _header(loop: For) -> str:
-    empty = For(loop.space, (), loop.index, loop.span)
-    return print_stmt(empty).partition("\n")[0]
+    def call(self, number: int) -> str:
+        loop = self.prepared.loops[number]
+        call = f"{self.worker}.loop({', '.join((str(number), *loop.inputs))})"
+        return f"({', '.join(loop.outputs)},) = {call}" if loop.outputs else call
 
 
 def _free_name(wanted: str, program: Program) -> str:

@@ -11,15 +11,23 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from orion.kernel.calling import GO
+from orion.runtime.arguments import read_only
 from orion.runtime.barrier import make_barrier
 from orion.runtime.combine import combine, plain
 from orion.runtime.memory import RunMemory
-from orion.runtime.parts import LoopPart, Walk
-from orion.runtime.prepared import PreparedLoop
+from orion.runtime.parts import LoopPart, RoundsPart, Walk
+from orion.runtime.prepared import conflict
+from orion.schedule.schedule import Ints
 
 SLICE_SECONDS = 0.03
 """How long a worker that must look for Ctrl-C stays in compiled code, as near as whole tiles allow."""
+
+
+EVERYWHERE = read_only(np.zeros(0, np.int64))
+"""The extents of a barrier, which has none."""
 
 
 class AbortedError(Exception):
@@ -30,11 +38,18 @@ class Worker:
     """Worker `number` of `workers`, for one run. `meet` is the walk of the barrier, None for one worker."""
 
     def __init__(
-        self, number: int, workers: int, parts: tuple[LoopPart, ...], memory: RunMemory, meet: Walk | None
+        self,
+        number: int,
+        workers: int,
+        parts: tuple[LoopPart, ...],
+        memory: RunMemory,
+        meet: Walk | None,
+        compiled: tuple[RoundsPart, ...] = (),
     ) -> None:
         self.number = number
         self.workers = workers
         self.parts = parts
+        self.compiled = compiled
         self.memory = memory
         self._meet = meet
         self.meetings = 0
@@ -75,9 +90,38 @@ class Worker:
             start = perf_counter()
             part.walk(part.tiles[at : at + count], part.round, *part.leading, *arguments)
             at += count
-            pace = SLICE_SECONDS / (perf_counter() - start)
-            count = max(1, min(int(count * min(pace, 2.0)), part.tiles.size))
+            count = _paced(count, perf_counter() - start, part.tiles.size)
         return count
+
+    def rounds(self, number: int, trips: range, *values: Any) -> None:
+        """Run this worker's part of a compiled serial loop over `trips`."""
+        part = self.compiled[number]
+        if self.pending:
+            self.meet()
+        barrier = make_barrier(self.workers)
+        waits = (barrier.wait_offsets, barrier.waits, barrier.lags)
+        meeting = (barrier.order[self.number], EVERYWHERE, *waits, self.memory.meeting, self.memory.control[-1])
+        state = np.array([0, self.meetings, *(loop.round for loop in part.parts)], np.int64)
+        self._run_rounds(part, trips, state, part.arguments(meeting, values))
+        self.meetings = int(state[1])
+        for loop, round in zip(part.parts, state[2:].tolist(), strict=True):
+            loop.round = round
+        if self.workers > 1:
+            self.pending = [self.parts[loop] for loop in sorted(part.rounds.open)]
+
+    def _run_rounds(self, part: RoundsPart, trips: range, state: Ints, arguments: list[Any]) -> None:
+        """Call the function of a serial loop: once, or for some rounds at a time so that Python handles signals."""
+        first = 0
+        while first < len(trips):
+            count = len(trips) if part.slice_trips is None else part.slice_trips
+            last, start = min(first + count, len(trips)), perf_counter()
+            part.run(first, last, trips.start, trips.step, state, *arguments)
+            if any(loop.control[0] != GO for loop in part.parts) or self.memory.control[-1][0] != GO:
+                self.memory.abort()
+                raise AbortedError
+            first = last
+            if part.slice_trips is not None:
+                part.slice_trips = _paced(count, perf_counter() - start, len(trips))
 
     # ------------------------------------------------------------ meeting the other workers
 
@@ -89,7 +133,7 @@ class Worker:
         assert self._meet is not None
         waits = (barrier.wait_offsets, barrier.waits, barrier.lags)
         tiles = barrier.order[self.number]
-        self._meet(tiles, self.meetings, barrier.waits, *waits, self.memory.meeting, control)
+        self._meet(tiles, self.meetings, EVERYWHERE, *waits, self.memory.meeting, control)
         self.meetings += 1
         self.pending.clear()
         if control[0] != GO:
@@ -98,7 +142,7 @@ class Worker:
     def _keep_order(self, part: LoopPart) -> None:
         """Meet where the loop must wait for what was run since the last barrier."""
         repeated = part in self.pending
-        clash = any(other is not part and _conflict(other.loop, part.loop) for other in self.pending)
+        clash = any(other is not part and conflict(other.loop, part.loop) for other in self.pending)
         if clash or (repeated and not self.may_overlap(part)):
             self.meet()
         if part not in self.pending:
@@ -121,5 +165,6 @@ class Worker:
         )
 
 
-def _conflict(first: PreparedLoop, second: PreparedLoop) -> bool:
-    return bool(first.writes & second.reads or first.reads & second.writes)
+def _paced(count: int, seconds: float, most: int) -> int:
+    """How many to run at a time after `count` took that long."""
+    return max(1, min(int(count * min(SLICE_SECONDS / seconds, 2.0)), most))

@@ -21,7 +21,7 @@ from orion.runtime.arguments import LoopData, read_only
 from orion.runtime.barrier import KERNEL
 from orion.runtime.failures import failure_in
 from orion.runtime.memory import RunMemory, allocate_run_memory
-from orion.runtime.parts import LoopPart, Walk, loop_parts
+from orion.runtime.parts import LoopPart, RoundsPart, Walk, compile_rounds, loop_parts, rounds_parts
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.ray.exchange import LoopExchange, Region, loop_exchange
 from orion.runtime.ray.inbox import Inbox, Landing
@@ -39,6 +39,7 @@ from orion.runtime.ray.segments import (
     token_in,
 )
 from orion.runtime.ray.store import LoopBlocks
+from orion.runtime.rounds import compiled_rounds
 from orion.runtime.skeleton import Skeleton, make_skeleton
 from orion.runtime.worker import AbortedError, Worker
 
@@ -57,6 +58,7 @@ class ActorProgram:
     parts: tuple[LoopPart, ...]
     boxes: tuple[NDArray[np.int64] | None, ...]
     meet: Walk
+    compiled: tuple[RoundsPart, ...]
 
 
 class WorkerActor:
@@ -185,7 +187,7 @@ class WorkerActor:
         here = self._nodes[self._number]
         others = tuple(sorted(set(nodes) - {here}))
         if not others:
-            return Worker(self._number, workers, program.parts, program.memory, program.meet)
+            return Worker(self._number, workers, program.parts, program.memory, program.meet, program.compiled)
         arrays = self._dense(program, order)
         self._inbox.begin(order.run, Landing(arrays, program.memory, program.meet))
         deliver = {node: delivery_method(self._receiver(nodes, node)) for node in others}
@@ -219,17 +221,22 @@ class WorkerActor:
         from orion.kernel.compile import compile_kernel
 
         walks = [compile_kernel(loop.kernel).walk for loop in prepared.loops]
+        meet = compile_kernel(KERNEL).walk
         memory = allocate_run_memory(prepared, Arena(segment, self._memory[segment]).allocate)
-        exchange = tuple(loop_exchange(loop, self._nodes[: prepared.workers]) for loop in prepared.loops)
-        tiles = [loop.order[self._number] for loop in exchange]
+        nodes = self._nodes[: prepared.workers]
+        exchange = tuple(loop_exchange(loop, nodes) for loop in prepared.loops)
+        parts = loop_parts(prepared, memory, walks, [loop.order[self._number] for loop in exchange])
+        # what other nodes wait for is sent between walks
+        rounds = compiled_rounds(prepared.program, prepared.loops) if len(set(nodes)) == 1 else ()
         return ActorProgram(
             prepared=prepared,
-            skeleton=make_skeleton(prepared),
+            skeleton=make_skeleton(prepared, rounds),
             memory=memory,
             exchange=exchange,
-            parts=loop_parts(prepared, memory, walks, tiles),
+            parts=parts,
             boxes=tuple(None if loop.sparse else read_only(tile_boxes(loop.schedule)) for loop in prepared.loops),
-            meet=compile_kernel(KERNEL).walk,
+            meet=meet,
+            compiled=rounds_parts(rounds, compile_rounds(rounds, prepared.loops), parts),
         )
 
     def _forget(self, order: RunOrder) -> None:

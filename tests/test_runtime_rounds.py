@@ -1,0 +1,178 @@
+"""Serial loops around planned ones, compiled as one function: which, where their workers meet, what they give."""
+
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import orion
+from orion.api import ParallelFunction
+from orion.runtime.rounds import compiled_rounds
+
+
+@orion.parallel_for
+def smooth(A, B, rounds):
+    for _ in range(rounds):
+        for i in range(1, len(A) - 1):
+            B[i] = A[i - 1] + A[i] + A[i + 1]
+        for i in range(1, len(A) - 1):
+            A[i] = (B[i - 1] + B[i] + B[i + 1]) % 1009
+
+
+@orion.parallel_for
+def eliminate(A):
+    n = A.shape[0]
+    for k in range(n - 1):
+        for i in range(k + 1, n):
+            A[i, k] /= A[k, k]
+        for i in range(k + 1, n):
+            for j in range(k + 1, n):
+                A[i, j] -= A[i, k] * A[k, j]
+
+
+@orion.parallel_for
+def downwards(A, B):
+    for t in range(len(A) - 1, 0, -3):
+        for u in range(t // 2, t + 2):
+            for i in range(A.shape[1]):
+                B[t % 2, i] = (B[t % 2, i] * 3 + A[t, i] + u) % 997
+            for i in range(1, A.shape[1]):
+                A[t - 1, i] = (A[t - 1, i] + B[(t + 1) % 2, i - 1] * 5) % 991
+
+
+@orion.parallel_for
+def grown(A, rounds):
+    step = 1
+    for _ in range(rounds):
+        for i in range(len(A)):
+            A[i] = A[i] * 3 + step
+        step = step * 2
+    return step
+
+
+@orion.parallel_for
+def norms(A, rounds):
+    total = 0
+    for t in range(rounds):
+        for i in range(len(A)):
+            total += A[i] % (t + 2)
+    return total
+
+
+@orion.parallel_for
+def gathered(A, B, where, rounds):
+    for _ in range(rounds):
+        for i in range(len(A)):
+            A[i] = A[i] + 1
+        for i in range(len(B)):
+            B[i] += A[where[i]]
+
+
+@orion.parallel_for
+def divided(A, rounds):
+    for t in range(rounds):
+        for i in range(len(A)):
+            A[i] = A[i] + 100 // (5 - t)
+
+
+def integers(*shape):
+    return np.random.default_rng(sum(shape)).integers(1, 1000, shape)
+
+
+CASES = {
+    "smooth": (smooth, lambda: (integers(400), integers(400), 30), ["B", "A"]),
+    "eliminate": (eliminate, lambda: (integers(40, 40) + 40_000.0 * np.eye(40),), ["A"]),
+    "downwards": (downwards, lambda: (integers(20, 50), integers(2, 50)), ["B", "A"]),
+    "grown": (grown, lambda: (integers(300), 7), None),
+    "norms": (norms, lambda: (integers(300), 7), None),
+}
+
+
+def prepared(function: ParallelFunction, arguments, workers=2):
+    bound = function._bind(arguments, {})
+    return function._preparation.prepare(bound, workers, True).program
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_serial_loops_with_nothing_else_in_them_are_compiled(name):
+    function, arguments, _ = CASES[name]
+    program = prepared(function, arguments())
+    found = compiled_rounds(program.program, program.loops)
+    assert len(found) == (CASES[name][2] is not None)
+    if found:
+        assert [started.number for started in found[0].loops] == list(range(len(program.loops)))
+
+
+def test_loops_that_take_long_are_started_from_python():
+    program = prepared(smooth, (np.zeros(4_000_000, int), np.zeros(4_000_000, int), 3))
+    assert compiled_rounds(program.program, program.loops) == ()
+
+
+def test_workers_meet_only_where_a_loop_needs_what_another_wrote():
+    program = prepared(smooth, CASES["smooth"][1]())
+    (rounds,) = compiled_rounds(program.program, program.loops)
+    text = "\n".join(rounds.lines)
+    assert text.count("meet(") == 2  # before the second loop, and before the first one of the next round
+    assert rounds.open == {1}
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+@pytest.mark.parametrize("name", CASES)
+def test_the_result_is_that_of_the_serial_loop(name, workers):
+    function, make, _ = CASES[name]
+    expected, found = make(), make()
+    result = function.serial(*expected)
+    with orion.session("threads", workers, force_parallel=True):
+        assert function(*found) == result
+        function(*found)
+    function.serial(*expected)
+    for one, other in zip(expected, found, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.ray
+def test_the_result_on_ray_is_that_of_the_serial_loop():
+    for name in ("smooth", "downwards"):
+        function, make, _ = CASES[name]
+        expected, found = make(), make()
+        function.serial(*expected)
+        with orion.session("ray", 2, force_parallel=True):
+            function(*found)
+        for one, other in zip(expected, found, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_subscript_out_of_bounds_in_a_late_round_is_told_and_the_session_goes_on(workers):
+    A, B, where = integers(50), integers(50), np.arange(50)
+    where[20] = 50
+    with orion.session("threads", workers, force_parallel=True):
+        with pytest.raises(orion.OutOfBoundsError, match=r"subscript 50 leaves `A`"):
+            gathered(A, B, where, 5)
+        where[20] = 3
+        gathered(A, B, where, 5)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_division_by_zero_is_told_with_its_line(workers):
+    A = integers(50)
+    with orion.session("threads", workers, force_parallel=True):
+        with pytest.raises(ZeroDivisionError, match=r"100 // \(5 - t\)"):
+            divided(A, 9)
+        divided(A, 4)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_control_c_ends_many_short_rounds(workers):
+    A, B = integers(1000), integers(1000)
+    with orion.session("threads", workers, force_parallel=True):
+        smooth(A, B, 1)
+        timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+        timer.start()
+        start = time.perf_counter()
+        with pytest.raises(KeyboardInterrupt):
+            smooth(A, B, 10**8)
+        assert time.perf_counter() - start < 10
+        smooth(A, B, 1)
