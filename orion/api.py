@@ -29,6 +29,9 @@ class ParallelFunction:
         self.__wrapped__: FunctionType = function
         self.options = options
         self._signature = inspect.signature(function)
+        self._names = tuple(self._signature.parameters)
+        kinds = {parameter.kind for parameter in self._signature.parameters.values()}
+        self._is_plain = kinds <= {inspect.Parameter.POSITIONAL_OR_KEYWORD}
         self._preparation = Preparation(function, options)
         self._warned: set[int] = set()
 
@@ -67,6 +70,8 @@ class ParallelFunction:
         return f"<orion.parallel_for {self.__wrapped__.__qualname__}{self._signature}>"
 
     def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        if self._is_plain and not kwargs and len(args) == len(self._names):
+            return dict(zip(self._names, args, strict=True))
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -75,10 +80,9 @@ class ParallelFunction:
         return dict(bound.arguments)
 
     def _warn_if_serial(self, prepared: Prepared) -> None:
-        from orion.inspect.words import place
+        for loop in prepared.serial:
+            from orion.inspect.words import place
 
-        serial = [loop for loop in prepared.plan.loops if not loop.is_parallel]
-        for loop in serial:
             reasons = "; ".join(f"{reason.code}: {reason.message}" for reason in loop.reasons[:1])
             text = f"{place(loop.nest.span)}: the loop over ({', '.join(loop.nest.dims)}) is serial. {reasons}"
             if self.options.require_parallel:

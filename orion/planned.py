@@ -18,13 +18,14 @@ from orion.dependence.access import Dependence
 from orion.errors import PlanError
 from orion.plan.extents import coordinate_ranges, parameter_values
 from orion.plan.plan import FunctionPlan, LoopPlan, Placement, Verdict
-from orion.plan.planner import Sizes
+from orion.plan.sizes import Sizes
 from orion.plan.whole import main_part, whole_loops
 from orion.reasons import Reason
 from orion.schedule.blocks import block_bounds
 from orion.schedule.build import build_schedule
 from orion.schedule.prove import prove_schedule
 from orion.schedule.prove_order import prove_new_order
+from orion.schedule.prove_private import prove_copies, prove_private
 from orion.schedule.schedule import Ints, Schedule
 
 if TYPE_CHECKING:
@@ -151,14 +152,18 @@ class Plan:
 
         Checks the schedules for `workers` workers, or for 1 to 4 and the number that the plan was made for. Of a loop
         that is run in another order also that the order keeps every dependence of the loop as written, and that the
-        schedules of its parts are held to all of them.
+        schedules of its parts are held to all of them; of arrays that tiles have of their own, or copies of, that they
+        may.
         """
         counts = sorted({1, 2, 3, 4, self.sizes.workers}) if workers is None else [workers]
         for plan in whole_loops(self.function):
             prove_new_order(self.function, plan)
         for plan in self.function.loops:
             for count in counts:
-                prove_schedule(plan, self.schedule_of(plan, count), self._values())
+                schedule = self.schedule_of(plan, count)
+                prove_schedule(plan, schedule, self._values())
+                prove_private(plan, schedule, dict(self.function.types), self._values())
+                prove_copies(plan, schedule, dict(self.function.types))
 
     def _loop(self, number: int | None) -> LoopPlan:
         return self.only if number is None else self.loops[number]

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from orion.arrays.dense import DenseArray
 from orion.arrays.sparse import SparseArray
 from orion.dependence.bounds import BoundsChecks, bounds_checks, prove_bounds
-from orion.dependence.references import written_arrays
-from orion.loop.expression_types import with_integers
+from orion.dependence.effects import assigned_names
+from orion.loop.expression_types import with_names
 from orion.loop.infer import Typing, infer_types
 from orion.loop.ir import Function
 from orion.loop.lengths import check_lengths
@@ -31,7 +31,9 @@ from orion.loop.source import Span
 from orion.loop.types import ScalarType, Shapes, SparseType, Types
 from orion.loop.views import resolve_views
 from orion.plan.extents import parameter_values
-from orion.plan.planner import AnalysedProgram, Sizes, analyse_program, plan_program
+from orion.plan.plan import LoopPlan
+from orion.plan.planner import AnalysedProgram, analyse_program, plan_program
+from orion.plan.sizes import Sizes
 from orion.planned import Plan
 
 if TYPE_CHECKING:
@@ -68,11 +70,12 @@ class Typed:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A function ready to run on arguments of one kind."""
+    """A function ready to run on arguments of one kind. `serial` are the loops of the source that are not parallel."""
 
     plan: Plan
     program: PreparedProgram
     written: frozenset[str]
+    serial: tuple[LoopPlan, ...]
 
     def run(self, arguments: Mapping[str, Any], session: Session) -> Any:
         """Run it in a session: arrays change in place, the function's result is returned."""
@@ -103,9 +106,10 @@ class Preparation:
     def typed(self, types: Types) -> Typed:
         """Parse, resolve views, infer types, split into loops, and analyse them."""
         key = tuple(types.items())
-        if key not in self._typed:
-            self._typed[key] = self._analyse(types)
-        return self._typed[key]
+        found = self._typed.get(key)
+        if found is None:
+            found = self._typed[key] = self._analyse(types)
+        return found
 
     def _analyse(self, types: Types) -> Typed:
         if self._parsed is None:
@@ -113,16 +117,19 @@ class Preparation:
         function = resolve_views(self._parsed, types)
         typing = infer_types(function, types)
         analysed = analyse_program(split_program(function, types, self._options.ordered), types)
-        variants = [analysed] if analysed.as_written is None else [analysed, analysed.as_written]
-        typing = with_integers(typing, analysed.program.variables)
+        variants = [analysed]
+        while (other := variants[-1].as_written) is not None:
+            variants.append(other)
+        typing = with_names(typing, analysed.program.variables, analysed.program.tests)
         checks = {id(variant.program): _checks(variant, types) for variant in variants}
         used = {name for found in checks.values() for check in found for one in check.checks for name in one.names}
         used |= {name for variant in variants for loop in variant.loops for name in loop.parameters}
         integers = [
             name for name, kind in types.items() if isinstance(kind, ScalarType) and np.dtype(kind.dtype).kind in "iu"
         ]
-        parameters = tuple(name for name in integers if name in used)
-        written = frozenset().union(*(written_arrays(nest, types) for nest in variants[-1].program.nests))
+        changed = assigned_names(function.body)  # those have other values than the arguments when their loop begins
+        parameters = tuple(name for name in integers if name in used and name not in changed)
+        written = frozenset(use.array for loop in variants[-1].loops for use in loop.uses if use.is_written)
         return Typed(types, function, typing, analysed, checks, written, parameters)
 
     def plan(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> Plan:
@@ -137,8 +144,8 @@ class Preparation:
         types, shapes = argument_types(arguments)
         typed = self.typed(types)
         key = (
-            tuple(types.items()), tuple(shapes.items()), tuple(arguments[name] for name in typed.parameters),
-            tuple(_Identity(arguments[name]) for name, kind in types.items() if isinstance(kind, SparseType)),
+            id(typed), tuple(shapes.items()), tuple([arguments[name] for name in typed.parameters]),
+            tuple([_Identity(arguments[name]) for name, kind in types.items() if isinstance(kind, SparseType)]),
             workers, force_parallel,
         )  # fmt: skip
         found = self._prepared.get(key)
@@ -169,7 +176,8 @@ class Preparation:
             PreparedLoop(loop, plan.proved_schedule(loop), kernel)
             for loop, kernel in zip(plan.function.executed.loops, kernels, strict=True)
         )
-        return Prepared(plan, PreparedProgram(plan.function.executed.program, loops), typed.written)
+        serial = tuple(loop for loop in plan.loops if not loop.is_parallel)
+        return Prepared(plan, PreparedProgram(plan.function.executed.program, loops), typed.written, serial)
 
     def _kernels(self, typed: Typed, plan: Plan, shapes: Shapes) -> list[KernelSource]:
         from orion.kernel.emit import emit_kernel
@@ -191,7 +199,7 @@ class Preparation:
 def _checks(analysed: AnalysedProgram, types: Types) -> tuple[BoundsChecks, ...]:
     """The bounds checks of all loops; a loop in another order has those of the loop as written."""
     return tuple(
-        loop.origin.checks if loop.origin else bounds_checks(analysed.program, number, types)
+        loop.origin.checks if loop.origin else bounds_checks(analysed.program, number, types, loop.model)
         for number, loop in enumerate(analysed.loops)
     )
 

@@ -22,6 +22,7 @@ CODES = {
     "ORN111": "a scalar needed after the loop is set by its last iteration",
     "ORN120": "more workers would not make it faster",
     "ORN121": "there is less to share out than there are workers",
+    "ORN122": "copies of an array that the iterations add to would cost more than they gain",
 }
 
 

@@ -6,7 +6,8 @@
 
 Each nest is planned and its schedules are proved; its generated kernels are run by the Python interpreter in several
 orders of the tiles on one, two and three workers and compared, bit for bit, with the undecorated function; the verdict
-on every `for` is compared with dependences found by brute force. One nest in a hundred is compiled and run on threads.
+on every `for` is compared with dependences found by brute force, that on a serial one at many sizes. One nest in two
+hundred is compiled and run on threads.
 Exits with 1 if a verdict was unsound, a result wrong, a schedule not proved, or if anything crashed or did not end.
 """
 
@@ -23,20 +24,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from time import monotonic
+from time import monotonic, process_time
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.oracles.nest_check import Failure, Tally, check_nest
+from tests.oracles.nest_check import check_nest
 from tests.oracles.nest_strategy import random_nest
 from tests.oracles.nests import Nest, read_nest
 from tests.oracles.reduce import reduced
+from tests.oracles.tally import Failure, Tally
 
-COMPILE_EVERY = 100
+COMPILE_EVERY = 200
 THOROUGH_EVERY = 8
-HANG_SECONDS = 20.0
-"""A nest that takes longer is reported and its process ended."""
+HANG_SECONDS, WAIT_SECONDS = 20.0, 600.0
+"""A nest that takes more processor time, or is not done after the second, is reported and its process ended."""
 
 RENEW_AFTER = 500
 """Nests after which a worker process is replaced by a new one: compiled code is never freed."""
@@ -65,7 +67,10 @@ def work(job: Job, end: Connection) -> None:
     for number in range(job.first, job.first + RENEW_AFTER * job.stride, job.stride):
         end.send(("begin", number))
         tally = Tally()
+        begun = process_time()
         failure = checked(random_nest(job.seed, number), number, tally)
+        tally.examples |= dict.fromkeys(tally.missed, number)
+        tally.counts["milliseconds"] += round(1000 * (process_time() - begun))
         if failure is not None:
             tally.counts[failure.kind] += 1
             shown[failure.key] += 1
@@ -113,7 +118,22 @@ class Runner:
     process: multiprocessing.process.BaseProcess
     messages: Connection
     number: int = -1
-    since: float = field(default_factory=monotonic)
+    limits: tuple[float, float] = (0.0, 0.0)
+
+    def allow(self, more: float = 0.0) -> None:
+        """Give it the time that one nest may take, and `more`, from now on."""
+        self.limits = self.used() + HANG_SECONDS + more, monotonic() + WAIT_SECONDS + more
+
+    def is_hanging(self) -> bool:
+        return self.number >= 0 and (self.used() > self.limits[0] or monotonic() > self.limits[1])
+
+    def used(self) -> float:
+        """The processor time that the process has used, in seconds; 0 where the system does not tell."""
+        try:
+            fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return 0.0
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass
@@ -169,13 +189,14 @@ class Fuzzer:
             return
         match message:
             case ("begin", number):
-                runner.number, runner.since = number, monotonic()
+                runner.number = number
+                runner.allow()
                 if self.nests is not None and number >= self.first + self.nests:
                     self.runners.remove(runner)
                     runner.process.kill()
             case ("failed", number, key, text):
                 self.keys[key] += 1
-                runner.since = monotonic() + REDUCE_SECONDS
+                runner.allow(REDUCE_SECONDS)
                 print(f"\nnest {number}: {text}", flush=True)
             case ("reduced", number, text):
                 print(f"\n{text}", flush=True)
@@ -188,8 +209,8 @@ class Fuzzer:
                 self.start(replace(runner.job, first=number))
 
     def end_hanging(self) -> None:
-        for runner in [one for one in self.runners if one.number >= 0 and monotonic() - one.since > HANG_SECONDS]:
-            self.lost(runner, "hang", f"still not done after {HANG_SECONDS:.0f} seconds")
+        for runner in [one for one in self.runners if one.is_hanging()]:
+            self.lost(runner, "hang", f"not done after {HANG_SECONDS:.0f} seconds of processor time")
 
     def lost(self, runner: Runner, kind: str, why: str) -> None:
         """Note what a worker process was at, end it, and start another one behind that nest."""
@@ -209,8 +230,10 @@ class Fuzzer:
             (self.keep / f"nest_{self.seed}_{number}.py").write_text(text)
 
     def report(self, seconds: float) -> None:
-        rate = self.tally.counts["nests"] / max(seconds, 1e-9)
-        print(f"\n{seconds / 60:.1f} minutes, {rate:.1f} nests per second\n{self.tally.text()}", flush=True)
+        count = self.tally.counts
+        rates = [count["nests"] / max(one, 1e-9) for one in (seconds, count["milliseconds"] / 1000)]
+        speed = f"{rates[0]:.1f} nests per second, {rates[1]:.1f} per second of processor time"
+        print(f"\n{seconds / 60:.1f} minutes, {speed}\n{self.tally.text()}", flush=True)
 
     @property
     def failures(self) -> int:

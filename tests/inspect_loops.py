@@ -170,6 +170,11 @@ def stencil(a):
         a[i + 2] = 0.5 * a[i]
 
 
+def scattered_steps(ratings, W, perm):
+    for (i, j), r in ratings:
+        W[perm[i]] += j * r - 0.5 * W[perm[i]]
+
+
 MATRIX = ArrayType("float32", 2)
 GRID = ArrayType("float64", 2)
 VECTOR = ArrayType("float64", 1)
@@ -201,6 +206,9 @@ CASES = {
     scale_rows: ({"A": GRID, "s": VECTOR}, {"A": (64, 8), "s": (64,)}),
     several: ({"a": VECTOR, "b": VECTOR, "n": INTEGER}, {"a": (1000,), "b": (1000,)}),
     scatter: ({"ratings": RATINGS, "W": VECTOR, "perm": INDICES}, {"ratings": (60, 40), "W": (60,), "perm": (60,)}),
+    scattered_steps: (
+        {"ratings": RATINGS, "W": VECTOR, "perm": INDICES}, {"ratings": (60, 40), "W": (60,), "perm": (60,)}
+    ),
     recurrence: ({"A": GRID, "n": INTEGER}, {"A": (500, 500)}),
     search: ({"a": VECTOR, "limit": FLOAT, "n": INTEGER}, {"a": (600,)}),
     prefix: ({"A": GRID, "n": INTEGER}, {"A": (500, 500)}),

@@ -71,6 +71,7 @@ def test_it_shows_three_plans_and_learns(executed):
     assert "1 loop, parallel" in mended
     assert "SerialLoopWarning" in printed(executed)
     assert "the same counts: True" in printed(executed)
+    assert "the same means: True" in printed(executed)
     errors = errors_of(printed(executed))
     assert len(errors) == 6
     assert errors == sorted(errors, reverse=True)

@@ -22,7 +22,7 @@ from tests.inspect_loops import (
     rmse,
     running_sum,
     scale_rows,
-    scatter,
+    scattered_steps,
     schedules_of,
     search,
     sgd_epoch,
@@ -154,7 +154,7 @@ def test_a_serial_loop_of_two_dimensions_is_a_lattice():
     _, _, root = picture(recurrence)
     assert len(list(root.iter(f"{SVG}circle"))) == 4 * 6
     assert "t passes a value from one iteration to the next" in words(root)
-    _, _, root = picture(scatter)
+    _, _, root = picture(scattered_steps)
     assert all(line.get("stroke-dasharray") for line in root.iter(f"{SVG}line"))
 
 

@@ -15,7 +15,7 @@ from orion.loop.parse import parse_function
 from orion.loop.printer import print_expr
 from orion.loop.types import ArrayType, ScalarType, SparseType
 from tests import loop_functions
-from tests.loop_text import from_body, from_text
+from tests.loop_text import defined, from_body, from_text
 
 TYPES = {
     "W": ArrayType("float32", 2),
@@ -373,7 +373,6 @@ REFUSED = [
     ("for (r, c, d), v in R:\n    pass", "an element of `R` has 2 keys and 1 values", "for (r, c, d), v in R"),
     ("for (r, c), (v, u) in R:\n    pass", "an element of `R` has 2 keys and 1 values", "for (r, c), (v, u) in R"),
     ("for r, c in R:\n    pass", "an element of `R` has 2 keys and 1 values", "for r, c in R"),
-    ("if n > 1:\n    return 1\nreturn f", "the function returns values of different shapes", "return f"),
     ("p, r = W.shape[0], (n, 2)", "`r` is given something that is not a number", "p, r = W.shape[0], (n, 2)"),
     ("p, r, t = W.shape", "2 values cannot be unpacked into 3 targets", "p, r, t = W.shape"),
 ]
@@ -387,6 +386,13 @@ def test_what_has_no_type_is_refused_with_its_place(body, what, place):
     assert what in lines[0]
     source, carets = (line.partition("| ")[2] for line in lines[1:3])
     assert source[carets.index("^") : len(carets)] == place
+
+
+def test_a_helper_returns_values_of_one_shape_and_the_function_any():
+    either = defined("def either(f, n):\n    if n > 1:\n        return 1\n    return f\n")
+    with pytest.raises(UnsupportedLoopError, match="the function returns values of different shapes"):
+        infer_types(from_body("x = either(f, n)", PARAMS, either=either), TYPES)
+    infer_types(from_body("if n > 1:\n    return\nif n > 0:\n    return n, 1\nreturn 2.5", PARAMS), TYPES)
 
 
 def test_a_read_only_array_may_be_read_and_not_written():

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from orion.errors import PlanError, UnsupportedLoopError
+from orion.errors import UnsupportedLoopError
 from orion.loop.between import SYNTHETIC
-from orion.loop.nest import Program, Repeat, RunLoop, Scalars, Step
+from orion.loop.nest import Branch, Program, Repeat, RunLoop, Scalars, Step
 from orion.loop.parse import parse_function
 from orion.loop.printer import print_stmt
-from orion.loop.program import is_openable, open_outer_loop, split_program
+from orion.loop.program import open_outer_loop, split_program
 from orion.loop.types import ArrayType, ScalarType, SparseType
 from orion.loop.views import resolve_views
 from tests import loop_functions
@@ -34,7 +34,8 @@ def program(body: str, ordered: bool | None = None) -> Program:
 
 
 def shown(steps: tuple[Step, ...], split: Program) -> list:
-    """Steps as nested lists: "i j" for a planned loop, ["for t in range(n)", …] for a repeat, "(x = 1)" for scalars."""
+    """Steps as nested lists: "i j" for a planned loop, "(x = 1)" for scalars, ["for t in range(n)", …] for a repeat,
+    ["if x > 1", [steps], [other steps]] for a branch."""
     found: list = []
     for step in steps:
         match step:
@@ -44,8 +45,14 @@ def shown(steps: tuple[Step, ...], split: Program) -> list:
             case Scalars(body):
                 found.append(f"({'; '.join(print_stmt(statement) for statement in body)})")
             case Repeat(loop, inner):
-                found.append([print_stmt(loop).splitlines()[0].rstrip(":"), *shown(inner, split)])
+                found.append([_first_line(loop), *shown(inner, split)])
+            case Branch(statement, sides):
+                found.append([_first_line(statement), *(shown(side, split) for side in sides)])
     return found
+
+
+def _first_line(statement) -> str:
+    return print_stmt(statement).splitlines()[0].rstrip(":")
 
 
 STEPS = [
@@ -89,8 +96,58 @@ STEPS = [
     ),
     (
         "`while` around an array",
-        "while x > 0.5:\n    x /= 2\nwhile a[0] > 0:\n    a[0] -= 1",
-        ["(while x > 0.5:\n    x /= 2)", "once once"],
+        "while a[0] > 0:\n    a[0] -= 1",
+        ["once once"],
+    ),
+    ("`while` over scalars, which is compiled", "while x > 0.5:\n    x /= 2", ["once once"]),
+    (
+        "a branch around a loop over elements",
+        "if x > 1:\n    for i, r in S:\n        a[i] = r\n    x = 0.0\nelif x > 0:\n    a[0] = x",
+        [["if x > 1", ["i", "(x = 0.0)"], ["once once"]]],
+    ),
+    (
+        "a branch whose test reads an array",
+        "if a[0]:\n    for i, r in S:\n        a[i] = r",
+        ["(test = False)", "once once", ["if test", ["i"], []]],
+    ),
+    (
+        "`while` around a loop over elements",
+        "while x > 1:\n    for i, r in S:\n        a[i] = r\n    x /= 2",
+        [["while x > 1", "i", "(x /= 2)"]],
+    ),
+    (
+        "`while` whose test reads an array",
+        "while a[0] > 1:\n    for i, r in S:\n        a[i] += r",
+        ["(test = False)", ["while True", "once once", "(if not test:\n    break)", "i"]],
+    ),
+    (
+        "rounds that are left",
+        "for t in range(n):\n    if x < 0:\n        continue\n    for i, r in S:\n        x -= r\n    if a[0] > x:\n"
+        "        break",
+        [
+            "(test = False)",
+            ["for t in range(n)", "(if x < 0:\n    continue)", "i", "once once", "(if test:\n    break)"],
+        ],
+    ),
+    (
+        "a branch in rounds",
+        "for t in range(n):\n    if t > 1:\n        for i, r in S:\n            a[i] = r",
+        [["for t in range(n)", ["if t > 1", ["i"], []]]],
+    ),
+    (
+        "rounds whose number is read from an array",
+        "for t in range(p[0]):\n    for i, r in S:\n        a[i] = r",
+        ["(bound = 0; bound_ = 0; bound__ = 0)", "once once", ["for t in range(bound, bound_, bound__)", "i"]],
+    ),
+    (
+        "an early return",
+        "if n > 1:\n    return 0\nfor i in range(n):\n    a[i] = 0\nreturn 1\nx = 3",
+        ["(if n > 1:\n    return 0)", "i", "(return 1)"],
+    ),
+    (
+        "an early return of an element",
+        "if n > 1:\n    return a[n]\nfor i in range(n):\n    a[i] = 0",
+        ["(result_0 = 0.0)", ["if n > 1", ["once once", "(return result_0)"], []], "i"],
     ),
     (
         "a result that reads an array",
@@ -197,8 +254,8 @@ OPENED = [
 def test_a_nest_becomes_rounds_around_the_loops_inside(body, expected):
     before = "for k in range(n):\n    a[k] = 0\n"
     split = program(before + body + "\n" + before)
-    assert is_openable(split.nests[1], TYPES)
-    opened = open_outer_loop(split, 1, TYPES)
+    opened = open_outer_loop(split, 1, TYPES, plainly=True)
+    assert opened == open_outer_loop(split, 1, TYPES)
     assert shown(opened.steps, opened) == ["k", *expected, "k"]
     assert [nest.number for nest in opened.nests] == list(range(len(opened.nests)))
     assert opened.nests[-1].dims == ("k",)
@@ -218,65 +275,86 @@ def test_opened_loops_keep_the_order_that_was_asked_for():
     assert [nest.ordered for nest in open_outer_loop(split, 0, TYPES).nests] == [False]
 
 
+APART = [
+    (
+        "for t in range(n):\n    for i in range(n):\n        a[i] = 0\n    a[0] = 1",
+        [["for t in range(n)", "i", "once once"]],
+    ),
+    (
+        "for t in range(p[0]):\n    for i in range(n):\n        a[i] = 0",
+        ["once once", ["for t in range(bound, bound_, bound__)", "i"]],
+    ),
+    (
+        "for t in range(n):\n    if x > t:\n        for i in range(n):\n            a[i] = 0",
+        [["for t in range(n)", ["if x > t", ["i"], []]]],
+    ),
+    (
+        "while x > 1:\n    for i in range(n):\n        a[i] += x\n    if a[0] > 3:\n        x = 0.0\n    x /= 2",
+        [["while x > 1", "i", "once once", "(x /= 2)"]],
+    ),
+    (
+        "a[0] = 1\nif a[1] > 2:\n    for i in range(n):\n        a[i] = 0",
+        ["once once", "once once", ["if test", ["i"], []]],
+    ),
+]
+
+
+@pytest.mark.parametrize(("body", "expected"), APART)
+def test_a_loop_around_more_than_loops_and_scalars_is_taken_apart(body, expected):
+    split = program(body)
+    assert len(split.nests) == 1
+    assert open_outer_loop(split, 0, TYPES, plainly=True) is None
+    opened = open_outer_loop(split, 0, TYPES)
+    assert opened is not None
+    assert shown(opened.steps, opened) == expected
+    assert set(opened.tests) <= {"test"}
+    assert set(opened.variables) <= {"bound", "bound_", "bound__"}
+
+
+def test_a_break_out_of_rounds_is_plain():
+    split = program("for t in range(n):\n    if t > 3:\n        break\n    for i in range(n):\n        a[i] = 0")
+    opened = open_outer_loop(split, 0, TYPES, plainly=True)
+    assert opened is not None
+    assert shown(opened.steps, opened) == [["for t in range(n)", "(if t > 3:\n    break)", "i"]]
+
+
 CLOSED = [
     "for i in range(n):\n    a[i] = 0",
     "for i, r in S:\n    a[i] = r",
     "a[0] = 1",
-    "for t in range(n):\n    for i in range(n):\n        a[i] = 0\n    a[0] = 1",
-    "for t in range(n):\n    if t > 3:\n        break\n    for i in range(n):\n        a[i] = 0",
-    "for t in range(p[0]):\n    for i in range(n):\n        a[i] = 0",
+    "if a[0] > 1:\n    a[1] = 2",
+    "for t in range(n):\n    g = np.zeros(3)\n    for i in range(3):\n        g[i] = a[i]\n    for i in range(n):\n"
+    "        a[i] = g[0]",
+    "for t in range(n):\n    for i in range(n):\n        a[i] = t\n    x += i",
+    "while x > 0:\n    for i in range(n):\n        a[i] = x\n    x -= i",
+    "while x > 0:\n    for i in range(n):\n        a[i] = x\n    x -= 1\nreturn i",
 ]
 
 
 @pytest.mark.parametrize("body", CLOSED)
-def test_a_loop_around_more_than_loops_and_scalars_is_not_opened(body):
-    split = program(body)
-    assert not is_openable(split.nests[0], TYPES)
-    with pytest.raises(PlanError, match="loop 0 is not a serial loop around other loops"):
-        open_outer_loop(split, 0, TYPES)
+def test_a_loop_that_can_only_be_run_as_a_whole_is_not_opened(body):
+    assert open_outer_loop(program(body), 0, TYPES) is None
 
 
 # ---------------------------------------------------------------- what may not stand where
 
 REFUSED = [
-    ("if n > 1:\n    for i, r in S:\n        a[i] = r", "a loop over elements inside an `if`", "for i, r in S"),
     (
         "for (i, j), r in R:\n    for k, s in S:\n        a[k] = r",
-        "a loop over elements inside an `if`",
+        "a loop over elements inside another loop over elements",
         "for k, s in S",
     ),
     (
-        "for t in range(n):\n    if t > 1:\n        for i, r in S:\n            a[i] = r",
-        "a loop over elements inside",
-        "for i, r in S",
+        "for (i, j), r in R:\n    if r > 1:\n        for k, s in S:\n            a[k] = r",
+        "a loop over elements inside another loop over elements",
+        "for k, s in S",
     ),
+    ("for i in range(n):\n    if a[i] > 0:\n        return A[i]\nreturn 0", "an array is returned", "A[i]"),
     (
-        "for t in range(n):\n    for i, r in S:\n        a[i] = r\n    if x > 1:\n        break",
-        "leaving a round",
-        "if x > 1",
+        "if n > 1:\n    g = np.zeros(3)\n    for i, r in S:\n        g[0] += r",
+        "the array `g` is made between loops",
+        "g = np.zeros(3)",
     ),
-    (
-        "for t in range(n):\n    for i, r in S:\n        a[i] = r\n    if a[0] > 1:\n        continue",
-        "leaving a round",
-        "if a[0] > 1",
-    ),
-    ("for t in range(p[0]):\n    for i, r in S:\n        a[i] = r", "the bounds read an array", "range(p[0])"),
-    (
-        "if n > 1:\n    return 0\nfor i in range(n):\n    a[i] = 0\nreturn 1",
-        "`return` is only supported as the last",
-        "return 0",
-    ),
-    (
-        "for i in range(n):\n    if a[i] > 0:\n        return i\nreturn 0",
-        "`return` is only supported as the last",
-        "return i",
-    ),
-    (
-        "for t in range(n):\n    for i, r in S:\n        a[i] = r\n    return t",
-        "`return` is only supported as the last",
-        "return t",
-    ),
-    ("return x\nx = 1", "`return` is only supported as the last", "return x"),
     ("return a", "an array is returned", "a"),
     ("return A[0], x", "an array is returned", "A[0]"),
     ("g = np.zeros(3)\nfor i in range(n):\n    g[0] += a[i]", "the array `g` is made between loops", "g = np.zeros(3)"),
@@ -324,12 +402,42 @@ def test_scalars_that_only_a_loop_sets_have_a_value_before_it(body, zero):
     assert [print_stmt(statement) for statement in first.body] == [zero]
 
 
+KEPT = [
+    (
+        "for i in range(n):\n    a[i] = 0\nreturn i",
+        ["last_i = 0", "for i in range(n):\n    last_i = i\n    a[i] = 0", "i = last_i", "return i"],
+    ),
+    (
+        "i = 3\nfor i in range(n):\n    a[i] = 0\nreturn i",
+        ["i = 3", "last_i = i", "for i in range(n):\n    last_i = i\n    a[i] = 0", "i = last_i", "return i"],
+    ),
+    (
+        "for i in range(n):\n    for j in range(m):\n        A[i, j] = 0\nreturn j",
+        [
+            "last_j = 0",
+            "for i in range(n):\n    for j in range(m):\n        last_j = j\n        A[i, j] = 0",
+            "j = last_j",
+            "return j",
+        ],
+    ),
+    (
+        "for i in range(n):\n    a[i] = 0\nfor k in range(i):\n    a[k] = 1",
+        [
+            "last_i = 0", "for i in range(n):\n    last_i = i\n    a[i] = 0", "i = last_i",
+            "for k in range(i):\n    a[k] = 1",
+        ],
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "expected"), KEPT, ids=[body for body, _ in KEPT])
+def test_a_loop_keeps_the_variable_that_is_read_after_it(body, expected):
+    assert [print_stmt(statement) for statement in program(body).function.body] == expected
+
+
 AFTER_THE_LOOP = [
-    ("for i in range(n):\n    a[i] = 0\nreturn i", "`i` is read after its loop"),
-    ("i = 3\nfor i in range(n):\n    a[i] = 0\nreturn i", "`i` is read after its loop"),
-    ("for i in range(n):\n    for j in range(m):\n        A[i, j] = 0\nreturn j", "`j` is read after its loop"),
     ("for i, r in S:\n    a[i] = r\nreturn r", "`r` is read after its loop"),
-    ("for i in range(n):\n    a[i] = 0\nfor k in range(i):\n    a[k] = 1", "`i` is read after its loop"),
+    ("for i in range(n):\n    i += 1\nreturn i", "`i` is read after its loop"),
     (
         "j = 0\nfor t in range(n):\n    for k in range(j):\n        a[k] = 1\n    for j, r in S:\n        a[j] = r",
         "`j` is read after",

@@ -80,13 +80,6 @@ STATEMENTS = [
     ("def g(x):\n    return x", "def g(x):", "a function defined inside", "move the definition out"),
     ("class C:\n    pass", "class C:", "a class is not supported", "move the definition out"),
     ("match n:\n    case 1:\n        pass", "match n:", "`match` is not supported", "`if` and `elif`"),
-    (
-        "for k in range(3):\n    pass\nelse:\n    a[i] = 1",
-        "a[i] = 1",
-        "`for … else` is not",
-        "set a flag before `break`",
-    ),
-    ("while n > 0:\n    pass\nelse:\n    a[i] = 1", "a[i] = 1", "`while … else` is not", "set a flag before `break`"),
     ("a.rate = 1", "a.rate", "assigning to `a.rate`", "write the elements"),
     ("a[0], *x = 1, 2", "*x", "a starred target", "one by one"),
     ("(x, y), z = (1, 2), 3", "(x, y)", "a nested tuple of targets", "each line"),

@@ -67,6 +67,19 @@ class Reduction:
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """Scalars that the loop takes from one of its iterations: from that with the best value, or from the last.
+
+    `names` are set together. Where `op` is "<", "<=", ">" or ">=", an iteration sets them if its value of the first
+    compares so with the present one; "last": it sets them whatever they are.
+    """
+
+    names: tuple[str, ...]
+    op: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class ScalarRoles:
     """What each scalar of the loop body is.
 
@@ -78,13 +91,43 @@ class ScalarRoles:
     inputs: tuple[str, ...]
     reductions: tuple[Reduction, ...]
     carried: tuple[tuple[str, Span], ...]
+    choices: tuple[Choice, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateArray:
+    """An array of which every iteration may have its own, and `dependences`: those on it, which then do not count.
+
+    See `orion.dependence.private_arrays`. `span` is the first place that writes it.
+    """
+
+    name: str
+    span: Span
+    dependences: tuple[Dependence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ElementSum:
+    """An array of which every iteration updates elements with one operator, and which nothing else in the loop
+    touches.
+
+    `op` is "+", "*", "min" or "max"; `span` is the first update. `dependences` are those on the array: they do not
+    count where copies of it are updated and combined. See `orion.dependence.element_sums`.
+    """
+
+    name: str
+    op: str
+    span: Span
+    dependences: tuple[Dependence, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class LoopDependences:
     """All that the analysis found about one loop.
 
-    `domain` is the isl set of its iterations. `reasons` are those that are not about a pair of accesses.
+    `domain` is the isl set of its iterations. `reasons` are those that are not about a pair of accesses. `private` are
+    arrays that the loop is run with one of for each tile, and `sums` those that it is run with copies of; `dependences`
+    has none on either.
     """
 
     domain: str
@@ -92,3 +135,5 @@ class LoopDependences:
     dependences: tuple[Dependence, ...]
     scalars: ScalarRoles
     reasons: tuple[Reason, ...]
+    private: tuple[PrivateArray, ...] = ()
+    sums: tuple[ElementSum, ...] = ()

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from orion.dependence.access import Access, LoopDependences, ScalarRoles
 from orion.dependence.conflicts import find_dependences
-from orion.dependence.model import Space, access_relation, iteration_space
+from orion.dependence.maps import Maps
+from orion.dependence.model import Model, Space, access_relation, model_loop
 from orion.dependence.names import isl_name, parameter_list
-from orion.dependence.references import collect_references
 from orion.dependence.scalars import exposed_reads, live_after, scalar_roles
 from orion.dependence.study import Study, dependences_of
 from orion.loop.ir import Break, For, Node, Return, Stmt, While, walk
@@ -17,27 +17,32 @@ from orion.loop.types import Types
 from orion.reasons import Reason
 
 
-def analyse_loop(program: Program, number: int, types: Types, study: Study | None = None) -> LoopDependences:
-    """The dependences of planned loop `number` of a program, from a study of its statements where there is one.
+def analyse_loop(
+    program: Program,
+    number: int,
+    types: Types,
+    study: Study | None = None,
+    model: Model | None = None,
+    maps: Maps | None = None,
+) -> LoopDependences:
+    """The dependences of planned loop `number` of a program, from a study of its statements where there is one, and
+    from its model where that is known already. What is made in isl is noted in `maps`.
 
     Exact for affine subscripts and bounds; whatever else is taken to touch all it could, with a coded reason. Looks at
     types only: the result holds for all shapes.
     """
-    import islpy as isl
-
-    nest = program.nests[number]
-    space = iteration_space(program, number, types)
+    maps = maps or Maps()
+    model = model or model_loop(program, number, types)
+    nest, space = model.nest, model.space
     scalars = scalar_roles(nest, types, live_after(program, number))
-    references = collect_references(nest, types)
-    accesses = tuple(access_relation(reference, space) for reference in references)
+    accesses = tuple(access_relation(reference, space, maps) for reference in model.references)
     carried = tuple(_carried_accesses(nest, scalars, space))
-    context = isl.Context()
     domain = space.text()
     if study is None:
-        dependences = find_dependences((*accesses, *carried), domain, len(nest.dims), nest.ordered, context)
+        dependences = find_dependences((*accesses, *carried), domain, len(nest.dims), nest.ordered, maps)
     else:
-        dependences = dependences_of(study)
-        dependences += find_dependences(carried, domain, len(nest.dims), nest.ordered, context)
+        dependences = dependences_of(study, maps)
+        dependences += find_dependences(carried, domain, len(nest.dims), nest.ordered, maps)
     reasons = tuple(_early_exits(nest))
     return LoopDependences(domain, accesses, dependences, scalars, reasons)
 
@@ -63,7 +68,8 @@ def _carried_accesses(nest: LoopNest, scalars: ScalarRoles, space: Space) -> Ite
 def _early_exits(nest: LoopNest) -> Iterator[Reason]:
     """Statements that end the whole loop before its last iteration."""
     for node in _leaving(nest.body):
-        word = "break" if isinstance(node, Break) else "return"
+        line = nest.function.source.line(node.span.line).encode()
+        word = "return" if line[node.span.column :].startswith(b"return") else "break"  # see orion.loop.leaving
         message = f"`{word}` ends the loop early, so a later iteration must not start before an earlier one is done"
         yield Reason("ORN110", message, (node.span,), "go through all iterations and skip the rest by a condition")
 

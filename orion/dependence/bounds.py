@@ -12,11 +12,13 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from orion.dependence.affine import Affine, NotAffine
-from orion.dependence.model import Space, inner_constraints, iteration_space
+from orion.dependence.model import Model, Space, inner_constraints, model_loop
 from orion.dependence.names import extent_name, parameter_list
-from orion.dependence.references import Reference, collect_references
+from orion.dependence.references import Reference
 from orion.errors import OutOfBoundsError, describe
-from orion.loop.nest import LoopNest, Program
+from orion.loop.dimensions import own_level
+from orion.loop.ir import Break, Continue, Return, Stmt
+from orion.loop.nest import Branch, LoopNest, Program, Repeat, RunLoop, Scalars, Step, blocks_of
 from orion.loop.source import Span
 from orion.loop.types import Types
 
@@ -51,22 +53,57 @@ class BoundsChecks:
     unchecked: frozenset[Span]
 
 
-def bounds_checks(program: Program, number: int, types: Types) -> BoundsChecks:
-    """The bounds checks of planned loop `number`; they hold for all shapes."""
-    nest = program.nests[number]
-    space = iteration_space(program, number, types)
+def bounds_checks(program: Program, number: int, types: Types, model: Model | None = None) -> BoundsChecks:
+    """The bounds checks of planned loop `number`, from its model where that is known; they hold for all shapes."""
+    model = model or model_loop(program, number, types)
+    space = model.space
+    is_sure = bool(_is_sure(program.steps, number)) and space.around_is_exact
     checks: list[BoundsCheck] = []
     unchecked: set[Span] = set()
-    for reference in collect_references(nest, types):
+    for reference in model.references:
         points = [(axis, form) for axis, form in enumerate(reference.axes) if isinstance(form, Affine | NotAffine)]
         if any(isinstance(form, NotAffine) for _, form in points) or space.reasons:
             unchecked.add(reference.span)
             continue
-        checks += (_check(reference, axis, form, space) for axis, form in points if isinstance(form, Affine))
+        checks += (_check(reference, axis, form, space, is_sure) for axis, form in points if isinstance(form, Affine))
     return BoundsChecks(tuple(dict.fromkeys(checks)), frozenset(unchecked))
 
 
-def _check(reference: Reference, axis: int, form: Affine, space: Space) -> BoundsCheck:
+def _is_sure(steps: tuple[Step, ...], number: int) -> bool | None:
+    """Whether a planned loop is run whenever the function is, in every round of the loops around it; None where it is
+    not in `steps`. Not so in an `if` or a `while`, where a round may be left, and after a `return` that may be taken.
+    """
+    sure = True
+    for step in steps:
+        if isinstance(step, RunLoop) and step.number == number:
+            return sure
+        for block in blocks_of(step):
+            found = _is_sure(block, number)
+            if found is not None:
+                return found and sure and _runs_all_rounds(step)
+        sure = sure and not _may_leave(step)
+    return None
+
+
+def _runs_all_rounds(step: Step) -> bool:
+    return isinstance(step, Repeat) and step.space is not None and not _leaves(step.loop.body)
+
+
+def _may_leave(step: Step) -> bool:
+    match step:
+        case Scalars(body):
+            return _leaves(body)
+        case Branch(statement):
+            return _leaves((statement,))
+        case _:
+            return False
+
+
+def _leaves(body: tuple[Stmt, ...]) -> bool:
+    return any(isinstance(statement, Break | Continue | Return) for statement in own_level(body))
+
+
+def _check(reference: Reference, axis: int, form: Affine, space: Space, is_sure: bool) -> BoundsCheck:
     extent = extent_name(reference.array, axis)
     inner = list(chain.from_iterable(inner_constraints(loop) for loop in reference.inner))
     constraints = [*space.constraints, *space.equations, *inner, *(guard.text for guard in reference.guards)]
@@ -81,7 +118,7 @@ def _check(reference: Reference, axis: int, form: Affine, space: Space) -> Bound
         return f"{parameter_list(names)}{{ [{dims}] : {' and '.join((*constraints, condition))} }}"
 
     outside = members(f"({form.text} >= {extent} or {form.text} < -{extent})")
-    is_certain = not reference.is_may and all(isinstance(bound, Affine) for bound in bounds)
+    is_certain = is_sure and not reference.is_may and all(isinstance(bound, Affine) for bound in bounds)
     return BoundsCheck(
         reference.array, axis, reference.text, reference.span, outside, members(f"{form.text} < 0"),
         frozenset(names), is_certain,

@@ -16,7 +16,7 @@ from orion.dependence.access import Dependence
 from orion.dependence.conflicts import KINDS, distance_vector
 from orion.dependence.region import Region, Statement
 from orion.dependence.relations import Pair, Relations
-from orion.dependence.scalars import find_reduction
+from orion.dependence.scalars import carries
 from orion.loop.ir import For
 
 if TYPE_CHECKING:
@@ -33,13 +33,14 @@ class Carried:
 
 
 def carried_by_loops(region: Region, relations: Relations) -> tuple[Carried, ...]:
-    """What each `for` of a region carries, in textual order. Scalars that the loop only reduces are no dependences."""
+    """What each `for` of a region carries, in textual order. Scalars that pass no value from one iteration of the loop
+    to another are no dependences: see `orion.dependence.scalars`."""
     statements = {statement.name: statement for statement in region.statements}
     loops = {loop.index: loop for statement in region.statements for loop in statement.loops}
     found: dict[int, list[Dependence]] = {index: [] for index in sorted(loops)}
     for pair in relations.pairs:
         for index, dependence in _carried(pair, statements):
-            if pair.array not in region.scalars or find_reduction(pair.array, loops[index].body) is None:
+            if pair.array not in region.scalars or carries(pair.array, loops[index].body):
                 found[index].append(dependence)
     return tuple(Carried(loops[index], tuple(dependences)) for index, dependences in found.items())
 

@@ -18,6 +18,7 @@ from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING
 
 from orion.dependence.access import Access, Dependence
+from orion.dependence.maps import Maps
 from orion.reasons import Reason
 
 if TYPE_CHECKING:
@@ -53,8 +54,8 @@ def capped(context: isl.Context, limit: int = MAX_OPERATIONS) -> Iterator[None]:
 class _Relations:
     """Conflict relations by the texts of the two access relations: many accesses share one, and isl is asked once."""
 
-    def __init__(self, domain: str, dims: int, context: isl.Context) -> None:
-        self.context = context
+    def __init__(self, domain: str, dims: int, maps: Maps) -> None:
+        self.maps = maps
         self.domain = domain
         self.dims = dims
         self.known: dict[tuple[str, str, bool], tuple[str, tuple[int | None, ...], tuple[str, ...], bool] | None] = {}
@@ -71,20 +72,18 @@ class _Relations:
     def _compute(
         self, first: str, second: str, ordered: bool
     ) -> tuple[str, tuple[int | None, ...], tuple[str, ...], bool] | None:
-        import islpy as isl
-
-        a, b = isl.Map(first, self.context), isl.Map(second, self.context)
+        a, b = self.maps.map(first), self.maps.map(second)
         try:
-            with capped(self.context):
+            with capped(self.maps.context):
                 relation = conflict_relation(a, b, ordered)
                 if relation.is_empty():
                     return None
                 distance, direction = distance_vector(relation, self.dims)
             exact = True
         except CapReached:
-            relation = everything(isl.Set(self.domain, self.context), ordered)
+            relation = everything(self.maps.set(self.domain), ordered)
             distance, direction, exact = (None,) * self.dims, ("*",) * self.dims, False
-        return str(relation.coalesce()), distance, direction, exact
+        return self.maps.text(relation.coalesce()), distance, direction, exact
 
 
 def conflict_relation(a: isl.Map, b: isl.Map, ordered: bool) -> isl.Map:
@@ -139,10 +138,10 @@ def _sign(low: isl.Val, high: isl.Val) -> str:
 
 
 def find_dependences(
-    accesses: Iterable[Access], domain: str, dims: int, ordered: bool, context: isl.Context
+    accesses: Iterable[Access], domain: str, dims: int, ordered: bool, maps: Maps
 ) -> tuple[Dependence, ...]:
     """The dependences between the accesses, in program order of their sources, one per pair and direction."""
-    relations = _Relations(domain, dims, context)
+    relations = _Relations(domain, dims, maps)
     found: list[Dependence] = []
     for a, b in combinations_with_replacement(tuple(accesses), 2):
         if a.array == b.array and (a.is_write or b.is_write):

@@ -7,18 +7,23 @@ one dimension more, `n`, which tells apart elements with equal keys.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from orion.dependence.access import Access
 from orion.dependence.affine import Affine, Form, NotAffine, affine_form, parameter
 from orion.dependence.effects import assigned_names
+from orion.dependence.maps import Maps
 from orion.dependence.names import extent_name, isl_name, parameter_list
 from orion.dependence.references import InnerLoop, Interval, Reference, collect_references, loop_scope
 from orion.loop.ir import Range, Var, walk
-from orion.loop.nest import LoopNest, Program, Repeat, RunLoop, Step
+from orion.loop.nest import LoopNest, Program, Repeat, RunLoop, Step, blocks_of
 from orion.loop.types import SparseType, Types
 from orion.reasons import Reason
+
+if TYPE_CHECKING:
+    import islpy as isl
 
 ELEMENT = "n__"
 """The isl name of the dimension that tells apart elements with equal keys."""
@@ -30,7 +35,8 @@ class Space:
 
     `dims` are its isl dimensions; `constraints` hold in its domain; `values` gives each loop variable that is not
     its own coordinate (`i = start + step * trip`) as an equation; `names` are the isl parameters in all of these.
-    `reasons` say why the domain is over-approximated, where it is.
+    `reasons` say why the domain is over-approximated, where it is. `around` are the variables of the serial loops
+    around, and `around_is_exact` says whether the constraints on those are all that there is to know of them.
     """
 
     dims: tuple[str, ...]
@@ -40,6 +46,7 @@ class Space:
     names: frozenset[str]
     reasons: tuple[NotAffine, ...]
     around: tuple[str, ...] = ()
+    around_is_exact: bool = True
 
     def text(self) -> str:
         """The domain as the text of an isl set."""
@@ -48,24 +55,37 @@ class Space:
         return f"{parameter_list(self.names)}{{ [{', '.join(self.dims)}] : {hidden}{inside} }}"
 
 
-def iteration_space(program: Program, number: int, types: Types) -> Space:
-    """The iteration space of planned loop `number`. A bound that is not affine leaves its dimension unbounded there.
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A planned loop as all of its analyses see it: its references, its iteration space by itself (`own`), and the one
+    with what is known of the serial loops around it (`space`). Their variables are parameters within their ranges."""
 
-    Variables of serial loops around the planned one are parameters within the ranges of those loops.
-    """
+    nest: LoopNest
+    references: tuple[Reference, ...]
+    own: Space
+    space: Space
+
+
+def model_loop(program: Program, number: int, types: Types) -> Model:
+    """The model of planned loop `number`. A bound that is not affine leaves its dimension unbounded there."""
     nest = program.nests[number]
-    return _within(own_space(nest, types), loops_around(program.steps, number) or (), nest, types)
+    scope = loop_scope(nest, types)
+    own = own_space(nest, types, scope)
+    space = _within(own, loops_around(program.steps, number) or (), scope)
+    return Model(nest, collect_references(nest, types, scope), own, space)
 
 
-def own_space(nest: LoopNest, types: Types) -> Space:
-    """The iteration space of a nest by itself, without what is known of loops around it."""
-    return _range_space(nest, types) if nest.elements is None else _element_space(nest, types)
+def own_space(nest: LoopNest, types: Types, scope: Mapping[str, Form] | None = None) -> Space:
+    """The iteration space of a nest by itself, without what is known of loops around it; `scope` is its `loop_scope`,
+    if known already."""
+    if nest.elements is not None:
+        return _element_space(nest, types)
+    return _range_space(nest, loop_scope(nest, types) if scope is None else scope)
 
 
-def used_names(nest: LoopNest, types: Types) -> frozenset[str]:
+def used_names(model: Model) -> frozenset[str]:
     """The isl names of the parameters that the bounds and subscripts of a nest mention."""
-    space = own_space(nest, types)
-    references = collect_references(nest, types)
+    space, references = model.own, model.references
     forms = [form for reference in references for form in _forms(reference)]
     own = {*space.dims, *space.values, *(loop.var for reference in references for loop in reference.inner)}
     names = {name for form in forms if isinstance(form, Affine) for name in form.names}
@@ -74,28 +94,41 @@ def used_names(nest: LoopNest, types: Types) -> frozenset[str]:
 
 
 def loops_around(steps: tuple[Step, ...], number: int) -> tuple[Range, ...] | None:
-    """The ranges of the serial loops around planned loop `number`, outermost first; None where it is not in `steps`."""
+    """The ranges of the serial loops around planned loop `number`, outermost first; None where it is not in `steps`.
+
+    Those that say nothing of their variable (a `while`, a bound that is assigned in the body) are left out.
+    """
     for step in steps:
         if isinstance(step, RunLoop) and step.number == number:
             return ()
-        if isinstance(step, Repeat) and isinstance(step.loop.space, Range):
-            inner = loops_around(step.steps, number)
+        for block in blocks_of(step):
+            inner = loops_around(block, number)
             if inner is not None:
-                unchanged = step.loop.space.var not in assigned_names(step.loop.body)
-                return (step.loop.space, *inner) if unchanged else inner
+                space = step.space if isinstance(step, Repeat) and _keeps_its_range(step) else None
+                return inner if space is None else (space, *inner)
     return None
 
 
-def _within(space: Space, around: tuple[Range, ...], nest: LoopNest, types: Types) -> Space:
+def _keeps_its_range(repeat: Repeat) -> bool:
+    """Whether the variable of a serial loop, and what its bounds are made of, have the same values all through a
+    round: `for t in range(n):` with `n -= 1` in its body says nothing of t and n."""
+    changed = assigned_names(repeat.loop.body)
+    return repeat.space is not None and changed.keys().isdisjoint({repeat.space.var, *_known(repeat.space)})
+
+
+def _within(space: Space, around: tuple[Range, ...], scope: Mapping[str, Form]) -> Space:
     """`space` with the variables of the loops around it as parameters that lie within their ranges."""
-    scope = loop_scope(nest, types)
-    constraints, names = list(space.constraints), set(space.names)
+    constraints, names, is_exact = list(space.constraints), set(space.names), True
     for outer in around:
-        bounds = [affine_form(bound, scope | _known(outer)) for bound in (outer.start, outer.stop, outer.step)]
+        bounds = [affine_form(bound, {**scope, **_known(outer)}) for bound in (outer.start, outer.stop, outer.step)]
         constraints += inner_constraints(InnerLoop(isl_name(outer.var), *bounds))
         names |= {name for form in bounds if isinstance(form, Affine) for name in form.names}
+        is_exact &= all(isinstance(form, Affine) for form in bounds) and has_constant_step(outer)
     variables = tuple(isl_name(outer.var) for outer in around)
-    return replace(space, constraints=tuple(constraints), names=frozenset(names | set(variables)), around=variables)
+    names |= set(variables)
+    return replace(
+        space, constraints=tuple(constraints), names=frozenset(names), around=variables, around_is_exact=is_exact
+    )
 
 
 def _known(outer: Range) -> dict[str, Form]:
@@ -116,8 +149,7 @@ def _element_space(nest: LoopNest, types: Types) -> Space:
     return Space((*names, ELEMENT), tuple(constraints), (), (), frozenset(extents), ())
 
 
-def _range_space(nest: LoopNest, types: Types) -> Space:
-    scope = loop_scope(nest, types)
+def _range_space(nest: LoopNest, scope: Mapping[str, Form]) -> Space:
     dims: list[str] = []
     constraints: list[str] = []
     equations: list[str] = []
@@ -151,6 +183,11 @@ def has_unit_step(space: Range) -> bool:
     return isinstance(form, Affine) and form.value == 1
 
 
+def has_constant_step(space: Range) -> bool:
+    form = affine_form(space.step, {})
+    return isinstance(form, Affine) and form.value not in (None, 0)
+
+
 def trip_name(space: Range) -> str:
     """The isl name of the trip number of a loop whose step is not 1."""
     return f"{isl_name(space.var)}__trip"
@@ -176,21 +213,67 @@ def _trip(var: str, trip: str, start: Form, stop: Form, step: Form) -> Iterator[
 # ---------------------------------------------------------------- accesses
 
 
-def access_relation(reference: Reference, space: Space) -> Access:
-    """The access that a reference makes, with its relation from iterations to array elements.
+def access_relation(reference: Reference, space: Space, maps: Maps | None = None, name: str = "") -> Access:
+    """The access that a reference makes, with its relation from iterations, named by `name`, to array elements. The
+    relation is noted in `maps`.
 
     Subscripts that are not affine stand for every element of their axis (the access is then not `exact`). A subscript
     that may be negative is where Python wraps it to.
     """
     blur = [reference.blur] if reference.blur else []
     blur += [form for form in _forms(reference) if isinstance(form, NotAffine)]
-    outputs = [f"x{axis}" for axis in range(len(reference.axes))]
+    relation = _plain_relation(reference, space, maps or Maps(), name) or _wrapped_relation(reference, space, name)
+    reason = _reason(reference, blur[0]) if blur else None
+    exact = not blur and _is_exact(reference)
+    return Access(
+        reference.array, reference.text, reference.is_write, reference.is_may, relation, exact, reason, reference.span
+    )
+
+
+def _plain_relation(reference: Reference, space: Space, maps: Maps, name: str) -> str | None:
+    """The relation of an access whose subscripts are affine and never negative, made without a long text; None for
+    others."""
+    axes = [axis for axis in reference.axes if isinstance(axis, Affine)]
+    if reference.blur is not None or len(axes) < len(reference.axes):
+        return None
+    constraints, names = _members(reference, space)
+    hidden = [*space.values, *(loop.var for loop in reference.inner)]
+    dims = f"{name}[{', '.join((*space.dims, *hidden))}]"
+    domain = f"{parameter_list(names - {*space.dims, *hidden})}{{ {dims} : {' and '.join(constraints) or 'true'} }}"
+    relation = maps.access(domain, dims, reference.array, axes)
+    if relation is None:
+        return None
+    text = maps.text(without_inputs(relation, len(space.dims), name))
+    maps.plain.add(text)
+    return text
+
+
+def without_inputs(relation: isl.Map, dims: int, name: str) -> isl.Map:
+    """The relation for the first `dims` of its inputs, whatever the others are."""
+    import islpy as isl
+
+    count = relation.dim(isl.dim_type.in_)
+    if count == dims:
+        return relation
+    relation = relation.project_out(isl.dim_type.in_, dims, count - dims)
+    return relation.set_tuple_name(isl.dim_type.in_, name) if name else relation
+
+
+def _members(reference: Reference, space: Space) -> tuple[list[str], set[str]]:
+    """What holds of an iteration that makes the access, and of the inner loops there; the names in that."""
     constraints = [*space.constraints, *space.equations]
-    names = set(space.names) | {extent_name(reference.array, axis) for axis in range(len(outputs))}
     for loop in reference.inner:
         constraints += inner_constraints(loop)
     constraints += (guard.text for guard in reference.guards)
-    names |= {name for guard in reference.guards for name in guard.names}
+    names = set(space.names) | {name for guard in reference.guards for name in guard.names}
+    bounds = [form for loop in reference.inner for form in (loop.start, loop.stop, loop.step)]
+    return constraints, names | {name for form in bounds if isinstance(form, Affine) for name in form.names}
+
+
+def _wrapped_relation(reference: Reference, space: Space, name: str) -> str:
+    outputs = [f"x{axis}" for axis in range(len(reference.axes))]
+    constraints, names = _members(reference, space)
+    names |= {extent_name(reference.array, axis) for axis in range(len(outputs))}
     for axis, (output, subscript) in enumerate(zip(outputs, reference.axes, strict=True)):
         extent = extent_name(reference.array, axis)
         constraints.append(f"0 <= {output} < {extent}")
@@ -202,12 +285,7 @@ def access_relation(reference: Reference, space: Space) -> Access:
     exists = f"exists {', '.join(hidden)}: " if hidden else ""
     target = f"{isl_name(reference.array)}[{', '.join(outputs)}]"
     inside = f"{exists}{' and '.join(constraints)}"
-    relation = f"{parameter_list(names - bound)}{{ [{', '.join(space.dims)}] -> {target} : {inside} }}"
-    reason = _reason(reference, blur[0]) if blur else None
-    exact = not blur and _is_exact(reference)
-    return Access(
-        reference.array, reference.text, reference.is_write, reference.is_may, relation, exact, reason, reference.span
-    )
+    return f"{parameter_list(names - bound)}{{ {name}[{', '.join(space.dims)}] -> {target} : {inside} }}"
 
 
 def _is_exact(reference: Reference) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from orion.dependence.affine import Affine, Condition, Form, NotAffine, affine_condition, affine_form, parameter
 from orion.dependence.effects import assigned_by, assigned_names
 from orion.dependence.names import extent_name, isl_name
+from orion.loop.dimensions import holds_break
 from orion.loop.ir import (
     Assign,
     Bind,
@@ -78,7 +80,9 @@ class Reference:
     """One access before it becomes a relation: which array, which subscripts, inside which inner loops.
 
     `axes` has an entry per axis of the array. `guards` are the affine conditions under which it happens. `blur` is why
-    it stands for all elements of the array, where it does.
+    it stands for all elements of the array, where it does. `place` is where it stands in the iteration: with v the
+    variables of the loops in `inner`, counted in the order of their trips, accesses happen in the lexicographic order
+    of (place[0], v[0], place[1], v[1], …).
     """
 
     array: str
@@ -91,25 +95,28 @@ class Reference:
     blur: NotAffine | None = None
     subscript: Subscript | None = None
     guards: tuple[Condition, ...] = ()
+    place: tuple[int, ...] = ()
 
 
-def collect_references(nest: LoopNest, types: Types) -> tuple[Reference, ...]:
-    """The references of one iteration of `nest`, in execution order."""
-    collector = _Collector(nest, types)
+def collect_references(
+    nest: LoopNest, types: Types, scope: Mapping[str, Form] | None = None
+) -> tuple[Reference, ...]:
+    """The references of one iteration of `nest`, in execution order; `scope` is its `loop_scope`, if known already."""
+    collector = _Collector(nest, types, loop_scope(nest, types) if scope is None else dict(scope))
     collector.block(nest.body)
     return tuple(collector.found)
 
 
-def written_arrays(nest: LoopNest, types: Types) -> frozenset[str]:
-    """The arrays that an iteration may write."""
-    return frozenset(reference.array for reference in collect_references(nest, types) if reference.is_write)
+def condition_in(nest: LoopNest, types: Types, test: Expr) -> Condition | None:
+    """A test at the start of an iteration as an affine condition on integers, None where it is none."""
+    return _Collector(nest, types, loop_scope(nest, types)).condition(test)
 
 
-def loop_scope(nest: LoopNest, types: Types) -> dict[str, Form]:
+def loop_scope(nest: LoopNest, types: Types, known: Mapping[str, Form] | None = None) -> dict[str, Form]:
     """The forms of the loop variables and of the integers that keep their value while the loop runs.
 
     A name that the function sets once, outside of all loops, to an affine expression of its arguments (`n =
-    A.shape[0]`) stands for that expression.
+    A.shape[0]`) stands for that expression. `known` are the `definitions` of the function, where they were computed.
     """
     changed = assigned_names(nest.body)
     scope: dict[str, Form] = {}
@@ -117,14 +124,14 @@ def loop_scope(nest: LoopNest, types: Types) -> dict[str, Form]:
         argument = types.get(name)
         if name not in changed and not isinstance(argument, ArrayType):
             scope[name] = parameter(name)
-    scope |= _definitions(nest, scope)
+    found = definitions(nest.function) if known is None else known
+    scope |= {name: form for name, form in found.items() if name in scope}
     scope |= {name: parameter(name) for name in nest.dims}
     return scope
 
 
-def _definitions(nest: LoopNest, scope: dict[str, Form]) -> dict[str, Form]:
+def definitions(function: Function) -> dict[str, Form]:
     """The affine forms of the names that are assigned once in the function, at its top level."""
-    function = nest.function
     counts = Counter(name for statement in function.body for node in walk(statement) for name in assigned_by(node))
     known: dict[str, Form] = {name: parameter(name) for name in function.params if name not in counts}
     known |= {name: parameter(name) for name, _ in function.constants}
@@ -133,7 +140,7 @@ def _definitions(nest: LoopNest, scope: dict[str, Form]) -> dict[str, Form]:
         form = affine_form(value, known)
         if counts[name] == 1 and isinstance(form, Affine):
             known[name] = found[name] = form
-    return {name: form for name, form in found.items() if name in scope}
+    return found
 
 
 def _assigned_values(statement: Stmt) -> list[tuple[str, Expr]]:
@@ -149,34 +156,34 @@ def _assigned_values(statement: Stmt) -> list[tuple[str, Expr]]:
 
 
 def _free_names(nest: LoopNest) -> set[str]:
-    return {node.name for loop in nest.loops for node in walk(loop) if isinstance(node, Var)}
+    return {node.name for node in walk(nest.loops[0]) if isinstance(node, Var)}
 
 
 @dataclass
 class _Collector:
     nest: LoopNest
     types: Types
+    scope: dict[str, Form]
     found: list[Reference] = field(default_factory=list)
-    scope: dict[str, Form] = field(init=False)
     assigned: dict[str, Span] = field(init=False)
     views: dict[str, set[str]] = field(default_factory=dict)
     inner: tuple[InnerLoop, ...] = ()
     guards: tuple[Condition, ...] = ()
     conditional: int = 0
     ranks: Ranks = field(init=False)
+    clock: list[int] = field(default_factory=lambda: [0])
 
     def __post_init__(self) -> None:
+        self.conditional = int(_may_end(self.nest.body))
         self.assigned = assigned_names(self.nest.body)
         given = {name: kind.ndim if isinstance(kind, ArrayType) else 0 for name, kind in self.types.items()}
         self.ranks = local_ranks(self.nest.body, given | dict.fromkeys(self.nest.dims, 0))
-        self.scope = loop_scope(self.nest, self.types)
-        for loop in self.nest.loops:
-            for statement in walk(loop):
-                if isinstance(statement, Bind):
-                    rows = self.views.setdefault(statement.name, set())
-                    # a row that the iteration made for itself is no array of anybody else's
-                    if isinstance(self.types.get(statement.row.base.name), ArrayType):
-                        rows.add(statement.row.base.name)
+        for statement in walk(self.nest.loops[0]):
+            if isinstance(statement, Bind):
+                rows = self.views.setdefault(statement.name, set())
+                # a row that the iteration made for itself is no array of anybody else's
+                if isinstance(self.types.get(statement.row.base.name), ArrayType):
+                    rows.add(statement.row.base.name)
 
     # ------------------------------------------------------------ statements
 
@@ -239,9 +246,7 @@ class _Collector:
     def branches(self, test: Expr | None, *blocks: tuple[Stmt, ...]) -> None:
         """Blocks of which at most one is run: the first where `test` holds, the second where it does not."""
         before, guards = dict(self.scope), self.guards
-        condition = None if test is None else affine_condition(test, self.scope)
-        if condition is not None and not condition.names <= self.integers():
-            condition = None  # isl would take a float for an integer
+        condition = None if test is None else self.condition(test)
         self.conditional += condition is None
         for block, holds in zip(blocks, (True, False), strict=False):
             if condition is not None:
@@ -253,6 +258,13 @@ class _Collector:
         for block in blocks:
             for name, span in assigned_names(block).items():
                 self.forget(name, span)
+
+    def condition(self, test: Expr) -> Condition | None:
+        """The test as a condition on integers, None where it is none."""
+        condition = affine_condition(test, self.scope)
+        if condition is not None and not condition.names <= self.integers():
+            return None  # isl would take a float for an integer
+        return condition
 
     def integers(self) -> set[str]:
         """The isl names that stand for integers for sure: loop variables, extents, integer arguments and constants."""
@@ -289,10 +301,13 @@ class _Collector:
         self.scope[space.var] = Affine(var, frozenset({var}))
         if space.var in assigned_names(statement.body):
             self.forget(space.var, space.span)
-        exact = all(isinstance(form, Affine) for form in (start, stop, step))
-        self.conditional += not exact
+        is_sure = all(isinstance(form, Affine) for form in (start, stop, step)) and not _may_end(statement.body)
+        self.conditional += not is_sure
+        self.clock.append(0)
         self.block(statement.body)
-        self.conditional -= not exact
+        self.clock.pop()
+        self.clock[-1] += 1
+        self.conditional -= not is_sure
         self.inner = before[1]
         self.forget(space.var, space.span)
 
@@ -320,7 +335,7 @@ class _Collector:
                 self.read_perhaps(*rest)
             case Choose(test, then, orelse):
                 self.read(test)
-                self.read_perhaps(then, orelse)
+                self.either(test, then, orelse)
             case Compare(_, (first, second, *rest)):
                 self.read(first)
                 self.read(second)
@@ -328,6 +343,18 @@ class _Collector:
             case _:
                 for child in children(expr):
                     self.read(child)
+
+    def either(self, test: Expr, then: Expr, orelse: Expr) -> None:
+        """Two expressions of which the first is evaluated where `test` holds, the second where it does not."""
+        condition = self.condition(test)
+        if condition is None:
+            self.read_perhaps(then, orelse)
+            return
+        guards = self.guards
+        for part, holds in ((then, condition), (orelse, condition.negated())):
+            self.guards = (*guards, holds)
+            self.read(part)
+        self.guards = guards
 
     def read_perhaps(self, *parts: Expr) -> None:
         """Parts of an expression that may not be evaluated."""
@@ -340,14 +367,13 @@ class _Collector:
         for argument in (*call.arguments, *(value for _, value in call.keywords)):
             self.read(argument)
         for position in written_arguments(call, self.nest.function, self.ranks):
-            places = tuple(viewed_places(call.arguments[position]))
-            self.conditional += len(places) > 1
-            for place in places:
+            self.conditional += 1  # what it writes of the argument, if anything, is not known
+            for place in viewed_places(call.arguments[position]):
                 if isinstance(place, Subscript):
                     self.subscript(place, is_write=True)
                 else:
                     self.name(place, is_write=True)
-            self.conditional -= len(places) > 1
+            self.conditional -= 1
 
     def name(self, var: Var, *, is_write: bool) -> None:
         """A use of a whole array, or of a view that could not be resolved."""
@@ -392,8 +418,10 @@ class _Collector:
         subscript = expr if isinstance(expr, Subscript) else None
         text = print_expr(expr)
         may = bool(self.conditional)
+        place = tuple(self.clock)
+        self.clock[-1] += 1
         self.found.append(
-            Reference(array, padded, self.inner, is_write, may, text, expr.span, blur, subscript, self.guards)
+            Reference(array, padded, self.inner, is_write, may, text, expr.span, blur, subscript, self.guards, place)
         )
 
 
@@ -403,6 +431,11 @@ def written_arguments(call: Call, function: Function, ranks: Ranks) -> tuple[int
     if name.startswith(".") and name not in READING_METHODS:
         return (0,)
     return written_positions(call, function, ranks)
+
+
+def _may_end(body: tuple[Stmt, ...]) -> bool:
+    """Whether a loop with this body may end before its last trip: then no trip of it is sure to be made."""
+    return holds_break(body) or any(isinstance(node, Return) for statement in body for node in walk(statement))
 
 
 def _own_level(statement: Stmt) -> list[Stmt]:

@@ -7,7 +7,7 @@ Feautrier 1991; Bondhugula et al. 2008, section 2.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -15,14 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.dependence.access import Access
-from orion.dependence.affine import Affine
+from orion.dependence.affine import Affine, Condition, Form, affine_form, parameter
 from orion.dependence.effects import assigned_names
-from orion.dependence.model import Space, access_relation, own_space
+from orion.dependence.maps import Maps
+from orion.dependence.model import Space, access_relation, inner_constraints, own_space
 from orion.dependence.names import isl_name, parameter_list
-from orion.dependence.references import Reference, collect_references
+from orion.dependence.references import InnerLoop, Reference, collect_references, condition_in, definitions, loop_scope
 from orion.dependence.scalars import exposed_reads
 from orion.loop.dimensions import is_dimension, leaves_loop
-from orion.loop.ir import Elements, For, Function, Node, Range, Return, Stmt, Var, walk
+from orion.loop.ir import Elements, Expr, For, Function, If, Node, Range, Return, Stmt, Unary, Var, walk
 from orion.loop.nest import LoopNest
 from orion.loop.types import Types
 
@@ -35,7 +36,8 @@ class Statement:
     """A statement and where it stands: inside `loops`, outermost first, at `place[d]` in the body of loop d - 1.
 
     `domain` is the isl set of its instances, named by `name`; the relations of `accesses` go from there. `subscripts`
-    has, for each access with affine subscripts, the coefficients of the loop dimensions: (array dimensions, loops).
+    has, for each access with affine subscripts, its array, whether it is a write, and the coefficients of the loop
+    dimensions: (array dimensions, loops). `references` are what the accesses to arrays were made from.
     """
 
     name: str
@@ -45,7 +47,8 @@ class Statement:
     space: Space
     domain: str
     accesses: tuple[Access, ...]
-    subscripts: tuple[NDArray[np.float64], ...] = ()
+    subscripts: tuple[tuple[str, bool, NDArray[np.float64]], ...] = ()
+    references: tuple[Reference, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +76,36 @@ class Known:
 NOTHING = Known()
 
 
-def find_region(nest: LoopNest, types: Types, live_after: frozenset[str], known: Known = NOTHING) -> Region | None:
+def known_of(loops: Iterable[For]) -> Known:
+    """What holds of the variables of loops around a nest: they are in their ranges, unless something in the loop
+    changes the variable or a name in the bounds."""
+    constraints: list[str] = []
+    names: set[str] = set()
+    for loop in loops:
+        if not isinstance(loop.space, Range):
+            continue
+        var, bounds = loop.space.var, (loop.space.start, loop.space.stop, loop.space.step)
+        used = {node.name for bound in bounds for node in walk(bound) if isinstance(node, Var)}
+        if assigned_names(loop.body).keys().isdisjoint({var, *used}):
+            forms = [affine_form(bound, {name: parameter(name) for name in used}) for bound in bounds]
+            constraints += inner_constraints(InnerLoop(isl_name(var), *forms))
+            names |= {isl_name(var)}.union(*(form.names for form in forms if isinstance(form, Affine)))
+    return Known(tuple(constraints), frozenset(names))
+
+
+def find_region(
+    nest: LoopNest, types: Types, live_after: frozenset[str], known: Known = NOTHING, maps: Maps | None = None
+) -> Region | None:
     """The statements of a nest of ranges, or None where its loops are not affine or its names do not allow it.
 
-    `live_after` are the scalars whose values are needed after the nest.
+    `live_after` are the scalars whose values are needed after the nest. What is made in isl is noted in `maps`.
     """
     outer = nest.loops[0]
     if isinstance(outer.space, Elements) or any(isinstance(n, Elements | Return) for n in walk(outer)):
         return None
     try:
-        finder = _Finder(nest.function, types, outer, live_after, known)
+        known_forms = definitions(nest.function)
+        finder = _Finder(nest.function, types, outer, live_after, known, known_forms, maps or Maps())
         finder.loop(outer, (), (0,))
         finder.check_names()
     except NoRegionError:
@@ -97,6 +120,8 @@ class _Finder:
     outer: For
     live_after: frozenset[str]
     known: Known
+    definitions: dict[str, Form]
+    maps: Maps
     found: list[Statement] = field(default_factory=list)
     carried: set[str] = field(default_factory=set)
 
@@ -152,17 +177,19 @@ class _Finder:
 
     def statement(self, body: tuple[Stmt, ...], loops: tuple[For, ...], place: tuple[int, ...]) -> None:
         nest = statement_nest(self.function, loops, body)
-        space = own_space(nest, self.types)
+        scope = loop_scope(nest, self.types, self.definitions)
+        space = own_space(nest, self.types, scope)
         if space.reasons:
             raise NoRegionError
         constraints = (*space.constraints, *self.known.constraints)
         space = replace(space, constraints=constraints, names=space.names | self.known.names)
         name = f"S{len(self.found)}"
-        references = collect_references(nest, self.types)
-        accesses = [_named(access_relation(reference, space), name) for reference in references]
+        references = collect_references(nest, self.types, scope)
+        accesses = [access_relation(reference, space, self.maps, name) for reference in references]
         text = space.text().replace("{ [", f"{{ {name}[", 1)
-        matrices = tuple(m for m in (_subscripts(reference, space) for reference in references) if m is not None)
-        self.found.append(Statement(name, loops, place, body, space, text, tuple(accesses), matrices))
+        found = ((one, _subscripts(one, space, self.maps, name)) for one in references)
+        matrices = tuple((one.array, one.is_write, matrix) for one, matrix in found if matrix is not None)
+        self.found.append(Statement(name, loops, place, body, space, text, tuple(accesses), matrices, references))
 
     def check_names(self) -> None:
         """Add the accesses to carried scalars; refuse what moving statements would change the meaning of."""
@@ -179,8 +206,20 @@ class _Finder:
                 parameters |= _parameters(access.relation)
             if parameters & changed:
                 raise NoRegionError
-            extra = [_scalar_access(statement, name) for name in sorted(self.carried) if _in(statement.body, name)]
+            extra = [
+                _scalar_access(statement, name, self.guards_of(name, statement, changed - own))
+                for name in sorted(self.carried)
+                if _in(statement.body, name)
+            ]
             self.found[number] = replace(statement, accesses=(*statement.accesses, *extra))
+
+
+    def guards_of(self, name: str, statement: Statement, changed: set[str]) -> tuple[Condition, ...]:
+        """The affine conditions of the `if`s that all uses of a scalar in a statement stand in, without those on names
+        that change meanwhile."""
+        nest = statement_nest(self.function, statement.loops, statement.body)
+        conditions = (condition_in(nest, self.types, test) for test in _tests_around(name, statement.body))
+        return tuple(found for found in conditions if found is not None and found.names.isdisjoint(changed))
 
 
 def statement_nest(function: Function, loops: tuple[For, ...], body: tuple[Stmt, ...]) -> LoopNest:
@@ -194,13 +233,14 @@ def statement_nest(function: Function, loops: tuple[For, ...], body: tuple[Stmt,
     return LoopNest(0, tuple(chain), tuple(_variables(loops)), body, True, function)
 
 
-def _subscripts(reference: Reference, space: Space) -> NDArray[np.float64] | None:
+def _subscripts(reference: Reference, space: Space, maps: Maps, name: str) -> NDArray[np.float64] | None:
     """The coefficients of the loop dimensions in the subscripts of an access; None where they are not all affine."""
     rows = []
     for axis in reference.axes:
         if not isinstance(axis, Affine) or reference.inner or space.values:
             return None
-        rows.append(_coefficients(axis, space.dims))
+        function = maps.function(f"{name}[{', '.join(space.dims)}]", axis)
+        rows.append(_coefficients(axis, space.dims) if function is None else aff_coefficients(function, space.dims))
     return np.array(rows, np.float64).reshape(-1, len(space.dims))
 
 
@@ -209,6 +249,13 @@ def _coefficients(form: Affine, dims: tuple[str, ...]) -> list[float]:
 
     function = isl.PwAff(f"{parameter_list(form.names - set(dims))}{{ [{', '.join(dims)}] -> [{form.text}] }}")
     return piece_coefficients(function, len(dims))
+
+
+def aff_coefficients(function: isl.Aff, dims: Sequence[str]) -> list[float]:
+    """The coefficients of the input dimensions."""
+    import islpy as isl
+
+    return [float(function.get_coefficient_val(isl.dim_type.in_, d).to_python()) for d in range(len(dims))]
 
 
 def piece_coefficients(function: isl.PwAff, dims: int) -> list[float]:
@@ -224,19 +271,34 @@ def piece_coefficients(function: isl.PwAff, dims: int) -> list[float]:
     return found
 
 
-def _named(access: Access, name: str) -> Access:
-    return replace(access, relation=access.relation.replace("{ [", f"{{ {name}[", 1))
-
-
-def _scalar_access(statement: Statement, name: str) -> Access:
-    """A scalar that passes a value from one statement to another: an array without dimensions."""
-    inside = " and ".join((*statement.space.constraints, *statement.space.equations)) or "true"
+def _scalar_access(statement: Statement, name: str, guards: tuple[Condition, ...] = ()) -> Access:
+    """A scalar that passes a value from one statement to another: an array without dimensions. `guards` are affine
+    conditions under which alone it is used."""
+    conditions = (*statement.space.constraints, *statement.space.equations, *(guard.text for guard in guards))
+    inside = " and ".join(conditions) or "true"
     hidden = f"exists {', '.join(statement.space.values)}: " if statement.space.values else ""
     dims = ", ".join(statement.space.dims)
     target = f"{statement.name}[{dims}] -> {isl_name(name)}[]"
-    relation = f"{parameter_list(statement.space.names)}{{ {target} : {hidden}{inside} }}"
+    names = statement.space.names.union(*(guard.names for guard in guards))
+    bound = {*statement.space.dims, *statement.space.values}
+    relation = f"{parameter_list(names - bound)}{{ {target} : {hidden}{inside} }}"
     is_write = name in assigned_names(statement.body)
     return Access(name, name, is_write, False, relation, True, None, statement.body[0].span)
+
+
+def _tests_around(name: str, body: tuple[Stmt, ...]) -> Iterator[Expr]:
+    """What holds wherever a scalar is used in a body: the tests of `if`s, or their opposites."""
+    users = [statement for statement in body if _mentions(statement, name)]
+    match users:
+        case [If(test, then, orelse, span)] if not _count(test, name):
+            if not _in(orelse, name):
+                yield test
+                yield from _tests_around(name, then)
+            elif not _in(then, name):
+                yield Unary("not", test, span)
+                yield from _tests_around(name, orelse)
+        case _:
+            pass
 
 
 def _parameters(relation: str) -> set[str]:

@@ -5,7 +5,8 @@ one array, at least one of them a write, the dependences are
 
     {x → y : a(x) ∩ b(y) ≠ ∅, θ(x) ≺ θ(y)}.
 
-By memory, not by value, and per pair of accesses. An order θ' is legal where θ'(x) ≺ θ'(y) for all of them.
+By memory, not by value, and per pair of accesses. An order θ' is legal where θ'(x) ≺ θ'(y) for all of them. Those at
+sizes that the arrays do not allow are left out (`orion.dependence.within`).
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from orion.dependence.access import Access
+from orion.dependence.maps import Maps
 from orion.dependence.names import parameter_list
 from orion.dependence.region import Region, Statement
+from orion.dependence.within import at_sizes, sizes_within
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -48,28 +51,47 @@ class Relations:
     flow: isl.UnionMap
 
 
-def relations_of(region: Region, context: isl.Context) -> Relations:
+def prepare_maps(region: Region, maps: Maps) -> None:
+    """Read the texts that `relations_of` needs: where isl reaches a limit of operations, reading looks like an error
+    in the text."""
+    depth = max(len(statement.loops) for statement in region.statements)
+    for statement in region.statements:
+        maps.set(statement.domain)
+        maps.map(written_order(statement, depth))
+        for access in statement.accesses:
+            maps.map(access.relation)
+
+
+def relations_of(region: Region, maps: Maps) -> Relations:
     """The dependences of a region. Raises isl's error past the limit of operations, where one is set."""
     import islpy as isl
 
+    context = maps.context
     domain, written = isl.UnionSet("{ }", context), isl.UnionMap("{ }", context)
     depth = max(len(statement.loops) for statement in region.statements)
     for statement in region.statements:
-        domain = domain.union(isl.UnionSet(statement.domain, context))
-        written = written.union(isl.UnionMap(written_order(statement, depth), context))
+        domain = domain.union(isl.UnionSet.from_set(maps.set(statement.domain)))
+        written = written.union(isl.UnionMap.from_map(maps.map(written_order(statement, depth))))
     written = written.intersect_domain(domain)
-    before = written.lex_lt_union_map(written)
-    accesses = [access for statement in region.statements for access in statement.accesses]
-    known = {text: isl.UnionMap(text, context) for text in {access.relation for access in accesses}}
+    before = _Before(depth, maps)
+    accesses = [(access, statement) for statement in region.statements for access in statement.accesses]
     wanted: dict[tuple[str, str, bool, bool], list[tuple[Access, Access]]] = {}
-    for a, b in product(accesses, accesses):
+    ends: dict[tuple[str, str], isl.Map] = {}
+    for (a, one), (b, other) in product(accesses, accesses):
         if a.array == b.array and (a.is_write or b.is_write):
             wanted.setdefault((a.relation, b.relation, a.is_write, b.is_write), []).append((a, b))
+            ends[a.relation, b.relation] = before.between(one, other)
     pairs: list[Pair] = []
     everything, flow = isl.UnionMap("{ }", context), isl.UnionMap("{ }", context)
+    sizes: isl.Set | None = None
     for alike in wanted.values():
         source, sink = alike[0]
-        instances = known[source.relation].apply_range(known[sink.relation].reverse()).intersect(before)
+        order = ends[source.relation, sink.relation]
+        found = maps.map(source.relation).apply_range(maps.map(sink.relation).reverse()).intersect(order)
+        if found.is_empty():
+            continue
+        sizes = _sizes(region, maps) if sizes is None else sizes
+        instances = at_sizes(isl.UnionMap.from_map(found), sizes)
         if instances.is_empty():
             continue
         pairs.append(Pair(tuple(alike), instances))
@@ -77,6 +99,33 @@ def relations_of(region: Region, context: isl.Context) -> Relations:
         if source.is_write and not sink.is_write:
             flow = flow.union(instances)
     return Relations(domain, written, tuple(pairs), everything.coalesce(), flow.coalesce())
+
+
+def _sizes(region: Region, maps: Maps) -> isl.Set:
+    """The sizes that the arrays of a region allow, or all, where that leaves out no dependence."""
+    accesses = [(one, statement.space) for statement in region.statements for one in statement.references]
+    written = frozenset(one.array for one, _ in accesses if one.is_write)
+    touching = [one for statement in region.statements for one in statement.accesses if one.array in written]
+    if all(one.relation in maps.plain for one in touching):
+        return maps.set("{ : }")
+    text = sizes_within(accesses, written)
+    return maps.set(text or "{ : }")
+
+
+class _Before:
+    """{x → y : θ(x) ≺ θ(y)} for two statements."""
+
+    def __init__(self, depth: int, maps: Maps) -> None:
+        self.depth = depth
+        self.maps = maps
+        self.known: dict[tuple[str, str], isl.Map] = {}
+
+    def between(self, one: Statement, other: Statement) -> isl.Map:
+        key = one.name, other.name
+        if key not in self.known:
+            first, second = (self.maps.map(written_order(statement, self.depth)) for statement in (one, other))
+            self.known[key] = first.lex_lt_map(second)
+        return self.known[key]
 
 
 def written_order(statement: Statement, depth: int) -> str:

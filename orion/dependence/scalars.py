@@ -1,8 +1,9 @@
-"""What each scalar of a loop body is: private to an iteration, an input, a reduction, or carried.
+"""What each scalar of a loop body is: private to an iteration, an input, a reduction, a choice, or carried.
 
 A scalar is private where every iteration writes it before reading it (Allen & Kennedy, *Optimizing Compilers for Modern
 Architectures*, section 5.3), and a reduction where the loop only updates it with one associative operator and reads it
-nowhere else. Everything else carries a value from one iteration to the next, and makes the loop serial.
+nowhere else. Choices are taken from one iteration: see `orion.dependence.choices`. Everything else carries a value from
+one iteration to the next, and makes the loop serial.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 
 from orion.dependence.access import Reduction, ScalarRoles
+from orion.dependence.choices import find_choices, is_chosen
 from orion.dependence.effects import assigned_names
+from orion.loop.dimensions import leaves_loop
 from orion.loop.ir import (
     Assign,
     Binary,
@@ -27,9 +30,10 @@ from orion.loop.ir import (
     Update,
     Var,
     While,
+    children,
     walk,
 )  # fmt: skip
-from orion.loop.nest import LoopNest, Program, Repeat, RunLoop, Scalars, Step
+from orion.loop.nest import Branch, LoopNest, Program, Repeat, RunLoop, Scalars, Step
 from orion.loop.source import Span
 from orion.loop.types import ArrayType, SparseType, Types
 
@@ -40,29 +44,44 @@ FUNCTIONS = {"min": "min", "max": "max", "np.minimum": "min", "np.maximum": "max
 def scalar_roles(nest: LoopNest, types: Types, live_after: Set[str]) -> ScalarRoles:
     """The role of every scalar of the loop body. `live_after` are the names whose values are needed after the loop."""
     elements = nest.elements
-    bound = set(nest.dims) | set(elements.values if elements else ()) | {n for pair in nest.limits for n in pair}
+    bound = set(nest.dims) | set(elements.values if elements else ()) | nest.own_names
     arrays = {name for name, kind in types.items() if isinstance(kind, ArrayType | SparseType)}
     views = {node.name for statement in nest.body for node in walk(statement) if isinstance(node, Bind)}
     assigned = {name: span for name, span in assigned_names(nest.body).items() if name not in arrays | views}
     exposed = exposed_reads(nest.body, bound - set(assigned))
-    private, reductions, carried = [], [], []
-    for name, span in assigned.items():
-        reduction = find_reduction(name, nest.body)
-        if reduction is not None:
-            reductions.append(reduction)
-        elif name in exposed and name not in bound:
+    updated = _updated_names(nest.body)
+    limits = exposed_reads(_bounds(nest), set(nest.dims))  # what they were when the loop began is needed throughout
+    free = [name for name in assigned if name not in limits]
+    reductions = [found for name in free if name in updated and (found := find_reduction(name, nest.body))]
+    rest = {name: span for name, span in assigned.items() if name not in {r.name for r in reductions}}
+    last = {name: span for name, span in rest.items() if name in live_after and name not in {*exposed, *bound, *limits}}
+    choices = find_choices(nest, last, live_after)
+    chosen = {name for choice in choices for name in choice.names}
+    private, carried = [], []
+    for name, span in rest.items():
+        if name in chosen:
+            continue
+        if name in exposed and name not in bound:
             carried.append((name, exposed[name]))
-        elif name in live_after:
+        elif name in live_after or name in limits:
             carried.append((name, span))
         else:
             private.append(name)
-    reads = exposed_reads(nest.body, bound) | exposed_reads(_bounds(nest), set(nest.dims))
+    reads = exposed_reads(nest.body, bound) | limits
     inputs = sorted(set(reads) - set(assigned) - arrays)
-    return ScalarRoles(tuple(private), tuple(inputs), tuple(reductions), tuple(carried))
+    return ScalarRoles(tuple(private), tuple(inputs), tuple(reductions), tuple(carried), choices)
 
 
 def _bounds(nest: LoopNest) -> list[Node]:
     return [] if nest.limits else [bound for space in nest.ranges for bound in (space.start, space.stop, space.step)]
+
+
+def carries(name: str, body: tuple[Stmt, ...]) -> bool:
+    """Whether a scalar that a loop body assigns takes a value from one iteration to another: it is no reduction, no
+    choice, and read before it is written."""
+    if find_reduction(name, body) is not None or is_chosen(name, body):
+        return False
+    return name in exposed_reads(body, ())
 
 
 # ------------------------------------------------------------ reductions
@@ -77,6 +96,20 @@ def find_reduction(name: str, body: tuple[Stmt, ...]) -> Reduction | None:
     if len(operators) == 1 and inside == everywhere:
         return Reduction(name, operators.pop(), updates[0][0].span)
     return None
+
+
+def _updated_names(body: tuple[Stmt, ...]) -> set[str]:
+    """The names that some statement gives a value made of their own: no others are reductions."""
+    found = set()
+    for node in (node for statement in body for node in walk(statement)):
+        match node:
+            case Update(Var(name)):
+                found.add(name)
+            case Assign(Var(name), value) if any(_is(part, name) for part in children(value)):
+                found.add(name)
+            case _:
+                pass
+    return found
 
 
 def _uses(node: Node, name: str) -> int:
@@ -112,7 +145,7 @@ def _combines(value: Expr, name: str) -> str | None:
     return found if len(here) == 1 and _uses(value, name) == 1 and len(parts) == 2 else None
 
 
-def _is(expr: Expr, name: str) -> bool:
+def _is(expr: Node, name: str) -> bool:
     return isinstance(expr, Var) and expr.name == name
 
 
@@ -177,29 +210,39 @@ def _reads(node: Node, defined: set[str], found: dict[str, Span]) -> None:
 def live_after(program: Program, number: int) -> frozenset[str]:
     """The names whose values may be read after planned loop `number` has run."""
     results: dict[int, frozenset[str]] = {}
-    _live(program.steps, frozenset(), program, results)
+    _live(program.steps, frozenset(), frozenset(), program, results)
     return results[number]
 
 
+Live = dict[int, frozenset[str]]
+
+
 def _live(
-    steps: tuple[Step, ...], after: frozenset[str], program: Program, results: dict[int, frozenset[str]]
+    steps: tuple[Step, ...], after: frozenset[str], leaving: frozenset[str], program: Program, results: Live
 ) -> frozenset[str]:
-    """The names live before `steps`, given those live after them; notes those live after each planned loop."""
+    """The names live before `steps`, given those live after them; notes those live after each planned loop.
+
+    `leaving` are the names live where a `break` or a `continue` of the loop around the steps goes to.
+    """
     for step in reversed(steps):
         match step:
             case RunLoop(number):
                 results[number] = results.get(number, frozenset()) | after
                 nest = program.nests[number]
                 elements = nest.elements
-                bound = {*nest.dims, *(elements.values if elements else ()), *(n for pair in nest.limits for n in pair)}
+                bound = {*nest.dims, *(elements.values if elements else ()), *nest.own_names}
                 after |= frozenset(exposed_reads(nest.body, bound)) | frozenset(exposed_reads(_bounds(nest), bound))
             case Scalars(body):
                 defined = _expose(body, set(), {})
                 after = (after - defined) | frozenset(exposed_reads(body, ()))
+                after |= leaving if any(leaves_loop(statement) for statement in body) else frozenset()
+            case Branch(statement, (first, second)):
+                sides = _live(first, after, leaving, program, results) | _live(second, after, leaving, program, results)
+                after = sides | frozenset(exposed_reads([statement.test], ()))
             case Repeat(loop, inner):
-                around = after | frozenset(exposed_reads([loop.space], ()))
-                once = _live(inner, around, program, results)
-                after = around | _live(inner, around | once, program, results)
+                around = after | frozenset(exposed_reads([loop.test if isinstance(loop, While) else loop.space], ()))
+                once = _live(inner, around, around, program, results)
+                after = around | _live(inner, around | once, around | once, program, results)
     return after
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from orion.dependence.access import Dependence
 from orion.dependence.carried import Carried, carried_by_loops, over_common
 from orion.dependence.conflicts import KINDS, CapReached, capped, distance_vector
-from orion.dependence.model import iteration_space, own_space
-from orion.dependence.region import Known, Region, find_region
-from orion.dependence.relations import Pair, Relations, relations_of
+from orion.dependence.maps import Maps
+from orion.dependence.model import Model, model_loop
+from orion.dependence.region import NOTHING, Known, Region, find_region
+from orion.dependence.relations import Pair, Relations, prepare_maps, relations_of
 from orion.dependence.scalars import live_after
 from orion.loop.between import SYNTHETIC
 from orion.loop.nest import LoopNest, Program
@@ -29,46 +30,53 @@ class Study:
     carried: tuple[Carried, ...]
 
 
-def study_loop(program: Program, number: int, types: Types) -> Study | None:
-    """Planned loop `number` statement by statement.
+def study_loop(
+    program: Program, number: int, types: Types, model: Model | None = None, maps: Maps | None = None
+) -> Study | None:
+    """Planned loop `number` statement by statement; `model` is its model, where that is known already, and `maps` what
+    was made of it in isl.
 
     None where it is no ordered nest of affine ranges, or where its analysis would take too long.
     """
     nest = program.nests[number]
     if nest.is_rewritten or nest.elements is not None or not nest.ordered or nest.loops[0].index == SYNTHETIC:
         return None
-    outer, own = iteration_space(program, number, types), own_space(nest, types)
-    around = [text for text in outer.constraints if text not in own.constraints]
-    return study_nest(nest, types, live_after(program, number), Known(tuple(around), outer.names - own.names))
+    model = model or model_loop(program, number, types)
+    around = [text for text in model.space.constraints if text not in model.own.constraints]
+    known = Known(tuple(around), model.space.names - model.own.names)
+    return study_nest(nest, types, live_after(program, number), known, maps)
 
 
-def study_nest(nest: LoopNest, types: Types, after: frozenset[str], known: Known | None = None) -> Study | None:
+def study_nest(
+    nest: LoopNest, types: Types, after: frozenset[str], known: Known = NOTHING, maps: Maps | None = None
+) -> Study | None:
     """A nest of ranges statement by statement; `after` are the scalars whose values are needed after it, and `known`
     what holds of its parameters."""
     import islpy as isl
 
-    region = find_region(nest, types, after, known or Known())
+    maps = maps or Maps()
+    region = find_region(nest, types, after, known, maps)
     if region is None or any(len(statement.loops) < len(nest.dims) for statement in region.statements):
         return None
-    context = isl.Context()
+    prepare_maps(region, maps)
     try:
-        with capped(context, MAX_OPERATIONS):
-            relations = relations_of(region, context)
+        with capped(maps.context, MAX_OPERATIONS):
+            relations = relations_of(region, maps)
             return Study(region, relations, carried_by_loops(region, relations))
     except (CapReached, isl.Error):
         return None
 
 
-def dependences_of(study: Study) -> tuple[Dependence, ...]:
+def dependences_of(study: Study, maps: Maps) -> tuple[Dependence, ...]:
     """The dependences between iterations of the nest as a whole, over arrays: in the dimensions that all statements
     have."""
     dims, scalars = len(study.region.nest.dims), study.region.scalars
     pairs = [pair for pair in study.relations.pairs if pair.array not in scalars]
-    found = [dependence for pair in pairs for dependence in _over_nest(pair, dims)]
+    found = [dependence for pair in pairs for dependence in _over_nest(pair, dims, maps)]
     return tuple(sorted(found, key=lambda d: (d.source.span, d.sink.span)))
 
 
-def _over_nest(pair: Pair, dims: int) -> Iterator[Dependence]:
+def _over_nest(pair: Pair, dims: int, maps: Maps) -> Iterator[Dependence]:
     import islpy as isl
 
     relation: isl.Map | None = None
@@ -82,7 +90,7 @@ def _over_nest(pair: Pair, dims: int) -> Iterator[Dependence]:
     if relation.is_empty():
         return
     distance, direction = distance_vector(relation, dims)
-    text = str(relation.coalesce())
+    text = maps.text(relation.coalesce())
     for source, sink in pair.accesses:
         kind = KINDS[source.is_write, sink.is_write]
         yield Dependence(

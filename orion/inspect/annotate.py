@@ -8,6 +8,7 @@ from html import escape
 
 from orion.inspect.conflicts import conflicts_of
 from orion.inspect.telling import each_for
+from orion.inspect.words import choice_in_words
 from orion.loop.source import Span
 from orion.plan.plan import FunctionPlan, LoopPlan
 from orion.plan.whole import whole_loops
@@ -72,8 +73,11 @@ def _notes(plan: FunctionPlan) -> dict[int, Note]:
 
 
 def _reduced(loop: LoopPlan, line: int) -> str:
-    names = [r.name for r in loop.analysis.scalars.reductions if r.span.line == line]
-    return f"{', '.join(names)}: a reduction" if names else ""
+    scalars = loop.analysis.scalars
+    names = [r.name for r in scalars.reductions if r.span.line == line]
+    told = [f"{', '.join(names)}: a reduction"] if names else []
+    told += [f"{', '.join(c.names)}: {choice_in_words(c)}" for c in scalars.choices if c.span.line == line]
+    return "; ".join(told)
 
 
 def _for_notes(loop: LoopPlan, plan: FunctionPlan) -> dict[int, Note]:

@@ -21,7 +21,8 @@ from orion.inspect.loading import LoadedFile, LoadError, load_functions
 from orion.inspect.svg import plan_svg
 from orion.loop.parse import parse_function
 from orion.loop.types import SparseType, Types
-from orion.plan.planner import Sizes, plan_program
+from orion.plan.planner import plan_program
+from orion.plan.sizes import Sizes
 from orion.planned import Plan
 from orion.prepare import Preparation
 from orion.runtime.session import planned_workers

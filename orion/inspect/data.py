@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from orion.dependence.access import Access, Dependence
+from orion.dependence.access import Access, Choice, Dependence
 from orion.inspect.parts import lines_of
-from orion.inspect.telling import verdicts_of
+from orion.inspect.telling import inductions_of, verdicts_of
 from orion.loop.source import Span
 from orion.loop.types import ArgumentType, ArrayType, ScalarType
 from orion.plan.explain import witness_pair
@@ -36,7 +36,11 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
     - `verdicts`: per `for` its `line`, `is_parallel`, `carries` (arrays) and `reasons` (what is not about arrays);
     - `dependences`: `array`, `kind`, `source` and `sink` (accesses), `distance`, `direction`, `exact`, `relation`
       (isl text), `witness` (the coordinates of two iterations that conflict, or None);
-    - `reductions` (`name`, `operator`, `line`), `private` and `carried` (names of scalars);
+    - `reductions` (`name`, `operator`, `line`); `choices`, scalars taken from one iteration (`names`, `kind`: "min",
+      "max" or "last", `comparison`: the operator or None, `line`); `inductions` (`name`, `step` per trip, `line`);
+      `private` and `carried` (names of scalars), `private_arrays` (names of
+      arrays of which each tile has its own but the last, which has the array), `element_sums` (`array`, `operator`,
+      `copies`: how many of them are added to and combined);
     - `placements`: `array`, `kind`, `axis`, `loop_dimension`, `is_written`, `halo`, `bytes_moved` (None where
       unknown);
     - `reasons`: `code`, `title`, `message`, `hint`, `spans`.
@@ -84,11 +88,21 @@ def _loop(loop: LoopPlan, plan: FunctionPlan) -> dict[str, Any]:
         "verdicts": [_verdict(verdict) for verdict in verdicts_of(loop, plan)],
         "dependences": [_dependence(dependence, len(dims)) for dependence in loop.dependences],
         "reductions": [{"name": r.name, "operator": r.op, "line": r.span.line} for r in scalars.reductions],
+        "choices": [_choice(choice) for choice in scalars.choices],
+        "inductions": [{"name": i.name, "step": i.step, "line": i.span.line} for i in inductions_of(loop)],
         "private": list(scalars.private),
+        "private_arrays": [array.name for array in loop.private_arrays],
+        "element_sums": [{"array": c.array, "operator": c.op, "copies": c.count} for c in loop.copies],
         "carried": [name for name, _ in scalars.carried],
         "placements": [_placement(placement, loop) for placement in loop.placements],
         "reasons": [_reason(reason) for reason in loop.reasons],
     }
+
+
+def _choice(choice: Choice) -> dict[str, Any]:
+    kind = "last" if choice.op == "last" else "max" if choice.op[0] == ">" else "min"
+    comparison = None if choice.op == "last" else choice.op
+    return {"names": list(choice.names), "kind": kind, "comparison": comparison, "line": choice.span.line}
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:

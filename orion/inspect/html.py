@@ -21,6 +21,8 @@ from orion.inspect.telling import (
     blockers,
     but_for,
     data,
+    inductions,
+    private_arrays,
     reductions,
     runs_on,
     signature,
@@ -87,6 +89,8 @@ def _facts(loop: LoopPlan, plan: FunctionPlan) -> str:
         ("iterations", escape(iterations_in_words(loop))),
         ("runs on", "<br>".join(map(_prose, runs_on(loop)))),
         ("reductions", "<br>".join(map(escape, reductions(loop)))),
+        ("inductions", "<br>".join(map(_prose, inductions(loop)))),
+        ("private", "<br>".join(map(escape, private_arrays(loop)))),
     ]
     body = "".join(f'<tr><th scope="row">{name}</th><td>{words}</td></tr>' for name, words in rows if words)
     return f'<table class="o-facts"><tbody>{body}</tbody></table>'

@@ -9,7 +9,7 @@ from orion.inspect.conflicts import sizing_reasons
 from orion.inspect.words import blocks_in_words, counted, lines_in_words, listed, strategy_in_words
 from orion.loop.between import SYNTHETIC
 from orion.loop.ir import Assign, For, If, Stmt, Var, walk
-from orion.loop.nest import LoopNest, Repeat, RunLoop, Step
+from orion.loop.nest import LoopNest, Repeat, RunLoop, Step, blocks_of
 from orion.plan.plan import FunctionPlan, LoopPlan
 from orion.plan.whole import formulas, in_formulas
 
@@ -54,10 +54,11 @@ def _told(loop: LoopPlan, steps: Iterable[Step], depth: int) -> Iterator[Told]:
         if isinstance(step, RunLoop) and step.number in parts:
             position = parts[step.number]
             yield Told(depth, f"{position + 1}. {part_in_words(loop.parts[position])}")
-        elif isinstance(step, Repeat):
-            is_new = step.loop.index == SYNTHETIC
-            inside = list(_told(loop, step.steps, depth + is_new))
-            if inside and is_new:
+            continue
+        is_new = isinstance(step, Repeat) and isinstance(step.loop, For) and step.loop.index == SYNTHETIC
+        for block in blocks_of(step):
+            inside = list(_told(loop, block, depth + is_new))
+            if inside and is_new and isinstance(step, Repeat):
                 yield Told(depth, f"{_round_in_words(loop, step, depth)}, one after another:")
             yield from inside
 
@@ -66,7 +67,7 @@ def _round_in_words(loop: LoopPlan, repeat: Repeat, depth: int) -> str:
     """What a round of a serial loop of the new order is: "for each t"."""
     numbers = set(_numbers(repeat.steps))
     names = [formulas(part)[depth] for part in loop.parts if part.nest.number in numbers and _rounds(part)]
-    names += [name for part in loop.parts if part.nest.number in numbers for name in _same(part, repeat.loop)]
+    names += [name for part in loop.parts if part.nest.number in numbers for name in _same(part, repeat)]
     return f"for each {names[0]}" if names else "in rounds"
 
 
@@ -74,8 +75,8 @@ def _numbers(steps: Iterable[Step]) -> Iterator[int]:
     for step in steps:
         if isinstance(step, RunLoop):
             yield step.number
-        elif isinstance(step, Repeat):
-            yield from _numbers(step.steps)
+        for block in blocks_of(step):
+            yield from _numbers(block)
 
 
 def _rounds(part: LoopPlan) -> int:
@@ -83,12 +84,13 @@ def _rounds(part: LoopPlan) -> int:
     return len(formulas(part)) - len(part.nest.dims) if part.nest.limits else 0
 
 
-def _same(part: LoopPlan, loop: For) -> Iterator[str]:
+def _same(part: LoopPlan, repeat: Repeat) -> Iterator[str]:
     """The variables of the source that are the variable of a new loop in a part."""
+    variable = repeat.space.var if repeat.space else ""
     for statement in part.nest.body:
         for node in walk(statement):
             match node:
-                case Assign(target=Var(name), value=Var(value)) if value == getattr(loop.space, "var", ""):
+                case Assign(target=Var(name), value=Var(value)) if value == variable:
                     yield name
 
 

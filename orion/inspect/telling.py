@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from orion.inspect.conflicts import Conflict, ruled_out, sizing_reasons
 from orion.inspect.parts import has_list
-from orion.inspect.words import bytes_in_words, counted, lines_in_words, listed, placement_in_words
-from orion.loop.ir import For, walk
+from orion.inspect.words import bytes_in_words, choice_in_words, counted, lines_in_words, listed, placement_in_words
+from orion.loop.ir import For, Induction, walk
 from orion.loop.source import Span
 from orion.plan.explain import NEEDED, not_stronger
 from orion.plan.plan import FunctionPlan, LoopPlan, Verdict
@@ -87,10 +87,46 @@ def runs_on(loop: LoopPlan) -> list[str]:
 
 
 def reductions(loop: LoopPlan) -> list[str]:
-    """The scalars that the iterations combine, and why they are no conflict."""
-    return [
+    """The scalars and arrays that the iterations combine or take from one of them, and why they are no conflict."""
+    scalars = loop.analysis.scalars
+    order = "the written order" if loop.ordered else "the order of plan.serial_order()"
+    lines = {one.name: one.span.line for one in loop.analysis.sums}
+    told = [
+        f"{copies.array}, by {copies.op} in line {lines[copies.array]}, whichever element it is: no conflict, "
+        "each block adds to a copy, and they are combined at the end"
+        for copies in loop.copies
+    ]
+    told += [
         f"{r.name}, by {r.op} in line {r.span.line}: no conflict, its parts are combined at the end"
-        for r in loop.analysis.scalars.reductions
+        for r in scalars.reductions
+    ]
+    for choice in scalars.choices:
+        names = ", ".join(choice.names)
+        told.append(f"{names}, in line {choice.span.line}: {choice_in_words(choice)}; no conflict, combined in {order}")
+    return told
+
+
+def inductions(loop: LoopPlan) -> list[str]:
+    """The integers that are computed from loop variables, where the source increases them in each trip."""
+    lines = {node.index: node.span.line for node in walk(loop.nest.loops[0]) if isinstance(node, For)}
+    return [
+        f"{i.name}, by {i.step} per trip of the `for` in line {lines[i.loop]}: computed from its variable"
+        for i in inductions_of(loop)
+    ]
+
+
+def inductions_of(loop: LoopPlan) -> tuple[Induction, ...]:
+    """The induction variables of the `for`s of a loop."""
+    own = {node.index for node in walk(loop.nest.loops[0]) if isinstance(node, For)}
+    return tuple(induction for induction in loop.nest.function.inductions if induction.loop in own)
+
+
+def private_arrays(loop: LoopPlan) -> list[str]:
+    """The arrays of which each tile has its own, and why what they hold is no conflict."""
+    return [
+        f"{array.name}, written in line {array.span.line} before it is read: each iteration has its own, "
+        "and that of the last one is kept"
+        for array in loop.private_arrays
     ]
 
 

@@ -18,7 +18,9 @@ from orion.inspect.telling import (
     but_for,
     data,
     each_for,
+    inductions,
     loops_around,
+    private_arrays,
     reductions,
     runs_on,
     signature,
@@ -63,6 +65,8 @@ def _loop(loop: LoopPlan, plan: FunctionPlan) -> Iterator[str]:
     yield from _labelled("iterations", [Line(iterations_in_words(loop))])
     yield from _labelled("runs on", map(Line, runs_on(loop)))
     yield from _labelled("reductions", map(Line, reductions(loop)))
+    yield from _labelled("inductions", map(Line, inductions(loop)))
+    yield from _labelled("private", map(Line, private_arrays(loop)))
     lines = each_for(loop, plan)
     if len(lines) > 1 or loop.parts:
         rows = [(source.line(one.span.line).strip().removesuffix(":"), one.words) for one in lines]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
+from orion.dependence.access import Choice
 from orion.loop.ir import Elements, Node, Var, walk
 from orion.loop.nest import LoopNest
 from orion.loop.source import Span
@@ -45,6 +46,22 @@ def lines_in_words(lines: Iterable[int]) -> str:
             runs.append([number])
     parts = [f"{run[0]}–{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
     return f"{'line' if len(numbers) == 1 else 'lines'} {', '.join(parts)}"
+
+
+def choice_in_words(choice: Choice) -> str:
+    """What is taken from which iteration.
+
+    >>> from orion.loop.spans import NOWHERE
+    >>> for names, op in ((("best", "at"), ">"), (("low",), "<="), (("last",), "last")):
+    ...     choice_in_words(Choice(names, op, NOWHERE))
+    'argmax, of equal values the first'
+    'min, of equal values the last'
+    'last value'
+    """
+    if choice.op == "last":
+        return "last value"
+    name = ("arg" if len(choice.names) > 1 else "") + ("max" if choice.op[0] == ">" else "min")
+    return f"{name}, of equal values the {'last' if choice.op[1:] else 'first'}"
 
 
 def bytes_in_words(size: int | None) -> str:
@@ -149,6 +166,12 @@ def placement_in_words(placement: Placement, loop: LoopPlan) -> str:
     dim = "" if placement.loop_dim is None else loop.nest.dims[placement.loop_dim]
     if loop.origin is not None:
         return "in memory that all workers share" if loop.runs_on > 1 else "whole, on the worker"
+    count = {copies.array: copies.count for copies in loop.copies}.get(placement.array)
+    if count is not None:
+        return f"in one place; each of the {counted(count, 'block')} has a copy to add to"
+    if placement.array in {array.name for array in loop.private_arrays}:
+        is_shared = loop.runs_on > 1
+        return "each tile has one of its own; the last tile has the array" if is_shared else "whole, on the worker"
     match placement.kind:
         case "partitioned" if is_iterated(placement, loop):
             return f"each worker has the elements of its blocks of {dim}" if dim else "whole, on the worker"

@@ -2,21 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from orion.dependence.access import Choice
+from orion.dependence.choices import directions
 from orion.kernel.calling import Argument
 from orion.kernel.facts import LoopFacts
 from orion.loop.ir import Count, Dim, Var
+from orion.loop.nest import LoopNest
+
+EXTREMES = {"<": "min", "<=": "min", ">": "max", ">=": "max"}
 
 
 def kernel_arguments(facts: LoopFacts) -> tuple[Argument, ...]:
-    """Partial results, carried scalars, keys and values, arrays, counts, scalars; within each kind by name."""
+    """Partial results, choices, carried scalars, copies, keys and values, arrays, counts, scalars; within each kind by
+    name."""
     partials = [
         Argument("partial", reduction.name, facts.declared(reduction.name), op=reduction.op)
         for reduction in sorted(facts.roles.reductions, key=lambda reduction: reduction.name)
     ]
+    plain = [choice for choice in facts.roles.choices if _is_plain(choice, facts)]
+    chosen = [choice for choice in facts.roles.choices if choice not in plain]
+    partials += [Argument("partial", c.names[0], facts.declared(c.names[0]), op=EXTREMES[c.op]) for c in plain]
     carried = [Argument("carried", name, facts.declared(name)) for name in sorted(dict(facts.roles.carried))]
     mentioned = {part.name for part in facts.parts() if isinstance(part, Var)}
-    scalars = [Argument("scalar", name, facts.typing.name(name).dtype) for name in sorted(facts.scalar_inputs())]
-    return (*partials, *carried, *_elements(facts, mentioned), *_arrays(facts, mentioned), *_counts(facts), *scalars)
+    if chosen:
+        mentioned |= {name for name, _ in place_of(facts.nest)}
+    starts = {name for choice in chosen for name in choice.names}
+    scalars = [Argument("scalar", name, facts.declared(name)) for name in sorted({*facts.scalar_inputs(), *starts})]
+    copies = [Argument("copies", c.array, c.dtype, op=c.op, ndim=len(c.shape) + 1) for c in facts.copies]
+    elements, arrays = _elements(facts, mentioned), _arrays(facts, mentioned)
+    return (*partials, *_choices(chosen, facts), *carried, *copies, *elements, *arrays, *_counts(facts), *scalars)
+
+
+def _is_plain(choice: Choice, facts: LoopFacts) -> bool:
+    """Whether a choice is no more than the least or greatest of integers: then it is the same which of equal ones is
+    taken. Equal floats may be zeros of two signs."""
+    return len(choice.names) == 1 and choice.op in EXTREMES and np.dtype(facts.declared(choice.names[0])).kind in "iu"
+
+
+def _choices(choices: Iterable[Choice], facts: LoopFacts) -> Iterator[Argument]:
+    """What each choice ends with, and the place of the iteration that it was taken from."""
+    for number, choice in enumerate(choices):
+        for name in choice.names:
+            yield Argument("chosen", name, facts.declared(name), number, choice.op)
+        for component in range(len(place_of(facts.nest))):
+            yield Argument("place", choice.names[0], "int64", component, "place")
+
+
+def place_of(nest: LoopNest) -> tuple[tuple[str, int], ...]:
+    """What tells an iteration from those of other tiles, in the order in which the loop runs: names of its variables,
+    each with 1 where it grows and -1 where it falls. Of an unordered loop only that there was one: (("", 0),)."""
+    if not nest.ordered:
+        return (("", 0),)
+    return tuple(zip(nest.dims, directions(nest) or (1,) * len(nest.dims), strict=True))
 
 
 def _elements(facts: LoopFacts, mentioned: set[str]) -> list[Argument]:

@@ -43,6 +43,10 @@ ABORT = 1
 OUT_OF_BOUNDS = 2
 
 FLAG_STRIDE = 8
+NOWHERE = int(np.iinfo(np.int64).min)
+RESULTS = ("partial", "chosen", "place")
+"""The kinds of arguments that have one value per tile, which the walk sets."""
+
 CONTROL_SIZE = 8
 LEADING = ("tiles", "round", "extents", "wait_offsets", "waits", "lags", "done", "control")
 
@@ -55,7 +59,14 @@ class Argument:
 
     - "partial": array (tiles,), one partial result per tile of reduction `name` by operator `op`; the walk sets those
       of its tiles.
+    - "chosen": array (tiles,), the value of scalar `name` at the end of each tile; each begins with the value of the
+      argument "scalar" of that name. Those with the same `position` are one choice, by `op`: see
+      `orion.dependence.choices`.
+    - "place": array (tiles,), component `position` of the iteration that last set the scalar `name`, the first of a
+      choice: NOWHERE in component 0 where none in the tile did.
     - "carried": array (1,), the value of scalar `name` before the loop, and after it (only where the plan is serial).
+    - "copies": array (blocks, *shape): the copies of dense array `name` that tiles work on, each on that of its block
+      of the space dimension; `ndim` counts the blocks too.
     - "array": the dense array `name`, shaped as it is; a padded one as its C-contiguous storage, last dimension padded.
     - "key", "value": array (elements,), key or value number `position` of the sparse array `name`, in tile order.
     - "count": an int, `len(name)` of a sparse array.

@@ -115,6 +115,8 @@ def _type(argument: Argument) -> types.Type:
             return dtype
         case "key" | "value":
             return types.Array(dtype, 1, "C", readonly=True)
+        case "copies":
+            return types.Array(dtype, argument.ndim, "C")
         case "array":
             layout = "C" if argument.contiguous else "A"
             return types.Array(dtype, argument.ndim, layout, readonly=not argument.writeable)

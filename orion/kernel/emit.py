@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields, replace
+from math import prod
 from typing import Any
 
 from orion.kernel.arguments import kernel_arguments
@@ -13,7 +14,7 @@ from orion.kernel.names import MODULES, Names
 from orion.kernel.private import RowsSpilledError, private_rows
 from orion.kernel.tile import LoopText, emit_functions
 from orion.kernel.writer import Writer
-from orion.loop.expression_types import Typing
+from orion.loop.expression_types import Typing, with_buffers
 from orion.loop.ir import NODE_CLASSES, Function
 from orion.loop.printer import print_function
 from orion.loop.source import Span
@@ -39,7 +40,12 @@ def emit_kernel(
     Raises UnsupportedLoopError for what kernels have no form for.
     """
     nest = plan.nest
-    facts = LoopFacts(nest, plan.analysis.scalars, types, shapes, typing, fastmath, proved, plan.cuts)
+    own = tuple(array.name for array in plan.private_arrays)
+    typing = with_buffers(typing, nest.buffers)
+    scalars, block = plan.analysis.scalars, _block(plan)
+    facts = LoopFacts(
+        nest, scalars, types, shapes, typing, fastmath, proved, plan.cuts, own, plan.copies, block
+    )  # fmt: skip
     arguments = kernel_arguments(facts)
     private = private_rows(facts)
     while True:
@@ -55,6 +61,15 @@ def emit_kernel(
     name = f"{nest.function.name}_{nest.number}"
     extents_ndim = 3 if nest.elements is None else 1
     return KernelSource(name, writer.text(), "walk", arguments, text.sites, lines, nest.function.source, extents_ndim)
+
+
+def _block(plan: LoopPlan) -> str:
+    """The number of the block of the space dimension that a tile is in: tiles are numbered row by row of the grid."""
+    if plan.space is None:
+        return "0"
+    step = prod(plan.cuts[plan.space + 1 :])
+    block = f"{{tile}} // {step}" if step > 1 else "{tile}"
+    return f"{block} % {plan.cuts[plan.space]}" if plan.space else block
 
 
 def _module(title: str, loop: LoopText, helpers: tuple[Function, ...], names: Names) -> Writer:

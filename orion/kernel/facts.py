@@ -15,6 +15,7 @@ from orion.loop.nest import LoopNest
 from orion.loop.source import Span
 from orion.loop.types import ArrayType, Shapes, SparseType, Types
 from orion.loop.value_type import ValueType
+from orion.plan.plan import Copies
 
 MAX_REGISTER_ROW = 256
 """The longest row that is kept in registers whole; past it the generated code would be too long for the gain."""
@@ -25,7 +26,9 @@ class LoopFacts:
     """A loop, the types and shapes of this call, and the options that its code depends on.
 
     `cuts` are the numbers of blocks of the loop dimensions. `proved` are the spans of subscripts that lie in
-    `[0, extent)` for sure; None stands for those whose indices are all loop dimensions.
+    `[0, extent)` for sure; None stands for those whose indices are all loop dimensions. Of each of `private_arrays`
+    every tile but the last has one of its own; in place of the arrays of `copies` a tile has the copy of its block,
+    whose number is `block`, an expression in the number of the tile, {tile}.
     """
 
     nest: LoopNest
@@ -36,6 +39,9 @@ class LoopFacts:
     fastmath: bool
     proved: frozenset[Span] | None
     cuts: tuple[int, ...]
+    private_arrays: tuple[str, ...] = ()
+    copies: tuple[Copies, ...] = ()
+    block: str = ""
 
     # ------------------------------------------------------------ arrays
 
@@ -83,6 +89,9 @@ class LoopFacts:
     # ------------------------------------------------------------ subscripts and scalars
 
     def is_proved(self, subscript: Subscript) -> bool:
+        base, names = subscript.base.name, tuple(p.name if isinstance(p, Var) else "" for p in subscript.index)
+        if any(base == buffer.name or (base, names) == (buffer.array, buffer.indices) for buffer in self.nest.buffers):
+            return True
         if self.proved is not None:
             return subscript.span in self.proved
         return all(isinstance(part, Var) and part.name in self.nest.dims for part in subscript.index)

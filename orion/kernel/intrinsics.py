@@ -137,17 +137,23 @@ def finish(tile: int, round: int, done: Any) -> None:  # pragma: no cover - comp
     store_release(done, tile * FLAG_STRIDE, round + 1)
 
 
+@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def tell_outside(at: int, extent: int, axis: int, site: int, control: Any) -> None:  # pragma: no cover - compiled
+    """Note which subscript leaves its array. By itself, not part of `checked`: loops took 16 times as long with it."""
+    if compare_exchange(control, 0, GO, CLAIMED):
+        control[1] = site
+        control[2] = at
+        control[3] = extent
+        control[4] = axis
+        store_release(control, 0, OUT_OF_BOUNDS)
+
+
 @register_jitable  # type: ignore[untyped-decorator]
 def checked(at: int, extent: int, axis: int, site: int, control: Any) -> int:  # pragma: no cover - compiled
     """The subscript `at` counted from the start of an axis, as Python does; ends the walk where it leaves the axis."""
     wrapped = at + extent if at < 0 else at
     if wrapped < 0 or wrapped >= extent:
-        if compare_exchange(control, 0, GO, CLAIMED):
-            control[1] = site
-            control[2] = at
-            control[3] = extent
-            control[4] = axis
-            store_release(control, 0, OUT_OF_BOUNDS)
+        tell_outside(at, extent, axis, site, control)
         raise IndexError("a subscript leaves its array")
     return wrapped
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from orion.dependence.effects import assigned_names
 from orion.kernel.assignments import Assignments
+from orion.kernel.choosing import choice_of_values
 from orion.kernel.code import Code, infix
 from orion.kernel.private import RowsSpilledError
 from orion.kernel.scalarize import NotElementwiseError, Scalarizer
@@ -13,6 +14,7 @@ from orion.loop.ir import (
     Assign,
     Bind,
     Break,
+    Choose,
     Const,
     Continue,
     Evaluate,
@@ -33,9 +35,10 @@ from orion.loop.source import Span
 
 
 class Statements(Assignments):
-    """Emits the body of one iteration."""
+    """Emits the body of one iteration. `marks` are statements to be run after those that assign a name."""
 
     commented: Span | None = None
+    marks: Mapping[str, str] = {}
 
     def block(self, body: Iterable[Stmt]) -> None:
         for statement in body:
@@ -66,8 +69,12 @@ class Statements(Assignments):
             case Assign() | Update() | Bind() | Evaluate():
                 self.comment(statement)
                 self.check_order(statement)
-                self.simple(statement)
+                if not self.chosen_at_once(statement):
+                    self.simple(statement)
                 self.forget_called(statement)
+                for name in assigned_names((statement,)):
+                    if name in self.marks:
+                        self.writer.add(self.marks[name])
             case _:
                 hint = "keep the value in a variable and return it after the loop"
                 raise self.refuse_statement(statement, "`return` inside a loop is not supported", hint)
@@ -88,6 +95,8 @@ class Statements(Assignments):
 
     def conditional(self, test: Expr, body: tuple[Stmt, ...], orelse: tuple[Stmt, ...]) -> None:
         self.check_calls(test)
+        if self.choose_value(test, body, orelse):
+            return
         condition = self.test(test).text
         before = dict(self.loaded)
         with self.writer.block(f"if {condition}:"):
@@ -99,6 +108,34 @@ class Statements(Assignments):
         self.loaded = before
         for statement in (*body, *orelse):
             self.forget_written(statement)
+
+    def choose_value(self, test: Expr, body: tuple[Stmt, ...], orelse: tuple[Stmt, ...]) -> bool:
+        """Emit an `if` that chooses between two values for one element without a branch; whether it is one."""
+        found = choice_of_values(test, body, orelse)
+        if found is None:
+            return False
+        values = [assignment.value for assignment in found]
+        kinds, target = [self.type_of(value) for value in values], found[0].target
+        reads = [node for part in (*values, target) for node in walk(part) if isinstance(node, Subscript)]
+        if kinds[0] != kinds[1] or kinds[0].rank or kinds[0].weak or not all(map(self.is_proved, reads)):
+            return False
+        assert isinstance(target, Subscript)
+        codes = [self.expression(value) for value in values]
+        names = [self.declare(name, kinds[0]) for name in ("chosen", "other")]
+        for assignment, name, code in zip(found, names, codes, strict=True):
+            self.comment(assignment)
+            self.writer.add(f"{name} = {code.text}")
+        self.writer.add(f"{self.element(target)} = {names[0]} if {self.test(test).text} else {names[1]}")
+        self.forget_arrays({target.base.name})
+        return True
+
+    def chosen_at_once(self, statement: Stmt) -> bool:
+        """Emit `target = a if test else b` in the same way; whether it is such a statement."""
+        match statement:
+            case Assign(Subscript() as target, Choose(test, first, second), span):
+                return self.choose_value(test, (Assign(target, first, span),), (Assign(target, second, span),))
+            case _:
+                return False
 
     def inner_range(self, space: Range, body: tuple[Stmt, ...], loop: Stmt) -> None:
         head = self.range_head(space)

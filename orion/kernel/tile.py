@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from orion.dependence.effects import assigned_names
-from orion.kernel.calling import Argument, Site
+from orion.kernel.calling import RESULTS, Argument, Site
 from orion.kernel.code import number, numpy_name
 from orion.kernel.facts import LoopFacts
 from orion.kernel.names import Names
+from orion.kernel.places import begin_places, place_marks
 from orion.kernel.private import PrivateRows
 from orion.kernel.ranges import emit_ranges
 from orion.kernel.rows import RowPlace
@@ -36,9 +37,9 @@ def argument_names(arguments: tuple[Argument, ...], names: Names) -> dict[Argume
     found: dict[Argument, str] = {}
     for argument in arguments:
         match argument.kind:
-            case "key" | "value":
+            case "key" | "value" | "place":
                 found[argument] = names.fresh(f"{argument.name}_{argument.kind}{argument.position}")
-            case "partial" | "carried":
+            case "partial" | "chosen" | "carried" | "copies":
                 found[argument] = names.fresh(f"{argument.name}_{argument.kind}")
             case _:
                 found[argument] = names.user(argument.name)
@@ -51,22 +52,29 @@ def emit_functions(facts: LoopFacts, arguments: tuple[Argument, ...], names: Nam
     called = argument_names(arguments, names)
     body = Writer(depth=1)
     emitter = Statements(facts, names, body, private)
+    emitter.marks = place_marks(facts, names, called)
     tile = names.fresh("t")
     if facts.nest.elements is None:
         limits = emit_ranges(facts, names, emitter, tile)
     else:
         limits = _emit_elements(facts, names, emitter, called, tile)
+    own = _own_arrays(facts, names, tile, limits)
     passed = ["control"] if emitter.sites else []
-    passed += [called[argument] for argument in arguments if argument.kind != "partial"]
+    taken = [argument for argument in arguments if argument.kind not in (*RESULTS, "copies")]
+    passed += [called[argument] for argument in taken]
     writer = Writer()
     writer.add("@tile_function")
     writer.add(f"def tile({', '.join([*limits, *passed])}):")
+    writer.extend(own)
     writer.extend(_prologue(facts, names, emitter, called))
+    writer.extend(begin_places(called))
     writer.extend(body)
     writer.extend(_epilogue(arguments, names, called))
     writer.add("")
     writer.add("")
-    _emit_walk(writer, facts, called, tile, [*limits.values(), *passed])
+    copies = {names.user(a.name): f"{text}[{facts.block}]" for a, text in called.items() if a.kind == "copies"}
+    given = [copies.get(name, name).format(tile=tile) for name in passed]
+    _emit_walk(writer, facts, called, tile, [*limits.values(), *given])
     return LoopText(writer, tuple(emitter.sites))
 
 
@@ -78,6 +86,9 @@ def _prologue(facts: LoopFacts, names: Names, emitter: Statements, called: dict[
     writer = Writer(depth=1)
     for (name, dtype), text in emitter.conversions.items():
         writer.add(f"{text} = {dtype}({names.user(name)})")
+    for buffer in facts.nest.buffers:
+        dtype = numpy_name(facts.typing.name(buffer.name).dtype)
+        writer.add(f"{names.user(buffer.name)} = np.empty({buffer.length}, np.{dtype})")
     for name in sorted(emitter.buffers):
         kind = facts.typing.name(name)
         length = kind.lengths[0]
@@ -89,6 +100,19 @@ def _prologue(facts: LoopFacts, names: Names, emitter: Statements, called: dict[
             writer.add(f"{names.user(argument.name)} = {identity(argument.op, argument.dtype)}")
         if argument.kind == "carried":
             writer.add(f"{names.user(argument.name)} = {text}[0]")
+    return writer
+
+
+def _own_arrays(facts: LoopFacts, names: Names, tile: str, limits: dict[str, str]) -> Writer:
+    """The private arrays of every tile but the last, which has the arrays themselves: it has the last iteration.
+    Whether a tile is the last one is added to `limits`."""
+    writer = Writer(depth=1)
+    if facts.private_arrays:
+        is_last = names.fresh("is_last")
+        limits[is_last] = f"{tile} == len(boxes) - 1"
+        with writer.block(f"if not {is_last}:"):
+            for name in facts.private_arrays:
+                writer.add(f"{names.user(name)} = np.empty_like({names.user(name)})")
     return writer
 
 
@@ -115,7 +139,8 @@ def _epilogue(arguments: tuple[Argument, ...], names: Names, called: dict[Argume
     for argument in arguments:
         if argument.kind == "carried":
             writer.add(f"{called[argument]}[0] = {names.user(argument.name)}")
-    results = [names.user(argument.name) for argument in arguments if argument.kind == "partial"]
+    kept = [argument for argument in arguments if argument.kind in RESULTS]
+    results = [called[argument] if argument.kind == "place" else names.user(argument.name) for argument in kept]
     if results:
         writer.add(f"return {', '.join(results)}")
     return writer
@@ -189,7 +214,7 @@ def _constant_keys(facts: LoopFacts, called: dict[Argument, str]) -> dict[str, s
 def _emit_walk(writer: Writer, facts: LoopFacts, called: dict[Argument, str], tile: str, passed: list[str]) -> None:
     extents = "boxes" if facts.nest.elements is None else "offsets"
     leading = ["tiles", "round", extents, "wait_offsets", "waits", "lags", "done", "control"]
-    results = [f"{text}[{tile}]" for argument, text in called.items() if argument.kind == "partial"]
+    results = [f"{text}[{tile}]" for argument, text in called.items() if argument.kind in RESULTS]
     call = f"tile({', '.join(passed)})"
     writer.span = None
     writer.add("@walk_function")

@@ -2,56 +2,111 @@
 
 Every worker runs the statements between loops, each on its own copies of the scalars. Statements there that read
 or write arrays must run once, on one worker: they become the body of a loop of one trip (`For.index` is
-`SYNTHETIC`), which is planned like any other. What `return` reads from arrays is computed in such a loop first.
+`SYNTHETIC`), which is planned like any other. What `return`, a test or the bounds of a loop around planned loops read
+from arrays is computed in such a loop first:
+
+    while a[0] > x:                       while True:
+        for (i, j), r in R:                   test = a[0] > x         (once)
+            a[i] += r                         if not test:
+                                                  break
+                                              for (i, j), r in R:
+                                                  a[i] += r
+
+An `if` or a `while` without a loop over elements in it is such a statement as a whole. The plan stage may take it
+apart like a loop (`open_loop`), where loops in it can be shared out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from orion.errors import UnsupportedLoopError
+from orion.loop.after_loops import LoopVariables
 from orion.loop.definite import unsure_reads
-from orion.loop.dimensions import assigned_names, leaves_loop, perfect_loops
+from orion.loop.dimensions import assigned_names, leaves_loop
 from orion.loop.expression_types import Typing
 from orion.loop.infer import infer_types
 from orion.loop.ir import (
     Assign,
     Bind,
+    Break,
+    Choose,
     Const,
     Elements,
     Expr,
     For,
     Function,
+    If,
     Node,
     Range,
     Return,
     Stmt,
     Subscript,
     Tuple,
+    Unary,
     Var,
+    While,
     walk,
 )  # fmt: skip
+from orion.loop.nest import SYNTHETIC, LoopNest
 from orion.loop.refuse import unsupported
 from orion.loop.types import ArrayType, SparseType, Types
-from orion.loop.value_type import ValueType
+from orion.loop.value_type import BOOL, INT, ValueType
 
-SYNTHETIC = -1
-"""`For.index` of a loop that is not in the source: one trip around statements that run once, on one worker."""
+__all__ = ["SYNTHETIC", "Opened", "array_names", "is_repeat", "is_split", "open_loop", "separate", "touches"]
 
 
 def separate(function: Function, types: Types) -> Function:
     """The function with statements between loops that touch arrays put into loops of one trip.
 
-    Does nothing to a function that has been through it. Raises `UnsupportedLoopError` for what may not stand between
-    loops: a loop over elements inside an `if`, an early `return`, a `break` out of a loop around planned loops, an
-    array made there.
+    Does nothing to a function that has been through it. The function has no `return` inside a loop
+    (`orion.loop.leaving`). Raises `UnsupportedLoopError` for what may not stand between loops: an array made there, a
+    loop over elements inside another one.
     """
     separator = _Separator(function, infer_types(function, types), array_names(types))
-    body = separator.block(function.body, in_repeat=False)
+    body = separator.block(function.body)
     separator.check_local_arrays(body)
-    separator.check_loop_variables(body, ())
+    body = LoopVariables(function, separator.typing, separator.names).kept(body, ())
     return replace(function, body=(*separator.zeros(body), *body))
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What is run in place of a planned loop: statements like those of a function that has been through `separate`.
+
+    `loop` is the serial loop around them; None for statements between loops, which run once. `before` comes before it.
+    `names` are new, with their types.
+    """
+
+    before: tuple[Stmt, ...]
+    loop: For | None
+    body: tuple[Stmt, ...]
+    names: tuple[tuple[str, ValueType], ...]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether there are only loops and scalar statements, no statements that run once on one worker."""
+        return not self.before and not any(_is_once(node) or is_split(node) for node in self.body)
+
+
+def open_loop(nest: LoopNest, types: Types) -> Opened | None:
+    """A planned loop taken apart: a serial loop around the loops in its body and what stands between these. None where
+    there are no loops in it, or it can only be run as a whole."""
+    outer = nest.loops[0]
+    if nest.is_rewritten or isinstance(outer.space, Elements) or not _holds_loops(outer.body):
+        return None
+    separator = _Separator(nest.function, infer_types(nest.function, types), array_names(types), opening=True)
+    try:
+        before, space = separator.bounds(outer.space)
+        body = separator.block(outer.body)
+        separator.check_local_arrays((*before, *body))
+        LoopVariables(nest.function, separator.typing, separator.names).check(body)
+    except UnsupportedLoopError:
+        return None
+    loop = None if outer.index == SYNTHETIC else replace(outer, space=space, body=body)
+    return Opened(tuple(before), loop, body, tuple(separator.names.items()))
 
 
 def array_names(types: Types) -> frozenset[str]:
@@ -72,30 +127,47 @@ def is_repeat(statement: Stmt) -> bool:
     return isinstance(statement, For) and isinstance(statement.space, Range) and bool(_elements(statement))
 
 
+def is_split(statement: Stmt) -> bool:
+    """Whether it is, in a function that has been through `separate`, an `if` or a `while` around planned loops."""
+    return isinstance(statement, If | While) and any(isinstance(node, For) for node in walk(statement))
+
+
+def _is_once(statement: Stmt) -> bool:
+    return isinstance(statement, For) and statement.index == SYNTHETIC
+
+
 def _elements(statement: Stmt) -> list[Elements]:
     return [node for node in walk(statement) if isinstance(node, Elements)]
 
 
+def _holds_loops(body: tuple[Stmt, ...]) -> bool:
+    """Whether some of the statements are, or hold in branches and `while`s, loops over ranges."""
+    return any(isinstance(statement, For) or is_split(statement) for statement in body)
+
+
 @dataclass(frozen=True, slots=True)
 class _Separator:
+    """`opening`: also an `if` or a `while` around loops over ranges is taken apart."""
+
     function: Function
     typing: Typing
     arrays: frozenset[str]
-    results: dict[str, ValueType] = field(default_factory=dict)
+    opening: bool = False
+    names: dict[str, ValueType] = field(default_factory=dict)
 
-    def block(self, statements: tuple[Stmt, ...], *, in_repeat: bool) -> tuple[Stmt, ...]:
+    def block(self, statements: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         found: list[Stmt] = []
         for kind, group in groupby(statements, self.kind):
             members = tuple(group)
-            if kind == "loop":
-                found += [self.loop(member) for member in members if isinstance(member, For)]
-            elif kind == "once":
+            if kind == "return":  # nothing after it is reached
+                return (*found, *self.result(members[0]))
+            if kind == "once":
                 found.append(self.once(members))
-            elif kind == "return":
-                found += self.result(members, is_last=not in_repeat and members[-1] is statements[-1])
-            else:
-                self.check_scalars(members, in_repeat)
+            elif kind == "scalars":
                 found += members
+            else:
+                for member in members:
+                    found += self.loop(member) if isinstance(member, For) else self.apart(member)
         return tuple(found)
 
     def kind(self, statement: Stmt) -> str:
@@ -104,38 +176,72 @@ class _Separator:
                 return "loop"
             case Return():
                 return "return"
+            case If() | While() if self.is_apart(statement):
+                return "apart"
             case _:
-                return "once" if touches(statement, self.arrays) else "scalars"
+                holds_loop = any(isinstance(node, For | While) for node in walk(statement))
+                return "once" if holds_loop or touches(statement, self.arrays) else "scalars"
 
-    def loop(self, loop: For) -> For:
+    def is_apart(self, statement: If | While) -> bool:
+        """Whether a statement is run by every worker, with planned loops in it, rather than once as a whole."""
+        loops = [node for node in walk(statement) if isinstance(node, For)]
+        if any(isinstance(loop.space, Elements) or loop.index == SYNTHETIC for loop in loops):
+            return True
+        return leaves_loop(statement) or _returns(statement) or (self.opening and bool(loops))
+
+    def loop(self, loop: For) -> list[Stmt]:
         if is_repeat(loop):
-            if touches(loop.space, self.arrays):
-                why = "the rounds of a loop around loops over elements are counted before those run"
-                raise self.refuse(loop.space, "the bounds read an array", why, "pass the bound as an argument")
-            return replace(loop, body=self.block(loop.body, in_repeat=True))
+            before, space = self.bounds(loop.space)
+            return [*before, replace(loop, space=space, body=self.block(loop.body))]
         if len(_elements(loop)) > 1:
             raise self.misplaced(_elements(loop)[1])
-        self.check_returns(loop.body)
-        return loop
+        return [loop]
+
+    def apart(self, statement: Stmt) -> list[Stmt]:
+        match statement:
+            case If(test, body, orelse):
+                before, test = self.test(test)
+                return [*before, replace(statement, test=test, body=self.block(body), orelse=self.block(orelse))]
+            case While(test, body, span):
+                before, test = self.test(test)
+                if not before:
+                    return [replace(statement, body=self.block(body))]
+                leave = If(Unary("not", test, span), (Break(span),), (), span)
+                return [While(Const(True, span), (*before, leave, *self.block(body)), span)]
+            case _:
+                return [statement]
+
+    def test(self, test: Expr) -> tuple[list[Stmt], Expr]:
+        """A test that reads scalars only, and what is to be run before it."""
+        if not touches(test, self.arrays):
+            return [], test
+        span = test.span
+        is_truth = self.typing.condition(test).dtype == "bool"
+        value = test if is_truth else Choose(test, Const(True, span), Const(False, span), span)
+        name = self.fresh("test", BOOL, test)
+        return [self.once((Assign(name, value, span),))], name
+
+    def bounds(self, space: Range | Elements) -> tuple[list[Stmt], Range | Elements]:
+        """A range whose bounds read scalars only, and what is to be run before it."""
+        if isinstance(space, Elements) or not touches(space, self.arrays):
+            return [], space
+        bounds = space.start, space.stop, space.step
+        names = [self.fresh("bound", INT, bound) for bound in bounds]
+        assigned = (Assign(name, bound, bound.span) for name, bound in zip(names, bounds, strict=True))
+        return [self.once(tuple(assigned))], Range(space.var, names[0], names[1], names[2], space.span)
 
     def once(self, statements: tuple[Stmt, ...]) -> For:
         """One trip around statements that touch arrays."""
-        for statement in statements:
-            if _elements(statement):
-                raise self.misplaced(_elements(statement)[0])
-            if leaves_loop(statement):
-                raise self.leaves(statement)
-        self.check_returns(statements)
-        span = statements[0].span
-        trip = Range(self.fresh("once"), Const(0, span), Const(1, span), Const(1, span), span)
+        span, variable = statements[0].span, "once"
+        taken = self.typing.names.keys() - _once_variables(self.function.body)
+        while variable in taken:
+            variable += "_"
+        trip = Range(variable, Const(0, span), Const(1, span), Const(1, span), span)
         return For(trip, statements, SYNTHETIC, span)
 
-    def result(self, statements: tuple[Stmt, ...], *, is_last: bool) -> list[Stmt]:
-        """The final `return`; what it reads from arrays is computed by one worker first."""
-        last = statements[0]
+    def result(self, last: Stmt) -> list[Stmt]:
+        """A `return`; what it reads from arrays is computed by one worker first."""
         assert isinstance(last, Return)
-        if not is_last or len(statements) > 1:
-            raise self.early_return(last)
         if last.value is None:
             return [last]
         parts = last.value.items if isinstance(last.value, Tuple) else (last.value,)
@@ -145,16 +251,17 @@ class _Separator:
                 raise self.refuse(part, "an array is returned", why, "write into an array that is an argument")
         if not touches(last.value, self.arrays):
             return [last]
-        names = tuple(Var(self.fresh(f"result_{number}"), last.span) for number in range(len(parts)))
-        self.results.update({name.name: self.typing.of(part) for name, part in zip(names, parts, strict=True)})
+        names = tuple(self.fresh(f"result_{number}", self.typing.of(part), last) for number, part in enumerate(parts))
         trip = self.once(tuple(Assign(name, part, last.span) for name, part in zip(names, parts, strict=True)))
         value: Expr = Tuple(names, last.span) if isinstance(last.value, Tuple) else names[0]
         return [trip, replace(last, value=value)]
 
-    def fresh(self, name: str) -> str:
-        while name in self.typing.names:
+    def fresh(self, name: str, kind: ValueType, place: Node) -> Var:
+        """A new name for a value of this type."""
+        while name in self.typing.names or name in self.names:
             name += "_"
-        return name
+        self.names[name] = kind
+        return Var(name, place.span)
 
     def zeros(self, body: tuple[Stmt, ...]) -> list[Stmt]:
         """Assignments of zero to the scalars that may be read before they have a value, such as what only a loop sets.
@@ -165,7 +272,7 @@ class _Separator:
         """
         found: list[Stmt] = []
         for name, span in unsure_reads(body, {*self.function.params}).items():
-            kind = self.results.get(name) or self.typing.name(name)
+            kind = self.names.get(name) or self.typing.name(name)
             value = False if kind.dtype == "bool" else 0 if kind.is_integer else 0.0
             if kind.rank == 0:
                 found.append(Assign(Var(name, span), Const(value, span), span))
@@ -173,48 +280,19 @@ class _Separator:
 
     # ------------------------------------------------------------ what may not be
 
-    def check_scalars(self, statements: tuple[Stmt, ...], in_repeat: bool) -> None:
-        self.check_returns(statements)
-        for statement in statements:
-            if in_repeat and leaves_loop(statement):
-                raise self.leaves(statement)
-
-    def check_returns(self, body: tuple[Stmt, ...]) -> None:
-        for node in (node for statement in body for node in walk(statement)):
-            if isinstance(node, Return):
-                raise self.early_return(node)
-
     def check_local_arrays(self, body: tuple[Stmt, ...]) -> None:
         """Arrays that are not arguments may live in one planned loop only: workers do not share them."""
         local = {name for name, kind in self.typing.names.items() if kind.rank} - {*self.function.params}
-        homes: dict[str, Stmt] = {}
+        homes: dict[str, Node] = {}
         for unit in _units(body):
             for name in local & _names(unit):
                 if homes.setdefault(name, unit) is not unit or not isinstance(unit, For):
                     raise self.local_array(name, homes[name], body)
 
-    def check_loop_variables(self, body: tuple[Stmt, ...], after: tuple[Stmt, ...]) -> None:
-        """The variables of a planned loop have no value after it: its trips are made in any order, on any worker."""
-        for number, unit in enumerate(body):
-            if not isinstance(unit, For):
-                continue
-            rest = body[number + 1 :]
-            if is_repeat(unit):
-                self.check_loop_variables(unit.body, (*unit.body, *rest, *after))
-                continue
-            loops = perfect_loops(unit)
-            names = {name for loop in loops for name in assigned_names((replace(loop, body=()),))}
-            others = {*self.typing.names, *self.results} - names
-            for name, span in unsure_reads((*rest, *after), others).items():
-                what = f"the loop variable `{name}` is read after its loop"
-                why = "the iterations of a planned loop may be run in any order, by several workers"
-                hint = f"keep it under another name: `last = {name}` in the loop"
-                raise unsupported(what, span, self.function.source, why=why, hint=hint)
-
     def refuse(self, node: Node, what: str, why: str, hint: str) -> UnsupportedLoopError:
         return unsupported(what, node.span, self.function.source, why=why, hint=hint)
 
-    def local_array(self, name: str, home: Stmt, body: tuple[Stmt, ...]) -> UnsupportedLoopError:
+    def local_array(self, name: str, home: Node, body: tuple[Stmt, ...]) -> UnsupportedLoopError:
         nodes = [node for statement in body for node in walk(statement)]
         if any(isinstance(node, Bind) and node.name == name for node in nodes):
             what = f"`{name}` stands for parts of arrays in more than one loop"
@@ -224,29 +302,36 @@ class _Separator:
         return self.refuse(home, f"the array `{name}` is made between loops", why, hint)
 
     def misplaced(self, elements: Elements) -> UnsupportedLoopError:
-        what = "a loop over elements inside an `if`, a `while` or another loop over elements is not supported"
+        what = "a loop over elements inside another loop over elements is not supported"
         why = "how the elements are shared out is planned before the function runs"
-        hint = "put it at the top level of the function or of a loop over a range, with the `if` inside"
+        hint = "put it at the top level of the function, or into an `if`, a `while` or a loop over a range"
         return self.refuse(elements, what, why, hint)
 
-    def leaves(self, statement: Stmt) -> UnsupportedLoopError:
-        what = "leaving a round of a loop around planned loops is not supported"
-        why = "all workers must run the same rounds"
-        return self.refuse(statement, what, why, "call the function once per round, and decide between the calls")
 
-    def early_return(self, statement: Return) -> UnsupportedLoopError:
-        what = "`return` is only supported as the last statement of the function"
-        why = "iterations may run in another order and in other processes"
-        return self.refuse(statement, what, why, "set a scalar or an array element, and return at the end")
+def _once_variables(body: tuple[Stmt, ...]) -> set[str]:
+    """The variables of the loops of one trip that are there already; nothing reads them."""
+    loops = (node for statement in body for node in walk(statement) if isinstance(node, For))
+    return {loop.space.var for loop in loops if loop.index == SYNTHETIC and isinstance(loop.space, Range)}
 
 
-def _units(body: tuple[Stmt, ...]) -> list[Stmt]:
-    """The planned loops, and the statements between them, in textual order."""
-    units: list[Stmt] = []
+def _returns(statement: Stmt) -> bool:
+    return any(isinstance(node, Return) for node in walk(statement))
+
+
+def _units(body: tuple[Stmt, ...]) -> Iterator[Node]:
+    """The planned loops, and the statements and tests between them, in textual order."""
     for statement in body:
-        units += _units(statement.body) if isinstance(statement, For) and is_repeat(statement) else [statement]
-    return units
+        if is_split(statement):
+            assert isinstance(statement, If | While)
+            yield statement.test
+            yield from _units(statement.body)
+            yield from _units(statement.orelse if isinstance(statement, If) else ())
+        elif isinstance(statement, For) and is_repeat(statement):
+            yield from _units(statement.body)
+        else:
+            yield statement
 
 
-def _names(unit: Stmt) -> set[str]:
-    return assigned_names((unit,)) | {node.name for node in walk(unit) if isinstance(node, Var)}
+def _names(unit: Node) -> set[str]:
+    nodes = tuple(walk(unit))
+    return assigned_names(nodes) | {node.name for node in nodes if isinstance(node, Var)}  # type: ignore[arg-type]

@@ -25,6 +25,7 @@ from orion.loop.ir import (
     Unary,
     Var,
 )  # fmt: skip
+from orion.loop.nest import Buffer
 from orion.loop.printer import print_expr
 from orion.loop.refuse import unsupported
 from orion.loop.source import SourceText
@@ -271,6 +272,13 @@ def _is_dtype(expr: Expr) -> bool:
     return isinstance(expr, Dtype) or (isinstance(expr, Call) and expr.function == "attribute:dtype")
 
 
-def with_integers(typing: Typing, names: Iterable[str]) -> Typing:
-    """The types with some more names, all of them integers."""
-    return replace(typing, names={**typing.names, **dict.fromkeys(names, INT)})
+def with_buffers(typing: Typing, buffers: Iterable[Buffer]) -> Typing:
+    """The types with the buffers of a loop: rows of the dtypes of their arrays."""
+    lengths = {b: (Const(b.length, NOWHERE),) for b in buffers}
+    rows = {b.name: ValueType(typing.name(b.array).dtype, False, 1, length) for b, length in lengths.items()}
+    return replace(typing, names={**typing.names, **rows})
+
+
+def with_names(typing: Typing, integers: Iterable[str], truths: Iterable[str]) -> Typing:
+    """The types with some more names: Python's integers and truth values."""
+    return replace(typing, names={**typing.names, **dict.fromkeys(integers, INT), **dict.fromkeys(truths, BOOL)})

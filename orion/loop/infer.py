@@ -65,7 +65,7 @@ def argument_value(name: str, kind: ArgumentType) -> ValueType:
 def _helper_type(helpers: tuple[Function, ...], name: str, arguments: tuple[ValueType, ...]) -> ValueType:
     """The type of what a helper function returns when called with arguments of these types."""
     helper = next(helper for helper in helpers if helper.name == name)
-    inference = _Inference(helper, helpers, {}, dict(zip(helper.params, arguments, strict=True)))
+    inference = _Inference(helper, helpers, {}, dict(zip(helper.params, arguments, strict=True)), is_helper=True)
     inference.run()
     return inference.returned or NONE
 
@@ -76,6 +76,7 @@ class _Inference:
     helpers: tuple[Function, ...]
     arguments: Types
     names: dict[str, ValueType]
+    is_helper: bool = False
     returned: ValueType | None = None
     untyped: Stmt | None = None
     limits: dict[str, Limits | None] = field(default_factory=dict)
@@ -146,6 +147,8 @@ class _Inference:
         if isinstance(self.arguments.get(name), ArrayType | SparseType):
             why = "the name stands for the array in the whole function"
             hint = f"write its elements, `{name}[:] = …`, or use another name"
+            if isinstance(statement, Assign) and isinstance(statement.value, Tuple):
+                hint = "to swap two arrays, write the loops for both directions, or copy one: `a[:] = b`"
             raise self.refuse(statement, f"the array `{name}` is assigned by its plain name", why, hint)
         if kind.dtype in ("none", "tuple"):
             raise self.refuse(statement, f"`{name}` is given something that is not a number or an array")
@@ -235,6 +238,8 @@ class _Inference:
 
     def result(self, value: Expr | None, statement: Stmt) -> None:
         kind = NONE if value is None else self.typing.of(value)
+        if not self.is_helper:  # what the user's function returns is Python's
+            return
         joined = self.joined("return", self.returned, kind, value)
         if joined is None:
             raise self.refuse(statement, "the function returns values of different shapes")

@@ -268,12 +268,24 @@ Node = Expr | Stmt | Range | Elements
 
 
 @dataclass(frozen=True, slots=True)
+class Induction:
+    """An integer that grew by `step` in every trip of `for` number `loop`, and has been replaced by its value in terms
+    of the loop's variable (`orion.loop.induction`). `span` is the last place that increased it."""
+
+    name: str
+    step: int
+    loop: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Function:
     """A decorated function, or a helper that it calls.
 
     `constants` are the scalars it takes from its closure or its globals, frozen when it is parsed: where they are used,
     the body has their values. `helpers` are all of the user's functions that it calls, directly or through one another,
-    in the same language, callees first; the helpers of a helper are listed here and not there.
+    in the same language, callees first; the helpers of a helper are listed here and not there. `inductions` are those
+    that have been replaced.
     """
 
     name: str
@@ -283,20 +295,20 @@ class Function:
     helpers: tuple[Function, ...]
     source: SourceText
     span: Span
+    inductions: tuple[Induction, ...] = ()
 
 
-def children(node: Node) -> Iterator[Node]:
+def children(node: Node) -> list[Node]:
     """The nodes directly below `node`, in source order."""
+    found: list[Node] = []
     for name in PARTS[type(node)]:
         value = getattr(node, name)
-        if type(value) in PARTS:
-            yield value
-        elif type(value) is tuple:
-            for item in value:
-                if type(item) in PARTS:
-                    yield item
-                elif type(item) is tuple:  # a keyword argument: (name, expression)
-                    yield item[1]
+        if type(value) is tuple:
+            for item in value:  # a keyword argument is a pair: (name, expression)
+                found.append(item[1] if type(item) is tuple else item)
+        elif value is not None:
+            found.append(value)
+    return found
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -305,7 +317,8 @@ def walk(node: Node) -> Iterator[Node]:
     while waiting:
         current = waiting.pop()
         yield current
-        waiting.extend(reversed(tuple(children(current))))
+        if PARTS[type(current)]:
+            waiting += children(current)[::-1]
 
 
 NODE_CLASSES = (
@@ -314,8 +327,11 @@ NODE_CLASSES = (
     Assign, Update, Bind, Evaluate, If, While, For, Break, Continue, Return, Pass,
 )  # fmt: skip
 
+HOLDERS = ("Expr", "Stmt", "Var", "Subscript", "Tuple", "Range", "Elements")
+"""The names of types of nodes in the annotations of fields."""
+
 PARTS = {
-    kind: tuple(field.name for field in fields(kind) if field.name not in ("span", "op", "ops", "name", "function"))
+    kind: tuple(field.name for field in fields(kind) if any(name in str(field.type) for name in HOLDERS))
     for kind in NODE_CLASSES
 }
-"""Node class → the fields that may hold nodes."""
+"""Node class → the fields that hold nodes: one, None, or a tuple of them."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count
 
+from orion.loop.dimensions import holds_break
 from orion.loop.ir import (
     Assign,
     Break,
@@ -23,6 +25,7 @@ from orion.loop.ir import (
     Stmt,
     Subscript,
     Tuple,
+    Unary,
     Update,
     Var,
     While,
@@ -58,9 +61,9 @@ def _statement(node: ast.stmt, scope: Scope, numbers: Numbers) -> list[Stmt]:
             blocks = _block(body, scope, numbers), _block(orelse, scope, numbers)
             return [If(parsed, *blocks, scope.span(node, until=test))]
         case ast.While():
-            return [_while(node, scope, numbers)]
+            return _with_else(_while(node, scope, numbers), node, scope, numbers)
         case ast.For():
-            return [_for(node, scope, numbers)]
+            return _with_else(_for(node, scope, numbers), node, scope, numbers)
         case ast.Return(value):
             return [Return(None if value is None else parse_expression(value, scope), scope.span(node))]
         case ast.Break():
@@ -151,20 +154,39 @@ def _update(node: ast.AugAssign, scope: Scope) -> Update:
 
 
 def _while(node: ast.While, scope: Scope, numbers: Numbers) -> While:
-    _no_else(node, scope)
     test = parse_expression(node.test, scope)
     return While(test, _block(node.body, scope, numbers), scope.span(node, until=node.test))
 
 
-def _no_else(node: ast.For | ast.While, scope: Scope) -> None:
-    if node.orelse:
-        word = "for" if isinstance(node, ast.For) else "while"
-        hint = "set a flag before `break`, and test it after the loop"
-        raise scope.refuse(node.orelse[0], f"`{word} … else` is not supported", "", hint)
+def _with_else(loop: For | While, node: ast.For | ast.While, scope: Scope, numbers: Numbers) -> list[Stmt]:
+    """The loop and what its `else` is: statements after it that run where no `break` has set a flag."""
+    orelse = _block(node.orelse, scope, numbers)
+    if not orelse or not holds_break(loop.body):
+        return [loop, *orelse]
+    name = f"broken_{node.lineno}"
+    while name in scope.variables:
+        name += "_"
+    flag = Var(name, loop.span)
+    test = Unary("not", flag, loop.span)
+    changed = replace(loop, body=_setting(flag, loop.body))
+    return [Assign(flag, Const(False, loop.span), loop.span), changed, If(test, orelse, (), loop.span)]
+
+
+def _setting(flag: Var, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """The body of a loop with the flag set before each `break` that leaves it."""
+    found: list[Stmt] = []
+    for statement in body:
+        match statement:
+            case Break(span):
+                found += [Assign(flag, Const(True, span), span), statement]
+            case If(_, then, orelse):
+                found.append(replace(statement, body=_setting(flag, then), orelse=_setting(flag, orelse)))
+            case _:
+                found.append(statement)
+    return tuple(found)
 
 
 def _for(node: ast.For, scope: Scope, numbers: Numbers) -> For:
-    _no_else(node, scope)
     number = next(numbers)
     span = scope.span(node, until=node.iter)
     space: Range | Elements

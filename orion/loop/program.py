@@ -1,4 +1,4 @@
-"""A function taken apart into planned loops, the scalar statements between them, and serial loops around them."""
+"""A function taken apart into planned loops, the scalar statements between them, and what stands around them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from orion.errors import PlanError
-from orion.loop.between import SYNTHETIC, array_names, is_repeat, separate, touches
-from orion.loop.dimensions import leaves_loop, perfect_loops
-from orion.loop.ir import Elements, For, Function, Range, Stmt
-from orion.loop.nest import LoopNest, Program, Repeat, RunLoop, Scalars, Step
+from orion.loop.between import Opened, is_repeat, is_split, open_loop, separate
+from orion.loop.dimensions import perfect_loops
+from orion.loop.ir import Elements, For, Function, If, Range, Stmt, While
+from orion.loop.nest import Branch, LoopNest, Program, Repeat, RunLoop, Scalars, Step
 from orion.loop.types import Types
 
 
@@ -18,9 +17,10 @@ def split_program(function: Function, types: Types, ordered: bool | None = None)
     """The planned loops of a function, and the steps that run them.
 
     A loop over the elements of a sparse array is planned by itself (unordered unless `ordered` is True). A perfect
-    nest of ranges is planned as a whole (ordered unless `ordered` is False). A loop over a range around loops over
-    elements is a `Repeat`. Statements between loops that touch no array are `Scalars`; those that do are a planned
-    loop of one trip, whose `For.index` is `SYNTHETIC`, so that they run once and on one worker.
+    nest of ranges is planned as a whole (ordered unless `ordered` is False). A loop over a range, or a `while`, around
+    loops over elements is a `Repeat`, an `if` around them a `Branch`. Statements between loops that touch no array and
+    have no loops are `Scalars`; others are a planned loop of one trip, whose `For.index` is `SYNTHETIC`, so that they
+    run once and on one worker.
     """
     function = separate(function, types)
     splitter = _Splitter(function, ordered)
@@ -28,31 +28,22 @@ def split_program(function: Function, types: Types, ordered: bool | None = None)
     return Program(function, tuple(splitter.nests), steps)
 
 
-def open_outer_loop(program: Program, number: int, types: Types) -> Program:
-    """The program with planned loop `number` made into a serial loop around the loops in its body.
+def open_outer_loop(program: Program, number: int, types: Types, *, plainly: bool = False) -> Program | None:
+    """The program with planned loop `number` made into a serial loop around the loops in its body; statements that run
+    once, into the planned loops in them and what stands between these. None where it has no such form.
 
-    PlanError where `is_openable` says that the loop has no such form.
+    `plainly`: only where that gives no statements that run once, and no branches or `while`s around loops.
     """
     nest = program.nests[number]
-    if not is_openable(nest, types):
-        raise PlanError(f"loop {number} is not a serial loop around other loops and scalar statements")
+    opened = open_loop(nest, types)
+    if opened is None or (plainly and not opened.is_plain):
+        return None
     splitter = _Splitter(program.function, nest.ordered)
-    steps = splitter.opened(program, program.steps, number)
-    return Program(program.function, tuple(splitter.nests), steps, program.variables)
-
-
-def is_openable(nest: LoopNest, types: Types) -> bool:
-    """Whether the body of the outermost loop consists of loops over ranges and of scalar statements only."""
-    outer = nest.loops[0]
-    if outer.index == SYNTHETIC or isinstance(outer.space, Elements):
-        return False
-    others = [statement for statement in outer.body if not isinstance(statement, For)]
-    arrays = array_names(types)
-    return (
-        len(others) < len(outer.body)
-        and not touches(outer.space, arrays)
-        and not any(touches(statement, arrays) or leaves_loop(statement) for statement in others)
-    )
+    steps = splitter.opened(program, program.steps, number, opened)
+    variables = (*program.variables, *(name for name, kind in opened.names if kind.dtype != "bool"))
+    tests = (*program.tests, *(name for name, kind in opened.names if kind.dtype == "bool"))
+    unique = tuple(dict.fromkeys(variables)), tuple(dict.fromkeys(tests))
+    return Program(program.function, tuple(splitter.nests), steps, *unique)
 
 
 @dataclass(slots=True)
@@ -63,18 +54,22 @@ class _Splitter:
 
     def steps(self, body: Iterable[Stmt]) -> tuple[Step, ...]:
         found: list[Step] = []
-        for is_loop, group in groupby(body, lambda statement: isinstance(statement, For)):
-            if is_loop:
-                found += [self.loop(loop) for loop in group if isinstance(loop, For)]
-            else:
-                found.append(Scalars(tuple(group)))
+        for is_step, group in groupby(body, lambda statement: isinstance(statement, For) or is_split(statement)):
+            members = tuple(group)
+            found += [self.step(member) for member in members] if is_step else [Scalars(members)]
         return tuple(found)
 
-    def loop(self, loop: For) -> Step:
-        return self.repeat(loop) if is_repeat(loop) else self.nest(loop)
-
-    def repeat(self, loop: For) -> Repeat:
-        return Repeat(loop, self.steps(loop.body))
+    def step(self, statement: Stmt) -> Step:
+        match statement:
+            case If(_, body, orelse):
+                return Branch(statement, (self.steps(body), self.steps(orelse)))
+            case While(_, body):
+                return Repeat(statement, self.steps(body))
+            case For(_, body) if is_repeat(statement):
+                return Repeat(statement, self.steps(body))
+            case _:
+                assert isinstance(statement, For)
+                return self.nest(statement)
 
     def nest(self, loop: For) -> RunLoop:
         loops = perfect_loops(loop)
@@ -90,21 +85,26 @@ class _Splitter:
 
     # ------------------------------------------------------------ opening a nest
 
-    def opened(self, program: Program, steps: tuple[Step, ...], number: int) -> tuple[Step, ...]:
+    def opened(self, program: Program, steps: tuple[Step, ...], number: int, opened: Opened) -> tuple[Step, ...]:
         """The steps with loop `number` opened; all loops are numbered anew."""
-        return tuple(self.renumbered(program, step, number) for step in steps)
-
-    def renumbered(self, program: Program, step: Step, number: int) -> Step:
-        match step:
-            case RunLoop(found) if found == number:
-                return self.repeat(program.nests[number].loops[0])
-            case RunLoop(found):
-                self.nests.append(replace(program.nests[found], number=len(self.nests)))
-                return RunLoop(len(self.nests) - 1)
-            case Repeat(loop, inner):
-                return Repeat(loop, self.opened(program, inner, number))
-            case _:
-                return step
+        found: list[Step] = []
+        for step in steps:
+            match step:
+                case RunLoop(old) if old == number:
+                    found += self.steps(opened.before)
+                    inside = self.steps(opened.body)
+                    found += inside if opened.loop is None else [Repeat(opened.loop, inside)]
+                case RunLoop(old):
+                    self.nests.append(replace(program.nests[old], number=len(self.nests)))
+                    found.append(RunLoop(len(self.nests) - 1))
+                case Repeat(loop, inner):
+                    found.append(Repeat(loop, self.opened(program, inner, number, opened)))
+                case Branch(statement, (first, second)):
+                    sides = (self.opened(program, side, number, opened) for side in (first, second))
+                    found.append(Branch(statement, tuple(sides)))  # type: ignore[arg-type]
+                case _:
+                    found.append(step)
+        return tuple(found)
 
 
 def _variable(loop: For) -> str:

@@ -20,6 +20,7 @@ from orion.loop.between import separate
 from orion.loop.check import check_function
 from orion.loop.dimensions import assigned_names
 from orion.loop.expression_types import Typing
+from orion.loop.induction import close_inductions
 from orion.loop.infer import infer_types
 from orion.loop.inline import inline_helpers
 from orion.loop.ir import (
@@ -40,6 +41,7 @@ from orion.loop.ir import (
     While,
     walk,
 )  # fmt: skip
+from orion.loop.leaving import leave_by_break
 from orion.loop.rewrite import rewrite
 from orion.loop.source import Span
 from orion.loop.types import Types
@@ -50,12 +52,13 @@ from orion.loop.view_names import is_view, never_negative, plain_assignments, vi
 def resolve_views(function: Function, types: Types) -> Function:
     """The function with names of views replaced by the parts of arrays that they stand for.
 
-    Calls of helper functions are replaced by their bodies first (`orion.loop.inline`), attributes of arrays (`a.size`,
+    Calls of helper functions are replaced by their bodies first (`orion.loop.inline`), a `return`
+    inside a loop becomes a `break` (`orion.loop.leaving`), attributes of arrays (`a.size`,
     `len(a)`, `a.shape[-1]`) are made plain, and what stands between loops is
     separated last (`orion.loop.between`). Raises `UnsupportedLoopError` where the types of the function cannot be told,
     or a view is of a kind that cannot be named (a transpose).
     """
-    function = inline_helpers(function, types)
+    function = leave_by_break(inline_helpers(function, types))
     typing = infer_types(function, types)
     function = resolve_attributes(function, typing)
     function = check_function(replace(function, body=plain_assignments(function, typing)))
@@ -67,7 +70,7 @@ def resolve_views(function: Function, types: Types) -> Function:
         )
         body = resolver.block(function.body)
         if not resolver.failed:
-            return check_function(separate(replace(function, body=body), types))
+            return check_function(separate(close_inductions(replace(function, body=body), typing), types))
         kept |= resolver.failed
 
 

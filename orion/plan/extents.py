@@ -6,7 +6,11 @@ from collections.abc import Mapping
 
 from orion.dependence.bounds import fix_parameters
 from orion.dependence.names import extent_name, isl_name
+from orion.loop.ir import Binary, Call, Const, Dim, Expr, Node, Unary, Var
 from orion.loop.types import Shapes
+
+UNKNOWN_TRIPS = 256
+"""Trips of a loop of which nothing is known."""
 
 
 def parameter_values(shapes: Shapes, integers: Mapping[str, int]) -> dict[str, int]:
@@ -50,3 +54,49 @@ def bounded_dims(domain: str, dims: int) -> tuple[int, ...]:
         if rest.dim_has_lower_bound(isl.dim_type.set, 0) and rest.dim_has_upper_bound(isl.dim_type.set, 0):
             bounded.append(dim)
     return tuple(bounded)
+
+
+def evaluated(expr: Node, values: Mapping[str, int]) -> int | None:
+    """The value of an integer expression over extents and integer arguments; None where it has other names.
+
+    >>> from orion.loop.source import Span
+    >>> span = Span("f.py", 1, 0, 1, 1)
+    >>> evaluated(Binary("+", Dim("A", 0, span), Const(2, span), span), {"A__0": 5})
+    7
+    """
+    match expr:
+        case Const(int(value)):
+            return value
+        case Var(name):
+            return values.get(isl_name(name))
+        case Dim(array, axis):
+            return values.get(extent_name(array, axis))
+        case Unary("-", operand):
+            inner = evaluated(operand, values)
+            return None if inner is None else -inner
+        case Binary(op, left, right):
+            return _binary(op, left, right, values)
+        case Call("min" | "max" as name, parts):
+            found = [value for value in (evaluated(part, values) for part in parts) if value is not None]
+            return None if len(found) < len(parts) else min(found) if name == "min" else max(found)
+        case _:
+            return None
+
+
+def _binary(op: str, left: Expr, right: Expr, values: Mapping[str, int]) -> int | None:
+    one, other = evaluated(left, values), evaluated(right, values)
+    if one is None or other is None:
+        return None
+    match op:
+        case "+":
+            return one + other
+        case "-":
+            return one - other
+        case "*":
+            return one * other
+        case "//" if other:
+            return one // other
+        case "%" if other:
+            return one % other
+        case _:
+            return None

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orion.loop.ir import Binary, Call, Expr, For, Node, Subscript, Unary, Update, walk
-from orion.loop.nest import LoopNest
+from orion.loop.ir import Binary, Call, Elements, Expr, For, Node, Range, Subscript, Unary, Update, walk
+from orion.loop.nest import SYNTHETIC, LoopNest
 from orion.loop.types import Shapes
+from orion.plan.extents import UNKNOWN_TRIPS, evaluated, parameter_values
 from orion.plan.rules import Candidate
 
 SHARED_GRID = 8
@@ -26,11 +27,13 @@ DISPATCH_NS = 100_000
 
 OPERATION_NS = 0.5
 ITERATION_NS = 1.0
-UNKNOWN_TRIPS = 16
 
 
-def cuts(nest: LoopNest, candidate: Candidate | None, extents: Sequence[int | None], workers: int) -> tuple[int, ...]:
-    """The number of blocks per loop dimension, at most one per index where extents are known.
+def cuts(
+    nest: LoopNest, candidate: Candidate | None, extents: Sequence[int | None], workers: int, *, few: bool = False
+) -> tuple[int, ...]:
+    """The number of blocks per loop dimension, at most one per index where extents are known. `few`: each block of the
+    space dimension has copies of arrays.
 
     A serial loop (no candidate) has one block; over the elements of a sparse array, in any order, it goes through the
     tiles that the other loops over the array use.
@@ -42,7 +45,7 @@ def cuts(nest: LoopNest, candidate: Candidate | None, extents: Sequence[int | No
     elif candidate is None:
         return (1,) * dims
     else:
-        many = LINE_BLOCKS if not candidate.time else SHARED_GRID
+        many = SHARED_GRID if candidate.time or few else LINE_BLOCKS
         cut = {candidate.space, *candidate.time}
         wanted = [_whole_multiple(many, workers) if d in cut else 1 for d in range(dims)]
     return tuple(
@@ -56,7 +59,10 @@ def _whole_multiple(blocks: int, workers: int) -> int:
 
 
 def predicted_ns(nest: LoopNest, iterations: int, shapes: Shapes) -> float:
-    """A rough prediction of the time of the compiled loop on one worker, in nanoseconds."""
+    """A rough prediction of the time of the compiled loop on one worker, in nanoseconds.
+
+    The loops in the body of a nest in another order are those that `iterations` counts.
+    """
     return iterations * (ITERATION_NS + _cost(nest.body, shapes, 1))
 
 
@@ -64,12 +70,22 @@ def _cost(nodes: Sequence[Node], shapes: Shapes, trips: int) -> float:
     total = 0.0
     for statement in nodes:
         if isinstance(statement, For):
-            total += _cost(statement.body, shapes, trips * UNKNOWN_TRIPS)
+            inside = 1 if statement.index == SYNTHETIC else _trips(statement.space, shapes)
+            total += _cost(statement.body, shapes, trips * inside)
             continue
         for node in walk(statement):
             if isinstance(node, Binary | Unary | Call | Update):
                 total += OPERATION_NS * trips * max(1, _row_length(node, shapes) / 8)
     return total
+
+
+def _trips(space: Range | Elements, shapes: Shapes) -> int:
+    """The trips of an inner loop, as far as shapes tell."""
+    if not isinstance(space, Range):
+        return UNKNOWN_TRIPS
+    values = parameter_values(shapes, {})
+    start, stop, step = (evaluated(bound, values) for bound in (space.start, space.stop, space.step))
+    return UNKNOWN_TRIPS if start is None or stop is None or not step else len(range(start, stop, step))
 
 
 def _row_length(node: Expr | Update, shapes: Shapes) -> int:

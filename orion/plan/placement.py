@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from orion.dependence.access import Access
+from orion.dependence.maps import Maps
 from orion.loop.nest import LoopNest
 from orion.loop.types import ArrayType, Shapes, Types
 from orion.plan.plan import Placement
@@ -38,31 +39,36 @@ class ArrayUse:
     is_written: bool
 
 
-def array_uses(accesses: tuple[Access, ...], dims: int) -> tuple[ArrayUse, ...]:
-    """The uses of all arrays that the loop accesses, in order of first access."""
-    import islpy as isl
-
-    context = isl.Context()
+def array_uses(accesses: tuple[Access, ...], dims: int, maps: Maps) -> tuple[ArrayUse, ...]:
+    """The uses of all arrays that the loop accesses, in order of first access; what follows the first `dims` of its
+    dimensions."""
     uses = []
     for array in dict.fromkeys(access.array for access in accesses):
         own = [access for access in accesses if access.array == array]
-        relation = isl.Map(own[0].relation, context)
-        for text in dict.fromkeys(access.relation for access in own[1:]):
-            relation = relation.union(isl.Map(text, context))
-        uses.append(ArrayUse(array, _follows(relation, dims), any(access.is_write for access in own)))
+        texts = dict.fromkeys(access.relation for access in own) if dims else {}
+        follows = _follows([maps.map(text) for text in texts], dims)
+        uses.append(ArrayUse(array, follows, any(access.is_write for access in own)))
     return tuple(uses)
 
 
-def _follows(relation: isl.Map, dims: int) -> tuple[Follow, ...]:
+def _follows(relations: Sequence[isl.Map], dims: int) -> tuple[Follow, ...]:
     import islpy as isl
 
     found = []
-    for axis in range(relation.dim(isl.dim_type.out)):
+    for axis in range(relations[0].dim(isl.dim_type.out) if relations else 0):
         for dim in range(dims):
-            difference = _difference(relation, axis, dim)
-            low, high = difference.dim_min_val(0), difference.dim_max_val(0)
-            if low.is_int() and high.is_int():
-                found.append(Follow(axis, dim, int(low.to_python()), int(high.to_python())))
+            spans = []
+            for relation in relations:
+                difference = _difference(relation, axis, dim)
+                if difference.is_empty():
+                    continue
+                low, high = difference.dim_min_val(0), difference.dim_max_val(0)
+                if not (low.is_int() and high.is_int()):
+                    break
+                spans.append((int(low.to_python()), int(high.to_python())))
+            else:
+                if spans:
+                    found.append(Follow(axis, dim, min(low for low, _ in spans), max(high for _, high in spans)))
     return tuple(found)
 
 

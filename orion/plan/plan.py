@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orion.dependence.access import Dependence, LoopDependences
+from orion.dependence.access import Dependence, LoopDependences, PrivateArray
 from orion.dependence.bounds import BoundsChecks
 from orion.loop.nest import LoopNest, Program
 from orion.loop.types import ArgumentType
@@ -64,6 +64,21 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
+class Copies:
+    """The copies of an array that a loop updates the elements of, by `op`: one for each block of the space dimension.
+
+    They start at the value that changes nothing, and are combined into the array in the order of the blocks when all
+    tiles are done. `shape` is that of the memory of one, and `count` their number.
+    """
+
+    array: str
+    op: str
+    dtype: str
+    shape: tuple[int, ...]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class LoopPlan:
     """How one loop is run.
 
@@ -78,7 +93,8 @@ class LoopPlan:
     A loop that stands for another one of the source, or for a part of it, in another order has an `origin`. Its
     `places` is the isl union map, as text, from the instances of its statements to the coordinates of the serial
     loops around it and its own; it is empty where one worker runs the statements once. `written_iterations` is the
-    number of iterations of the loop of the source.
+    number of iterations of the loop of the source. `copies` are those of the arrays whose elements the loop adds to
+    without knowing which iterations share them.
 
     `parts` is not empty only in what `orion.plan.whole.whole_loops` makes: the plan of a loop of the source as a
     whole, with the planned loops that stand for it. Such a plan has the nest and analysis of the loop as written,
@@ -101,10 +117,16 @@ class LoopPlan:
     places: str = ""
     written_iterations: int | None = None
     parts: tuple[LoopPlan, ...] = ()
+    copies: tuple[Copies, ...] = ()
 
     @property
     def is_parallel(self) -> bool:
         return self.strategy != "serial"
+
+    @property
+    def private_arrays(self) -> tuple[PrivateArray, ...]:
+        """The arrays of which every tile has its own; the last tile, which has the last iteration, has the array."""
+        return self.analysis.private
 
     @property
     def deals_in_turn(self) -> bool:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from orion.dependence.access import Dependence
 from orion.dependence.conflicts import CapReached, capped
+from orion.dependence.maps import Maps
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -52,13 +53,13 @@ class Question:
 Rule = Callable[[Question], list[Candidate]]
 
 
-def difference_sets(dependences: Iterable[Dependence], dims: int, context: isl.Context) -> tuple[isl.Set, ...]:
+def difference_sets(dependences: Iterable[Dependence], dims: int, maps: Maps) -> tuple[isl.Set, ...]:
     """The distinct sets of differences of the dependences, over the loop dimensions."""
     import islpy as isl
 
     sets = []
     for relation in dict.fromkeys(dependence.relation for dependence in dependences):
-        deltas = isl.Map(relation, context).deltas()
+        deltas = maps.map(relation).deltas()
         sets.append(deltas.project_out(isl.dim_type.set, dims, deltas.dim(isl.dim_type.set) - dims))
     return tuple(sets)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orion.dependence.access import Dependence, LoopDependences
+from orion.dependence.private_arrays import without_private_arrays
+from orion.dependence.region import known_of
 from orion.dependence.scalars import live_after
 from orion.dependence.study import Study, study_nest
 from orion.loop.between import SYNTHETIC
@@ -24,7 +26,8 @@ def verdicts(
     Those of a nest of affine ranges come from its statements (`study`), those of other planned loops from the
     analysis of the loop as a whole. A `for` further in is looked at by itself, with the loops around it fixed.
     """
-    found = {verdict.index: verdict for verdict in _planned(nest, analysis, study) if verdict.index != SYNTHETIC}
+    planned = _planned(nest, analysis, study, types)
+    found = {verdict.index: verdict for verdict in planned if verdict.index != SYNTHETIC}
     after = live_after(program, nest.number)
     for loop in _inner_loops(nest.loops[0]):
         if loop.index not in found:
@@ -32,9 +35,9 @@ def verdicts(
     return tuple(found[index] for index in sorted(found))
 
 
-def _planned(nest: LoopNest, analysis: LoopDependences, study: Study | None) -> Iterator[Verdict]:
+def _planned(nest: LoopNest, analysis: LoopDependences, study: Study | None, types: Types) -> Iterator[Verdict]:
     if study is not None:
-        yield from (Verdict(c.loop.index, c.loop.span.line, c.dependences) for c in study.carried)
+        yield from _studied(study, nest, types)
     elif nest.elements is not None:
         yield Verdict(nest.loops[0].index, nest.span.line, analysis.dependences, analysis.reasons)
     else:
@@ -43,15 +46,23 @@ def _planned(nest: LoopNest, analysis: LoopDependences, study: Study | None) -> 
             yield Verdict(loop.index, loop.span.line, carried, analysis.reasons)
 
 
+def _studied(study: Study, nest: LoopNest, types: Types) -> Iterator[Verdict]:
+    """The verdicts on all `for`s of a study: arrays that are private to the trips of one carry nothing."""
+    for one in study.carried:
+        dependences = without_private_arrays(one.dependences, one.loop, nest.function, types)
+        yield Verdict(one.loop.index, one.loop.span.line, dependences)
+
+
 def _inner(loop: For, nest: LoopNest, after: frozenset[str], types: Types) -> Iterator[Verdict]:
     """The verdicts on a `for` in the body of a planned loop, and on those in it that are affine too."""
     if isinstance(loop.space, Range):
         loops = perfect_loops(loop)
         dims = tuple(inner.space.var for inner in loops if isinstance(inner.space, Range))
         own = LoopNest(nest.number, loops, dims, loops[-1].body, True, nest.function)
-        study = study_nest(own, types, after | _names_outside(nest.loops[0], loop))
+        outside = _names_outside(nest.loops[0], loop)
+        study = study_nest(own, types, after | outside, known_of(_loops_around(nest.loops[0], loop)))
         if study is not None:
-            yield from (Verdict(c.loop.index, c.loop.span.line, c.dependences) for c in study.carried)
+            yield from _studied(study, nest, types)
             return
     message = "its trips are not known before it runs, or what it does is not affine: it is taken to be serial"
     yield Verdict(loop.index, loop.span.line, (), (Reason("ORN107", message, (loop.span,), ""),))
@@ -59,6 +70,12 @@ def _inner(loop: For, nest: LoopNest, after: frozenset[str], types: Types) -> It
 
 def _inner_loops(loop: For) -> list[For]:
     return [node for node in walk(loop) if isinstance(node, For)]
+
+
+def _loops_around(outer: For, inner: For) -> list[For]:
+    """The loops in `outer`, and itself, that `inner` stands in."""
+    loops = [outer, *_inner_loops(outer)]
+    return [loop for loop in loops if loop is not inner and any(node is inner for node in walk(loop))]
 
 
 def _names_outside(outer: For, inner: For) -> frozenset[str]:

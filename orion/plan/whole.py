@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from orion.dependence.names import isl_name
 from orion.loop.between import SYNTHETIC
 from orion.loop.ir import For, Range, walk
-from orion.loop.nest import Repeat, RunLoop, Step
+from orion.loop.nest import Repeat, RunLoop, Step, blocks_of
 from orion.plan.plan import FunctionPlan, LoopPlan, Origin, Placement
 
 if TYPE_CHECKING:
@@ -90,17 +90,18 @@ def in_formulas(part: LoopPlan) -> LoopPlan:
 
 
 def enclosing_loops(plan: FunctionPlan, number: int) -> tuple[For, ...]:
-    """The serial loops that stand around planned loop `number`, outermost first: those of the source (`index` is not
+    """The `for`s that stand around planned loop `number`, outermost first: those of the source (`index` is not
     negative), and those that a new order has."""
 
     def find(steps: Iterable[Step]) -> tuple[For, ...] | None:
         for step in steps:
             if isinstance(step, RunLoop) and step.number == number:
                 return ()
-            if isinstance(step, Repeat):
-                inside = find(step.steps)
+            for block in blocks_of(step):
+                inside = find(block)
                 if inside is not None:
-                    return (step.loop, *inside)
+                    around = step.loop if isinstance(step, Repeat) else None
+                    return (around, *inside) if isinstance(around, For) else inside
         return None
 
     return find(plan.program.steps) or ()

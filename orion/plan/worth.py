@@ -6,20 +6,26 @@ often as the new loops make them. They do not depend on the number of workers, a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
-from orion.dependence.names import extent_name, isl_name
 from orion.dependence.study import Study
-from orion.loop.ir import Binary, Call, Const, Dim, Expr, Node, Range, Stmt, Unary, Update, Var, walk
-from orion.loop.nest import Program, Repeat, RunLoop, Step
-from orion.plan.extents import coordinate_ranges
+from orion.loop.ir import Binary, Call, For, If, Range, Stmt, Unary, Update, walk
+from orion.loop.nest import Program, Repeat, RunLoop, Step, blocks_of
+from orion.loop.types import Shapes
+from orion.plan.extents import UNKNOWN_TRIPS, coordinate_ranges, evaluated
+from orion.plan.grid import predicted_ns
+from orion.plan.plan import LoopPlan
 
 OPERATION_NS = 0.3
 SYNC_NS = 3_000
 """What starting a loop once more costs all workers together, in a compiled serial loop: 1 µs was measured where every
 worker has a core. Started from Python it is 10 to 20 µs; that is done where a round is long enough for it."""
+
+STARTED_NS = 100_000
+"""The same where tests and scalar statements between the loops keep a serial loop in Python. 10 µs were measured on one
+worker and about 40 on two; with this the first stays below 5 % of the loop as written."""
 
 SHARE = 0.3
 """The part of the work that meeting may cost at most."""
@@ -46,6 +52,11 @@ def work_of(study: Study | None) -> tuple[Work, ...]:
 
 
 def _operations(statement: Stmt) -> int:
+    """The operations of a statement; a loop in it has trips that nobody knows here."""
+    if isinstance(statement, For):
+        return 1 + UNKNOWN_TRIPS * sum(map(_operations, statement.body))
+    if isinstance(statement, If):
+        return 1 + sum(map(_operations, (*statement.body, *statement.orelse)))
     return 1 + sum(isinstance(node, Binary | Unary | Call | Update) for node in walk(statement))
 
 
@@ -60,9 +71,28 @@ def work_ns(works: tuple[Work, ...], values: Mapping[str, int]) -> float | None:
     return total if works else None
 
 
-def is_worthwhile(work: float | None, meetings: float) -> bool:
-    """Whether meeting so often costs little next to the work, as far as it is known."""
-    return work is None or meetings * SYNC_NS <= SHARE * work
+def work_of_parts(
+    program: Program,
+    parts: Iterable[tuple[LoopPlan, tuple[Work, ...]]],
+    values: Mapping[str, int],
+    shapes: Shapes,
+    around: int,
+) -> float:
+    """The predicted time of planned loops that stand for one, as far as their sizes are known, in one round of the
+    `around` loops outermost."""
+    total = 0.0
+    for loop, works in parts:
+        number, time = loop.nest.number, work_ns(works, values)
+        if time is None and loop.iterations is not None:
+            time = predicted_ns(loop.nest, loop.iterations, shapes)
+        total += (time or 0.0) * meetings_of(program, range(number, number + 1), values, around)
+    return total
+
+
+def is_worthwhile(work: float | None, meetings: float, *, in_python: bool = False) -> bool:
+    """Whether meeting so often costs little next to the work, as far as it is known. `in_python`: the loops are started
+    from Python."""
+    return work is None or meetings * (STARTED_NS if in_python else SYNC_NS) <= SHARE * work
 
 
 def meetings_of(program: Program, numbers: range, values: Mapping[str, int], around: int) -> float:
@@ -83,10 +113,11 @@ def _rounds(
     for step in steps:
         if isinstance(step, RunLoop):
             yield step.number, around
-        elif isinstance(step, Repeat):
-            space = step.loop.space
-            rounds = _trips(space, values) if isinstance(space, Range) else UNKNOWN_ROUNDS
-            yield from _rounds(step.steps, (*around, rounds), values)
+        inside = around
+        if isinstance(step, Repeat):
+            inside = (*around, UNKNOWN_ROUNDS if step.space is None else _trips(step.space, values))
+        for block in blocks_of(step):
+            yield from _rounds(block, inside, values)
 
 
 def _trips(space: Range, values: Mapping[str, int]) -> float:
@@ -94,49 +125,3 @@ def _trips(space: Range, values: Mapping[str, int]) -> float:
     if start is None or stop is None or not step:
         return UNKNOWN_ROUNDS
     return max(0, len(range(start, stop, step)))
-
-
-def evaluated(expr: Node, values: Mapping[str, int]) -> int | None:
-    """The value of an integer expression over extents and integer arguments; None where it has other names.
-
-    >>> from orion.loop.source import Span
-    >>> span = Span("f.py", 1, 0, 1, 1)
-    >>> evaluated(Binary("+", Dim("A", 0, span), Const(2, span), span), {"A__0": 5})
-    7
-    """
-    match expr:
-        case Const(int(value)):
-            return value
-        case Var(name):
-            return values.get(isl_name(name))
-        case Dim(array, axis):
-            return values.get(extent_name(array, axis))
-        case Unary("-", operand):
-            inner = evaluated(operand, values)
-            return None if inner is None else -inner
-        case Binary(op, left, right):
-            return _binary(op, left, right, values)
-        case Call("min" | "max" as name, parts):
-            found = [value for value in (evaluated(part, values) for part in parts) if value is not None]
-            return None if len(found) < len(parts) else min(found) if name == "min" else max(found)
-        case _:
-            return None
-
-
-def _binary(op: str, left: Expr, right: Expr, values: Mapping[str, int]) -> int | None:
-    one, other = evaluated(left, values), evaluated(right, values)
-    if one is None or other is None:
-        return None
-    match op:
-        case "+":
-            return one + other
-        case "-":
-            return one - other
-        case "*":
-            return one * other
-        case "//" if other:
-            return one // other
-        case "%" if other:
-            return one % other
-        case _:
-            return None

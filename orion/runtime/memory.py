@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.arrays.aligned import aligned_zeros
-from orion.kernel.calling import ABORT, CONTROL_SIZE, FLAG_STRIDE, GO
+from orion.kernel.calling import ABORT, CONTROL_SIZE, FLAG_STRIDE, GO, RESULTS
 from orion.runtime.prepared import PreparedLoop, PreparedProgram
 from orion.schedule.schedule import Ints
 
@@ -26,15 +26,17 @@ class RunMemory:
 
     `control[k]` is the control row of loop k (see `orion.kernel.calling`), and the last row that of the
     barrier. `done[k]` and `meeting` are flags, of the tiles of loop k and of the barrier. `outputs[k]` has
-    one array pair per output of loop k: one partial per tile of a reduction, or the one value of a carried
-    scalar. Rounds use the two of a pair in turn: a worker may still be reading one while another worker fills
-    the other, and cannot be two rounds behind, for there is a barrier in each.
+    one array pair per output of loop k: one value per tile of a reduction or choice, or the one value of a
+    carried scalar. Rounds use the two of a pair in turn: a worker may still be reading one while another worker fills
+    the other, and cannot be two rounds behind, for there is a barrier in each. `copies[k]` has such a pair for each
+    array that loop k has copies of: (2, blocks, *shape).
     """
 
     control: Ints
     done: tuple[Ints, ...]
     meeting: Ints
     outputs: tuple[tuple[NDArray[Any], ...], ...]
+    copies: tuple[tuple[NDArray[Any], ...], ...]
 
     def reset(self) -> None:
         """Make everything ready for a run. No worker may be running."""
@@ -56,10 +58,15 @@ def allocate_run_memory(prepared: PreparedProgram, allocate: Allocate = aligned_
         done=tuple(allocate((FLAG_STRIDE * loop.schedule.tiles,), INT64) for loop in prepared.loops),
         meeting=allocate((FLAG_STRIDE * 2 * prepared.workers,), INT64),
         outputs=tuple(_outputs(loop, allocate) for loop in prepared.loops),
+        copies=tuple(_copies(loop, allocate) for loop in prepared.loops),
     )
+
+
+def _copies(loop: PreparedLoop, allocate: Allocate) -> tuple[NDArray[Any], ...]:
+    return tuple(allocate((2, c.count, *c.shape), np.dtype(c.dtype)) for c in loop.plan.copies)
 
 
 def _outputs(loop: PreparedLoop, allocate: Allocate) -> tuple[NDArray[Any], ...]:
     arguments = loop.kernel.arguments
-    sizes = {"partial": loop.schedule.tiles, "carried": 1}
+    sizes = {**dict.fromkeys(RESULTS, loop.schedule.tiles), "carried": 1}
     return tuple(allocate((2, sizes[a.kind]), np.dtype(a.dtype)) for a in arguments if a.kind in sizes)

@@ -7,9 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from orion.kernel.calling import RESULTS
+from orion.plan.plan import Copies
 from orion.runtime.arguments import LoopData, read_only
 from orion.runtime.barrier import KERNEL
+from orion.runtime.choose import Chosen, choices_among, tile_ranks
+from orion.runtime.combine import combine_elements, neutral
 from orion.runtime.memory import RunMemory
 from orion.runtime.prepared import OUTPUTS, PreparedLoop, PreparedProgram
 from orion.runtime.rounds import Rounds
@@ -20,6 +25,28 @@ Walk = Callable[..., None]
 PYTHON_SCALARS: dict[str, Callable[[Any], Any]] = {"int64": int, "float64": float, "bool": bool}
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class CopiedArray:
+    """An array that a loop has copies of: its positions among the kernel's arguments, as copies and as itself; the
+    operator that combines them; the pair of arrays of copies (see `RunMemory`); and the blocks that this worker works
+    on."""
+
+    copies: int
+    array: int
+    op: str
+    pair: NDArray[Any]
+    blocks: Ints
+
+    def begin(self, turn: int) -> None:
+        """Set this worker's copies to what changes nothing."""
+        self.pair[turn][self.blocks] = neutral(self.op, self.pair.dtype)
+
+    def combine(self, turn: int, array: NDArray[Any], worker: int, workers: int) -> None:
+        """Combine this worker's share of the elements of all copies into the array."""
+        first, last = (len(array) * k // workers for k in (worker, worker + 1))
+        combine_elements(self.op, array[first:last], self.pair[turn][:, first:last])
+
+
 @dataclass(slots=True, eq=False)
 class LoopPart:
     """One worker's part of one loop. It is kept from run to run; `begin` makes it ready for one, `end` lets
@@ -27,8 +54,9 @@ class LoopPart:
 
     `waits` are the last arguments before the kernel's own: wait_offsets, waits, lags, done, control.
     `scalars` are (position among the kernel's arguments, position among the loop's inputs, conversion);
-    `outputs` are (position among the kernel's arguments, position among the loop's inputs, reduction operator
-    or "", its pair of arrays). `round` counts the rounds of this run. `slice_tiles` is how many tiles are run
+    `outputs` are (position among the kernel's arguments, position among the loop's inputs, operator, "place" or
+    "", its pair of arrays), and `choices` those that are not reductions; `ranks` are those of the tiles where the
+    loop may be run in any order. `round` counts the rounds of this run. `slice_tiles` is how many tiles are run
     between two looks at what Python has to do; None for all.
     """
 
@@ -39,6 +67,9 @@ class LoopPart:
     waits: tuple[Any, ...]
     scalars: tuple[tuple[int, int, Callable[[Any], Any]], ...]
     outputs: tuple[tuple[int, int, str, Any], ...]
+    choices: tuple[Chosen, ...]
+    copied: tuple[CopiedArray, ...]
+    ranks: Ints | None
     slice_tiles: int | None
     round: int = 0
     leading: tuple[Any, ...] = ()
@@ -67,6 +98,8 @@ class LoopPart:
             arguments[position] = convert(values[source])
         for position, _, _, pair in self.outputs:
             arguments[position] = pair[self.round & 1]
+        for one in self.copied:
+            arguments[one.copies] = one.pair[self.round & 1]
         return arguments
 
 
@@ -100,7 +133,9 @@ def _part(
 ) -> LoopPart:
     schedule, inputs = loop.schedule, loop.inputs
     arguments = list(enumerate(loop.kernel.arguments))
-    results = [(p, inputs.index(a.name), a.op) for p, a in arguments if a.kind in OUTPUTS]
+    kept = [(p, a) for p, a in arguments if a.kind in (*RESULTS, *OUTPUTS)]
+    results = [(p, inputs.index(a.name), a.op) for p, a in kept]
+    choices = choices_among([a for _, a in kept])
     return LoopPart(
         number=number,
         loop=loop,
@@ -115,8 +150,22 @@ def _part(
         ),
         scalars=tuple((p, inputs.index(a.name), _conversion(a.dtype)) for p, a in arguments if a.kind == "scalar"),
         outputs=tuple((*found, pair) for found, pair in zip(results, memory.outputs[number], strict=True)),
+        choices=choices,
+        copied=tuple(
+            _copied(loop, tiles, pair, copies)
+            for copies, pair in zip(loop.plan.copies, memory.copies[number], strict=True)
+        ),
+        ranks=None if loop.plan.ordered or not choices else tile_ranks(schedule),
         slice_tiles=slice_tiles,
     )
+
+
+def _copied(loop: PreparedLoop, tiles: Ints, pair: NDArray[Any], copies: Copies) -> CopiedArray:
+    positions = {(a.kind, a.name): position for position, a in enumerate(loop.kernel.arguments)}
+    assert loop.plan.space is not None
+    blocks = np.unique(np.unravel_index(tiles, loop.schedule.grid)[loop.plan.space])
+    places = positions["copies", copies.array], positions["array", copies.array]
+    return CopiedArray(*places, copies.op, pair, blocks)
 
 
 def _conversion(dtype: str) -> Callable[[Any], Any]:

@@ -11,7 +11,7 @@ from orion.loop.nest import Program
 from orion.plan.plan import LoopPlan
 from orion.schedule.schedule import Schedule
 
-OUTPUTS = ("partial", "carried")
+OUTPUTS = ("partial", "chosen", "carried")
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class PreparedLoop:
 
     @cached_property
     def outputs(self) -> tuple[str, ...]:
-        """The scalars that have new values after the loop: reductions and carried ones."""
+        """The scalars that have new values after the loop: reductions, choices and carried ones."""
         return tuple(a.name for a in self.kernel.arguments if a.kind in OUTPUTS)
 
     @cached_property

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from orion.loop.ir import Binary, Call, Const, Count, Dim, Expr, Range, Unary, Var
-from orion.loop.nest import Program, Repeat, RunLoop, Step
+from orion.loop.ir import Binary, Call, Const, Count, Dim, Expr, Unary, Var
+from orion.loop.nest import Program, Repeat, RunLoop, Step, blocks_of
 from orion.loop.printer import print_expr
 from orion.plan.grid import predicted_ns
 from orion.runtime.prepared import OUTPUTS, PreparedLoop, conflict
@@ -65,15 +65,23 @@ def compiled_rounds(program: Program, loops: Sequence[PreparedLoop]) -> tuple[Ro
 
 def _found(steps: Iterable[Step], loops: Sequence[PreparedLoop]) -> Iterator[Rounds]:
     for step in steps:
-        if isinstance(step, Repeat):
-            try:
-                yield _rounds(step, loops)
-            except NotCompiledError:
-                yield from _found(step.steps, loops)
+        rounds = _compiled(step, loops)
+        if rounds is not None:
+            yield rounds
+            continue
+        for inner in blocks_of(step):
+            yield from _found(inner, loops)
+
+
+def _compiled(step: Step, loops: Sequence[PreparedLoop]) -> Rounds | None:
+    try:
+        return _rounds(step, loops) if isinstance(step, Repeat) else None
+    except NotCompiledError:
+        return None
 
 
 def _rounds(repeat: Repeat, loops: Sequence[PreparedLoop]) -> Rounds:
-    inside = sorted(_numbers(repeat.steps))
+    inside = sorted(_numbers([repeat]))
     variables = set(_variables([repeat]))
     if not all(_is_short(loops[number]) for number in inside):
         raise NotCompiledError
@@ -85,8 +93,8 @@ def _rounds(repeat: Repeat, loops: Sequence[PreparedLoop]) -> Rounds:
 
 
 def _is_short(loop: PreparedLoop) -> bool:
-    """Whether a loop is one over ranges without results whose predicted time is short, or unknown."""
-    if loop.sparse is not None or any(a.kind in OUTPUTS for a in loop.kernel.arguments):
+    """Whether a loop is one over ranges without results or copies whose predicted time is short, or unknown."""
+    if loop.sparse is not None or any(a.kind in (*OUTPUTS, "copies") for a in loop.kernel.arguments):
         return False
     iterations = loop.plan.iterations
     return iterations is None or predicted_ns(loop.plan.nest, iterations, {}) < SHORT_NS
@@ -97,7 +105,7 @@ def _numbers(steps: Iterable[Step]) -> Iterator[int]:
     for step in steps:
         if isinstance(step, RunLoop):
             yield step.number
-        elif isinstance(step, Repeat) and isinstance(step.loop.space, Range):
+        elif isinstance(step, Repeat) and step.space is not None:
             yield from _numbers(step.steps)
         else:
             raise NotCompiledError
@@ -105,8 +113,8 @@ def _numbers(steps: Iterable[Step]) -> Iterator[int]:
 
 def _variables(steps: Iterable[Step]) -> Iterator[str]:
     for step in steps:
-        if isinstance(step, Repeat) and isinstance(step.loop.space, Range):
-            yield step.loop.space.var
+        if isinstance(step, Repeat) and step.space is not None:
+            yield step.space.var
             yield from _variables(step.steps)
 
 
@@ -158,8 +166,8 @@ class _Text:
 
     def function(self, repeat: Repeat, inside: Sequence[int]) -> list[str]:
         """The lines of the function."""
-        space = repeat.loop.space
-        assert isinstance(space, Range)
+        space = repeat.space
+        assert space is not None
         body = [f"{INDENT}for trip in range(first, last):", f"{INDENT * 2}{_local(space.var)} = start + trip * step"]
         self.started = [Started(number, tuple(self._passed(number))) for number in inside]
         body += self._block(repeat.steps, INDENT * 2)
@@ -182,8 +190,8 @@ class _Text:
                 lines += [indent + line for line in self._start(step.number)]
             else:
                 assert isinstance(step, Repeat)
-                space = step.loop.space
-                assert isinstance(space, Range)
+                space = step.space
+                assert space is not None
                 bounds = ", ".join(self._bound(expr) for expr in (space.start, space.stop, space.step))
                 lines.append(f"{indent}for {_local(space.var)} in range({bounds}):")
                 lines += self._block(step.steps, indent + INDENT)

@@ -16,13 +16,14 @@ import builtins
 import linecache
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from orion.loop.ir import For, Range, Stmt, Var, walk
-from orion.loop.nest import Program, Repeat, RunLoop, Scalars, Step
+from orion.loop.definite import unsure_reads
+from orion.loop.ir import Stmt, Var, walk
+from orion.loop.nest import Branch, Program, Repeat, RunLoop, Scalars, Step
 from orion.loop.printer import print_expr, print_function, print_stmt
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.rounds import Rounds
@@ -55,8 +56,12 @@ def skeleton_source(prepared: PreparedProgram, compiled: Sequence[Rounds] = ()) 
 
 
 def _first_values(prepared: PreparedProgram, indent: str) -> list[str]:
-    """Values for the locals that a loop hands out but need not have one before it (`last` of `last = a[i]`)."""
-    names = {name for loop in prepared.loops for name in loop.outputs} - set(prepared.program.function.params)
+    """Values for the locals that a loop hands out, or may need, but need not have one before it (`last` of `last =
+    a[i]`)."""
+    function = prepared.program.function
+    names = {name for loop in prepared.loops for name in loop.outputs}
+    names |= unsure_reads(function.body, function.params).keys() & {n for loop in prepared.loops for n in loop.inputs}
+    names -= {*function.params, *dict(function.constants)}
     return [f"{indent}{name} = 0" for name in sorted(names)]
 
 
@@ -77,19 +82,25 @@ class _Writer:
                     lines.append(indent + self.call(number))
                 case Repeat():
                     lines += self.repeat(step, indent)
+                case Branch():
+                    lines += self.branch(step, indent)
         return lines or [f"{indent}pass"]
 
     def repeat(self, step: Repeat, indent: str) -> list[str]:
         """A serial loop: as it is, or as one call where it is compiled."""
         number = next((k for k, rounds in enumerate(self.compiled) if rounds.repeat is step), None)
-        space = step.loop.space
-        if number is None or not isinstance(space, Range):
-            empty = For(space, (), step.loop.index, step.loop.span)
-            header = print_stmt(empty).partition("\n")[0]
+        space = step.space
+        if number is None or space is None:
+            header = print_stmt(replace(step.loop, body=())).partition("\n")[0]
             return [indent + header, *self.block(step.steps, indent + "    ")]
         trips = f"range({', '.join(map(print_expr, (space.start, space.stop, space.step)))})"
         values = [text for text, _ in self.compiled[number].values]
         return [f"{indent}{self.worker}.rounds({', '.join((str(number), trips, *values))})"]
+
+    def branch(self, step: Branch, indent: str) -> list[str]:
+        first, second = step.sides
+        lines = [f"{indent}if {print_expr(step.statement.test)}:", *self.block(first, indent + "    ")]
+        return [*lines, f"{indent}else:", *self.block(second, indent + "    ")] if second else lines
 
     def call(self, number: int) -> str:
         loop = self.prepared.loops[number]

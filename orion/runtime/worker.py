@@ -16,7 +16,8 @@ import numpy as np
 from orion.kernel.calling import GO
 from orion.runtime.arguments import read_only
 from orion.runtime.barrier import make_barrier
-from orion.runtime.combine import combine, plain
+from orion.runtime.choose import winner
+from orion.runtime.combine import FUNCTIONS, combine, plain
 from orion.runtime.memory import RunMemory
 from orion.runtime.parts import LoopPart, RoundsPart, Walk
 from orion.runtime.prepared import conflict
@@ -65,9 +66,11 @@ class Worker:
             for _, source, op, pair in part.outputs:
                 if not op:
                     pair[part.round & 1][0] = values[source]
+        for one in part.copied:
+            one.begin(part.round & 1)
         if part.tiles.size:
             self.walk(part, arguments)
-        results = self._results(part, values) if part.outputs else ()
+        results = self._results(part, values) if part.outputs or part.copied else ()
         part.round += 1
         return results
 
@@ -159,10 +162,39 @@ class Worker:
         if self.workers > 1:
             self.meet(part)
         turn = part.round & 1
-        return tuple(
-            combine(op, values[source], pair[turn]) if op else plain(pair[turn][0])
-            for _, source, op, pair in part.outputs
-        )
+        self._combine(part, turn)
+        found = _chosen(part, values)
+        for number, (_, source, op, pair) in enumerate(part.outputs):
+            if op in FUNCTIONS:
+                found[number] = combine(op, values[source], pair[turn])
+            elif not op:
+                found[number] = plain(pair[turn][0])
+        return tuple(found[number] for number in sorted(found))
+
+
+    def _combine(self, part: LoopPart, turn: int) -> None:
+        """Combine this worker's share of the arrays that the loop has copies of: it then writes them once more."""
+        share = self.share()
+        for one in part.copied if share else ():
+            one.combine(turn, part.template[one.array], *share)
+        if part.copied and self.workers > 1:
+            self.pending.append(part)
+
+    def share(self) -> tuple[int, ...]:
+        """Which share of the elements of an array this worker combines, of how many; nothing where it has none."""
+        return self.number, self.workers
+
+
+def _chosen(part: LoopPart, values: tuple[Any, ...]) -> dict[int, Any]:
+    """The scalars that a loop took from one of its iterations, by their numbers among its outputs."""
+    turn, found = part.round & 1, {}
+    for choice in part.choices:
+        arrays = [pair[turn] for _, _, _, pair in part.outputs]
+        tile = winner(choice.op, arrays[choice.scalars[0]], [arrays[k] for k in choice.places], part.ranks)
+        for number in choice.scalars:
+            start = values[part.outputs[number][1]]
+            found[number] = start if tile is None else plain(arrays[number][tile])
+    return found
 
 
 def _paced(count: int, seconds: float, most: int) -> int:

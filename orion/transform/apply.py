@@ -16,12 +16,13 @@ from orion.dependence.study import Study
 from orion.errors import PlanError
 from orion.loop.between import SYNTHETIC
 from orion.loop.ir import Const, For, Node, Range, Stmt, Var, walk
-from orion.loop.nest import LoopNest, Program, Repeat, RunLoop, Step
+from orion.loop.nest import Branch, LoopNest, Program, Repeat, RunLoop, Step
 from orion.loop.types import Types
 from orion.transform.bands import Band
 from orion.transform.generate import Around, Piece, Planned, generate
 from orion.transform.lockstep import new_names
 from orion.transform.order import is_simple, new_order
+from orion.transform.skewed import buffers_of
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -57,7 +58,7 @@ def rewrite_loop(program: Program, study: Study, types: Types) -> Rewritten | No
     import islpy as isl
 
     region, relations = study.region, study.relations
-    if not is_simple(relations.dependences):
+    if not is_simple(relations):
         return None
     number = region.nest.number
     context = relations.domain.get_ctx()
@@ -79,7 +80,7 @@ def rewrite_loop(program: Program, study: Study, types: Types) -> Rewritten | No
     bodies = [piece.body for piece in every_piece(pieces) if isinstance(piece, Planned)]
     helpers = [name for body in bodies for name in new_names(body)]
     known = tuple(dict.fromkeys((*program.variables, *variables, *limits, *helpers)))
-    found = Program(program.function, tuple(replacer.nests), steps, known)
+    found = Program(program.function, tuple(replacer.nests), steps, known, program.tests)
     texts = str(relations.dependences), str(order.tree.get_map())
     return Rewritten(found, number, tuple(replacer.added), *texts, order.trips)
 
@@ -144,6 +145,9 @@ class _Replacer:
                     found.append(RunLoop(len(self.nests) - 1))
                 case Repeat(loop, inner):
                     found.append(Repeat(loop, self.steps(program, inner, number)))
+                case Branch(statement, (first, second)):
+                    sides = self.steps(program, first, number), self.steps(program, second, number)
+                    found.append(Branch(statement, sides))
                 case _:
                     found.append(step)
         return tuple(found)
@@ -179,6 +183,8 @@ class _Replacer:
         dims = tuple(loop.space.var for loop in loops if isinstance(loop.space, Range))
         number, limits = len(self.nests), band.limits if band else ()
         self.added.append(band)
-        nest = LoopNest(number, loops, dims, loops[-1].body, True, self.region.nest.function, True, limits)
+        body, function = loops[-1].body, self.region.nest.function
+        buffers = buffers_of(band) if band else ()
+        nest = LoopNest(number, loops, dims, body, True, function, True, limits, buffers)
         self.nests.append(nest)
         return RunLoop(number)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from orion.dependence.access import Dependence
 from orion.dependence.conflicts import KINDS, distance_vector
 from orion.dependence.relations import Relations
+from orion.transform.skew import Skew
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -26,7 +27,10 @@ class Band:
     `distance` and `direction` are over the coordinates). `places` is the isl union map, as text, from the instances
     of statements to the coordinates of the `around` loops around the band and of the band. `formulas` has for each
     coordinate what it is in terms of the loop variables of the source, for the statement with the most loops.
-    `in_lockstep`: see `orion.transform.lockstep`."""
+    `in_lockstep`: see `orion.transform.lockstep`. `jammed` are the loops of which several trips are made
+    together, as the variables of the loop and of the innermost one: see `orion.transform.registers`. `loop_order` are
+    the coordinates of a band in lockstep from the outermost loop to the innermost. `skew`: see
+    `orion.transform.skew`."""
 
     around: int
     places: str
@@ -36,6 +40,9 @@ class Band:
     dependences: tuple[Dependence, ...]
     formulas: tuple[str, ...] = ()
     in_lockstep: bool = False
+    jammed: tuple[tuple[str, str], ...] = ()
+    loop_order: tuple[int, ...] = ()
+    skew: Skew | None = None
 
 
 def describe_band(node: isl.ScheduleNode, relations: Relations, variables: Sequence[str], number: int) -> Band:

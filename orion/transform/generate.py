@@ -7,19 +7,22 @@ values that they had in the written loops, so that its text stays as the user wr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from orion.dependence.region import Region, Statement
-from orion.loop.between import SYNTHETIC
-from orion.loop.ir import Assign, Binary, Const, Expr, For, If, Range, Stmt, Var
-from orion.loop.source import Span
+from orion.dependence.region import Region
+from orion.loop.ir import Expr, Range, Stmt, Var
 from orion.loop.types import Types
 from orion.transform.bands import Band
-from orion.transform.expressions import from_isl, operator_name, parameter_expressions
-from orion.transform.lockstep import in_lockstep
+from orion.transform.expressions import parameter_expressions
+from orion.transform.halfspaces import InexactError
+from orion.transform.lockstep import FEW_ROWS, in_lockstep
 from orion.transform.order import PLANNED, Order
+from orion.transform.registers import in_register_tiles
+from orion.transform.skew import find_skew
+from orion.transform.skewed import in_skewed_buffers
+from orion.transform.writer import Writer
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -55,8 +58,8 @@ def generate(region: Region, order: Order, types: Types) -> tuple[Piece, ...]:
     names |= {name: Var(name, span) for band in order.bands for limits in band.limits for name in limits}
     extents = [name for name, expr in parameter_expressions(types, span).items() if not isinstance(expr, Var)]
     known = f"[{', '.join(extents)}] -> {{ : {' and '.join(f'{name} >= 0' for name in extents) or 'true'} }}"
-    writer = _Writer({s.name: s for s in region.statements}, names, span)
-    generator = _Generator(order, known, writer)
+    writer = Writer({s.name: s for s in region.statements}, names, span)
+    generator = _Generator(region, types, order, known, writer)
     return tuple(generator.pieces(order.tree.get_root().child(0)))
 
 
@@ -64,9 +67,11 @@ def generate(region: Region, order: Order, types: Types) -> tuple[Piece, ...]:
 class _Generator:
     """Goes down the tree to the planned bands."""
 
+    region: Region
+    types: Types
     order: Order
     known: str
-    writer: _Writer
+    writer: Writer
 
     def pieces(self, node: isl.ScheduleNode) -> Iterable[Piece]:
         import islpy as isl
@@ -75,7 +80,10 @@ class _Generator:
         if kind == isl.schedule_node_type.mark:
             band = self.order.bands[int(node.mark_get_id().get_name().removeprefix(f"{PLANNED}:"))]
             body = tuple(self.writer.statements_of(self.scan(node.child(0), band)))
-            yield Planned(band, in_lockstep(body) if band.in_lockstep else body)
+            skewed = self.skewed(node.child(0), band, body)
+            together = in_lockstep(body) if band.in_lockstep and skewed is None else body
+            body = together if together != body else in_register_tiles(body, band.jammed)
+            yield skewed or Planned(band, body)
         elif kind != isl.schedule_node_type.filter and not holds_mark(node):
             yield tuple(self.writer.statements_of(self.scan(node, None)))
         elif kind == isl.schedule_node_type.band:
@@ -119,14 +127,28 @@ class _Generator:
         """The program that runs all instances below a node, inside the limits of a box of the band if it is one."""
         import islpy as isl
 
-        depth = node.get_schedule_depth()
-        prefix = node.get_prefix_schedule_union_map().intersect_domain(node.get_domain())
-        domain = within(node.get_domain(), prefix, self.order.variables[:depth])
-        if band is not None:
-            domain = domain.intersect(in_box(band, domain.get_ctx()))
+        domain = self.instances(node, band)
         context = isl.Set(self.known, domain.get_ctx())
         copied = copy_below(isl.ScheduleNode.from_domain(domain).child(0), node)
-        return self.build(depth, context).node_from_schedule(copied.get_schedule())
+        return self.build(node.get_schedule_depth(), context).node_from_schedule(copied.get_schedule())
+
+    def skewed(self, node: isl.ScheduleNode, band: Band, body: tuple[Stmt, ...]) -> Planned | None:
+        """A band in skewed buffers, if it can be: where those do not pay, it runs `body` in lockstep."""
+        below = [s for s in self.region.statements if in_domain(s.name, node.get_domain())]
+        skew = find_skew(band, below, self.order.variables[: band.around], self.types, self.region.nest.function)
+        if skew is None:
+            return None
+        band, otherwise = replace(band, skew=skew), in_lockstep(body, FEW_ROWS)
+        try:
+            return Planned(band, in_skewed_buffers(band, below[0], self.writer.names, self.writer.span, otherwise))
+        except InexactError:
+            return None
+
+    def instances(self, node: isl.ScheduleNode, band: Band | None) -> isl.UnionSet:
+        """All instances below a node, inside the limits of a box of the band if it is one."""
+        prefix = node.get_prefix_schedule_union_map().intersect_domain(node.get_domain())
+        domain = within(node.get_domain(), prefix, self.order.variables[: node.get_schedule_depth()])
+        return domain if band is None else domain.intersect(in_box(band, domain.get_ctx()))
 
     def build(self, depth: int, context: isl.Set) -> isl.AstBuild:
         import islpy as isl
@@ -142,6 +164,13 @@ def holds_mark(node: isl.ScheduleNode) -> bool:
     import islpy as isl
 
     return not node.every_descendant(lambda inner: inner.get_type() != isl.schedule_node_type.mark)
+
+
+def in_domain(name: str, domain: isl.UnionSet) -> bool:
+    """Whether a union of instances has some of the statement of that name."""
+    found: list[str] = []
+    domain.foreach_set(lambda part: found.append(part.get_tuple_name()))
+    return name in found
 
 
 def fixed(values: isl.Set, names: Iterable[str]) -> isl.Set:
@@ -199,69 +228,3 @@ def copy_below(target: isl.ScheduleNode, source: isl.ScheduleNode) -> isl.Schedu
         below = copy_below(target.child(position).child(0), source.child(position).child(0))
         target = below.parent().parent()
     return target
-
-
-# ---------------------------------------------------------------- isl's program → statements
-
-
-@dataclass
-class _Writer:
-    """Turns isl's program into statements of the loop language."""
-
-    statements: Mapping[str, Statement]
-    names: Mapping[str, Expr]
-    span: Span
-
-    def statements_of(self, node: isl.AstNode) -> list[Stmt]:
-        import islpy as isl
-
-        kind = node.get_type()
-        if kind == isl.ast_node_type.block:
-            children = node.block_get_children()
-            return [s for k in range(children.n_ast_node()) for s in self.statements_of(children.get_at(k))]
-        if kind == isl.ast_node_type.if_:
-            test = from_isl(node.if_get_cond(), self.names, self.span)
-            orelse = self.statements_of(node.if_get_else_node()) if node.if_has_else_node() else []
-            return [If(test, tuple(self.statements_of(node.if_get_then_node())), tuple(orelse), self.span)]
-        if kind == isl.ast_node_type.for_:
-            return [self.loop(node)]
-        return self.instance(node.user_get_expr())
-
-    def loop(self, node: isl.AstNode) -> For:
-        return For(self.range(node), tuple(self.statements_of(node.for_get_body())), SYNTHETIC, self.span)
-
-    def range(self, node: isl.AstNode) -> Range:
-        """The range of a `for` node."""
-        name = node.for_get_iterator().id_get_id().get_name()
-        start = from_isl(node.for_get_init(), self.names, self.span)
-        one = Const(1, self.span)
-        if node.for_is_degenerate():
-            return Range(name, start, _plus_one(start), one, self.span)
-        condition = node.for_get_cond()
-        stop = from_isl(condition.op_get_arg(1), self.names, self.span)
-        if operator_name(condition) == "le":
-            stop = _plus_one(stop)
-        return Range(name, start, stop, from_isl(node.for_get_inc(), self.names, self.span), self.span)
-
-    def instance(self, call: isl.AstExpr) -> list[Stmt]:
-        """A statement, preceded by the values of its loop variables."""
-        statement = self.statements[call.op_get_arg(0).id_get_id().get_name()]
-        found: list[Stmt] = []
-        for position, loop in enumerate(statement.loops):
-            space = loop.space
-            assert isinstance(space, Range)
-            value = from_isl(call.op_get_arg(position + 1), self.names, self.span)
-            if not (isinstance(space.step, Const) and space.step.value == 1):
-                trips = Binary("*", space.step, value, self.span)
-                value = Binary("+", space.start, trips, self.span)
-            found.append(Assign(Var(space.var, self.span), value, self.span))
-        return [*found, *statement.body]
-
-
-def _plus_one(expr: Expr) -> Expr:
-    """expr + 1, shorter where it can be."""
-    if isinstance(expr, Const) and isinstance(expr.value, int):
-        return Const(expr.value + 1, expr.span)
-    if isinstance(expr, Binary) and expr.op == "-" and expr.right == Const(1, expr.span):
-        return expr.left
-    return Binary("+", expr, Const(1, expr.span), expr.span)

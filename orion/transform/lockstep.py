@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from orion.dependence.access import Dependence
 from orion.loop.between import SYNTHETIC
-from orion.loop.ir import Assign, Binary, Call, Compare, Const, Expr, For, If, Node, Range, Stmt, Var, walk
+from orion.loop.ir import Assign, Binary, Call, Compare, Const, Expr, For, If, Logic, Node, Range, Stmt, Var, walk
 from orion.loop.rewrite import expand, rewrite
 
 if TYPE_CHECKING:
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 ROWS = 8
 """Rows in lockstep: 4 to 12 measure much the same, 8 best (five-point Gauss-Seidel, float64)."""
+
+FEW_ROWS = 4
+"""Rows in lockstep where the loop is but rarely run so: half the code is compiled in half the time."""
 
 
 def can_lockstep(dependences: Sequence[Dependence], order: Sequence[int]) -> bool:
@@ -67,20 +70,23 @@ def _is_chain(relation: isl.Map, p: int, q: int) -> bool:
     return not sources.is_empty() and bool(sources.affine_hull().is_universe())
 
 
-def in_lockstep(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """The statements of a box with its innermost two loops in lockstep, wherever nothing stands between those two."""
-    return expand(body, _changed)
+def in_lockstep(body: tuple[Stmt, ...], together: int = ROWS) -> tuple[Stmt, ...]:
+    """The statements of a box with its innermost two loops in lockstep, wherever nothing stands between those two.
+
+    `together` rows at a time, at most `ROWS`.
+    """
+    return expand(body, lambda statement: _changed(statement, together))
 
 
-def _changed(statement: Stmt) -> tuple[Stmt, ...]:
+def _changed(statement: Stmt, together: int) -> tuple[Stmt, ...]:
     match statement:
         case For(Range(step=Const(value=1)) as rows, (For(Range(step=Const(value=1)) as columns, body),)):
             if not any(isinstance(node, For) for inner in body for node in walk(inner)):
-                return (_strips(statement, rows, columns, body),)
+                return (_strips(statement, rows, columns, body, together),)
     return (statement,)
 
 
-def _strips(loop: For, rows: Range, columns: Range, body: tuple[Stmt, ...]) -> For:
+def _strips(loop: For, rows: Range, columns: Range, body: tuple[Stmt, ...], count: int) -> For:
     """The loop over strips of R rows."""
     span, p, q = loop.span, rows.var, columns.var
     strip, low, high, column = f"{p}_strip", f"{q}_low", f"{q}_high", f"{q}_step"
@@ -99,9 +105,10 @@ def _strips(loop: For, rows: Range, columns: Range, body: tuple[Stmt, ...]) -> F
         """The column at which row `number` is when row 0 is at `expr`."""
         return Binary("-", expr, const(number), span) if number else expr
 
-    def run(number: int, start: Expr, stop: Expr) -> tuple[Stmt, ...]:
+    def run(start: Expr, stop: Expr) -> For:
+        """All rows of a strip, one after the other, from column to column."""
         inner = For(Range(q, start, stop, const(1), span), body, SYNTHETIC, span)
-        return Assign(Var(p, span), row(number), span), inner
+        return For(Range(p, Var(strip, span), row(count), const(1), span), (inner,), SYNTHETIC, span)
 
     def step(number: int) -> tuple[Stmt, ...]:
         """Row `number` in one step of all rows."""
@@ -109,24 +116,26 @@ def _strips(loop: For, rows: Range, columns: Range, body: tuple[Stmt, ...]) -> F
         return Assign(Var(p, span), row(number), span), Assign(Var(q, span), column_here, span), *body
 
     def extreme(name: str, expr: Expr) -> Expr:
-        lanes = [_plus(bound(expr, number), number) for number in range(ROWS)]
+        """The greatest or least bound in a strip, in terms of the column of row 0."""
+        if not any(isinstance(part, Var) and part.name == p for part in walk(expr)):
+            return _plus(expr, count - 1 if name == "max" else 0)
+        lanes = [_plus(bound(expr, number), number) for number in range(count)]
         return reduce(lambda left, right: Call(name, (left, right), span), lanes)
 
-    together = [part for number in range(ROWS) for part in step(number)]
-    before = [part for r in range(ROWS) for part in run(r, bound(columns.start, r), shifted(Var(low, span), r))]
-    after = [part for r in range(ROWS) for part in run(r, shifted(Var(high, span), r), bound(columns.stop, r))]
+    behind = Binary("-", Var(p, span), Var(strip, span), span)
+    low_here, high_here = (Binary("-", Var(end, span), behind, span) for end in (low, high))
+    together = [part for number in range(count) for part in step(number)]
     core = For(Range(column, Var(low, span), Var(high, span), const(1), span), tuple(together), SYNTHETIC, span)
-    apart = For(Range(p, Var(strip, span), _least(row(ROWS), rows.stop), const(1), span), loop.body, SYNTHETIC, span)
-    whole: list[Stmt] = [
+    apart = For(Range(p, Var(strip, span), _least(row(count), rows.stop), const(1), span), loop.body, SYNTHETIC, span)
+    fits = Compare(("<=",), (row(count), rows.stop), span)
+    some = Compare(("<",), (Var(low, span), Var(high, span)), span)
+    lockstep = (run(columns.start, low_here), core, run(high_here, columns.stop))
+    whole: tuple[Stmt, ...] = (
         Assign(Var(low, span), extreme("max", columns.start), span),
         Assign(Var(high, span), extreme("min", columns.stop), span),
-        If(Compare(("<",), (Var(low, span), Var(high, span)), span), (*before, core, *after), (apart,), span),
-    ]
-    fits = Compare(("<=",), (row(ROWS), rows.stop), span)
-    return For(
-        Range(strip, rows.start, rows.stop, const(ROWS), span), (If(fits, tuple(whole), (apart,), span),), SYNTHETIC,
-        span
+        If(Logic("and", (fits, some), span), lockstep, (apart,), span),
     )
+    return For(Range(strip, rows.start, rows.stop, const(count), span), whole, SYNTHETIC, span)
 
 
 def _plus(expr: Expr, value: int) -> Expr:
@@ -143,10 +152,10 @@ def substituted(expr: Expr, name: str, value: Expr) -> Expr:
 
 
 def new_names(body: tuple[Stmt, ...]) -> tuple[str, ...]:
-    """The integer variables that `in_lockstep` introduced."""
+    """The integer variables that were introduced in loops in lockstep or in skewed buffers."""
     nodes: list[Node] = [node for statement in body for node in walk(statement)]
     ranges = [node.var for node in nodes if isinstance(node, Range)]
     assigned = [node.target.name for node in nodes if isinstance(node, Assign) and isinstance(node.target, Var)]
-    endings = ("_strip", "_low", "_high", "_step")
+    endings = ("_strip", "_low", "_high", "_step", "_tile", "_stop", "_start", "_size", *(f"_at{k}" for k in range(9)))
     names = dict.fromkeys((*ranges, *assigned))
     return tuple(name for name in names if name.startswith("x") and name.endswith(endings))

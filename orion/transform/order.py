@@ -16,7 +16,7 @@ from orion.dependence.region import Region
 from orion.dependence.relations import Relations
 from orion.transform.bands import Band, describe_band
 from orion.transform.lockstep import can_lockstep
-from orion.transform.strides import innermost_cost, innermost_first
+from orion.transform.strides import JUMP, innermost_cost, innermost_first, jam_gains
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -27,6 +27,9 @@ CACHE_TILES = (256, 64, 32)
 PIECES = (64, 32, 16, 12, 4)
 """The most pieces of a dependence relation that the scheduler is given as they are, by the number of loops."""
 
+MAX_WEIGHT = 400.0
+"""The most that the dependences which the scheduler is given may weigh (`weight`): up to a tenth of a second."""
+
 PLANNED = "planned"
 """The mark on bands whose boxes are shared out."""
 
@@ -36,8 +39,8 @@ class Order:
     """A schedule tree with marks.
 
     `bands` are the planned bands, by their number in the marks. `trips` is what a trip of the innermost loops costs in
-    memory, as written and in this order. `variables` are the names of new loops, by depth. `shared` is the number of
-    statements in planned bands.
+    memory, as written and in this order, over the statements with the most loops. `variables` are the names of new
+    loops, by depth. `shared` is the number of statements in planned bands.
     """
 
     tree: isl.Schedule
@@ -51,35 +54,77 @@ def new_order(region: Region, relations: Relations, variables: Sequence[str]) ->
     """The best of the orders that isl's scheduler finds for a region, marked; `variables` name its loops by depth.
 
     Tried are: statements together where that lets data be used again, and, where that leaves statements out of planned
-    bands, a loop of its own for each strongly connected component of the dependences.
+    bands or innermost loops jumping through memory, a loop of its own for each strongly connected component of the
+    dependences.
     """
     together = _marked(region, relations, variables, apart=False)
-    if together.shared == len(region.statements):
+    if len(region.statements) == 1:
         return together
-    return max(together, _marked(region, relations, variables, apart=True), key=lambda order: order.shared)
+    if together.shared == len(region.statements) and together.trips[1] < JUMP:
+        return together
+    apart = _marked(region, relations, variables, apart=True)
+    return max(together, apart, key=lambda order: (order.shared, -order.trips[1]))
 
 
 def _marked(region: Region, relations: Relations, variables: Sequence[str], apart: bool) -> Order:
     import islpy as isl
 
     constraints = isl.ScheduleConstraints.on_domain(relations.domain)
-    constraints = constraints.set_validity(relations.dependences).set_coincidence(relations.dependences)
-    constraints = constraints.set_proximity(relations.flow)
+    dependences = simplified(relations.dependences, relations.domain)
+    flow = simplified(relations.flow, relations.domain)
+    constraints = constraints.set_validity(dependences).set_coincidence(dependences).set_proximity(flow)
     relations.domain.get_ctx().set_schedule_serialize_sccs(int(apart))
     schedule = constraints.compute_schedule()
     costs = {statement.name: innermost_cost(statement) for statement in region.statements}
-    marker = _Marker(region, relations, tuple(variables), dict(costs))
+    marker = _Marker(region, relations, tuple(variables))
     root = marker.visit(schedule.get_root().child(0))
-    trips = sum(costs.values()), sum(marker.costs.values())
+    most = max(len(statement.loops) for statement in region.statements)
+    deepest = [statement.name for statement in region.statements if len(statement.loops) == most]
+    trips = sum(costs[name] for name in deepest), sum((costs | marker.costs)[name] for name in deepest)
     return Order(root.get_schedule(), tuple(marker.bands), trips, tuple(variables), marker.shared)
 
 
-def is_simple(dependences: isl.UnionMap) -> bool:
-    """Whether the scheduler can be given the dependences: its time grows fast with the pieces of a relation between two
-    statements, and that time does not count as operations, so that a limit on those would not end it."""
-    maps: list[isl.Map] = []
-    dependences.foreach_map(maps.append)
-    return all(_pieces(relation) <= PIECES[min(_loops(relation), len(PIECES) - 1)] for relation in maps)
+def simplified(dependences: isl.UnionMap, domain: isl.UnionSet) -> isl.UnionMap:
+    """The dependences as the scheduler is given them. They may be more, so that it finds no order that is not legal.
+
+    Conditions that hold for every so many iterations only, such as `x mod 3 = 0`, make it very slow: they are left out,
+    and where it would be slow all the same, so is what follows from the domain.
+    """
+    found = dependences.remove_divs().coalesce()
+    return found if weight(found) <= MAX_WEIGHT else found.gist_domain(domain).gist_range(domain).coalesce()
+
+
+def weight(dependences: isl.UnionMap) -> float:
+    """How long the scheduler takes for dependences, roughly: Σ 2^(n − d) over their pieces, with n inequalities in d
+    free dimensions.
+
+    It goes over to the dual of each piece (Feautrier 1992, Farkas' lemma), where all but d of the n multipliers are
+    eliminated, which may double the inequalities each time.
+    """
+    return sum(2.0 ** max(0, _extra(piece)) for relation in _maps(dependences) for piece in relation.get_basic_maps())
+
+
+def _extra(piece: isl.BasicMap) -> int:
+    import islpy as isl
+
+    dims = sum(piece.dim(kind) for kind in (isl.dim_type.in_, isl.dim_type.out, isl.dim_type.param))
+    constraints = piece.get_constraints()
+    equalities = sum(constraint.is_equality() for constraint in constraints)
+    return int(len(constraints) - equalities - (dims - equalities))
+
+
+def is_simple(relations: Relations) -> bool:
+    """Whether the scheduler can be given the dependences of a region: its time grows fast with the pieces of a relation
+    between two statements, and does not count as operations, so that a limit on those would not end it."""
+    found = simplified(relations.dependences, relations.domain)
+    few = all(_pieces(relation) <= PIECES[min(_loops(relation), len(PIECES) - 1)] for relation in _maps(found))
+    return few and weight(found) <= MAX_WEIGHT
+
+
+def _maps(dependences: isl.UnionMap) -> list[isl.Map]:
+    found: list[isl.Map] = []
+    dependences.foreach_map(found.append)
+    return found
 
 
 def _pieces(relation: isl.Map) -> int:
@@ -99,10 +144,11 @@ class _Marker:
     region: Region
     relations: Relations
     variables: tuple[str, ...]
-    costs: dict[str, int]
+    costs: dict[str, int] = field(default_factory=dict)
     bands: list[Band] = field(default_factory=list)
     shared: int = 0
     last_order: list[int] = field(default_factory=list)
+    jammed: list[tuple[str, str]] = field(default_factory=list)
 
     def visit(self, node: isl.ScheduleNode) -> isl.ScheduleNode:
         """Mark the outermost bands below `node` that can be shared out; returns the node in its place."""
@@ -124,10 +170,14 @@ class _Marker:
         number = len(self.bands)
         self.bands.append(describe_band(node, self.relations, self.variables, number))
         self.shared += node.get_domain().n_set()
+        self.jammed = []
         node = self.inside(node)
+        lockstep = False
         if node.band_n_member() > 1 and not has_free_member(node) and not holds_band(node.child(0)):
-            ok = can_lockstep(self.bands[number].dependences, self.last_order)
-            self.bands[number] = replace(self.bands[number], in_lockstep=ok)
+            lockstep = can_lockstep(self.bands[number].dependences, self.last_order)
+        order = tuple(self.last_order) if lockstep else ()
+        found = replace(self.bands[number], in_lockstep=lockstep, jammed=tuple(self.jammed), loop_order=order)
+        self.bands[number] = found
         return node.insert_mark(isl.Id(f"{PLANNED}:{number}", context=node.get_ctx()))
 
     def inside(self, node: isl.ScheduleNode) -> isl.ScheduleNode:
@@ -139,13 +189,19 @@ class _Marker:
             return node
         for position in range(node.n_children()):
             node = self.inside(node.child(position)).parent()
-        if kind == isl.schedule_node_type.band and node.band_n_member() > 1 and node.band_get_permutable():
-            order, costs = innermost_first(node, self.region)
-            self.costs |= costs
+        if kind != isl.schedule_node_type.band:
+            return node
+        order, costs = innermost_first(node, self.region)
+        self.costs = costs | self.costs  # those of a band further in stay
+        if node.band_n_member() > 1 and node.band_get_permutable():
             self.last_order = order[::-1]
             node = reordered(node, self.last_order)
+            gains, depth = jam_gains(node, self.region), node.get_schedule_depth()
             if node.band_n_member() > 2 and has_free_member(node):
+                depth += node.band_n_member()
                 node = tiled(node)
+            names = self.variables[depth : depth + len(gains) + 1]
+            self.jammed += [(name, names[-1]) for name, gain in zip(names, gains, strict=False) if gain]
         return node
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,6 +35,42 @@ def innermost_first(node: isl.ScheduleNode, region: Region) -> tuple[list[int], 
     return best, {name: cost[best[0]] for name, cost in costs.items()}
 
 
+def jam_gains(node: isl.ScheduleNode, region: Region) -> list[bool]:
+    """For each member of a band but the last: whether it gains to make several of its trips together.
+
+    It does where an access stays at its element along the member and moves along the last one, so that the element can
+    be in a register for several trips (not where other elements of the same array are written meanwhile, which may be
+    this one as far as the processor's compiler knows); and where an element is written again and again along the last
+    one, a chain, and others along the member.
+    """
+    dims = node.band_n_member()
+    found = [False] * (dims - 1)
+    below = [(statement, order_matrix(node, statement)) for statement in region.statements]
+    present = [statement for statement, order in below if order is not None]
+    for statement, order in below:
+        if order is None:
+            continue
+        inverse = np.linalg.pinv(order)[:, order.shape[0] - dims :]
+        for array, is_write, subscripts in statement.subscripts:
+            stays = [trip_cost(subscripts, inverse[:, member]) == STILL for member in range(dims)]
+            moves = [bool(inverse[:, member].any()) for member in range(dims)]
+            if not moves[-1]:
+                continue
+            if stays[-1] and is_write:
+                found = [gain or not stay for gain, stay in zip(found, stays, strict=False)]
+            if not stays[-1] and _is_alone(array, subscripts, statement, present):
+                found = [gain or (stay and move) for gain, stay, move in zip(found, stays, moves, strict=False)]
+    return found
+
+
+def _is_alone(array: str, subscripts: Matrix, own: Statement, statements: Sequence[Statement]) -> bool:
+    """Whether an array is only read, or a statement accesses it with these subscripts alone, and no other one with as
+    many loops writes it."""
+    writers = [s for s in statements if any(access.array == array and access.is_write for access in s.accesses)]
+    same = all(np.array_equal(matrix, subscripts) for name, _, matrix in own.subscripts if name == array)
+    return not writers or (same and all(w is own or len(w.space.dims) < len(own.space.dims) for w in writers))
+
+
 def innermost_cost(statement: Statement) -> int:
     """What a trip of the innermost loop around a statement costs as it is written."""
     direction = np.zeros(len(statement.space.dims))
@@ -42,7 +79,7 @@ def innermost_cost(statement: Statement) -> int:
 
 
 def _all_costs(statement: Statement, direction: Matrix) -> int:
-    return sum(trip_cost(matrix, direction) for matrix in statement.subscripts)
+    return sum(trip_cost(matrix, direction) for _, _, matrix in statement.subscripts)
 
 
 def trip_cost(subscripts: Matrix, direction: Matrix) -> int:

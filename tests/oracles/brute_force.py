@@ -7,7 +7,7 @@ that note which iteration is running, dense arrays by ones that note which eleme
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
@@ -26,6 +26,7 @@ class Recorder:
     reads: dict[tuple[str, int], set[Iteration]] = field(default_factory=lambda: defaultdict(set))
     writes: dict[tuple[str, int], set[Iteration]] = field(default_factory=lambda: defaultdict(set))
     iterations: list[Iteration] = field(default_factory=list)
+    events: list[tuple[Iteration, str, int, bool]] = field(default_factory=list)
 
     def now(self) -> Iteration:
         return tuple(self.stack[: self.dims])
@@ -34,6 +35,7 @@ class Recorder:
         if len(self.stack) >= self.dims:
             for element in np.atleast_1d(ids).ravel():
                 table[array, int(element)].add(self.now())
+                self.events.append((self.now(), array, int(element), table is self.writes))
 
     def range(self, *arguments: int) -> Iterator[int]:
         """As the builtin, with the running iteration on the stack: the value for step 1, else the trip number."""
@@ -57,15 +59,33 @@ class Recorder:
             yield (key if len(key) > 1 else key[0]), value
         self.stack.clear()
 
-    def conflicts(self) -> set[tuple[Iteration, Iteration]]:
-        """All ordered pairs of different iterations that touch one element, at least one writing it."""
+    def conflicts(self, but: Collection[str] = ()) -> set[tuple[Iteration, Iteration]]:
+        """All ordered pairs of different iterations that touch one element, at least one writing it; elements of the
+        arrays in `but` do not count."""
         pairs: set[tuple[Iteration, Iteration]] = set()
         for element, writers in self.writes.items():
+            if element[0] in but:
+                continue
             for writer in writers:
                 for other in writers | self.reads.get(element, set()):
                     if other != writer:
                         pairs |= {(writer, other), (other, writer)}
         return pairs
+
+
+    def private(self) -> set[str]:
+        """The arrays of which no iteration reads an element that it has not written before, and of which the last
+        iteration writes every element that any iteration writes."""
+        exposed: set[str] = set()
+        written: dict[Iteration, set[tuple[str, int]]] = defaultdict(set)
+        for iteration, array, element, is_write in self.events:
+            if is_write:
+                written[iteration].add((array, element))
+            elif (array, element) not in written[iteration]:
+                exposed.add(array)
+        last = written[self.iterations[-1]] if self.iterations else set()
+        lost = {array for elements in written.values() for array, _ in elements - last}
+        return {array for _, array, _, _ in self.events} - exposed - lost
 
 
 class Tracked:

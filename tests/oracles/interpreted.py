@@ -63,17 +63,28 @@ def undecorated(function: Walk) -> Walk:
     return function
 
 
+class Numpy:
+    """NumPy for generated kernels: memory that holds nothing yet is full of what nobody wrote."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+    def empty_like(self, array: Any) -> Any:
+        return np.full_like(array, np.nan if array.dtype.kind == "f" else True if array.dtype.kind == "b" else -77)
+
+
 STAND_INS: dict[str, Any] = {
     **{name: getattr(intrinsics, name) for name in INTRINSICS},  # those that are plain Python are used as they are
-    "np": np, "math": math, "uint64": unsigned, "int64": int, "float64": np.float64, "float32": np.float32,
+    "np": Numpy(), "math": math, "uint64": unsigned, "int64": int, "float64": np.float64, "float32": np.float32,
     "tile_function": undecorated, "walk_function": undecorated, "helper_function": undecorated, "checked": checked,
     "add_to_sum": add_to_sum,
 }  # fmt: skip
 
 
 def kernel_code(text: str) -> CodeType:
-    """The code of a generated module without its imports of Numba and of what is compiled by it."""
-    return compile(re.sub(r"(?m)^from (numba|orion\.kernel\.\w+) import .*$", "", text), "<kernel>", "exec")
+    """The code of a generated module without its imports of NumPy, of Numba and of what is compiled by it."""
+    text = re.sub(r"(?m)^import numpy as np$|^from (numba|orion\.kernel\.\w+) import .*$", "", text)
+    return compile(text, "<kernel>", "exec")
 
 
 # ---------------------------------------------------------------- turns

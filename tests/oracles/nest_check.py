@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from time import process_time
 from types import CodeType, FunctionType
 from typing import Any
@@ -18,11 +17,8 @@ import numpy as np
 
 import orion
 from orion.api import ParallelFunction
-from orion.dependence.access import Dependence
-from orion.dependence.bounds import fix_parameters
 from orion.errors import PlanError, SerialLoopWarning, UnsupportedLoopError
-from orion.plan.extents import parameter_values
-from orion.plan.plan import LoopPlan, Verdict
+from orion.plan.plan import LoopPlan
 from orion.planned import Plan
 from orion.prepare import Prepared
 from orion.runtime.prepared import PreparedProgram
@@ -30,9 +26,11 @@ from orion.schedule.build import build_schedule
 from orion.schedule.prove import prove_schedule
 from orion.schedule.schedule import Ints, Schedule
 from orion.transform import lockstep, order
-from tests.oracles.carried import LoopFacts, loop_facts, mentions, update_of
+from tests.oracles.carried import mentions, update_of
 from tests.oracles.interpreted import Order, kernel_code, run_interpreted
 from tests.oracles.nests import Nest
+from tests.oracles.tally import Failure, Tally
+from tests.oracles.verdict_check import check_verdicts
 
 WORKERS = (1, 2, 3)
 COMPILED_WORKERS = (1, 2, 4)
@@ -44,46 +42,6 @@ SMALL_SIZES = {1: {(order, "CACHE_TILES"): (3, 2, 2), (lockstep, "ROWS"): 2}, 3:
 
 SLOW_SECONDS = 1.0
 """Processor time of planning that is noted as slow."""
-
-SHOWN = ("nests", "refused", "rewritten", "parallel", "compiled", "unsound", "wrong", "proof", "crash", "hang", "slow")
-
-
-class Failure(AssertionError):  # noqa: N818  (what the fuzzer reports, by kind)
-    """What is wrong with a nest: `kind` is "unsound", "wrong", "proof", "crash" or "hang"; `key` is the same for what
-    has the same cause, as far as that can be told."""
-
-    def __init__(self, kind: str, message: str, key: str) -> None:
-        super().__init__(f"{kind}: {message}")
-        self.kind = kind
-        self.key = f"{kind}: {key}"
-
-
-@dataclass
-class Tally:
-    """What became of the nests."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    refusals: Counter[str] = field(default_factory=Counter)
-    missed: Counter[str] = field(default_factory=Counter)
-
-    def add(self, other: Tally) -> None:
-        self.counts += other.counts
-        self.refusals += other.refusals
-        self.missed += other.missed
-
-    def text(self) -> str:
-        """What is printed."""
-        count = self.counts
-        share = 100 * count["missed"] / max(1, count["truly parallel"])
-        lines = [
-            ", ".join(f"{name} {count[name]}" for name in SHOWN),
-            f"verdicts {count['verdicts']}; truly parallel affine loops {count['truly parallel']}, "
-            f"of them missed {count['missed']} ({share:.1f} %)",
-        ]
-        lines += [f"  refused {number}: {reason}" for reason, number in self.refusals.most_common()]
-        lines += [f"  missed {number}: {reason}" for reason, number in self.missed.most_common(8)]
-        return "\n".join(lines)
-
 
 def check_nest(nest: Nest, tally: Tally, *, compiled: bool = False, thorough: bool = False) -> None:
     """Put a nest through every oracle; Failure for the first that objects.
@@ -123,7 +81,7 @@ def _check_nest(nest: Nest, tally: Tally, compiled: bool, thorough: bool) -> Non
     if compiled:
         tally.counts["compiled"] += 1
         check_compiled(decorated, nest, expected, prepared)
-    check_verdicts(plan.verdicts, nest, tally)
+    check_verdicts(plan.verdicts, nest, tally, thorough=thorough)
 
 
 def prepare(decorated: ParallelFunction, nest: Nest, workers: int, *, force: bool) -> Prepared:
@@ -197,7 +155,7 @@ def scheduled(prepared: Prepared, workers: int, coarse: Order | None = None) -> 
     plan, loops = prepared.plan, []
     for loop in prepared.program.loops:
         schedule = plan.schedule_of(loop.plan, workers)
-        if coarse is not None:
+        if coarse is not None and not loop.plan.copies:  # each block of those has a copy
             bounds = tuple(fewer(edges, coarse) for edges in schedule.bounds)
             schedule = build_schedule(loop.plan, bounds, schedule.workers)
             prove(loop.plan, schedule, plan._values())
@@ -272,9 +230,9 @@ def compare(
 
 
 def float_partials(program: PreparedProgram) -> set[str]:
-    """The floats that are combined from the partial results of tiles."""
+    """The floats, and arrays of them, that are combined from the partial results of tiles."""
     arguments = [argument for loop in program.loops for argument in loop.kernel.arguments]
-    return {one.name for one in arguments if one.kind == "partial" and one.dtype.startswith("float")}
+    return {one.name for one in arguments if one.kind in ("partial", "copies") and one.dtype.startswith("float")}
 
 
 def used_elsewhere(source: str, names: set[str]) -> bool:
@@ -310,49 +268,3 @@ def first_difference(mine: np.ndarray, theirs: np.ndarray) -> str:
         return "the signs of zeros"
     place = tuple(int(k) for k in at[0])
     return f"{len(at)} of {mine.size} elements, {list(place)} is {mine[place]} and should be {theirs[place]}"
-
-
-# ---------------------------------------------------------------- verdicts
-
-
-def check_verdicts(verdicts: Sequence[Verdict], nest: Nest, tally: Tally) -> None:
-    """Compare the verdicts on the `for`s with the brute-force dependences; those without a verdict are left out."""
-    small = loop_facts(nest)
-    larger: list[LoopFacts] = []
-    for verdict in verdicts:
-        if not 0 <= verdict.index < len(small):
-            continue
-        facts = small[verdict.index]
-        tally.counts["verdicts"] += 1
-        if verdict.is_parallel and facts.witness:
-            message = f"the loop in line {facts.line} is called parallel, but {facts.witness}"
-            raise Failure("unsound", message, "a loop is called parallel and is not")
-        if not facts.is_affine or facts.witness:
-            continue
-        larger = larger or loop_facts(nest, 1)
-        if larger[verdict.index].witness or larger[verdict.index].most_trips < 2:
-            continue
-        tally.counts["truly parallel"] += 1
-        if not verdict.is_parallel:
-            tally.counts["missed"] += 1
-            tally.missed[missed_for(verdict, nest)] += 1
-
-
-def missed_for(verdict: Verdict, nest: Nest) -> str:
-    """What a loop that is parallel was thought to carry."""
-    if not verdict.carried:
-        return ", ".join(sorted({reason.code for reason in verdict.reasons}))
-    here = [dependence for dependence in verdict.carried if not is_elsewhere(dependence, nest)]
-    if not here:
-        return "only dependences that other sizes would have"
-    what = "an array" if here[0].array in nest.arrays else "a scalar"
-    return f"{here[0].kind} dependence over {what}{'' if here[0].exact else ', approximate'}"
-
-
-def is_elsewhere(dependence: Dependence, nest: Nest) -> bool:
-    """Whether there is no such pair of iterations at the small size."""
-    import islpy as isl
-
-    shapes = {name: spec.small for name, spec in nest.arrays.items()}
-    values = parameter_values(shapes, {name: pair[0] for name, pair in nest.integers.items()})
-    return bool(fix_parameters(isl.Map(dependence.relation).wrap(), values).is_empty())

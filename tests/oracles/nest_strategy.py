@@ -33,8 +33,11 @@ STATEMENTS = (1, 1, 2, 2, 2, 3, 3, 4)
 
 INITIAL = {
     "s": "0.0", "t": "0.5", "u": "0.0", "prod": "1.0", "low": "50.0", "high": "-50.0", "c": "0", "d": "1", "e": "2",
+    "q": "-1",
 }  # fmt: skip
-"""Scalars and their first values: `c`, `d` and `e` are integers."""
+"""Scalars and their first values: `c`, `d`, `e` and `q` are integers."""
+
+FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,8 @@ class Maker:
             body.append(self.drawn.pick("e -= 1", "e = 0"))
         if place.nested and not self.is_plain and self.drawn.chance(8):
             body = [f"if {self.condition(inside)}:", f"    {self.drawn.pick('continue', 'break')}", *body]
+        if self.drawn.chance(12):
+            lines, body = [*lines, f"g{len(place.names)} = 0"], self.growing(inside, body)
         lines += [f"for {variable} in {text}:", *indented(body)]
         if place.nested and "range(3)" in text and self.drawn.chance(3):
             lines += self.assign(place.after(variable))
@@ -122,7 +127,7 @@ class Maker:
         self.left -= 1
         plain: tuple[str, ...] = ("assign",) * 4 + ("update",) * 2 + ("accumulate",) * 2
         kinds = (*plain, "private", "private", "reduce", "when", "when", "dot", "integer", "carried", "last")
-        kinds = (*kinds, "offset", "swap")
+        kinds = (*kinds, "offset", "swap", "best")
         if not self.is_plain:
             kinds = (*kinds, "while", "data loop", "when data")
         return FORMS[self.drawn.pick(*kinds)](self, place)
@@ -170,6 +175,28 @@ class Maker:
     def last(self, place: Place) -> list[str]:
         """A scalar whose last value is returned."""
         return [f"{self.scalar('u')} = {self.value('a' if 'a' in self.arrays else 'x', place)}"]
+
+    def best(self, place: Place) -> list[str]:
+        """The largest or smallest value so far, and mostly where it is."""
+        value = self.value("a" if "a" in self.arrays else "x", place)
+        name, op = self.drawn.pick(("high", ">"), ("high", ">="), ("low", "<"), ("low", "<="))
+        lines = ["t = " + value] if self.drawn.chance(2) else []
+        new = self.scalar("t") if lines else value
+        test = self.drawn.pick(f"{new} {op} {self.scalar(name)}", f"{name} {FLIPPED[op]} {new}")
+        followers = [f"{self.scalar('q')} = {self.drawn.pick(*place.names[-2:])}"] if place.names else []
+        return [*lines, f"if {test}:", *indented([f"{name} = {new}", *followers])]
+
+    def growing(self, place: Place, body: list[str]) -> list[str]:
+        """The body with a counter of the trips of its loop, which is used in a subscript."""
+        depth = len(place.names) - 1
+        spans = tuple((0, high - low + 1) for low, high in place.names[-1].spans)
+        counter = Bounded(f"g{depth}", (spans[0], spans[1]))
+        array = self.drawn.pick(*self.arrays)
+        others = tuple(self.drawn.axis(place.names[-1], place.names) for _ in range(DTYPES[array][1] - 1))
+        target = self.drawn.note(array, (*others, Axis(counter, True)))
+        use = f"{target} {self.drawn.pick('=', '+=')} {self.value(array, place)}"
+        step = f"{counter} += 1"
+        return self.drawn.pick([*body, use, step], [use, *body, step], [step, use, *body])
 
     def reduce(self, place: Place) -> list[str]:
         """One step of a reduction of a scalar."""
@@ -322,6 +349,7 @@ FORMS: dict[str, Callable[[Maker, Place], list[str]]] = {
     "carried": Maker.carried, "last": Maker.last, "reduce": Maker.reduce, "integer": Maker.integer,
     "when": Maker.when, "when data": Maker.when_data, "dot": Maker.dot, "while": Maker.while_,
     "data loop": Maker.data_loop, "offset": Maker.offset, "swap": Maker.swap,
+    "best": Maker.best,
 }  # fmt: skip
 
 

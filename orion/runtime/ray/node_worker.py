@@ -88,6 +88,10 @@ class NodeWorker(Worker):
         """Whether a loop may begin its next round before all workers have finished this one."""
         return self._exchange[part.number].rounds_overlap
 
+    def share(self) -> tuple[int, ...]:
+        """Worker 0 has the arrays that are written on one node alone, and combines all of their elements."""
+        return () if self.number else (0, 1)
+
     def _finals(self) -> tuple[Region, ...]:
         """What this worker has to send of the arrays written since the last meeting, once it is all there."""
         loops = [self._exchange[part.number] for part in self.pending]

@@ -1,0 +1,108 @@
+"""Array elements that iterations only add to, whichever they are: histograms and their like.
+
+An array X is summed by a loop where all that the loop does with X are updates
+
+    X[f] = X[f] ∘ v,  by one operator ∘ that is associative and commutative, neither f nor v reading X.
+
+In whatever order and grouping the updates are made, X ends with the same values (floats: but for rounding). So groups
+of iterations may update copies of X, which begin with the value that changes nothing and are combined into X at the end
+(Allen and Kennedy, *Optimizing Compilers for Modern Architectures*, on reductions; Rauchwerger and Padua 1995, *The
+LRPD test*, on those into array elements).
+
+Of an array of integers only updates by integers count: an element that a float is added to is rounded each time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from orion.dependence.access import ElementSum, LoopDependences
+from orion.dependence.scalars import FUNCTIONS, OPERATORS
+from orion.errors import UnsupportedLoopError
+from orion.loop.expression_types import Typing, UntypedNameError
+from orion.loop.infer import infer_types
+from orion.loop.ir import Assign, Binary, Call, Expr, Node, Subscript, Update, Var, walk
+from orion.loop.nest import LoopNest
+from orion.loop.source import Span
+from orion.loop.spans import without_spans
+from orion.loop.types import ArrayType, Types
+
+
+def with_element_sums(analysis: LoopDependences, nest: LoopNest, types: Types) -> LoopDependences:
+    """The analysis of a loop without the dependences on arrays that it only sums into, which it names."""
+    if analysis.reasons or analysis.scalars.carried or nest.is_rewritten:
+        return analysis
+    names = dict.fromkeys(d.array for d in analysis.dependences if isinstance(types.get(d.array), ArrayType))
+    found = {name: sum_into(name, nest, types) for name in names}
+    sums = tuple(
+        ElementSum(name, one[0], one[1], tuple(d for d in analysis.dependences if d.array == name))
+        for name, one in found.items()
+        if one is not None
+    )
+    rest = tuple(d for d in analysis.dependences if found.get(d.array) is None)
+    return replace(analysis, dependences=rest, sums=sums)
+
+
+def sum_into(name: str, nest: LoopNest, types: Types) -> tuple[str, Span] | None:
+    """The operator by which a loop updates elements of an array, and the first place; None where it does more with
+    it."""
+    kind = types.get(name)
+    if not isinstance(kind, ArrayType) or not kind.writeable or kind.dtype == "bool":
+        return None
+    updates = [(node, found) for part in nest.body for node in walk(part) if (found := _updates(node, name))]
+    inside = sum(_uses(node, name) for node, _ in updates)
+    everywhere = sum(_uses(loop, name) for loop in nest.loops[:1])
+    operators = {op for _, (op, _) in updates}
+    if len(operators) != 1 or inside != everywhere:
+        return None
+    if np.dtype(kind.dtype).kind in "iu" and not _are_integers([value for _, (_, value) in updates], nest, types):
+        return None
+    return operators.pop(), updates[0][0].span
+
+
+def _updates(node: Node, name: str) -> tuple[str, Expr] | None:
+    """The operator by which a statement updates an element (or row) of the array, and what with."""
+    match node:
+        case Update(Subscript(Var(base), index), op, value) if base == name and op in OPERATORS:
+            return None if _mentioned((*index, value), name) else (OPERATORS[op], value)
+        case Assign(Subscript(Var(base), index) as target, value) if base == name and not _mentioned(index, name):
+            return _combined(value, target, name)
+        case _:
+            return None
+
+
+def _combined(value: Expr, target: Subscript, name: str) -> tuple[str, Expr] | None:
+    """The operator that combines the target with something else in `value`, and that."""
+    match value:
+        case Binary(op, left, right) if op in OPERATORS:
+            parts, found = (left, right), OPERATORS[op]
+            if op == "-" and not _is(left, target):
+                return None
+        case Call(function, (left, right)) if function in FUNCTIONS and not value.keywords:
+            parts, found = (left, right), FUNCTIONS[function]
+        case _:
+            return None
+    others = [part for part in parts if not _is(part, target)]
+    return (found, others[0]) if len(others) == 1 and not _mentioned(others, name) else None
+
+
+def _is(expr: Expr, target: Subscript) -> bool:
+    return without_spans(expr) == without_spans(target)
+
+
+def _mentioned(parts: list[Expr] | tuple[Expr, ...], name: str) -> bool:
+    return any(_uses(part, name) for part in parts)
+
+
+def _uses(node: Node, name: str) -> int:
+    return sum(isinstance(part, Var) and part.name == name for part in walk(node))
+
+
+def _are_integers(values: list[Expr], nest: LoopNest, types: Types) -> bool:
+    try:
+        typing: Typing = infer_types(nest.function, types)
+        return all(np.dtype(typing.of(value).dtype).kind in "iub" for value in values)
+    except (UntypedNameError, UnsupportedLoopError, TypeError):
+        return False

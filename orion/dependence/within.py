@@ -1,0 +1,108 @@
+"""The sizes at which no subscript leaves its array: a dependence that there is at other sizes only is none.
+
+A subscript f in an access that is sure to happen for every x in a domain D(p), with p the sizes, on an axis of extent
+e(p), raises an error at all other sizes:
+
+    P = {p : ∀ x ∈ D(p): -e(p) <= f(x, p) < e(p)}.
+
+That matters where a subscript may be negative and then counts from the end: two such elements can only meet in arrays
+that are too small for the rest of the loop. So P is asked for where an array of a dependence has such a subscript.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from orion.dependence.affine import Affine
+from orion.dependence.conflicts import CapReached, capped
+from orion.dependence.model import Space, inner_constraints
+from orion.dependence.names import extent_name, parameter_list
+from orion.dependence.references import Reference
+
+if TYPE_CHECKING:
+    import islpy as isl
+
+MAX_OPERATIONS = 100_000
+"""isl operations that finding the sizes may cost; past it no size is left out."""
+
+MAX_PIECES = 8
+"""A condition on the sizes that would make the set fall into more pieces is left out."""
+
+Accesses = Sequence[tuple[Reference, Space]]
+
+
+def sizes_within(accesses: Accesses, arrays: frozenset[str]) -> str | None:
+    """P as the text of an isl set without dimensions, or None where nothing follows from it: no subscript of these
+    arrays may be negative, or it takes too long. `accesses` have the space of the statement that they are in."""
+    import islpy as isl
+
+    context = isl.Context()
+    own = [(reference, space) for reference, space in accesses if reference.array in arrays]
+    try:
+        negative = [isl.Set(text, context) for text in _members(own, "{form} < 0")]
+        sure = [one for one in accesses if not one[0].is_may]
+        leaving = [isl.Set(text, context) for text in _members(sure, "({form} >= {extent} or {form} < -{extent})")]
+        with capped(context, MAX_OPERATIONS):
+            if all(found.is_empty() for found in negative):
+                return None
+            return str(_none_of(leaving, context))
+    except (CapReached, isl.Error):
+        return None
+
+
+def at_sizes(instances: isl.UnionMap, sizes: isl.Set) -> isl.UnionMap:
+    """The pieces of a relation that are not empty at all these sizes; each piece as it was."""
+    import islpy as isl
+
+    if sizes.plain_is_universe():
+        return instances
+    maps: list[isl.Map] = []
+    instances.foreach_map(maps.append)
+    pieces = [isl.Map.from_basic_map(piece) for one in maps for piece in one.get_basic_maps()]
+    kept = [piece for piece in pieces if not piece.intersect_params(sizes).is_empty()]
+    found = isl.UnionMap("{ }", instances.get_ctx())
+    for piece in kept:
+        found = found.union(isl.UnionMap.from_map(piece))
+    return found
+
+
+def _none_of(leaving: Sequence[isl.Set], context: isl.Context) -> isl.Set:
+    """The sizes at which all these sets are empty."""
+    import islpy as isl
+
+    sizes = isl.Set("{ : }", context)
+    for found in leaving:
+        fewer = sizes.subtract(found.params()).coalesce()
+        if fewer.n_basic_set() <= MAX_PIECES:
+            sizes = fewer
+    return sizes
+
+
+def _members(accesses: Accesses, condition: str) -> Iterator[str]:
+    """For every affine subscript of these accesses the iterations for which the condition holds, each set once."""
+    found: dict[str, None] = {}
+    for reference, space in accesses:
+        if reference.blur is None and _has_known_trips(reference):
+            for axis, form in enumerate(reference.axes):
+                if isinstance(form, Affine):
+                    found[_iterations(reference, axis, form, space, condition)] = None
+    yield from found
+
+
+def _has_known_trips(reference: Reference) -> bool:
+    bounds = [form for loop in reference.inner for form in (loop.start, loop.stop, loop.step)]
+    return all(isinstance(form, Affine) for form in bounds)
+
+
+def _iterations(reference: Reference, axis: int, form: Affine, space: Space, condition: str) -> str:
+    extent = extent_name(reference.array, axis)
+    inner = chain.from_iterable(inner_constraints(loop) for loop in reference.inner)
+    holds = condition.format(form=f"({form.text})", extent=extent)
+    constraints = [*space.constraints, *space.equations, *inner, *(guard.text for guard in reference.guards), holds]
+    dims = [*space.dims, *space.values, *(loop.var for loop in reference.inner)]
+    bounds = [bound for loop in reference.inner for bound in (loop.start, loop.stop, loop.step)]
+    names = {*space.names, *form.names, extent}.union(*(guard.names for guard in reference.guards))
+    names = names.union(*(bound.names for bound in bounds if isinstance(bound, Affine)))
+    return f"{parameter_list(names - set(dims))}{{ [{', '.join(dims)}] : {' and '.join(constraints)} }}"

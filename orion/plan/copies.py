@@ -1,0 +1,65 @@
+"""Copies of the arrays that a loop adds to without knowing which iterations share an element: how many, and when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import prod
+
+import numpy as np
+
+from orion.arrays.aligned import padded_shape
+from orion.dependence.access import LoopDependences
+from orion.loop.types import ArrayType, Shapes, Types
+from orion.plan.grid import predicted_ns
+from orion.plan.placement import ArrayUse
+from orion.plan.plan import Copies, LoopPlan
+from orion.plan.rules import Candidate
+from orion.reasons import Reason
+
+ELEMENT_NS = 0.5
+"""What one element of one copy costs: it is set at the beginning, and combined at the end."""
+
+SHARE = 0.1
+"""The part of the work of a loop that its copies may cost at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summed:
+    """What is different about a loop when it has copies of the arrays whose elements it adds to."""
+
+    analysis: LoopDependences
+    candidates: tuple[Candidate, ...]
+    uses: tuple[ArrayUse, ...]
+
+
+def with_copies(plan: LoopPlan, types: Types, shapes: Shapes) -> LoopPlan:
+    """A parallel plan with the copies that its loop needs; where shapes are unknown, without their numbers."""
+    if plan.space is None:
+        return plan
+    found = []
+    for one in plan.analysis.sums:
+        kind = types[one.name]
+        assert isinstance(kind, ArrayType)
+        shape = shapes.get(one.name, ())
+        memory = padded_shape(shape, np.dtype(kind.dtype)) if kind.padded else shape
+        found.append(Copies(one.name, one.op, kind.dtype, memory, plan.cuts[plan.space]))
+    return replace(plan, copies=tuple(found))
+
+
+def why_no_copies(plan: LoopPlan, time: float | None, shapes: Shapes, *, any_size: bool) -> Reason | None:
+    """Why a plan with copies is not worth them, given the predicted time of the loop on one worker; None where it is,
+    or need not be (`any_size`).
+
+    Copies cost ELEMENT_NS for each of their elements, and may cost SHARE of the time. The number of workers does not
+    count, so that the bits of the result do not depend on it.
+    """
+    if plan.is_parallel and any_size:
+        return None
+    if plan.is_parallel and time is None and plan.iterations is not None:
+        time = predicted_ns(plan.nest, plan.iterations, shapes)
+    elements = sum(copies.count * prod(copies.shape) for copies in plan.copies)
+    if plan.is_parallel and time is not None and elements * ELEMENT_NS <= SHARE * time:
+        return None
+    names = ", ".join(f"`{one.name}`" for one in plan.analysis.sums)
+    message = f"copies of {names} for each block, {elements:,} elements in all, would cost more than they gain"
+    return Reason("ORN122", message, (plan.analysis.sums[0].span,), "")

@@ -1,0 +1,85 @@
+"""Arrays that are private to the iterations of a loop inside a serial one: the last iteration must be the same in all
+rounds, because the last tile, whichever it is in a round, has the array itself."""
+
+import warnings
+from dataclasses import replace
+
+import islpy as isl
+import numpy as np
+import pytest
+
+import orion
+from orion.dependence.access import PrivateArray
+from orion.dependence.private_arrays import last_iteration
+from orion.errors import PlanError, SerialLoopWarning
+
+LAST = [
+    # the domain of a loop with i, from 0 to m - 1, around: is its last iteration the same in all rounds, and which
+    ("[i, m, n] -> { [j] : 0 <= i < m and 0 <= j < n }", "[n, m] -> { [j] : j = n - 1 and m > 0 and n > 0 }"),
+    ("[i, m, n] -> { [j] : 0 <= i < m and i <= j < n }", "[n, m] -> { [j] : j = n - 1 and m > 0 and n > 0 }"),
+    ("[i, m, n] -> { [j] : 0 <= i < m and 0 <= j < n - i }", None),
+    ("[i, m, n] -> { [j] : 0 <= i < m and 0 <= j < i }", None),
+    ("[i, m, n] -> { [j] : 0 <= i < m and 0 <= j < n and i = 3 }", "[n, m] -> { [j] : j = n - 1 and m > 3 and n > 0 }"),
+    ("[i, m, n] -> { [j, k] : 0 <= i < m and 0 <= j < n and 0 <= k < 5 + i - i }", "[n, m] -> "
+     "{ [j, k] : j = n - 1 and k = 4 and m > 0 and n > 0 }"),
+    ("[i, m, n] -> { [j, k] : 0 <= i < m and 0 <= j < n and i <= 2k < n }", "[n, m] -> "
+     "{ [j, k] : j = n - 1 and k = floor((n - 1)/2) and m > 0 and n > 0 }"),
+    ("[i, m, n] -> { [j] : i <= j }", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("domain", "last"), LAST, ids=[row[0] for row in LAST])
+def test_the_last_iteration_of_all_rounds(domain: str, last: str | None):
+    found = last_iteration(domain, ["i"])
+    assert (found is None) == (last is None)
+    assert found is None or found.is_equal(isl.Set(last))
+
+
+def shorter_every_round(a, b, m):
+    for i in range(m):
+        for j in range(m - i):
+            b[0] = a[j]
+
+
+def strided_from_the_round(x, b, m, n):
+    for i in range(m):
+        for k in range(i, n, 2):
+            b[1] = x[k]
+
+
+def as_long_every_round(a, b, m):
+    for i in range(m):
+        for j in range(i, m):
+            b[0] = a[j]
+
+
+CASES = [
+    (shorter_every_round, lambda: {"a": np.arange(9.0), "b": np.zeros(2), "m": 7}),
+    (strided_from_the_round, lambda: {"x": np.arange(9.0), "b": np.zeros(2), "m": 4, "n": 9}),
+    (as_long_every_round, lambda: {"a": np.arange(9.0), "b": np.zeros(2), "m": 7}),
+]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(("function", "make"), CASES, ids=[function.__name__ for function, _ in CASES])
+def test_the_last_value_is_that_of_the_last_round(function, make, workers):
+    mine, theirs = make(), make()
+    function(**theirs)
+    with warnings.catch_warnings(), orion.session(workers=workers, force_parallel=True):
+        warnings.simplefilter("ignore", SerialLoopWarning)
+        orion.parallel_for(function)(**mine)
+    np.testing.assert_array_equal(mine["b"], theirs["b"])
+
+
+def test_a_plan_with_another_last_iteration_in_each_round_is_not_proved():
+    with orion.session(workers=2, force_parallel=True):
+        arguments = CASES[2][1]()
+        plan = orion.parallel_for(as_long_every_round).plan(**arguments)
+        (loop,) = plan.function.loops
+        assert [array.name for array in loop.private_arrays] == ["b"]
+        plan.check()
+    domain = "[t, m] -> { [i, j] : 0 <= t <= 1 and 0 <= i < m - t and i <= j < m - t }"
+    analysis = replace(loop.analysis, domain=domain, private=(PrivateArray("b", loop.nest.span, ()),))
+    broken = replace(plan, function=replace(plan.function, loops=(replace(loop, analysis=analysis),)))
+    with pytest.raises(PlanError, match="not the same in all rounds"):
+        broken.check()

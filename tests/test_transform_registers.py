@@ -1,0 +1,188 @@
+"""Several trips of outer loops in one trip of the innermost: every trip is made once, in an order that keeps all
+dependences of a permutable band, and results are those of the written loops."""
+
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+
+import orion
+from orion.loop.parse import parse_function
+from orion.loop.printer import print_stmt
+from orion.transform.registers import in_register_tiles
+
+
+def square(A, n):
+    for p in range(n):
+        for q in range(n):
+            for s in range(n):
+                A[p, q, s] += 1
+
+
+def ends_at_p(A, n):
+    for p in range(n):
+        for q in range(3, n + 2):
+            for s in range(p + 1):
+                A[p, q, s] += 1
+
+
+def starts_at_both(A, n):
+    for p in range(n):
+        for q in range(n):
+            for s in range(max(p, n - q), n + 3):
+                A[p, q, s] += 1
+
+
+def shifted(A, n):
+    for p in range(n):
+        for q in range(n):
+            for s in range(p + 2 * q, n + p + q):
+                A[p, q, s] += 1
+
+
+def inner_loop_depends_on_outer(A, n):
+    for p in range(n):
+        for q in range(p, n):
+            for s in range(n - q):
+                A[p, q, s] += 1
+
+
+def more_to_do_at_one_trip(A, n):
+    for p in range(n):
+        for q in range(n):
+            for s in range(n):
+                if q == 5 and n > 2:
+                    A[p, q, s - 100] += 1
+                A[p, q, s] += 1
+
+
+def statements_around(A, n):
+    for p in range(n):
+        for q in range(n):
+            A[p, q, -1] += 1
+            for s in range(q):
+                A[p, q, s] += 1
+            A[p, q, q] += 1
+
+
+LOOPS = [
+    square, ends_at_p, starts_at_both, shifted, inner_loop_depends_on_outer, more_to_do_at_one_trip, statements_around,
+]  # fmt: skip
+
+
+class Trace(dict):
+    """An array that notes which elements are written, in order."""
+
+    def __init__(self) -> None:
+        self.order: list[tuple[int, ...]] = []
+
+    def __missing__(self, key):
+        return 0
+
+    def __setitem__(self, key, value):
+        self.order.append(key)
+        super().__setitem__(key, value)
+
+
+def run(statements, n):
+    trace = Trace()
+    exec("\n".join(print_stmt(statement) for statement in statements), {"A": trace, "n": n})
+    return trace
+
+
+def coordinates(element):
+    """The place of an instance in the band: the second statement of a trip stands right before its first."""
+    p, q, s = element
+    return p, q, s + 100 if s < -1 else s
+
+
+@pytest.mark.parametrize("jammed", ["p", "q", "pq"])
+@pytest.mark.parametrize("function", LOOPS, ids=lambda f: f.__name__)
+def test_every_trip_is_made_once_and_no_dependence_of_a_permutable_band_is_turned_around(function, jammed):
+    body = parse_function(function).body
+    changed = in_register_tiles(body, {(name, "s") for name in jammed})
+    for n in (0, 1, 2, 3, 4, 5, 7, 8, 9, 13):
+        written, found = run(body, n).order, run(changed, n).order
+        assert sorted(found) == sorted(written)
+        place = {element: number for number, element in enumerate(found)}
+        points = [coordinates(element) for element in written]
+        for one, other in product(range(len(written)), repeat=2) if n < 8 else pairwise(range(len(written))):
+            if one < other and all(x <= y for x, y in zip(points[one], points[other], strict=True)):
+                assert place[written[one]] < place[written[other]], (written[one], written[other])
+
+
+@pytest.mark.parametrize("function", LOOPS, ids=lambda f: f.__name__)
+def test_loops_that_are_not_to_be_jammed_stay(function):
+    body = parse_function(function).body
+    assert in_register_tiles(body, {("p", "t"), ("t", "s")}) == body
+
+
+def test_two_loops_are_jammed_four_by_four():
+    (loop,) = in_register_tiles(parse_function(square).body, {("p", "s"), ("q", "s")})
+    text = print_stmt(loop)
+    assert "for p_strip in range(0, n, 4):" in text
+    assert "A[p_strip + 3, q_strip + 3, s] += 1" in text
+
+
+# ---------------------------------------------------------------- results
+
+
+def product_of_matrices(A, B, C, scale):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            C[i, j] *= scale
+            for k in range(A.shape[1]):
+                C[i, j] += A[i, k] * B[k, j]
+
+
+def lower_half(A, C):
+    for i in range(C.shape[0]):
+        for j in range(i + 1):
+            for k in range(A.shape[1]):
+                C[i, j] += A[i, k] * A[j, k]
+
+
+def solve(L, b, x):
+    for i in range(len(b)):
+        x[i] = b[i]
+        for j in range(i):
+            x[i] -= L[i, j] * x[j]
+        x[i] = x[i] / L[i, i]
+
+
+def columns(A, y, x):
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            y[j] += A[i, j] * x[i]
+
+
+def arguments(function, n):
+    random = np.random.default_rng(n)
+    A, B, C = random.random((n, n + 3)), random.random((n + 3, n + 1)), random.random((n, n + 1))
+    square = random.random((n, n)) + n * np.eye(n)
+    return {
+        product_of_matrices: (A, B, C, 0.5),
+        lower_half: (A, square),
+        solve: (square, random.random(n), np.zeros(n)),
+        columns: (A, np.zeros(n + 3), random.random(n)),
+    }[function]
+
+
+@pytest.mark.parametrize("function", [product_of_matrices, lower_half, solve, columns], ids=lambda f: f.__name__)
+def test_results_are_those_of_the_written_loops_bit_for_bit(function):
+    compiled = orion.parallel_for(function)
+    for n in (1, 2, 3, 4, 5, 8, 9, 33):
+        expected = arguments(function, n)
+        function(*expected)
+        for workers in (1, 2, 4):
+            found = arguments(function, n)
+            with orion.session(workers=workers, force_parallel=True):
+                compiled(*found)
+            for one, other in zip(expected, found, strict=True):
+                np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("function", [product_of_matrices, lower_half, solve, columns], ids=lambda f: f.__name__)
+def test_these_loops_are_jammed(function):
+    with orion.session(workers=2, force_parallel=True):
+        assert "_strip" in orion.parallel_for(function).kernel_source(*arguments(function, 40))
