@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench fuzz polybench docs clean setup
+.PHONY: help run test check bench fuzz polybench wavefront planning docs clean setup
 
 help:            ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -34,6 +34,12 @@ bench: $(STAMP)  ## speed next to LIBMF, a Hogwild loop and a hand-written kerne
 
 polybench: $(STAMP) ## the 30 PolyBench kernels: serial Numba, hand-written prange, Orion
 	$(BIN)/python -m benchmarks.polybench.run $(ARGS)
+
+wavefront: $(STAMP) ## chains of dependent iterations: Gauss-Seidel, common subsequence; serial Numba and Orion
+	$(BIN)/python -m benchmarks.wavefront $(ARGS)
+
+planning: $(STAMP) ## the time of the first plan of every example
+	$(BIN)/python -m benchmarks.planning $(ARGS)
 
 fuzz: $(STAMP)   ## random loop nests through every oracle, for ten minutes (ARGS='--minutes 60 --jobs 2')
 	$(BIN)/python tests/fuzz.py $(ARGS)
