@@ -258,3 +258,24 @@ def test_what_stays_as_it_is_written(function):
     values = (np.ones((30, 13)), 4, 4)[: function.__code__.co_argcount]
     plan = orion.parallel_for(function).plan(*values)
     assert [loop.origin for loop in plan.loops] == [None]
+
+
+def scaled_subscripts(A, T, x, z, n, m):
+    t = 0.5
+    e = 2
+    for i in range(n):
+        for j in range(m - i):
+            for k in range(4):
+                e = 3
+                for r in range(e):
+                    t = x[-1] - A[j + 6, 3 * r]
+                    T[r + k + 3, k + 9, 2 * r] = t * 0.5 + T[2 * j - r + 3, k - i + 6, -r - 1]
+        T[i, i + 7, i] = 0.5 * A[2 * i - i + 6, i] + 0.25 * t
+    return t
+
+
+def test_subscripts_with_factors_do_not_keep_the_scheduler_for_long():
+    """It took over twenty seconds when it was given these flow dependences as near pairs; the time limit would tell."""
+    arrays = np.zeros((13, 7)), np.zeros((9, 13, 5)), np.zeros(1), np.zeros((4, 3))
+    with orion.session(workers=2, force_parallel=True):
+        orion.parallel_for(scaled_subscripts).plan(*arrays, 4, 3).check()

@@ -124,6 +124,25 @@ def test_two_loops_are_jammed_four_by_four():
     assert "A[p_strip + 3, q_strip + 3, s] += 1" in text
 
 
+def only_sometimes_more(A, n):
+    for p in range(n):
+        for q in range(n):
+            for s in range(n):
+                A[p, q, s] += 1
+        if n == 5:
+            for q in range(n):
+                A[p, q + n, 0] += 1
+
+
+def test_what_is_rarely_done_in_an_outer_loop_keeps_no_loop_from_being_jammed():
+    body = parse_function(only_sometimes_more).body
+    changed = in_register_tiles(body, {("p", "s"), ("q", "s")})
+    assert "A[p_strip + 3, q_strip + 3, s] += 1" in print_stmt(changed[0])
+    for n in (0, 1, 4, 5, 9):
+        assert sorted(run(changed, n).order) == sorted(run(body, n).order)
+    assert run(changed, 5).order == run(body, 5).order
+
+
 # ---------------------------------------------------------------- results
 
 

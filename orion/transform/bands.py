@@ -42,6 +42,7 @@ class Band:
     in_lockstep: bool = False
     jammed: tuple[tuple[str, str], ...] = ()
     loop_order: tuple[int, ...] = ()
+    cache_tiles: tuple[tuple[int, int], ...] = ()
     skew: Skew | None = None
 
 

@@ -15,7 +15,8 @@ from orion.dependence.region import Region
 from orion.loop.ir import Expr, Range, Stmt, Var
 from orion.loop.types import Types
 from orion.transform.bands import Band
-from orion.transform.expressions import parameter_expressions
+from orion.transform.cache_tiles import CacheTile, in_cache_tiles
+from orion.transform.expressions import from_isl, parameter_expressions
 from orion.transform.halfspaces import InexactError
 from orion.transform.lockstep import FEW_ROWS, in_lockstep
 from orion.transform.order import PLANNED, Order
@@ -83,7 +84,7 @@ class _Generator:
             skewed = self.skewed(node.child(0), band, body)
             together = in_lockstep(body) if band.in_lockstep and skewed is None else body
             body = together if together != body else in_register_tiles(body, band.jammed)
-            yield skewed or Planned(band, body)
+            yield skewed or Planned(band, in_cache_tiles(body, self.cache_tiles(band), self.writer.span))
         elif kind != isl.schedule_node_type.filter and not holds_mark(node):
             yield tuple(self.writer.statements_of(self.scan(node, None)))
         elif kind == isl.schedule_node_type.band:
@@ -129,8 +130,25 @@ class _Generator:
 
         domain = self.instances(node, band)
         context = isl.Set(self.known, domain.get_ctx())
-        copied = copy_below(isl.ScheduleNode.from_domain(domain).child(0), node)
+        inside = node.child(0) if band is not None and band.cache_tiles else node  # below the loops over tiles
+        copied = copy_below(isl.ScheduleNode.from_domain(domain).child(0), inside)
         return self.build(node.get_schedule_depth(), context).node_from_schedule(copied.get_schedule())
+
+    def cache_tiles(self, band: Band) -> list[CacheTile]:
+        """The coordinates of a band that is run in tiles. KeyError where one has no bounds that can be written."""
+        import islpy as isl
+
+        if not band.cache_tiles:
+            return []
+        domain = isl.Set(band.domain, self.order.tree.get_ctx())
+        build = isl.AstBuild.from_context(isl.Set(self.known, domain.get_ctx()))
+        found = []
+        for coordinate, size in band.cache_tiles:
+            last = domain.dim_max(coordinate)
+            bounds = domain.dim_min(coordinate), last.add_constant_val(isl.Val.one(domain.get_ctx()))
+            low, high = (from_isl(build.expr_from_pw_aff(b), self.writer.names, self.writer.span) for b in bounds)
+            found.append(CacheTile(band.dims[coordinate], band.limits[coordinate], low, high, size))
+        return found
 
     def skewed(self, node: isl.ScheduleNode, band: Band, body: tuple[Stmt, ...]) -> Planned | None:
         """A band in skewed buffers, if it can be: where those do not pay, it runs `body` in lockstep."""

@@ -71,7 +71,7 @@ def _marked(region: Region, relations: Relations, variables: Sequence[str], apar
 
     constraints = isl.ScheduleConstraints.on_domain(relations.domain)
     dependences = simplified(relations.dependences, relations.domain)
-    flow = simplified(relations.flow, relations.domain)
+    flow = with_unit_coefficients(simplified(relations.flow, relations.domain))
     constraints = constraints.set_validity(dependences).set_coincidence(dependences).set_proximity(flow)
     relations.domain.get_ctx().set_schedule_serialize_sccs(int(apart))
     schedule = constraints.compute_schedule()
@@ -121,16 +121,47 @@ def is_simple(relations: Relations) -> bool:
     return few and weight(found) <= MAX_WEIGHT
 
 
+def with_unit_coefficients(flow: isl.UnionMap) -> isl.UnionMap:
+    """The part of a relation whose constraints have no coefficients of dimensions but 0, 1 and -1.
+
+    The scheduler keeps the distances of what it is given as near pairs small. With other coefficients that took it over
+    20 seconds for small nests, and is no matter of what is right.
+    """
+    kept = flow.subtract(flow)
+    for relation in _maps(flow):
+        if all(_has_unit_coefficients(piece) for piece in _basic_maps(relation)):
+            kept = kept.union(relation)
+    return kept
+
+
+def _has_unit_coefficients(piece: isl.BasicMap) -> bool:
+    import islpy as isl
+
+    kinds = (isl.dim_type.in_, isl.dim_type.out)
+    if piece.dim(isl.dim_type.div):
+        return False
+    return all(
+        abs(constraint.get_coefficient_val(kind, position).to_python()) <= 1
+        for constraint in piece.get_constraints()
+        for kind in kinds
+        for position in range(piece.dim(kind))
+    )
+
+
 def _maps(dependences: isl.UnionMap) -> list[isl.Map]:
     found: list[isl.Map] = []
     dependences.foreach_map(found.append)
     return found
 
 
-def _pieces(relation: isl.Map) -> int:
+def _basic_maps(relation: isl.Map) -> list[isl.BasicMap]:
     found: list[isl.BasicMap] = []
     relation.foreach_basic_map(found.append)
-    return len(found)
+    return found
+
+
+def _pieces(relation: isl.Map) -> int:
+    return len(_basic_maps(relation))
 
 
 def _loops(relation: isl.Map) -> int:
@@ -149,6 +180,7 @@ class _Marker:
     shared: int = 0
     last_order: list[int] = field(default_factory=list)
     jammed: list[tuple[str, str]] = field(default_factory=list)
+    cache_tiles: tuple[tuple[int, int], ...] = ()
 
     def visit(self, node: isl.ScheduleNode) -> isl.ScheduleNode:
         """Mark the outermost bands below `node` that can be shared out; returns the node in its place."""
@@ -170,18 +202,21 @@ class _Marker:
         number = len(self.bands)
         self.bands.append(describe_band(node, self.relations, self.variables, number))
         self.shared += node.get_domain().n_set()
-        self.jammed = []
-        node = self.inside(node)
+        self.jammed, self.cache_tiles = [], ()
+        node = self.inside(node, is_planned=True)
         lockstep = False
         if node.band_n_member() > 1 and not has_free_member(node) and not holds_band(node.child(0)):
             lockstep = can_lockstep(self.bands[number].dependences, self.last_order)
         order = tuple(self.last_order) if lockstep else ()
         found = replace(self.bands[number], in_lockstep=lockstep, jammed=tuple(self.jammed), loop_order=order)
-        self.bands[number] = found
+        self.bands[number] = replace(found, cache_tiles=self.cache_tiles)
         return node.insert_mark(isl.Id(f"{PLANNED}:{number}", context=node.get_ctx()))
 
-    def inside(self, node: isl.ScheduleNode) -> isl.ScheduleNode:
-        """Put the loops of all bands from `node` downwards into the best order; tile those that use data again."""
+    def inside(self, node: isl.ScheduleNode, is_planned: bool = False) -> isl.ScheduleNode:
+        """Put the loops of all bands from `node` downwards into the best order; tile those that use data again.
+
+        The tiles of the planned band are boxes, which need no loops of isl's.
+        """
         import islpy as isl
 
         kind = node.get_type()
@@ -198,7 +233,11 @@ class _Marker:
             node = reordered(node, self.last_order)
             gains, depth = jam_gains(node, self.region), node.get_schedule_depth()
             if node.band_n_member() > 2 and has_free_member(node):
-                depth += node.band_n_member()
+                if is_planned:
+                    sizes = [tile_size(member, node.band_n_member()) for member in range(node.band_n_member())]
+                    self.cache_tiles = tuple(zip(self.last_order, sizes, strict=True))
+                else:
+                    depth += node.band_n_member()
                 node = tiled(node)
             names = self.variables[depth : depth + len(gains) + 1]
             self.jammed += [(name, names[-1]) for name, gain in zip(names, gains, strict=False) if gain]
@@ -237,6 +276,15 @@ def reordered(node: isl.ScheduleNode, order: Sequence[int]) -> isl.ScheduleNode:
     return node
 
 
+def tile_size(member: int, members: int) -> int:
+    """The iterations per cache tile of a member of a band.
+
+    >>> [tile_size(member, 4) for member in range(4)]
+    [32, 32, 64, 256]
+    """
+    return CACHE_TILES[min(members - 1 - member, len(CACHE_TILES) - 1)]
+
+
 def tiled(node: isl.ScheduleNode) -> isl.ScheduleNode:
     """A permutable band in tiles for the cache."""
     import islpy as isl
@@ -244,6 +292,5 @@ def tiled(node: isl.ScheduleNode) -> isl.ScheduleNode:
     members = node.band_n_member()
     sizes = isl.MultiVal.zero(node.band_get_space())
     for member in range(members):
-        size = CACHE_TILES[min(members - 1 - member, len(CACHE_TILES) - 1)]
-        sizes = sizes.set_val(member, isl.Val.int_from_si(node.get_ctx(), size))
+        sizes = sizes.set_val(member, isl.Val.int_from_si(node.get_ctx(), tile_size(member, members)))
     return node.band_tile(sizes)

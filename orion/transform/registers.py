@@ -71,9 +71,32 @@ def _changed(statement: Stmt, jammed: Loops) -> Stmt:
             return If(test, in_register_tiles(body, jammed), in_register_tiles(orelse, jammed), span)
         case For(space, body, index, span):
             nest = _nest(statement, jammed)
-            return nest.loops() if nest else For(space, in_register_tiles(body, jammed), index, span)
+            if nest is not None:
+                return nest.loops()
+            return _unswitched(statement, jammed) or For(space, in_register_tiles(body, jammed), index, span)
         case _:
             return statement
+
+
+def _unswitched(loop: For, jammed: Loops) -> Stmt | None:
+    """A loop with `if`s in it that are the same for all its trips, as a nest to be jammed where none of them holds."""
+    same = tuple(part for part in loop.body if _is_same(part, loop))
+    plain = replace(loop, body=tuple(part for part in loop.body if part not in same))
+    nest = _nest(plain, jammed) if same and plain.body else None
+    if nest is None:
+        return None
+    tests = tuple(part.test for part in same if isinstance(part, If))
+    test = Logic("or", tests, loop.span) if len(tests) > 1 else tests[0]
+    return If(test, (loop,), (nest.loops(),), loop.span)
+
+
+def _is_same(statement: Stmt, loop: For) -> bool:
+    """Whether it is an `if` of isl's program that is the same for all trips of a loop."""
+    if not isinstance(statement, If) or statement.orelse:
+        return False
+    if any(isinstance(part, Subscript) for part in walk(statement.test)):
+        return False
+    return not _names(statement.test) & {_variable(loop), *assigned_names(loop.body)}
 
 
 def _nest(loop: For, jammed: Loops) -> _Jammed | None:
@@ -220,21 +243,12 @@ class _Jammed:
 
     def tests(self, strips: dict[str, Expr]) -> tuple[Expr, ...]:
         """The conditions under which some trip of the strips has more to do than `plain`."""
-        rare = [s.test for s in self.innermost.body if isinstance(s, If) and self.is_rare(s)]
+        rare = [s.test for s in self.innermost.body if isinstance(s, If) and _is_same(s, self.innermost)]
         return tuple(dict.fromkeys(_with(test, values) for values in self.trips(strips) for test in rare))
 
     def plain(self) -> tuple[Stmt, ...]:
         """What a trip does where none of the conditions holds."""
-        return tuple(statement for statement in self.innermost.body if not self.is_rare(statement))
-
-    def is_rare(self, statement: Stmt) -> bool:
-        """Whether it is an `if` of isl's program that is the same for all trips of the innermost loop."""
-        if not isinstance(statement, If) or statement.orelse:
-            return False
-        if any(isinstance(part, Subscript) for part in walk(statement.test)):
-            return False
-        changing = {_variable(self.innermost), *assigned_names(self.innermost.body)}
-        return not _names(statement.test) & changing
+        return tuple(statement for statement in self.innermost.body if not _is_same(statement, self.innermost))
 
 
 def _space(loop: For) -> Range:
