@@ -30,9 +30,10 @@ from orion.loop.signature import argument_types
 from orion.loop.source import Span
 from orion.loop.types import ScalarType, Shapes, SparseType, Types
 from orion.loop.views import resolve_views
+from orion.plan.analysed import AnalysedProgram, analyse_program
 from orion.plan.extents import parameter_values
 from orion.plan.plan import LoopPlan
-from orion.plan.planner import AnalysedProgram, analyse_program, plan_program
+from orion.plan.planner import plan_program
 from orion.plan.sizes import Sizes
 from orion.planned import Plan
 

@@ -7,7 +7,8 @@ from orion.loop.parse import parse_function
 from orion.loop.program import split_program
 from orion.loop.types import ArrayType, ScalarType, SparseType
 from orion.loop.views import resolve_views
-from orion.plan.planner import analyse_program, plan_program
+from orion.plan.analysed import analyse_program
+from orion.plan.planner import plan_program
 from orion.plan.sizes import Sizes
 
 FLOAT = ScalarType("float64", weak=True)

@@ -10,7 +10,8 @@ import pytest
 
 from orion.inspect.guess import guess_types
 from orion.loop.parse import parse_function
-from orion.plan.planner import Sizes, plan_program
+from orion.plan.planner import plan_program
+from orion.plan.sizes import Sizes
 from orion.prepare import Options, Preparation
 from orion.reasons import CODES
 

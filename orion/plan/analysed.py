@@ -1,0 +1,331 @@
+"""What planning needs to know of loops before it knows sizes: dependences, legal strategies, better orders."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from orion.dependence.access import Access, LoopDependences
+from orion.dependence.analyse import analyse_loop
+from orion.dependence.bounds import bounds_checks
+from orion.dependence.effects import assigned_names
+from orion.dependence.element_sums import with_element_sums
+from orion.dependence.maps import Maps
+from orion.dependence.model import Model, model_loop, own_space, used_names
+from orion.dependence.names import isl_name
+from orion.dependence.private_arrays import with_private_arrays
+from orion.dependence.references import collect_references
+from orion.dependence.scalars import live_after, scalar_roles
+from orion.dependence.study import Study, study_loop
+from orion.loop.nest import SYNTHETIC, LoopNest, Program, Repeat, RunLoop, Step, blocks_of
+from orion.loop.program import open_outer_loop
+from orion.loop.types import Types
+from orion.plan.copies import Summed
+from orion.plan.extents import bounded_dims
+from orion.plan.placement import ArrayUse, array_uses
+from orion.plan.plan import Origin, Verdict
+from orion.plan.rules import Candidate, Question, difference_sets, legal_candidates
+from orion.plan.verdicts import verdicts
+from orion.plan.worth import Work, depth_of, work_of
+from orion.reasons import Reason
+from orion.transform.apply import Rewritten, rewrite_loop
+from orion.transform.bands import Band
+from orion.transform.order import is_simple
+from orion.transform.stored_sums import with_stored_sums
+from orion.transform.strides import JUMP
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysedLoop:
+    """What planning a loop needs that does not depend on shapes or workers: computed once per types.
+
+    `origin` is the loop of the source that this one, among others, stands for in another order. `places` is then
+    the isl union map, as text, from the instances of its statements to the coordinates of the serial loops around it
+    and its own.
+    """
+
+    nest: LoopNest
+    analysis: LoopDependences
+    candidates: tuple[Candidate, ...]
+    uses: tuple[ArrayUse, ...]
+    rounds_overlap: bool
+    origin: Origin | None = None
+    places: str = ""
+    work: tuple[Work, ...] = ()
+    model: Model | None = None
+    summed: Summed | None = None
+    capped: tuple[Reason, ...] = ()
+
+    @property
+    def parameters(self) -> frozenset[str]:
+        """The isl names of the parameters that the domain and the relations of the loop have."""
+        relations = [self.analysis.domain, *(access.relation for access in self.analysis.accesses)]
+        return frozenset(name for relation in relations for name in _parameters(relation))
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysedProgram:
+    """A program with its analysed loops; serial loops that hold parallel ones are opened into `Repeat`s, others are in
+    another order. `changed` are those loops, and `as_written` the program without any of that, where there are any."""
+
+    program: Program
+    loops: tuple[AnalysedLoop, ...]
+    verdicts: tuple[Verdict, ...]
+    changed: tuple[Changed, ...] = ()
+    as_written: AnalysedProgram | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """The loops that stand for one loop of the source, and what that one has to do: see `orion.plan.worth`.
+
+    `is_taken_apart`: there are statements among them that run once, which are started from Python, like all of them.
+    """
+
+    numbers: range
+    around: int
+    work: tuple[Work, ...]
+    is_taken_apart: bool
+
+
+def analyse_program(program: Program, types: Types, *, apart: bool = True) -> AnalysedProgram:
+    """Analyse every loop. Where a nest is serial as a whole but its outer loop can be taken as a serial loop around
+    planned ones, and one of those is parallel, that is done.
+
+    `apart`: also where statements between those then run once, on one worker. As that costs more, the program without
+    it, but with the other changes, is what it is as written.
+    """
+    number, source = 0, program
+    loops: list[AnalysedLoop] = []
+    written: list[AnalysedLoop] = []
+    judged: list[Verdict] = []
+    changed: list[Changed] = []
+    while number < len(program.nests):
+        model = model_loop(program, number, types)
+        maps = Maps()
+        study = study_loop(program, number, types, model, maps)
+        loop = analyse_nest(program, number, types, study, model, maps)
+        judged += verdicts(program, loop.nest, loop.analysis, study, types)
+        written.append(replace(loop, nest=source.nests[len(written)]))
+        better = _better(program, loop, study, types, apart=apart)
+        summed = _summed(program, loop, types, maps)
+        written[-1] = replace(written[-1], summed=summed)
+        if better is None:
+            loops.append(replace(loop, summed=summed, capped=tuple(_capped(loop, study))))
+            number += 1
+            continue
+        around = depth_of(program, number)
+        program, found = better
+        is_taken_apart = _is_once(loop.nest) or any(_is_once(part.nest) for part in found)
+        changed.append(Changed(range(number, number + len(found)), around, work_of(study), is_taken_apart))
+        loops += found
+        number += len(found)
+    plain = AnalysedProgram(source, tuple(written), tuple(judged)) if changed else None
+    if len({one.is_taken_apart for one in changed}) == 2:
+        plain = analyse_program(source, types, apart=False)
+    return AnalysedProgram(program, tuple(loops), tuple(judged), tuple(changed), plain)
+
+
+def _better(
+    program: Program, loop: AnalysedLoop, study: Study | None, types: Types, *, apart: bool
+) -> tuple[Program, list[AnalysedLoop]] | None:
+    """The program with a loop opened or in another order, and its loops, where that is better than the loop as it is.
+
+    Loops without tiles that wait, in a serial one, are preferred to a new order of the whole, if nothing else is in it.
+    """
+    number = loop.nest.number
+    if _is_once(loop.nest):
+        return _opened(program, number, types) if apart else None
+    opened = None if loop.candidates else _opened(program, number, types, plainly=True)
+    if opened is not None and all(_is_simple(inner) for inner in opened[1]):
+        return opened
+    is_fine = bool(loop.candidates) or (opened is not None and all(inner.candidates for inner in opened[1]))
+    better = _rewritten(program, loop, study, types, must_gain=is_fine) or opened
+    return better if better or loop.candidates or not apart else _opened(program, number, types)
+
+
+def _capped(loop: AnalysedLoop, study: Study | None) -> Iterator[Reason]:
+    """Why no other order was looked for, where a loop is serial and that would have taken too long."""
+    if study is not None and not loop.candidates and not is_simple(study.relations):
+        message = "the dependences fall into so many pieces that no other order of the loops was looked for"
+        yield Reason("ORN109", message, (loop.nest.span,), "simplify the subscripts and the bounds of the loops")
+
+
+def _is_once(nest: LoopNest) -> bool:
+    """Whether it stands for statements between loops, which one worker runs."""
+    return nest.loops[0].index == SYNTHETIC and not nest.is_rewritten
+
+
+def _is_simple(loop: AnalysedLoop) -> bool:
+    """Whether a loop is parallel without tiles that wait for each other."""
+    return any(not candidate.time for candidate in loop.candidates)
+
+
+def _rewritten(
+    program: Program, loop: AnalysedLoop, study: Study | None, types: Types, must_gain: bool
+) -> tuple[Program, list[AnalysedLoop]] | None:
+    """The program with a nest of ranges in a better order, and its new loops: where one of those is parallel and, if
+    the nest is parallel without it (`must_gain`), the new order is faster on one worker too."""
+    if loop.analysis.private:
+        return None  # a new order may mix what iterations have in arrays of their own
+    if must_gain and loop.analysis.scalars.choices:
+        return None  # in a new order one worker would go through all that they are taken from
+    found = None if study is None else rewrite_loop(program, study, types)
+    nest = loop.nest
+    if study is not None and must_gain and (found is None or not _is_faster(found)):
+        study, found = _with_stored_sums(program, nest.number, types) or (study, found)
+    if study is None or found is None or (must_gain and not _is_faster(found)):
+        return None
+    checks = bounds_checks(program, nest.number, types, loop.model)
+    origin = Origin(nest, loop.analysis, checks, found.dependences, found.order)
+    loops = [
+        _analyse_rewritten(found.program, found.first + position, band, types, origin, study)
+        for position, band in enumerate(found.bands)
+    ]
+    return (found.program, loops) if any(new.candidates for new in loops) else None
+
+
+def _with_stored_sums(program: Program, number: int, types: Types) -> tuple[Study, Rewritten] | None:
+    """A nest with its sums kept in array elements, where its innermost loops then no longer jump through memory."""
+    summed = with_stored_sums(program, number, types)
+    study = None if summed is None else study_loop(summed, number, types, model_loop(summed, number, types), Maps())
+    found = None if summed is None or study is None else rewrite_loop(summed, study, types)
+    return (study, found) if study and found and found.trips[1] < JUMP <= found.trips[0] else None
+
+
+def _is_faster(found: Rewritten) -> bool:
+    """Whether a new order is better than a parallel loop as written: its innermost loops go through memory in smaller
+    steps, several of their chains of dependent trips are run at a time, or elements stay in registers for several trips
+    of the loops around them."""
+    gains = any(band is not None and (band.in_lockstep or band.jammed) for band in found.bands)
+    return gains or found.trips[1] < found.trips[0]
+
+
+def _analyse_rewritten(
+    program: Program, number: int, band: Band | None, types: Types, origin: Origin, study: Study
+) -> AnalysedLoop:
+    """A loop of a new order: what is known of its band, and of the statements in it, stands for an analysis of its
+    text."""
+    nest = program.nests[number]
+    scalars = scalar_roles(nest, types, live_after(program, number))
+    domain = band.domain if band else own_space(nest, types).text()
+    analysis = LoopDependences(domain, (), band.dependences if band else (), scalars, ())
+    candidates = _candidates(nest, analysis, Maps()) if band else []
+    touched: dict[str, bool] = {}
+    for access in collect_references(nest, types) if band is None else _accesses_of(band, study):
+        touched[access.array] = touched.get(access.array, False) or access.is_write
+    uses = tuple(ArrayUse(array, (), is_written) for array, is_written in touched.items())
+    return AnalysedLoop(nest, analysis, tuple(candidates), uses, False, origin, band.places if band else "")
+
+
+def _accesses_of(band: Band, study: Study) -> Iterator[Access]:
+    """The accesses to arrays of the statements in a band."""
+    inside = set(re.findall(r"\b(\w+)\[", band.places))
+    for statement in study.region.statements:
+        if statement.name in inside:
+            yield from (access for access in statement.accesses if access.array not in study.region.scalars)
+
+
+def _opened(
+    program: Program, number: int, types: Types, *, plainly: bool = False
+) -> tuple[Program, list[AnalysedLoop]] | None:
+    """The program with the outer loop of a serial nest made a `Repeat` (statements that run once: taken apart), and the
+    loops that it then has inside, if that makes one of them parallel.
+
+    The loops in statements that run once are always found: so the plan has something to say of them.
+    """
+    before = len(program.nests)
+    opened = open_outer_loop(program, number, types, plainly=plainly)
+    if opened is None:
+        return None
+    is_once, program = _is_once(program.nests[number]), opened
+    found: list[AnalysedLoop] = []
+    last = number + len(program.nests) - before + 1
+    while number < last:
+        model, maps = model_loop(program, number, types), Maps()
+        study = study_loop(program, number, types, model, maps)
+        loop = analyse_nest(program, number, types, study, model, maps)
+        is_fine = bool(loop.candidates) and not _is_once(loop.nest)
+        changed = None if is_fine else _opened(program, number, types, plainly=plainly)
+        if changed is None:
+            found.append(replace(loop, summed=_summed(program, loop, types, maps)))
+            number += 1
+            continue
+        program, inner = changed
+        found += inner
+        last += len(inner) - 1
+        number += len(inner)
+    return (program, found) if is_once or is_shared_out(found) else None
+
+
+def is_shared_out(loops: Iterable[AnalysedLoop]) -> bool:
+    return any(loop.candidates and not _is_once(loop.nest) for loop in loops)
+
+
+def analyse_nest(
+    program: Program, number: int, types: Types, study: Study | None, model: Model, maps: Maps
+) -> AnalysedLoop:
+    """Analyse one loop: its dependences, the legal candidates of the strongest strategy, and how it uses its arrays."""
+    nest = program.nests[number]
+    analysis = analyse_loop(program, number, types, study, model, maps)
+    candidates = _candidates(nest, analysis, maps)
+    if all(candidate.time for candidate in candidates):  # none, or tiles that wait
+        freed = with_private_arrays(analysis, nest, types, _changing(program, number))
+        better = _candidates(nest, freed, maps) if freed.private else []
+        if any(not candidate.time for candidate in better):
+            analysis, candidates = freed, better
+    uses = array_uses(analysis.accesses, len(nest.dims) if candidates else 0, maps)
+    overlap = _rounds_overlap(program, number, model)
+    return AnalysedLoop(nest, analysis, tuple(candidates), uses, overlap, work=work_of(study), model=model)
+
+
+def _summed(program: Program, loop: AnalysedLoop, types: Types, maps: Maps) -> Summed | None:
+    """A serial loop with copies of the arrays whose elements it adds to, where it is parallel with them."""
+    if loop.candidates or loop.origin or _is_once(loop.nest):
+        return None
+    private = with_private_arrays(loop.analysis, loop.nest, types, _changing(program, loop.nest.number))
+    analysis = with_element_sums(private, loop.nest, types)
+    candidates = _candidates(loop.nest, analysis, maps) if analysis.sums else []
+    if not candidates:
+        return None
+    return Summed(analysis, tuple(candidates), array_uses(analysis.accesses, len(loop.nest.dims), maps))
+
+
+def _candidates(nest: LoopNest, analysis: LoopDependences, maps: Maps) -> list[Candidate]:
+    """The legal candidates of the strongest strategy."""
+    if analysis.reasons or analysis.scalars.carried:
+        return []
+    dims = len(nest.dims)
+    deltas = difference_sets(analysis.dependences, dims, maps)
+    return legal_candidates(Question(deltas, dims, bounded_dims(analysis.domain, dims), nest.ordered))
+
+
+def _rounds_overlap(program: Program, number: int, model: Model) -> bool:
+    """Whether no subscript or bound depends on a name that changes from round to round of a loop around it."""
+    return _changing(program, number).isdisjoint(used_names(model))
+
+
+def _parameters(relation: str) -> set[str]:
+    head = relation.partition("->")[0].strip()
+    return {name.strip() for name in head.strip("[]").split(",")} if head.startswith("[") else set()
+
+
+def _changing(program: Program, number: int) -> frozenset[str]:
+    """The isl names of what has other values in other rounds of the serial loops around a planned loop."""
+    return frozenset(isl_name(name) for name in _changing_names(program.steps, number, frozenset()))
+
+
+def _changing_names(steps: tuple[Step, ...], number: int, around: frozenset[str]) -> frozenset[str]:
+    for step in steps:
+        if isinstance(step, RunLoop) and step.number == number:
+            return around
+        inside = around
+        if isinstance(step, Repeat):
+            inside |= {step.space.var} if step.space else set()
+            inside |= set(assigned_names(step.loop.body))
+        for block in blocks_of(step):
+            found = _changing_names(block, number, inside)
+            if found:
+                return found
+    return frozenset()
