@@ -110,6 +110,17 @@ def nothing_from_arrays(A, B, C):
             C[i, j] = total
 
 
+def not_always_stored(A, B, C):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            total = 0.0
+            for k in range(A.shape[1]):
+                total += A[i, k] * B[k, j]
+            if B[i, j] > 1.0:
+                continue
+            C[i, j] = total
+
+
 def arguments(function, n, dtype="float64", stored=None):
     random = np.random.default_rng(n)
     found = [(random.random((n, n)) + 0.5).astype(dtype) for _ in range(3)]
@@ -128,6 +139,7 @@ def stored(function, values):
 LEGAL = [product, scaled, two_sums, imperfect]
 NOT_LEGAL = [
     read_after_its_loop, read_meanwhile, in_the_sum_itself, array_elsewhere, subscript_changes, nothing_from_arrays,
+    not_always_stored,
 ]  # fmt: skip
 
 

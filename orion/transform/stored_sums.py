@@ -9,8 +9,8 @@ A scalar is one place for all iterations, and ties the loop over k to those arou
 and the loops can be interchanged (scalar expansion: Allen and Kennedy, *Optimizing Compilers for Modern Architectures*,
 section 5.3). Every element ends with the value that it had, computed by the same operations in the same order, where
 
-    the statements between the first and the last, which stand in one block, mention s and nothing of C but these, and
-    the subscripts of C name nothing that is assigned in between;
+    the first statement and the last stand in one block and are run as often as each other (nothing between them leaves
+    the block); those between only add to s, and the subscripts of C name nothing that they assign;
     nothing else of the nest, and nothing after it, mentions s; nothing else of the nest mentions C;
     s has the type of C: floats, and whatever is added is made of elements of arrays of the same dtype, at least one,
     and of Python's numbers.
@@ -18,14 +18,33 @@ section 5.3). Every element ends with the value that it had, computed by the sam
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from orion.dependence.effects import assigned_names
 from orion.dependence.scalars import live_after
-from orion.loop.ir import Assign, Binary, Const, Expr, For, If, Node, Stmt, Subscript, Unary, Update, Var, walk
+from orion.loop.dimensions import own_level
+from orion.loop.ir import (
+    Assign,
+    Binary,
+    Break,
+    Const,
+    Continue,
+    Expr,
+    For,
+    If,
+    Node,
+    Return,
+    Stmt,
+    Subscript,
+    Unary,
+    Update,
+    Var,
+    count_names,
+    names_in,
+    walk,
+)  # fmt: skip
 from orion.loop.nest import LoopNest, Program
 from orion.loop.types import ArrayType, ScalarType, Types
 
@@ -88,15 +107,15 @@ class _Finder:
         array = self.types.get(element.base.name)
         if not isinstance(array, ArrayType) or np.dtype(array.dtype).kind != "f" or len(element.index) != array.ndim:
             return False
-        subscripts = {part.name for index in element.index for part in walk(index) if isinstance(part, Var)}
         updates = [part for statement in between for part in walk(statement) if _is_update(part, name)]
-        everywhere = list(walk(self.nest.loops[0]))
+        everywhere = self.nest.loops[:1]
         return (
             name not in self.live
             and bool(updates)
-            and _count(everywhere, name) == len(updates) + 2
-            and _count(everywhere, element.base.name) == 1
-            and subscripts.isdisjoint(assigned_names(between))
+            and count_names(everywhere, name) == len(updates) + 2
+            and count_names(everywhere, element.base.name) == 1
+            and names_in(*element.index).isdisjoint(assigned_names(between))
+            and not any(isinstance(part, Break | Continue | Return) for part in own_level(between))
             and all(self.has_type(part.value, array.dtype) for part in updates if isinstance(part, Update))
             and all(any(isinstance(inner, Subscript) for inner in walk(part)) for part in updates)
         )
@@ -123,13 +142,9 @@ class _Finder:
 def _is_update(node: Node, name: str) -> bool:
     match node:
         case Update(Var(target), "+" | "-", value):
-            return target == name and not _count(walk(value), name)
+            return target == name and not count_names((value,), name)
         case _:
             return False
-
-
-def _count(nodes: Iterable[Node], name: str) -> int:
-    return sum(isinstance(node, Var) and node.name == name for node in nodes)
 
 
 def _stored(node: Stmt, name: str, element: Subscript) -> Stmt:
