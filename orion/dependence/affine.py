@@ -101,7 +101,7 @@ def _binary(op: str, left: Form, right: Form, expr: Expr) -> Form:
         return right
     names = left.names | right.names
     if left.value is not None and right.value is not None:
-        value = _fold(op, left.value, right.value)
+        value = fold(op, left.value, right.value)
         if value is not None:
             return Affine(str(value), frozenset(), value)
     elif op in ("+", "-"):
@@ -119,7 +119,8 @@ def _product(left: Affine, right: Affine) -> Affine:
     return Affine(f"({left.text} * {right.text})", left.names | right.names, value)
 
 
-def _fold(op: str, left: int, right: int) -> int | None:
+def fold(op: str, left: int, right: int) -> int | None:
+    """The value of an operation on integers that bounds are made of; None for any other."""
     match op:
         case "+":
             return left + right

@@ -68,8 +68,7 @@ def _carried_accesses(nest: LoopNest, scalars: ScalarRoles, space: Space) -> Ite
 def _early_exits(nest: LoopNest) -> Iterator[Reason]:
     """Statements that end the whole loop before its last iteration."""
     for node in _leaving(nest.body):
-        line = nest.function.source.line(node.span.line).encode()
-        word = "return" if line[node.span.column :].startswith(b"return") else "break"  # see orion.loop.leaving
+        word = node.word if isinstance(node, Break) else "return"
         message = f"`{word}` ends the loop early, so a later iteration must not start before an earlier one is done"
         yield Reason("ORN110", message, (node.span,), "go through all iterations and skip the rest by a condition")
 

@@ -42,6 +42,7 @@ from orion.loop.ir import (
     Stmt,
     Tuple,
     Var,
+    count_names,
     walk,
 )  # fmt: skip
 from orion.loop.nest import LoopNest
@@ -125,7 +126,7 @@ def _fits(choice: Choice, condition: If) -> bool:
     return (
         _is_plain(condition.body)
         and len(assigned) == len(choice.names)
-        and sum(_count((piece,), choice.names) for piece in pieces) == 1
+        and sum(count_names((piece,), *choice.names) for piece in pieces) == 1
     )
 
 
@@ -163,8 +164,5 @@ def _is_alone(pairs: list[tuple[Choice, If]], body: tuple[Stmt, ...]) -> bool:
         return False
     names = set(choice.names)
     counters = {name for s in body for node in walk(s) if isinstance(node, For) for name in assigned_by(node)}
-    return names.isdisjoint(counters) and _count(body, names) == _count([condition for _, condition in pairs], names)
-
-
-def _count(nodes: Iterable[Node], names: Set[str] | tuple[str, ...]) -> int:
-    return sum(isinstance(part, Var) and part.name in names for node in nodes for part in walk(node))
+    within = [condition for _, condition in pairs]
+    return names.isdisjoint(counters) and count_names(body, *names) == count_names(within, *names)

@@ -23,7 +23,7 @@ from orion.dependence.scalars import FUNCTIONS, OPERATORS
 from orion.errors import UnsupportedLoopError
 from orion.loop.expression_types import Typing, UntypedNameError
 from orion.loop.infer import infer_types
-from orion.loop.ir import Assign, Binary, Call, Expr, Node, Subscript, Update, Var, walk
+from orion.loop.ir import Assign, Binary, Call, Expr, Node, Subscript, Update, Var, count_names, walk
 from orion.loop.nest import LoopNest
 from orion.loop.source import Span
 from orion.loop.spans import without_spans
@@ -52,8 +52,8 @@ def sum_into(name: str, nest: LoopNest, types: Types) -> tuple[str, Span] | None
     if not isinstance(kind, ArrayType) or not kind.writeable or kind.dtype == "bool":
         return None
     updates = [(node, found) for part in nest.body for node in walk(part) if (found := _updates(node, name))]
-    inside = sum(_uses(node, name) for node, _ in updates)
-    everywhere = sum(_uses(loop, name) for loop in nest.loops[:1])
+    inside = count_names((node for node, _ in updates), name)
+    everywhere = count_names(nest.loops[:1], name)
     operators = {op for _, (op, _) in updates}
     if len(operators) != 1 or inside != everywhere:
         return None
@@ -66,8 +66,8 @@ def _updates(node: Node, name: str) -> tuple[str, Expr] | None:
     """The operator by which a statement updates an element (or row) of the array, and what with."""
     match node:
         case Update(Subscript(Var(base), index), op, value) if base == name and op in OPERATORS:
-            return None if _mentioned((*index, value), name) else (OPERATORS[op], value)
-        case Assign(Subscript(Var(base), index) as target, value) if base == name and not _mentioned(index, name):
+            return None if count_names((*index, value), name) else (OPERATORS[op], value)
+        case Assign(Subscript(Var(base), index) as target, value) if base == name and not count_names(index, name):
             return _combined(value, target, name)
         case _:
             return None
@@ -85,19 +85,11 @@ def _combined(value: Expr, target: Subscript, name: str) -> tuple[str, Expr] | N
         case _:
             return None
     others = [part for part in parts if not _is(part, target)]
-    return (found, others[0]) if len(others) == 1 and not _mentioned(others, name) else None
+    return (found, others[0]) if len(others) == 1 and not count_names(others, name) else None
 
 
 def _is(expr: Expr, target: Subscript) -> bool:
     return without_spans(expr) == without_spans(target)
-
-
-def _mentioned(parts: list[Expr] | tuple[Expr, ...], name: str) -> bool:
-    return any(_uses(part, name) for part in parts)
-
-
-def _uses(node: Node, name: str) -> int:
-    return sum(isinstance(part, Var) and part.name == name for part in walk(node))
 
 
 def _are_integers(values: list[Expr], nest: LoopNest, types: Types) -> bool:

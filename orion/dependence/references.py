@@ -11,7 +11,7 @@ import numpy as np
 from orion.dependence.affine import Affine, Condition, Form, NotAffine, affine_condition, affine_form, parameter
 from orion.dependence.effects import assigned_by, assigned_names
 from orion.dependence.names import extent_name, isl_name
-from orion.loop.dimensions import holds_break
+from orion.loop.dimensions import holds_break, own_level
 from orion.loop.ir import (
     Assign,
     Bind,
@@ -191,7 +191,7 @@ class _Collector:
         entered = self.conditional
         for statement in statements:
             self.statement(statement)
-            if any(isinstance(node, Break | Continue) for node in _own_level(statement)):
+            if any(isinstance(node, Break | Continue) for node in own_level((statement,))):
                 self.conditional += 1  # what follows in this block may be skipped
         self.conditional = entered
 
@@ -436,11 +436,3 @@ def written_arguments(call: Call, function: Function, ranks: Ranks) -> tuple[int
 def _may_end(body: tuple[Stmt, ...]) -> bool:
     """Whether a loop with this body may end before its last trip: then no trip of it is sure to be made."""
     return holds_break(body) or any(isinstance(node, Return) for statement in body for node in walk(statement))
-
-
-def _own_level(statement: Stmt) -> list[Stmt]:
-    """The statements below `statement` that are not inside a further loop."""
-    if isinstance(statement, If):
-        return [inner for part in (*statement.body, *statement.orelse) for inner in _own_level(part)]
-    return [statement]
-

@@ -23,7 +23,7 @@ from orion.dependence.names import isl_name, parameter_list
 from orion.dependence.references import InnerLoop, Reference, collect_references, condition_in, definitions, loop_scope
 from orion.dependence.scalars import exposed_reads
 from orion.loop.dimensions import is_dimension, leaves_loop
-from orion.loop.ir import Elements, Expr, For, Function, If, Node, Range, Return, Stmt, Unary, Var, walk
+from orion.loop.ir import Elements, Expr, For, Function, If, Node, Range, Return, Stmt, Unary, Var, count_names, walk
 from orion.loop.nest import LoopNest
 from orion.loop.types import Types
 
@@ -213,7 +213,6 @@ class _Finder:
             ]
             self.found[number] = replace(statement, accesses=(*statement.accesses, *extra))
 
-
     def guards_of(self, name: str, statement: Statement, changed: set[str]) -> tuple[Condition, ...]:
         """The affine conditions of the `if`s that all uses of a scalar in a statement stand in, without those on names
         that change meanwhile."""
@@ -290,7 +289,7 @@ def _tests_around(name: str, body: tuple[Stmt, ...]) -> Iterator[Expr]:
     """What holds wherever a scalar is used in a body: the tests of `if`s, or their opposites."""
     users = [statement for statement in body if _mentions(statement, name)]
     match users:
-        case [If(test, then, orelse, span)] if not _count(test, name):
+        case [If(test, then, orelse, span)] if not count_names((test,), name):
             if not _in(orelse, name):
                 yield test
                 yield from _tests_around(name, then)
@@ -327,18 +326,14 @@ def _apart(body: tuple[Stmt, ...], name: str) -> bool:
     """Whether a scalar is used in loops of the body only, and each of them gives it a value before it reads it."""
     users = [statement for statement in body if _mentions(statement, name)]
     return all(
-        isinstance(user, For) and not _count(user.space, name) and name not in exposed_reads(user.body, ())
+        isinstance(user, For) and not count_names((user.space,), name) and name not in exposed_reads(user.body, ())
         for user in users
     )
 
 
 def _mentions(statement: Stmt, name: str) -> bool:
-    return name in assigned_names((statement,)) or _count(statement, name) > 0
+    return name in assigned_names((statement,)) or count_names((statement,), name) > 0
 
 
 def _in(body: tuple[Stmt, ...], name: str) -> bool:
     return any(_mentions(statement, name) for statement in body)
-
-
-def _count(node: Node, name: str) -> int:
-    return sum(isinstance(part, Var) and part.name == name for part in walk(node))

@@ -31,6 +31,7 @@ from orion.loop.ir import (
     Var,
     While,
     children,
+    count_names,
     walk,
 )  # fmt: skip
 from orion.loop.nest import Branch, LoopNest, Program, Repeat, RunLoop, Scalars, Step
@@ -90,8 +91,8 @@ def carries(name: str, body: tuple[Stmt, ...]) -> bool:
 def find_reduction(name: str, body: tuple[Stmt, ...]) -> Reduction | None:
     """The reduction that `name` is in `body`, or None: the same operator everywhere, and no other use."""
     updates = [(node, op) for statement in body for node in walk(statement) if (op := _updates(node, name))]
-    inside = sum(_uses(node, name) for node, _ in updates)
-    everywhere = sum(_uses(statement, name) for statement in body)
+    inside = count_names((node for node, _ in updates), name)
+    everywhere = count_names(body, name)
     operators = {op for _, op in updates}
     if len(operators) == 1 and inside == everywhere:
         return Reduction(name, operators.pop(), updates[0][0].span)
@@ -112,14 +113,10 @@ def _updated_names(body: tuple[Stmt, ...]) -> set[str]:
     return found
 
 
-def _uses(node: Node, name: str) -> int:
-    return sum(isinstance(part, Var) and part.name == name for part in walk(node))
-
-
 def _updates(node: Node, name: str) -> str | None:
     """The operator with which the statement updates `name`, or None where it is not an update of it."""
     match node:
-        case Update(Var(target), op, value) if target == name and not _uses(value, name):
+        case Update(Var(target), op, value) if target == name and not count_names((value,), name):
             return OPERATORS.get(op)
         case Assign(Var(target), value) if target == name:
             return _combines(value, name)
@@ -142,7 +139,7 @@ def _combines(value: Expr, name: str) -> str | None:
         case _:
             return None
     here = [part for part in parts if _is(part, name)]
-    return found if len(here) == 1 and _uses(value, name) == 1 and len(parts) == 2 else None
+    return found if len(here) == 1 and count_names((value,), name) == 1 and len(parts) == 2 else None
 
 
 def _is(expr: Node, name: str) -> bool:

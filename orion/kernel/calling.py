@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -49,6 +49,26 @@ RESULTS = ("partial", "chosen", "place")
 
 CONTROL_SIZE = 8
 LEADING = ("tiles", "round", "extents", "wait_offsets", "waits", "lags", "done", "control")
+
+
+def neutral(op: str, dtype: str) -> Any:
+    """The value that changes nothing when it is combined by `op`.
+
+    >>> neutral("+", "float64"), neutral("and", "bool"), neutral("min", "float32"), neutral("max", "int8")
+    (0, True, inf, -128)
+    """
+    if op in NEUTRAL:
+        return NEUTRAL[op]
+    kind = np.dtype(dtype)
+    if kind.kind == "f":
+        return np.inf if op == "min" else -np.inf
+    if kind.kind == "b":
+        return op == "min"
+    limits = np.iinfo(kind)
+    return int(limits.max if op == "min" else limits.min)
+
+
+NEUTRAL = {"+": 0, "*": 1, "and": True, "or": False}
 
 
 @dataclass(frozen=True, slots=True)

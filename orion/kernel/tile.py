@@ -5,10 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from orion.dependence.effects import assigned_names
-from orion.kernel.calling import RESULTS, Argument, Site
+from orion.kernel.calling import RESULTS, Argument, Site, neutral
 from orion.kernel.code import number, numpy_name
 from orion.kernel.facts import LoopFacts
 from orion.kernel.names import Names
@@ -97,7 +95,8 @@ def _prologue(facts: LoopFacts, names: Names, emitter: Statements, called: dict[
         writer.add(f"{names.user(name)} = np.empty({extent}, np.{dtype})")
     for argument, text in called.items():
         if argument.kind == "partial":
-            writer.add(f"{names.user(argument.name)} = {identity(argument.op, argument.dtype)}")
+            start = number(neutral(argument.op, argument.dtype), argument.dtype)
+            writer.add(f"{names.user(argument.name)} = {start.text}")
         if argument.kind == "carried":
             writer.add(f"{names.user(argument.name)} = {text}[0]")
     return writer
@@ -114,24 +113,6 @@ def _own_arrays(facts: LoopFacts, names: Names, tile: str, limits: dict[str, str
             for name in facts.private_arrays:
                 writer.add(f"{names.user(name)} = np.empty_like({names.user(name)})")
     return writer
-
-
-def identity(op: str, dtype: str) -> str:
-    """The value that changes nothing when it is combined by `op`.
-
-    >>> identity("+", "float64"), identity("min", "float32"), identity("max", "int64")
-    ('0.0', 'float32(np.inf)', '-9223372036854775808')
-    """
-    kind = np.dtype(dtype)
-    values: dict[str, float | bool] = {"+": 0, "*": 1, "and": True, "or": False}
-    if op in values:
-        return number(values[op], dtype).text
-    if kind.kind == "f":
-        return number(np.inf if op == "min" else -np.inf, dtype).text
-    if kind.kind == "b":
-        return str(op == "min")
-    limits = np.iinfo(kind)
-    return number(int(limits.max if op == "min" else limits.min), dtype).text
 
 
 def _epilogue(arguments: tuple[Argument, ...], names: Names, called: dict[Argument, str]) -> Writer:

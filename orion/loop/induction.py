@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from orion.loop.dimensions import leaves_loop
+from orion.loop.dimensions import leaves_loop, mentions
 from orion.loop.expression_types import Typing
 from orion.loop.ir import (
     Assign,
@@ -44,6 +44,7 @@ from orion.loop.ir import (
     Update,
     Var,
     While,
+    count_names,
     walk,
 )  # fmt: skip
 from orion.loop.rewrite import rewrite
@@ -75,9 +76,9 @@ class _Closer:
             for new in self.statement(statement, known):
                 done.append(new)
                 changed = set(_assigned((new,)))
-                known = {k: v for k, v in known.items() if k not in changed and not _mentions(v, changed)}
+                known = {k: v for k, v in known.items() if k not in changed and not mentions(v, changed)}
                 match new:
-                    case Assign(Var(name), value) if self.is_integer(value) and not _mentions(value, {name}):
+                    case Assign(Var(name), value) if self.is_integer(value) and not mentions(value, {name}):
                         known[name] = value
                     case _:
                         pass
@@ -101,7 +102,7 @@ class _Closer:
                 for name in steps:
                     if self.is_closed(name, loop):
                         start = known.get(name)
-                        if start is None or _mentions(start, changed):
+                        if start is None or mentions(start, changed):
                             start = Var(name, loop.span)
                         loop, end = self.close(name, loop, start)
                         after.append(end)
@@ -116,13 +117,13 @@ class _Closer:
         kind = self.typing.names.get(name)
         updates = [statement for statement in body if _step(statement, name) is not None]
         changed = _assigned(body)
-        reads = _count(body, name) - sum(_count((update,), name) for update in updates)
+        reads = count_names(body, name) - count_names(updates, name)
         fixed = [bound for bound in (space.start, space.stop) if _is_simple(bound)]
         return (
             kind is not None and kind.dtype == "int64" and kind.rank == 0 and reads > 0
             and changed.count(name) == len(updates) and space.var not in changed
             and _integer(space.step) not in (None, 0) and len(fixed) == 2
-            and not any(_count(fixed, other) for other in changed if other != name)
+            and not any(count_names(fixed, other) for other in changed if other != name)
             and not any(leaves_loop(s) or any(isinstance(n, Return) for n in walk(s)) for s in body)
         )  # fmt: skip
 
@@ -302,18 +303,10 @@ def _bound_by(node: Node) -> Iterator[str]:
             pass
 
 
-def _mentions(node: Node, names: set[str]) -> bool:
-    return any(isinstance(part, Var) and part.name in names for part in walk(node))
-
-
-def _count(nodes: Iterable[Node], name: str) -> int:
-    return sum(isinstance(part, Var) and part.name == name for node in nodes for part in walk(node))
-
-
 def _without_unused(name: str, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """The statements without assignments to a name that nothing else reads."""
     own = [n for s in body for n in walk(s) if isinstance(n, Assign) and _is_own(n, name)]
-    if _count(body, name) > _count(own, name):
+    if count_names(body, name) > count_names(own, name):
         return body
     return _cleared(body, name)
 

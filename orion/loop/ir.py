@@ -24,7 +24,7 @@ After `orion.loop.views` no name stands for a view any more where that could be 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 
 from orion.loop.source import SourceText, Span
@@ -244,7 +244,10 @@ class For:
 
 @dataclass(frozen=True, slots=True)
 class Break:
+    """`word` is what the user wrote: a `return` in a loop stands as a `break` (`orion.loop.leaving`)."""
+
     span: Span
+    word: str = "break"
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,6 +322,16 @@ def walk(node: Node) -> Iterator[Node]:
         yield current
         if PARTS[type(current)]:
             waiting += children(current)[::-1]
+
+
+def names_in(*nodes: Node) -> set[str]:
+    """The names that the code mentions, where it reads them or assigns them; not the variables that loops bind."""
+    return {part.name for node in nodes for part in walk(node) if isinstance(part, Var)}
+
+
+def count_names(nodes: Iterable[Node], *names: str) -> int:
+    """How often the code mentions one of the names."""
+    return sum(isinstance(part, Var) and part.name in names for node in nodes for part in walk(node))
 
 
 NODE_CLASSES = (

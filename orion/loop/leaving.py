@@ -93,7 +93,7 @@ class _Leaver:
                 case For() | While() if _holds_return(statement):
                     found.append(self.loop(statement))
                     test = Compare(("!=",), (Var(self.flag, statement.span), Const(0, statement.span)), statement.span)
-                    found.append(If(test, (Break(statement.span),), (), statement.span))
+                    found.append(If(test, (Break(statement.span, "return"),), (), statement.span))
                 case _:
                     found.append(statement)
         return tuple(found)
@@ -111,7 +111,7 @@ class _Leaver:
             yield Assign(name, part, span)
             kept.append(name)
         yield Assign(Var(self.flag, span), Const(self.places, span), span)
-        yield Break(span)
+        yield Break(span, "return")
         result = None if value is None else Tuple(tuple(kept), value.span) if isinstance(value, Tuple) else kept[0]
         test = Compare(("==",), (Var(self.flag, span), Const(self.places, span)), span)
         self.found.append(If(test, (Return(result, span),), (), span))

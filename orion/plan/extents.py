@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from orion.dependence.affine import fold
 from orion.dependence.bounds import fix_parameters
 from orion.dependence.names import extent_name, isl_name
-from orion.loop.ir import Binary, Call, Const, Dim, Expr, Node, Unary, Var
+from orion.loop.ir import Binary, Call, Const, Dim, Node, Unary, Var
 from orion.loop.types import Shapes
 
 UNKNOWN_TRIPS = 256
@@ -75,28 +76,10 @@ def evaluated(expr: Node, values: Mapping[str, int]) -> int | None:
             inner = evaluated(operand, values)
             return None if inner is None else -inner
         case Binary(op, left, right):
-            return _binary(op, left, right, values)
+            one, other = evaluated(left, values), evaluated(right, values)
+            return None if one is None or other is None else fold(op, one, other)
         case Call("min" | "max" as name, parts):
             found = [value for value in (evaluated(part, values) for part in parts) if value is not None]
             return None if len(found) < len(parts) else min(found) if name == "min" else max(found)
-        case _:
-            return None
-
-
-def _binary(op: str, left: Expr, right: Expr, values: Mapping[str, int]) -> int | None:
-    one, other = evaluated(left, values), evaluated(right, values)
-    if one is None or other is None:
-        return None
-    match op:
-        case "+":
-            return one + other
-        case "-":
-            return one - other
-        case "*":
-            return one * other
-        case "//" if other:
-            return one // other
-        case "%" if other:
-            return one % other
         case _:
             return None

@@ -38,19 +38,6 @@ def plain(value: np.generic) -> Any:
     return value.item() if value.dtype.name in ("int64", "float64", "bool") else value
 
 
-def neutral(op: str, dtype: np.dtype) -> Any:
-    """The value that changes nothing when it is combined by `op`.
-
-    >>> neutral("+", np.dtype("float64")), neutral("min", np.dtype("int8"))
-    (0, 127)
-    """
-    if op in ("+", "*"):
-        return 0 if op == "+" else 1
-    if dtype.kind == "f":
-        return np.inf if op == "min" else -np.inf
-    return np.iinfo(dtype).max if op == "min" else np.iinfo(dtype).min
-
-
 def combine_elements(op: str, array: NDArray[Any], copies: NDArray[Any]) -> None:
     """`array = array op copies[0] op copies[1] …`, element by element and in that order, in the dtype of the array.
 

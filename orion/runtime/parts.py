@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.kernel.calling import RESULTS
+from orion.kernel.calling import RESULTS, neutral
 from orion.plan.plan import Copies
 from orion.runtime.arguments import LoopData, read_only
 from orion.runtime.barrier import KERNEL
 from orion.runtime.choose import Chosen, choices_among, tile_ranks
-from orion.runtime.combine import combine_elements, neutral
+from orion.runtime.combine import combine_elements
 from orion.runtime.memory import RunMemory
 from orion.runtime.prepared import OUTPUTS, PreparedLoop, PreparedProgram
 from orion.runtime.rounds import Rounds
@@ -39,7 +39,7 @@ class CopiedArray:
 
     def begin(self, turn: int) -> None:
         """Set this worker's copies to what changes nothing."""
-        self.pair[turn][self.blocks] = neutral(self.op, self.pair.dtype)
+        self.pair[turn][self.blocks] = neutral(self.op, self.pair.dtype.name)
 
     def combine(self, turn: int, array: NDArray[Any], worker: int, workers: int) -> None:
         """Combine this worker's share of the elements of all copies into the array."""

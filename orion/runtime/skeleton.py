@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from orion.loop.definite import unsure_reads
-from orion.loop.ir import Stmt, Var, walk
+from orion.loop.ir import names_in
 from orion.loop.nest import Branch, Program, Repeat, RunLoop, Scalars, Step
 from orion.loop.printer import print_expr, print_function, print_stmt
 from orion.runtime.prepared import PreparedProgram
@@ -112,11 +112,7 @@ def _free_name(wanted: str, program: Program) -> str:
     """`wanted`, with underscores added until no name of the function is the same."""
     function = program.function
     taken = {*function.params, *dict(function.constants), *(helper.name for helper in function.helpers)}
-    taken |= {name for statement in function.body for name in _names(statement)}
+    taken |= names_in(*function.body)
     while wanted in taken:
         wanted += "_"
     return wanted
-
-
-def _names(statement: Stmt) -> set[str]:
-    return {node.name for node in walk(statement) if isinstance(node, Var)}

@@ -26,7 +26,6 @@ from orion.schedule.schedule import Ints
 SLICE_SECONDS = 0.03
 """How long a worker that must look for Ctrl-C stays in compiled code, as near as whole tiles allow."""
 
-
 EVERYWHERE = read_only(np.zeros(0, np.int64))
 """The extents of a barrier, which has none."""
 
@@ -170,7 +169,6 @@ class Worker:
             elif not op:
                 found[number] = plain(pair[turn][0])
         return tuple(found[number] for number in sorted(found))
-
 
     def _combine(self, part: LoopPart, turn: int) -> None:
         """Combine this worker's share of the arrays that the loop has copies of: it then writes them once more."""

@@ -45,12 +45,15 @@ def from_isl(expr: isl.AstExpr, names: Mapping[str, Expr], span: Span) -> Expr:
 
 
 def operator_name(expr: isl.AstExpr) -> str:
-    """The name of the operator of an expression of type op."""
+    """The name of the operator of an expression of type op. KeyError for one that the loop language has not."""
     import islpy as isl
 
     wanted = expr.op_get_type()
     names = (*BINARY, *COMPARE, *LOGIC, *EXTREME, "minus", "cond", "select", "call")
-    return next(name for name in names if getattr(isl.ast_expr_op_type, name) == wanted)
+    for name in names:
+        if getattr(isl.ast_expr_op_type, name) == wanted:
+            return name
+    raise KeyError(wanted)
 
 
 def _operation(name: str, parts: list[Expr], span: Span) -> Expr:

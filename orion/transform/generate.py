@@ -23,6 +23,7 @@ from orion.transform.order import PLANNED, Order
 from orion.transform.registers import in_register_tiles
 from orion.transform.skew import find_skew
 from orion.transform.skewed import in_skewed_buffers
+from orion.transform.strides import tuple_names
 from orion.transform.writer import Writer
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ class _Generator:
 
     def skewed(self, node: isl.ScheduleNode, band: Band, body: tuple[Stmt, ...]) -> Planned | None:
         """A band in skewed buffers, if it can be: where those do not pay, it runs `body` in lockstep."""
-        below = [s for s in self.region.statements if in_domain(s.name, node.get_domain())]
+        below = [s for s in self.region.statements if s.name in tuple_names(node.get_domain())]
         skew = find_skew(band, below, self.order.variables[: band.around], self.types, self.region.nest.function)
         if skew is None:
             return None
@@ -182,13 +183,6 @@ def holds_mark(node: isl.ScheduleNode) -> bool:
     import islpy as isl
 
     return not node.every_descendant(lambda inner: inner.get_type() != isl.schedule_node_type.mark)
-
-
-def in_domain(name: str, domain: isl.UnionSet) -> bool:
-    """Whether a union of instances has some of the statement of that name."""
-    found: list[str] = []
-    domain.foreach_set(lambda part: found.append(part.get_tuple_name()))
-    return name in found
 
 
 def fixed(values: isl.Set, names: Iterable[str]) -> isl.Set:

@@ -46,6 +46,7 @@ from orion.loop.ir import (
     Subscript,
     Var,
     While,
+    names_in,
     walk,
 )  # fmt: skip
 from orion.loop.rewrite import rewrite
@@ -96,7 +97,7 @@ def _is_same(statement: Stmt, loop: For) -> bool:
         return False
     if any(isinstance(part, Subscript) for part in walk(statement.test)):
         return False
-    return not _names(statement.test) & {_variable(loop), *assigned_names(loop.body)}
+    return not names_in(statement.test) & {_variable(loop), *assigned_names(loop.body)}
 
 
 def _nest(loop: For, jammed: Loops) -> _Jammed | None:
@@ -120,7 +121,7 @@ def _nest(loop: For, jammed: Loops) -> _Jammed | None:
         return None
     if not all((_variable(one), _variable(innermost)) in jammed for one in outer):
         return None
-    if len(outer) == 2 and _variable(outer[0]) in _names(_space(outer[1])):
+    if len(outer) == 2 and _variable(outer[0]) in names_in(_space(outer[1])):
         return None
     return _Jammed(tuple(outer), before, innermost, after, loop.span)
 
@@ -140,10 +141,6 @@ def _has_step_one(loop: For) -> bool:
 def _variable(loop: For) -> str:
     assert isinstance(loop.space, Range)
     return loop.space.var
-
-
-def _names(node: Range | Expr) -> set[str]:
-    return {part.name for part in walk(node) if isinstance(part, Var)}
 
 
 @dataclass(frozen=True)
@@ -202,11 +199,11 @@ class _Jammed:
         bounds: list[Stmt] = []
         start, stop = space.start, space.stop
         early, late = self.before, self.after
-        if _names(space.start) & set(strips):
+        if names_in(space.start) & set(strips):
             start = first
             early = (*early, self.over(space, space.start, Call("min", (first, space.stop), self.span), plain))
             bounds.append(Assign(first, self.extreme("max", space.start, every), self.span))
-        if _names(space.stop) & set(strips):
+        if names_in(space.stop) & set(strips):
             stop = last
             late = (self.over(space, Call("max", (last, space.start), self.span), space.stop, plain), *late)
             least = self.extreme("min", space.stop, every)

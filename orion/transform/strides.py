@@ -101,14 +101,15 @@ def order_matrix(node: isl.ScheduleNode, statement: Statement) -> Matrix | None:
     None where the statement is not below the band.
     """
     here = node.get_domain()
-    if not any(name == statement.name for name in _names(here)):
+    if not any(name == statement.name for name in tuple_names(here)):
         return None
     outer, own = node.get_prefix_schedule_multi_union_pw_aff(), node.band_get_partial_schedule()
     rows = [row for schedule in (outer, own) for row in _rows(schedule, statement)]
     return np.array(rows, np.float64).reshape(-1, len(statement.space.dims))
 
 
-def _names(domain: isl.UnionSet) -> list[str]:
+def tuple_names(domain: isl.UnionSet) -> list[str]:
+    """The names of the statements of which a union of instances has some."""
     found: list[str] = []
     domain.foreach_set(lambda part: found.append(part.get_tuple_name()))
     return found
