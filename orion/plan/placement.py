@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
@@ -149,15 +149,21 @@ def _row_bytes(size: int, shape: tuple[int, ...], axis: int) -> int:
     return size // max(1, shape[axis])
 
 
-def cheapest(options: Mapping[Candidate, tuple[Placement, ...]], elements: bool = True) -> Candidate:
-    """The candidate that moves the fewest bytes; the first of equals. Unknown sizes count as one byte.
+def cheapest(
+    options: Mapping[Candidate, tuple[Placement, ...]],
+    elements: bool = True,
+    beside: Callable[[tuple[Placement, ...]], float] = lambda _: 0,
+) -> Candidate:
+    """The candidate that moves the fewest bytes; the first of equals. Unknown sizes count as one byte. `beside` are
+    those that move before and after the loop.
 
     In a nest of ranges (not `elements`) twice the fewest bytes are as good as the fewest: of such candidates the one
     that cuts the outermost loop is taken, so that the innermost one stays long.
     """
 
-    def cost(candidate: Candidate) -> int:
-        return sum(1 if p.bytes_moved is None else p.bytes_moved for p in options[candidate])
+    def cost(candidate: Candidate) -> float:
+        inside = sum(1 if p.bytes_moved is None else p.bytes_moved for p in options[candidate])
+        return inside + beside(options[candidate])
 
     fewest = min(map(cost, options))
     if elements:

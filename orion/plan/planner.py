@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from math import prod
+from math import inf, prod
 
 from orion.loop.nest import LoopNest
 from orion.loop.types import Types
@@ -13,12 +13,16 @@ from orion.plan.copies import why_no_copies, with_copies
 from orion.plan.explain import blocking_reasons, not_stronger
 from orion.plan.extents import coordinate_ranges, parameter_values
 from orion.plan.grid import DISPATCH_NS, cuts, predicted_ns
+from orion.plan.neighbours import handovers, moved_between
 from orion.plan.placement import cheapest, placements
-from orion.plan.plan import FunctionPlan, LoopPlan, Origin
+from orion.plan.plan import FunctionPlan, LoopPlan, Origin, Placement
 from orion.plan.rules import Candidate
 from orion.plan.sizes import Sizes
 from orion.plan.worth import is_worthwhile, meetings_of, work_ns, work_of_parts
 from orion.reasons import Reason
+
+Beside = Callable[[tuple[Placement, ...]], float]
+"""The bytes that move before and after a loop, given its placements."""
 
 
 def plan_program(analysed: AnalysedProgram, types: Types, sizes: Sizes) -> FunctionPlan:
@@ -27,7 +31,7 @@ def plan_program(analysed: AnalysedProgram, types: Types, sizes: Sizes) -> Funct
     Loops are opened, or put in another order, only where all workers together have so much to do that meeting costs
     little.
     """
-    loops = tuple(plan_loop(loop, types, sizes) for loop in analysed.loops)
+    loops = _together(analysed, types, sizes)
     plan = FunctionPlan(analysed.program, loops, tuple(types.items()), analysed.verdicts)
     if analysed.as_written is None or _is_worthwhile(analysed, loops, sizes):
         return plan
@@ -37,6 +41,42 @@ def plan_program(analysed: AnalysedProgram, types: Types, sizes: Sizes) -> Funct
     changed &= {loop.nest.number for loop in loops if loop.is_parallel}
     alone = tuple(_on_one_worker(loop) if loop.nest.number in changed else loop for loop in loops)
     return replace(plan, loops=alone, instead=plan_program(analysed.as_written, types, sizes))
+
+
+def _together(analysed: AnalysedProgram, types: Types, sizes: Sizes) -> tuple[LoopPlan, ...]:
+    """The plans of all loops. Where one leaves an array cut along another axis than the next, the loops choose again,
+    one after the other, given what the others do, until none would choose otherwise.
+
+    They choose as for two workers where there is one, so that the bits of results do not depend on that.
+    """
+    if len(analysed.loops) < 2:
+        return tuple(plan_loop(loop, types, sizes) for loop in analysed.loops)
+    several = replace(sizes, workers=max(2, sizes.workers))
+    loops = [plan_loop(loop, types, several) for loop in analysed.loops]
+    values = parameter_values(sizes.shapes, sizes.integers)
+    found = handovers(analysed.program, loops, values)
+    for _ in loops:
+        before = list(loops)
+        for number in sorted({k for one in found for k in (one.first, one.second)}):
+            runs = meetings_of(analysed.program, range(number, number + 1), values, 0)
+
+            def beside(own: Iterable[Placement], number: int = number, runs: float = runs) -> float:
+                return moved_between(number, own, loops, found, types, sizes.shapes) / max(1.0, runs)
+
+            if beside(loops[number].placements):
+                loops[number] = plan_loop(analysed.loops[number], types, several, beside)
+        if loops == before:
+            break
+    if several == sizes:
+        return tuple(loops)
+    pairs = zip(analysed.loops, loops, strict=True)
+    return tuple(plan_loop(loop, types, sizes, _like(plan)) for loop, plan in pairs)
+
+
+def _like(plan: LoopPlan) -> Beside:
+    """Nothing for the placements of a plan, and more than anything for others."""
+    wanted = [(placement.array, placement.kind, placement.dim) for placement in plan.placements]
+    return lambda own: 0.0 if [(one.array, one.kind, one.dim) for one in own] == wanted else inf
 
 
 def _is_worthwhile(analysed: AnalysedProgram, loops: tuple[LoopPlan, ...], sizes: Sizes) -> bool:
@@ -63,22 +103,22 @@ def _on_one_worker(loop: LoopPlan) -> LoopPlan:
     return replace(loop, runs_on=1, reasons=(*loop.reasons, Reason("ORN120", message, (span,), "")))
 
 
-def plan_loop(loop: AnalysedLoop, types: Types, sizes: Sizes) -> LoopPlan:
+def plan_loop(loop: AnalysedLoop, types: Types, sizes: Sizes, beside: Beside = lambda _: 0) -> LoopPlan:
     """The plan of one loop: with copies of arrays that it adds to, where it needs them and they pay."""
     if loop.summed is None:
-        return _plan_loop(loop, types, sizes)
+        return _plan_loop(loop, types, sizes, beside)
     found = loop.summed
     inside = replace(loop, analysis=found.analysis, candidates=found.candidates, uses=found.uses)
-    plan = with_copies(_plan_loop(inside, types, sizes), types, sizes.shapes)
+    plan = with_copies(_plan_loop(inside, types, sizes, beside), types, sizes.shapes)
     time = work_ns(loop.work, parameter_values(sizes.shapes, sizes.integers))
     why = why_no_copies(plan, time, sizes.shapes, any_size=sizes.symbolic or sizes.force_parallel)
     if why is None:
         return plan
-    serial = _plan_loop(loop, types, sizes)
+    serial = _plan_loop(loop, types, sizes, beside)
     return replace(serial, reasons=(*serial.reasons, why))
 
 
-def _plan_loop(loop: AnalysedLoop, types: Types, sizes: Sizes) -> LoopPlan:
+def _plan_loop(loop: AnalysedLoop, types: Types, sizes: Sizes, beside: Beside) -> LoopPlan:
     nest, analysis = loop.nest, loop.analysis
     workers = sizes.workers
     values = parameter_values(sizes.shapes, sizes.integers)
@@ -90,7 +130,7 @@ def _plan_loop(loop: AnalysedLoop, types: Types, sizes: Sizes) -> LoopPlan:
     at_least_two = max(2, workers)  # on one worker nothing moves, and all candidates would look alike
     options = {c: placements(loop.uses, c, nest, types, sizes.shapes, at_least_two) for c in legal}
     in_turn = nest.elements is not None or nest.is_rewritten
-    chosen = cheapest(options, in_turn) if options else None
+    chosen = cheapest(options, in_turn, beside) if options else None
     iterations = _iterations(nest, extents, sizes)
     grid = cuts(nest, chosen, [_one_block(e, sizes) for e in extents], workers, few=bool(analysis.sums))
     time = None if nest.is_rewritten or iterations is None else work_ns(loop.work, values)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import prod
 
 from orion.dependence.study import Study
-from orion.loop.ir import Binary, Call, For, If, Range, Stmt, Unary, Update, walk
+from orion.loop.ir import Binary, Call, For, If, Stmt, Unary, Update, walk
 from orion.loop.nest import Program, Repeat, RunLoop, Step, blocks_of
 from orion.loop.types import Shapes
 from orion.plan.extents import UNKNOWN_TRIPS, coordinate_ranges, evaluated
@@ -115,13 +115,17 @@ def _rounds(
             yield step.number, around
         inside = around
         if isinstance(step, Repeat):
-            inside = (*around, UNKNOWN_ROUNDS if step.space is None else _trips(step.space, values))
+            inside = (*around, rounds_of(step, values))
         for block in blocks_of(step):
             yield from _rounds(block, inside, values)
 
 
-def _trips(space: Range, values: Mapping[str, int]) -> float:
-    start, stop, step = (evaluated(bound, values) for bound in (space.start, space.stop, space.step))
-    if start is None or stop is None or not step:
+def rounds_of(step: Repeat, values: Mapping[str, int]) -> float:
+    """The rounds of a serial loop, as far as its bounds are known."""
+    space = step.space
+    if space is None:
         return UNKNOWN_ROUNDS
-    return max(0, len(range(start, stop, step)))
+    start, stop, stride = (evaluated(bound, values) for bound in (space.start, space.stop, space.step))
+    if start is None or stop is None or not stride:
+        return UNKNOWN_ROUNDS
+    return max(0, len(range(start, stop, stride)))
