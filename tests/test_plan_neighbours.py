@@ -44,7 +44,7 @@ def rows_then_columns(u, v, rounds):
                 u[i, j] = u[i - 1, j] * 0.5 + v[i, j]
 
 
-def planned(function, workers, shape=(600, 600), rounds=7):
+def planned(function, workers, shape=(600, 600), rounds=3):
     types = {"u": MATRIX, "v": MATRIX, "rounds": INT}
     program = split_program(resolve_views(parse_function(function), types), types, None)
     shapes = {"u": shape, "v": shape}
@@ -86,11 +86,11 @@ def test_results(workers):
 
 
 def test_handovers_in_rounds():
-    plan = planned(leapfrog, 2, rounds=7)
+    plan = planned(leapfrog, 2, rounds=3)
     numbers = [step.number for step in plan.program.steps[0].steps if isinstance(step, RunLoop)]
     assert numbers == [0, 1]
     times: dict[tuple[int, int, str], float] = {}
-    for one in handovers(plan.program, plan.loops, {"rounds": 7}):
+    for one in handovers(plan.program, plan.loops, {"rounds": 3}):
         key = one.first, one.second, one.array
         times[key] = times.get(key, 0) + one.times
-    assert times == {(0, 1, "u"): 7, (0, 1, "v"): 7, (1, 0, "u"): 6, (1, 0, "v"): 6}
+    assert times == {(0, 1, "u"): 3, (0, 1, "v"): 3, (1, 0, "u"): 2, (1, 0, "v"): 2}

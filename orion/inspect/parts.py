@@ -44,6 +44,8 @@ def has_list(loop: LoopPlan) -> bool:
 def _tiles(part: LoopPlan) -> str:
     shown = in_formulas(part)
     inside = "inside a tile they run on one worker"
+    if part.is_swept:
+        inside += ", as they are written; what it touches stays in the cache of that worker from round to round"
     return f"the statements are gone through in tiles of ({', '.join(shown.nest.dims)}); {inside}"
 
 

@@ -29,11 +29,12 @@ from orion.plan.rules import Candidate, Question, difference_sets, legal_candida
 from orion.plan.verdicts import verdicts
 from orion.plan.worth import Work, depth_of, work_of
 from orion.reasons import Reason
-from orion.transform.apply import Rewritten, rewrite_loop
+from orion.transform.apply import Rewritten, rewrite_loop, rewrite_sweeps
 from orion.transform.bands import Band
 from orion.transform.order import is_simple
 from orion.transform.stored_sums import with_stored_sums
 from orion.transform.strides import JUMP
+from orion.transform.sweeps import Sweeps
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class AnalysedLoop:
     model: Model | None = None
     summed: Summed | None = None
     capped: tuple[Reason, ...] = ()
+    sweeps: Sweeps | None = None
 
     @property
     def parameters(self) -> frozenset[str]:
@@ -87,14 +89,18 @@ class Changed:
     around: int
     work: tuple[Work, ...]
     is_taken_apart: bool
+    is_swept: bool = False
 
 
-def analyse_program(program: Program, types: Types, *, apart: bool = True) -> AnalysedProgram:
+def analyse_program(
+    program: Program, types: Types, *, apart: bool = True, sweeps: bool = True
+) -> AnalysedProgram:
     """Analyse every loop. Where a nest is serial as a whole but its outer loop can be taken as a serial loop around
     planned ones, and one of those is parallel, that is done.
 
     `apart`: also where statements between those then run once, on one worker. As that costs more, the program without
-    it, but with the other changes, is what it is as written.
+    it, but with the other changes, is what it is as written. `sweeps`: serial loops around planned ones are run in
+    tiles where they can be; as that pays for large arrays only, what it is as written then is the program without it.
     """
     number, source = 0, program
     loops: list[AnalysedLoop] = []
@@ -108,7 +114,7 @@ def analyse_program(program: Program, types: Types, *, apart: bool = True) -> An
         loop = analyse_nest(program, number, types, study, model, maps)
         judged += verdicts(program, loop.nest, loop.analysis, study, types)
         written.append(replace(loop, nest=source.nests[len(written)]))
-        better = _better(program, loop, study, types, apart=apart)
+        better = _better(program, loop, study, types, apart=apart, sweeps=sweeps)
         summed = _summed(program, loop, types, maps)
         written[-1] = replace(written[-1], summed=summed)
         if better is None:
@@ -118,17 +124,20 @@ def analyse_program(program: Program, types: Types, *, apart: bool = True) -> An
         around = depth_of(program, number)
         program, found = better
         is_taken_apart = _is_once(loop.nest) or any(_is_once(part.nest) for part in found)
-        changed.append(Changed(range(number, number + len(found)), around, work_of(study), is_taken_apart))
+        is_swept = any(part.sweeps for part in found)
+        changed.append(Changed(range(number, number + len(found)), around, work_of(study), is_taken_apart, is_swept))
         loops += found
         number += len(found)
     plain = AnalysedProgram(source, tuple(written), tuple(judged)) if changed else None
-    if len({one.is_taken_apart for one in changed}) == 2:
-        plain = analyse_program(source, types, apart=False)
+    if any(one.is_swept for one in changed):
+        plain = analyse_program(source, types, apart=apart, sweeps=False)
+    elif len({one.is_taken_apart for one in changed}) == 2:
+        plain = analyse_program(source, types, apart=False, sweeps=False)
     return AnalysedProgram(program, tuple(loops), tuple(judged), tuple(changed), plain)
 
 
 def _better(
-    program: Program, loop: AnalysedLoop, study: Study | None, types: Types, *, apart: bool
+    program: Program, loop: AnalysedLoop, study: Study | None, types: Types, *, apart: bool, sweeps: bool
 ) -> tuple[Program, list[AnalysedLoop]] | None:
     """The program with a loop opened or in another order, and its loops, where that is better than the loop as it is.
 
@@ -139,7 +148,7 @@ def _better(
         return _opened(program, number, types) if apart else None
     opened = None if loop.candidates else _opened(program, number, types, plainly=True)
     if opened is not None and all(_is_simple(inner) for inner in opened[1]):
-        return opened
+        return (_swept(program, loop, study, types) if sweeps else None) or opened
     is_fine = bool(loop.candidates) or (opened is not None and all(inner.candidates for inner in opened[1]))
     better = _rewritten(program, loop, study, types, must_gain=is_fine) or opened
     return better if better or loop.candidates or not apart else _opened(program, number, types)
@@ -186,6 +195,20 @@ def _rewritten(
     return (found.program, loops) if any(new.candidates for new in loops) else None
 
 
+def _swept(
+    program: Program, loop: AnalysedLoop, study: Study | None, types: Types
+) -> tuple[Program, list[AnalysedLoop]] | None:
+    """The program with a serial loop around others in tiles of rounds and space, and its new loop."""
+    found = None if study is None or loop.analysis.private else rewrite_sweeps(program, study, types)
+    if study is None or found is None:
+        return None
+    checks = bounds_checks(program, loop.nest.number, types, loop.model)
+    origin = Origin(loop.nest, loop.analysis, checks, found.dependences, found.order)
+    (band,) = found.bands
+    new = _analyse_rewritten(found.program, found.first, band, types, origin, study)
+    return (found.program, [new]) if new.candidates else None
+
+
 def _with_stored_sums(program: Program, number: int, types: Types) -> tuple[Study, Rewritten] | None:
     """A nest with its sums kept in array elements, where its innermost loops then no longer jump through memory."""
     summed = with_stored_sums(program, number, types)
@@ -212,11 +235,14 @@ def _analyse_rewritten(
     domain = band.domain if band else own_space(nest, types).text()
     analysis = LoopDependences(domain, (), band.dependences if band else (), scalars, ())
     candidates = _candidates(nest, analysis, Maps()) if band else []
+    if band and band.sweeps:  # blocks of space are shared out, those of rounds follow one another
+        candidates = [one for one in candidates if (one.space, one.time) == (1, (0,))]
     touched: dict[str, bool] = {}
     for access in collect_references(nest, types) if band is None else _accesses_of(band, study):
         touched[access.array] = touched.get(access.array, False) or access.is_write
     uses = tuple(ArrayUse(array, (), is_written) for array, is_written in touched.items())
-    return AnalysedLoop(nest, analysis, tuple(candidates), uses, False, origin, band.places if band else "")
+    places, sweeps = (band.places, band.sweeps) if band else ("", None)
+    return AnalysedLoop(nest, analysis, tuple(candidates), uses, False, origin, places, sweeps=sweeps)
 
 
 def _accesses_of(band: Band, study: Study) -> Iterator[Access]:

@@ -41,20 +41,21 @@ def cuts(
     dims = len(nest.dims)
     if nest.elements is not None and not nest.ordered:
         blocks = ELEMENT_BLOCKS.get(dims, 2)
-        wanted = [max(blocks, _whole_multiple(blocks, workers))] * dims
+        wanted = [max(blocks, whole_multiple(blocks, workers))] * dims
     elif candidate is None:
         return (1,) * dims
     else:
         many = SHARED_GRID if candidate.time or few else LINE_BLOCKS
         cut = {candidate.space, *candidate.time}
-        wanted = [_whole_multiple(many, workers) if d in cut else 1 for d in range(dims)]
+        wanted = [whole_multiple(many, workers) if d in cut else 1 for d in range(dims)]
     return tuple(
         max(1, blocks if extent is None else min(blocks, extent))
         for blocks, extent in zip(wanted, extents, strict=True)
     )
 
 
-def _whole_multiple(blocks: int, workers: int) -> int:
+def whole_multiple(blocks: int, workers: int) -> int:
+    """The least multiple of `blocks` that gives each worker at least one."""
     return blocks * -(-workers // blocks)
 
 

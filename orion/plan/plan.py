@@ -94,7 +94,8 @@ class LoopPlan:
     `places` is the isl union map, as text, from the instances of its statements to the coordinates of the serial
     loops around it and its own; it is empty where one worker runs the statements once. `written_iterations` is the
     number of iterations of the loop of the source. `copies` are those of the arrays whose elements the loop adds to
-    without knowing which iterations share them.
+    without knowing which iterations share them. `is_swept`: its tiles are of the rounds of a serial loop and of what
+    each round goes over (`orion.transform.sweeps`).
 
     `parts` is not empty only in what `orion.plan.whole.whole_loops` makes: the plan of a loop of the source as a
     whole, with the planned loops that stand for it. Such a plan has the nest and analysis of the loop as written,
@@ -118,6 +119,7 @@ class LoopPlan:
     written_iterations: int | None = None
     parts: tuple[LoopPlan, ...] = ()
     copies: tuple[Copies, ...] = ()
+    is_swept: bool = False
 
     @property
     def is_parallel(self) -> bool:

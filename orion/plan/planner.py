@@ -18,6 +18,7 @@ from orion.plan.placement import cheapest, placements
 from orion.plan.plan import FunctionPlan, LoopPlan, Origin, Placement
 from orion.plan.rules import Candidate
 from orion.plan.sizes import Sizes
+from orion.plan.sweeping import boxes, pays
 from orion.plan.worth import is_worthwhile, meetings_of, work_ns, work_of_parts
 from orion.reasons import Reason
 
@@ -84,6 +85,8 @@ def _is_worthwhile(analysed: AnalysedProgram, loops: tuple[LoopPlan, ...], sizes
     values = parameter_values(sizes.shapes, sizes.integers)
     if not all(is_shared_out(analysed.loops[k] for k in one.numbers) for one in analysed.changed):
         return False
+    if any(one.is_swept for one in analysed.changed) and not _sweeps_pay(analysed, sizes):
+        return False
     if sizes.symbolic or sizes.force_parallel:
         return True
     for one in analysed.changed:
@@ -94,6 +97,17 @@ def _is_worthwhile(analysed: AnalysedProgram, loops: tuple[LoopPlan, ...], sizes
             work = work_of_parts(analysed.program, parts, values, sizes.shapes, one.around)
         if not is_worthwhile(work, meetings, in_python=in_python):
             return False
+    return True
+
+
+def _sweeps_pay(analysed: AnalysedProgram, sizes: Sizes) -> bool:
+    """Whether the tiles of all sweeps over arrays pay."""
+    values = parameter_values(sizes.shapes, sizes.integers)
+    for loop in analysed.loops:
+        if loop.sweeps is not None:
+            ranges = coordinate_ranges(loop.analysis.domain, len(loop.nest.dims), values)
+            if not pays(loop.sweeps, sizes.shapes, [None if span is None else span[1] - span[0] for span in ranges]):
+                return False
     return True
 
 
@@ -133,6 +147,8 @@ def _plan_loop(loop: AnalysedLoop, types: Types, sizes: Sizes, beside: Beside) -
     chosen = cheapest(options, in_turn, beside) if options else None
     iterations = _iterations(nest, extents, sizes)
     grid = cuts(nest, chosen, [_one_block(e, sizes) for e in extents], workers, few=bool(analysis.sums))
+    if loop.sweeps and chosen:
+        grid = boxes(loop.sweeps, extents, workers) or grid
     time = None if nest.is_rewritten or iterations is None else work_ns(loop.work, values)
     if time is None and iterations is not None:
         time = predicted_ns(nest, iterations, sizes.shapes)
@@ -158,6 +174,7 @@ def _plan_loop(loop: AnalysedLoop, types: Types, sizes: Sizes, beside: Beside) -
         rounds_overlap=loop.rounds_overlap,
         origin=loop.origin,
         places=loop.places,
+        is_swept=loop.sweeps is not None,
         written_iterations=_written_iterations(loop.origin, values, sizes) if loop.origin else iterations,
     )
 

@@ -5,7 +5,7 @@ The stage in one function: statements → dependences → a new order, proved to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -18,11 +18,13 @@ from orion.loop.between import SYNTHETIC
 from orion.loop.ir import Const, For, Node, Range, Stmt, Var, walk
 from orion.loop.nest import Branch, LoopNest, Program, Repeat, RunLoop, Step
 from orion.loop.types import Types
-from orion.transform.bands import Band
+from orion.transform.bands import Band, band_of
 from orion.transform.generate import Around, Piece, Planned, generate
 from orion.transform.lockstep import new_names
 from orion.transform.order import is_simple, new_order
 from orion.transform.skewed import buffers_of
+from orion.transform.sweeps import MOST, find_sweeps
+from orion.transform.swept import in_sweeps
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -60,7 +62,6 @@ def rewrite_loop(program: Program, study: Study, types: Types) -> Rewritten | No
     region, relations = study.region, study.relations
     if not is_simple(relations):
         return None
-    number = region.nest.number
     context = relations.domain.get_ctx()
     context.set_tile_scale_tile_loops(0)
     context.set_tile_shift_point_loops(0)
@@ -74,15 +75,50 @@ def rewrite_loop(program: Program, study: Study, types: Types) -> Rewritten | No
             pieces = generate(region, order, types)
     except (CapReached, KeyError, isl.Error):
         return None
-    replacer = _Replacer(region, pieces, order.bands)
+    return _replaced(program, study, pieces, order.bands, variables, order.tree.get_map(), order.trips)
+
+
+def rewrite_sweeps(program: Program, study: Study, types: Types) -> Rewritten | None:
+    """The program with a planned loop in tiles of rounds and space: see `orion.transform.sweeps`. None where it has no
+    such tiles, or where finding them would take too long."""
+    import islpy as isl
+
+    region, relations = study.region, study.relations
+    variables = fresh_names(len(region.statements[0].loops) + MOST + 1, _names(program))
+    try:
+        with capped(relations.domain.get_ctx(), MAX_OPERATIONS):
+            found = find_sweeps(region, relations, types)
+            if found is None:
+                return None
+            sweeps, places = found
+            order = places.flat_range_product(relations.written)
+            prove_order(relations.dependences, order)
+            band = replace(band_of(places, relations, variables, 0, len(sweeps.slopes) + 1), sweeps=sweeps)
+    except (CapReached, isl.Error):
+        return None
+    pieces = (Planned(band, in_sweeps(region, band, sweeps)),)
+    return _replaced(program, study, pieces, (band,), variables, order, (0, 0))
+
+
+def _replaced(
+    program: Program,
+    study: Study,
+    pieces: tuple[Piece, ...],
+    bands: tuple[Band, ...],
+    variables: Sequence[str],
+    order: isl.UnionMap,
+    trips: tuple[int, int],
+) -> Rewritten:
+    """The program with the pieces in the place of a loop; `variables` are the names of new loops."""
+    number = study.region.nest.number
+    replacer = _Replacer(study.region, pieces, bands)
     steps = replacer.steps(program, program.steps, number)
-    limits = [name for band in order.bands for pair in band.limits for name in pair]
+    limits = [name for band in bands for pair in band.limits for name in pair]
     bodies = [piece.body for piece in every_piece(pieces) if isinstance(piece, Planned)]
     helpers = [name for body in bodies for name in new_names(body)]
     known = tuple(dict.fromkeys((*program.variables, *variables, *limits, *helpers)))
     found = Program(program.function, tuple(replacer.nests), steps, known, program.tests)
-    texts = str(relations.dependences), str(order.tree.get_map())
-    return Rewritten(found, number, tuple(replacer.added), *texts, order.trips)
+    return Rewritten(found, number, tuple(replacer.added), str(study.relations.dependences), str(order), trips)
 
 
 def every_piece(pieces: Iterable[Piece]) -> Iterator[Piece]:

@@ -8,13 +8,14 @@ have the same coordinates; they run on one worker in their new order.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from orion.dependence.access import Dependence
 from orion.dependence.conflicts import KINDS, distance_vector
 from orion.dependence.relations import Relations
 from orion.transform.skew import Skew
+from orion.transform.sweeps import Sweeps
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -30,7 +31,7 @@ class Band:
     `in_lockstep`: see `orion.transform.lockstep`. `jammed` are the loops of which several trips are made
     together, as the variables of the loop and of the innermost one: see `orion.transform.registers`. `loop_order` are
     the coordinates of a band in lockstep from the outermost loop to the innermost. `skew`: see
-    `orion.transform.skew`."""
+    `orion.transform.skew`. `sweeps`: see `orion.transform.sweeps`; inside of a box the loops are as written."""
 
     around: int
     places: str
@@ -44,15 +45,25 @@ class Band:
     loop_order: tuple[int, ...] = ()
     cache_tiles: tuple[tuple[int, int], ...] = ()
     skew: Skew | None = None
+    sweeps: Sweeps | None = None
 
 
 def describe_band(node: isl.ScheduleNode, relations: Relations, variables: Sequence[str], number: int) -> Band:
     """The band of a node. `variables` are the names of new loops by depth: the first are those around the band."""
+    around, dims = node.get_schedule_depth(), node.band_n_member()
+    places = node.child(0).get_prefix_schedule_union_map().intersect_domain(node.get_domain())
+    band = band_of(places, relations, variables, around, dims, number)
+    return replace(band, formulas=_formulas(node.band_get_partial_schedule()))
+
+
+def band_of(
+    places: isl.UnionMap, relations: Relations, variables: Sequence[str], around: int, dims: int, number: int = 0
+) -> Band:
+    """The band of instances that `places` gives the coordinates of, `around` of the loops around it and `dims`
+    of the band."""
     import islpy as isl
 
-    around, dims = node.get_schedule_depth(), node.band_n_member()
-    instances = node.get_domain()
-    places = node.child(0).get_prefix_schedule_union_map().intersect_domain(instances)
+    instances = places.domain()
     names = list(variables[:around])
     domain = isl.Set.from_union_set(places.range())
     domain = domain.intersect(isl.Set(_fixed(names, dims, "{ [A] : a }"), domain.get_ctx()))
@@ -82,19 +93,18 @@ def describe_band(node: isl.ScheduleNode, relations: Relations, variables: Seque
         )
     own = tuple(variables[around : around + dims])
     limits = tuple((f"{name}_first{number}", f"{name}_end{number}") for name in own)
-    return Band(around, str(places), own, limits, str(domain.coalesce()), tuple(found), _formulas(node))
+    return Band(around, str(places), own, limits, str(domain.coalesce()), tuple(found))
 
 
-def _formulas(node: isl.ScheduleNode) -> tuple[str, ...]:
+def _formulas(schedule: isl.MultiUnionPwAff) -> tuple[str, ...]:
     """Each member of a band in the variables of the statement with the most loops.
 
     The member of `{ S0[t, i] -> [(2t + i)]; S1[t] -> [(t)] }` is "2t + i".
     """
     import islpy as isl
 
-    schedule = node.band_get_partial_schedule()
     found = []
-    for member in range(node.band_n_member()):
+    for member in range(schedule.dim(isl.dim_type.out)):
         parts: list[isl.PwAff] = []
         schedule.get_at(member).foreach_pw_aff(parts.append)
         deepest = max(parts, key=lambda part: part.dim(isl.dim_type.in_))
