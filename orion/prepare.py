@@ -31,8 +31,9 @@ from orion.loop.source import Span
 from orion.loop.types import ScalarType, Shapes, SparseType, Types
 from orion.loop.views import resolve_views
 from orion.plan.analysed import AnalysedProgram, analyse_program
+from orion.plan.bodies import Made, plan_with_bodies, with_all_bodies
 from orion.plan.extents import parameter_values
-from orion.plan.plan import LoopPlan
+from orion.plan.plan import FunctionPlan, LoopPlan
 from orion.plan.planner import plan_program
 from orion.plan.sizes import Sizes
 from orion.planned import Plan
@@ -103,6 +104,7 @@ class Preparation:
         self._parsed: Function | None = None
         self._typed: dict[tuple[object, ...], Typed] = {}
         self._prepared: OrderedDict[tuple[object, ...], Prepared] = OrderedDict()
+        self._made: dict[int, Made] = {}  # by the identities of programs in `_typed`
 
     def typed(self, types: Types) -> Typed:
         """Parse, resolve views, infer types, split into loops, and analyse them."""
@@ -118,10 +120,7 @@ class Preparation:
         function = resolve_views(self._parsed, types)
         typing = infer_types(function, types)
         analysed = analyse_program(split_program(function, types, self._options.ordered), types)
-        variants = [analysed]
-        while (other := variants[-1].as_written) is not None:
-            variants.append(other)
-        typing = with_names(typing, analysed.program.variables, analysed.program.tests)
+        variants = _variants(analysed)
         checks = {id(variant.program): _checks(variant, types) for variant in variants}
         used = {name for found in checks.values() for check in found for one in check.checks for name in one.names}
         used |= {name for variant in variants for loop in variant.loops for name in loop.parameters}
@@ -163,7 +162,8 @@ class Preparation:
         types, shapes = argument_types(arguments)
         typed = self.typed(types)
         plan = make_plan(typed, arguments, shapes, workers, force_parallel)
-        return "\n\n".join(kernel.text for kernel in self._kernels(typed, plan, shapes))
+        executed = self._executed(typed, plan)
+        return "\n\n".join(kernel.text for kernel in self._kernels(typed, plan, executed, shapes))
 
     def _make(
         self, typed: Typed, arguments: Mapping[str, Any], shapes: Shapes, workers: int, force_parallel: bool
@@ -172,29 +172,45 @@ class Preparation:
 
         check_lengths(typed.function, typed.typing, shapes)
         plan = make_plan(typed, arguments, shapes, workers, force_parallel)
-        kernels = self._kernels(typed, plan, shapes)
+        executed = self._executed(typed, plan)
+        kernels = self._kernels(typed, plan, executed, shapes)
         loops = tuple(
             PreparedLoop(loop, plan.proved_schedule(loop), kernel)
-            for loop, kernel in zip(plan.function.executed.loops, kernels, strict=True)
+            for loop, kernel in zip(executed.loops, kernels, strict=True)
         )
         serial = tuple(loop for loop in plan.loops if not loop.is_parallel)
-        return Prepared(plan, PreparedProgram(plan.function.executed.program, loops), typed.written, serial)
+        return Prepared(plan, PreparedProgram(executed.program, loops), typed.written, serial)
 
-    def _kernels(self, typed: Typed, plan: Plan, shapes: Shapes) -> list[KernelSource]:
+    def _executed(self, typed: Typed, plan: Plan) -> FunctionPlan:
+        """The plan that a call runs by, with the bodies of all its loops, which are made once for each program."""
+        found = plan.function.executed
+        key = id(found.program)
+        if key not in self._made:
+            outlined = next(one.outlined for one in _variants(typed.analysed) if one.program is found.program)
+            self._made[key] = with_all_bodies(found.program, outlined, typed.types)
+        return plan_with_bodies(found, self._made[key])
+
+    def _kernels(self, typed: Typed, plan: Plan, executed: FunctionPlan, shapes: Shapes) -> list[KernelSource]:
         from orion.kernel.emit import emit_kernel
 
         values = parameter_values(shapes, plan.sizes.integers)
         kernels = []
-        executed = plan.function.executed
-        for loop, checks in zip(executed.loops, typed.checks[id(executed.program)], strict=True):
+        typing = with_names(typed.typing, executed.program.variables, executed.program.tests)
+        for loop, checks in zip(executed.loops, typed.checks[id(plan.function.executed.program)], strict=True):
             source = loop.origin.nest if loop.origin else loop.nest
             proved: frozenset[Span] = prove_bounds(checks, values, source)
             kernels.append(
-                emit_kernel(
-                    loop, typed.types, shapes, typed.typing, fastmath=self._options.fastmath, proved=proved
-                )
+                emit_kernel(loop, typed.types, shapes, typing, fastmath=self._options.fastmath, proved=proved)
             )
         return kernels
+
+
+def _variants(analysed: AnalysedProgram) -> list[AnalysedProgram]:
+    """The program in another order, and as it is written."""
+    found = [analysed]
+    while (other := found[-1].as_written) is not None:
+        found.append(other)
+    return found
 
 
 def _checks(analysed: AnalysedProgram, types: Types) -> tuple[BoundsChecks, ...]:

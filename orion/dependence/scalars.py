@@ -206,9 +206,14 @@ def _reads(node: Node, defined: set[str], found: dict[str, Span]) -> None:
 
 def live_after(program: Program, number: int) -> frozenset[str]:
     """The names whose values may be read after planned loop `number` has run."""
+    return live_after_each(program)[number]
+
+
+def live_after_each(program: Program) -> dict[int, frozenset[str]]:
+    """The names whose values may be read after each planned loop, by its number."""
     results: dict[int, frozenset[str]] = {}
     _live(program.steps, frozenset(), frozenset(), program, results)
-    return results[number]
+    return results
 
 
 Live = dict[int, frozenset[str]]
@@ -239,7 +244,8 @@ def _live(
             case Repeat(loop, inner):
                 around = after | frozenset(exposed_reads([loop.test if isinstance(loop, While) else loop.space], ()))
                 once = _live(inner, around, around, program, results)
-                after = around | _live(inner, around | once, around | once, program, results)
+                own = {loop.space.var} if isinstance(loop, For) and isinstance(loop.space, Range) else set()
+                after = around | (_live(inner, around | once, around | once, program, results) - own)
     return after
 
 

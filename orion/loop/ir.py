@@ -182,15 +182,22 @@ class Elements:
 # ---------------------------------------------------------------- statements
 
 
+class Walked:
+    """A statement: it keeps what `walk` finds in it, for the many who ask."""
+
+    __slots__ = ("walked",)
+    walked: tuple[Node, ...]
+
+
 @dataclass(frozen=True, slots=True)
-class Assign:
+class Assign(Walked):
     target: Var | Subscript | Tuple
     value: Expr
     span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class Update(Walked):
     """An in-place operator, `target op= value`; `op` is the binary operator, without "="."""
 
     target: Var | Subscript
@@ -200,7 +207,7 @@ class Update:
 
 
 @dataclass(frozen=True, slots=True)
-class Bind:
+class Bind(Walked):
     """`name = array[index]` where the right side is a view, so that writing `name` in place writes the array.
 
     Only those remain after view resolution whose uses cannot be replaced by one row.
@@ -212,13 +219,13 @@ class Bind:
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluate:
+class Evaluate(Walked):
     value: Expr
     span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class If:
+class If(Walked):
     test: Expr
     body: tuple[Stmt, ...]
     orelse: tuple[Stmt, ...]
@@ -226,14 +233,14 @@ class If:
 
 
 @dataclass(frozen=True, slots=True)
-class While:
+class While(Walked):
     test: Expr
     body: tuple[Stmt, ...]
     span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class For:
+class For(Walked):
     """`index` counts the `for`s of the function in textual order, from 0. `span` is that of the `for` line."""
 
     space: Range | Elements
@@ -243,7 +250,7 @@ class For:
 
 
 @dataclass(frozen=True, slots=True)
-class Break:
+class Break(Walked):
     """`word` is what the user wrote: a `return` in a loop stands as a `break` (`orion.loop.leaving`)."""
 
     span: Span
@@ -251,18 +258,18 @@ class Break:
 
 
 @dataclass(frozen=True, slots=True)
-class Continue:
+class Continue(Walked):
     span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class Return:
+class Return(Walked):
     value: Expr | None
     span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class Pass:
+class Pass(Walked):
     span: Span
 
 
@@ -316,6 +323,17 @@ def children(node: Node) -> list[Node]:
 
 def walk(node: Node) -> Iterator[Node]:
     """`node` and everything below it, depth first, in source order."""
+    if not isinstance(node, Walked):
+        return _below(node)
+    try:
+        return iter(node.walked)
+    except AttributeError:
+        inside = (part for child in children(node) for part in walk(child))
+        object.__setattr__(node, "walked", (node, *inside))
+        return iter(node.walked)
+
+
+def _below(node: Node) -> Iterator[Node]:
     waiting = [node]
     while waiting:
         current = waiting.pop()

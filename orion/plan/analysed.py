@@ -16,7 +16,7 @@ from orion.dependence.model import Model, model_loop, own_space, used_names
 from orion.dependence.names import isl_name
 from orion.dependence.private_arrays import with_private_arrays
 from orion.dependence.references import collect_references
-from orion.dependence.scalars import live_after, scalar_roles
+from orion.dependence.scalars import scalar_roles
 from orion.dependence.study import Study, study_loop
 from orion.loop.nest import SYNTHETIC, LoopNest, Program, Repeat, RunLoop, Step, blocks_of
 from orion.loop.program import open_outer_loop
@@ -29,7 +29,7 @@ from orion.plan.rules import Candidate, Question, difference_sets, legal_candida
 from orion.plan.verdicts import verdicts
 from orion.plan.worth import Work, depth_of, work_of
 from orion.reasons import Reason
-from orion.transform.apply import Rewritten, rewrite_loop, rewrite_sweeps
+from orion.transform.apply import Outlined, Rewritten, rewrite_loop, rewrite_sweeps
 from orion.transform.bands import Band
 from orion.transform.order import is_simple
 from orion.transform.stored_sums import with_stored_sums
@@ -69,13 +69,15 @@ class AnalysedLoop:
 @dataclass(frozen=True, slots=True)
 class AnalysedProgram:
     """A program with its analysed loops; serial loops that hold parallel ones are opened into `Repeat`s, others are in
-    another order. `changed` are those loops, and `as_written` the program without any of that, where there are any."""
+    another order. `changed` are those loops, and `as_written` the program without any of that, where there are any.
+    `outlined`: what is still to be made of loops in another order (`orion.plan.bodies`)."""
 
     program: Program
     loops: tuple[AnalysedLoop, ...]
     verdicts: tuple[Verdict, ...]
     changed: tuple[Changed, ...] = ()
     as_written: AnalysedProgram | None = None
+    outlined: tuple[Outlined, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ def analyse_program(
     written: list[AnalysedLoop] = []
     judged: list[Verdict] = []
     changed: list[Changed] = []
+    outlined: list[Outlined] = []
     while number < len(program.nests):
         model = model_loop(program, number, types)
         maps = Maps()
@@ -122,7 +125,8 @@ def analyse_program(
             number += 1
             continue
         around = depth_of(program, number)
-        program, found = better
+        program, found, rest = better
+        outlined += rest
         is_taken_apart = _is_once(loop.nest) or any(_is_once(part.nest) for part in found)
         is_swept = any(part.sweeps for part in found)
         changed.append(Changed(range(number, number + len(found)), around, work_of(study), is_taken_apart, is_swept))
@@ -133,12 +137,16 @@ def analyse_program(
         plain = analyse_program(source, types, apart=apart, sweeps=False)
     elif len({one.is_taken_apart for one in changed}) == 2:
         plain = analyse_program(source, types, apart=False, sweeps=False)
-    return AnalysedProgram(program, tuple(loops), tuple(judged), tuple(changed), plain)
+    return AnalysedProgram(program, tuple(loops), tuple(judged), tuple(changed), plain, tuple(outlined))
+
+
+Better = tuple[Program, list[AnalysedLoop], list[Outlined]]
+"""A program with a loop replaced by others, those loops, and what is still to be made of them."""
 
 
 def _better(
     program: Program, loop: AnalysedLoop, study: Study | None, types: Types, *, apart: bool, sweeps: bool
-) -> tuple[Program, list[AnalysedLoop]] | None:
+) -> Better | None:
     """The program with a loop opened or in another order, and its loops, where that is better than the loop as it is.
 
     Loops without tiles that wait, in a serial one, are preferred to a new order of the whole, if nothing else is in it.
@@ -173,7 +181,7 @@ def _is_simple(loop: AnalysedLoop) -> bool:
 
 def _rewritten(
     program: Program, loop: AnalysedLoop, study: Study | None, types: Types, must_gain: bool
-) -> tuple[Program, list[AnalysedLoop]] | None:
+) -> Better | None:
     """The program with a nest of ranges in a better order, and its new loops: where one of those is parallel and, if
     the nest is parallel without it (`must_gain`), the new order is faster on one worker too."""
     if loop.analysis.private:
@@ -188,25 +196,24 @@ def _rewritten(
         return None
     checks = bounds_checks(program, nest.number, types, loop.model)
     origin = Origin(nest, loop.analysis, checks, found.dependences, found.order)
+    nests = found.program.nests[found.first :]
     loops = [
-        _analyse_rewritten(found.program, found.first + position, band, types, origin, study)
-        for position, band in enumerate(found.bands)
+        _analyse_rewritten(new, band, types, origin, study, live)
+        for new, band, live in zip(nests, found.bands, found.live, strict=False)
     ]
-    return (found.program, loops) if any(new.candidates for new in loops) else None
+    outlined = [] if found.outlined is None else [found.outlined]
+    return (found.program, loops, outlined) if any(new.candidates for new in loops) else None
 
 
-def _swept(
-    program: Program, loop: AnalysedLoop, study: Study | None, types: Types
-) -> tuple[Program, list[AnalysedLoop]] | None:
+def _swept(program: Program, loop: AnalysedLoop, study: Study | None, types: Types) -> Better | None:
     """The program with a serial loop around others in tiles of rounds and space, and its new loop."""
     found = None if study is None or loop.analysis.private else rewrite_sweeps(program, study, types)
     if study is None or found is None:
         return None
     checks = bounds_checks(program, loop.nest.number, types, loop.model)
     origin = Origin(loop.nest, loop.analysis, checks, found.dependences, found.order)
-    (band,) = found.bands
-    new = _analyse_rewritten(found.program, found.first, band, types, origin, study)
-    return (found.program, [new]) if new.candidates else None
+    new = _analyse_rewritten(found.program.nests[found.first], found.bands[0], types, origin, study, found.live[0])
+    return (found.program, [new], []) if new.candidates else None
 
 
 def _with_stored_sums(program: Program, number: int, types: Types) -> tuple[Study, Rewritten] | None:
@@ -226,12 +233,11 @@ def _is_faster(found: Rewritten) -> bool:
 
 
 def _analyse_rewritten(
-    program: Program, number: int, band: Band | None, types: Types, origin: Origin, study: Study
+    nest: LoopNest, band: Band | None, types: Types, origin: Origin, study: Study, live: frozenset[str]
 ) -> AnalysedLoop:
     """A loop of a new order: what is known of its band, and of the statements in it, stands for an analysis of its
     text."""
-    nest = program.nests[number]
-    scalars = scalar_roles(nest, types, live_after(program, number))
+    scalars = scalar_roles(nest, types, live)
     domain = band.domain if band else own_space(nest, types).text()
     analysis = LoopDependences(domain, (), band.dependences if band else (), scalars, ())
     candidates = _candidates(nest, analysis, Maps()) if band else []
@@ -253,9 +259,7 @@ def _accesses_of(band: Band, study: Study) -> Iterator[Access]:
             yield from (access for access in statement.accesses if access.array not in study.region.scalars)
 
 
-def _opened(
-    program: Program, number: int, types: Types, *, plainly: bool = False
-) -> tuple[Program, list[AnalysedLoop]] | None:
+def _opened(program: Program, number: int, types: Types, *, plainly: bool = False) -> Better | None:
     """The program with the outer loop of a serial nest made a `Repeat` (statements that run once: taken apart), and the
     loops that it then has inside, if that makes one of them parallel.
 
@@ -278,11 +282,11 @@ def _opened(
             found.append(replace(loop, summed=_summed(program, loop, types, maps)))
             number += 1
             continue
-        program, inner = changed
+        program, inner, _ = changed
         found += inner
         last += len(inner) - 1
         number += len(inner)
-    return (program, found) if is_once or is_shared_out(found) else None
+    return (program, found, []) if is_once or is_shared_out(found) else None
 
 
 def is_shared_out(loops: Iterable[AnalysedLoop]) -> bool:

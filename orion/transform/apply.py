@@ -5,23 +5,25 @@ The stage in one function: statements → dependences → a new order, proved to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from orion.dependence.conflicts import CapReached, capped
 from orion.dependence.region import Region
 from orion.dependence.relations import first_broken
+from orion.dependence.scalars import live_after_each
 from orion.dependence.study import Study
 from orion.errors import PlanError
 from orion.loop.between import SYNTHETIC
 from orion.loop.ir import Const, For, Node, Range, Stmt, Var, walk
-from orion.loop.nest import Branch, LoopNest, Program, Repeat, RunLoop, Step
+from orion.loop.nest import Branch, Buffer, LoopNest, Program, Repeat, RunLoop, Step
 from orion.loop.types import Types
 from orion.transform.bands import Band, band_of
-from orion.transform.generate import Around, Piece, Planned, generate
+from orion.transform.generate import Body, generate
 from orion.transform.lockstep import new_names
-from orion.transform.order import is_simple, new_order
+from orion.transform.order import Order, is_simple, new_order
+from orion.transform.outline import Around, Leaf, Piece, Tiles, cache_tiles, known_names, outline
 from orion.transform.skewed import buffers_of
 from orion.transform.sweeps import MOST, find_sweeps
 from orion.transform.swept import in_sweeps
@@ -35,13 +37,29 @@ limit the loop stays as it is written."""
 
 
 @dataclass(frozen=True, slots=True)
+class Outlined:
+    """Loops number `first` and following of a program that run outlines, and what their bodies are made from: the
+    statements, the new order as the text of an isl schedule tree, its bands and their tiles, and the names of its
+    variables. `live` has for each loop the scalars whose values are needed after it."""
+
+    first: int
+    region: Region
+    tree: str
+    bands: tuple[Band, ...]
+    tiles: Tiles
+    variables: tuple[str, ...]
+    live: tuple[frozenset[str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Rewritten:
     """A program with one of its loops replaced by loops number `first` … `first + len(bands)` - 1.
 
     `bands` are those whose tiles the new loops go through; None for what no planned band is left of. `dependences` and
     `order` are the texts of isl union maps between the instances of the statements of the loop that was replaced: what
     must be kept, and the new order. `trips` are what one trip of the innermost loops costs in memory, as written and in
-    the new order (`orion.transform.strides`).
+    the new order (`orion.transform.strides`). `live` are the scalars whose values are needed after each new loop.
+    `outlined`: what is to be made yet of them, None where nothing.
     """
 
     program: Program
@@ -50,6 +68,8 @@ class Rewritten:
     dependences: str
     order: str
     trips: tuple[int, int]
+    live: tuple[frozenset[str], ...]
+    outlined: Outlined | None
 
 
 def rewrite_loop(program: Program, study: Study, types: Types) -> Rewritten | None:
@@ -59,7 +79,7 @@ def rewrite_loop(program: Program, study: Study, types: Types) -> Rewritten | No
     """
     import islpy as isl
 
-    region, relations = study.region, study.relations
+    region, relations, number = study.region, study.relations, study.region.nest.number
     if not is_simple(relations):
         return None
     context = relations.domain.get_ctx()
@@ -72,10 +92,18 @@ def rewrite_loop(program: Program, study: Study, types: Types) -> Rewritten | No
             if not order.bands:
                 return None
             prove_order(relations.dependences, order.tree.get_map())
-            pieces = generate(region, order, types)
+            replacer = _Replacer(region, outline(region, order, types))
+            found, tiles = replacer.program(program, order.bands, order.variables), cache_tiles(region, order, types)
+            can_wait = _can_wait(region, order, types)
+            if not can_wait:
+                found = _with_bodies(found, number, generate(region, order, types, tiles))
     except (CapReached, KeyError, isl.Error):
         return None
-    return _replaced(program, study, pieces, order.bands, variables, order.tree.get_map(), order.trips)
+    texts = str(relations.dependences), str(order.tree.get_map())
+    after, bands = live_after_each(found), tuple(replacer.added)
+    live = tuple(after[number + position] for position in range(len(bands)))
+    outlined = Outlined(number, region, str(order.tree), order.bands, tiles, order.variables, live)
+    return Rewritten(found, number, bands, *texts, order.trips, live, outlined if can_wait else None)
 
 
 def rewrite_sweeps(program: Program, study: Study, types: Types) -> Rewritten | None:
@@ -83,50 +111,61 @@ def rewrite_sweeps(program: Program, study: Study, types: Types) -> Rewritten | 
     such tiles, or where finding them would take too long."""
     import islpy as isl
 
-    region, relations = study.region, study.relations
-    variables = fresh_names(len(region.statements[0].loops) + MOST + 1, _names(program))
+    region, relations, number = study.region, study.relations, study.region.nest.number
+    variables = tuple(fresh_names(MOST + 1, _names(program)))
     try:
         with capped(relations.domain.get_ctx(), MAX_OPERATIONS):
-            found = find_sweeps(region, relations, types)
-            if found is None:
+            swept = find_sweeps(region, relations, types)
+            if swept is None:
                 return None
-            sweeps, places = found
+            sweeps, places = swept
             order = places.flat_range_product(relations.written)
             prove_order(relations.dependences, order)
             band = replace(band_of(places, relations, variables, 0, len(sweeps.slopes) + 1), sweeps=sweeps)
     except (CapReached, isl.Error):
         return None
-    pieces = (Planned(band, in_sweeps(region, band, sweeps)),)
-    return _replaced(program, study, pieces, (band,), variables, order, (0, 0))
+    body = in_sweeps(region, band, sweeps)
+    found = _Replacer(region, (Leaf(band, body),)).program(program, (band,), (*variables, *new_names(body)))
+    live = (live_after_each(found)[number],)
+    return Rewritten(found, number, (band,), str(relations.dependences), str(order), (0, 0), live, None)
 
 
-def _replaced(
-    program: Program,
-    study: Study,
-    pieces: tuple[Piece, ...],
-    bands: tuple[Band, ...],
-    variables: Sequence[str],
-    order: isl.UnionMap,
-    trips: tuple[int, int],
-) -> Rewritten:
-    """The program with the pieces in the place of a loop; `variables` are the names of new loops."""
-    number = study.region.nest.number
-    replacer = _Replacer(study.region, pieces, bands)
-    steps = replacer.steps(program, program.steps, number)
-    limits = [name for band in bands for pair in band.limits for name in pair]
-    bodies = [piece.body for piece in every_piece(pieces) if isinstance(piece, Planned)]
-    helpers = [name for body in bodies for name in new_names(body)]
-    known = tuple(dict.fromkeys((*program.variables, *variables, *limits, *helpers)))
-    found = Program(program.function, tuple(replacer.nests), steps, known, program.tests)
-    return Rewritten(found, number, tuple(replacer.added), str(study.relations.dependences), str(order), trips)
+def _can_wait(region: Region, order: Order, types: Types) -> bool:
+    """Whether it is certain before they are made that the bodies of a new order can be, and soon: every name has a
+    meaning, and each statement has one convex set of instances. Also that nothing is to be learned from them: no scalar
+    passes a value from one statement to another."""
+    import islpy as isl
+
+    names, domain = known_names(region, order, types), order.tree.get_domain()
+    space, sets = domain.get_space(), list[isl.Set]()
+    domain.foreach_set(sets.append)
+    parameters = [space.get_dim_name(isl.dim_type.param, k) for k in range(space.dim(isl.dim_type.param))]
+    is_convex = all(one.n_basic_set() == 1 for one in sets)
+    return not region.scalars and is_convex and all(name in names for name in parameters)
 
 
-def every_piece(pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """The pieces, and those inside of serial loops."""
-    for piece in pieces:
-        yield piece
-        if isinstance(piece, Around):
-            yield from every_piece(piece.pieces)
+def with_bodies(program: Program, outlined: Outlined, types: Types) -> Program:
+    """The program with the bodies of loops that ran outlines."""
+    import islpy as isl
+
+    tree = isl.Schedule(outlined.tree, isl.Context())
+    order = Order(tree, outlined.bands, (0, 0), outlined.variables, 0)
+    return _with_bodies(program, outlined.first, generate(outlined.region, order, types, outlined.tiles))
+
+
+def _with_bodies(program: Program, first: int, bodies: Iterable[Body]) -> Program:
+    nests, names = list(program.nests), list(program.variables)
+    for number, (band, body) in enumerate(bodies, first):
+        nests[number] = _with_body(nests[number], body, buffers_of(band) if band else ())
+        names += new_names(body) if band else ()
+    return replace(program, nests=tuple(nests), variables=tuple(dict.fromkeys(names)))
+
+
+def _with_body(nest: LoopNest, body: tuple[Stmt, ...], buffers: tuple[Buffer, ...]) -> LoopNest:
+    loops: list[For] = []
+    for loop in reversed(nest.loops):
+        loops.append(replace(loop, body=(loops[-1],) if loops else body))
+    return replace(nest, loops=tuple(reversed(loops)), body=body, buffers=buffers)
 
 
 def fresh_names(count: int, taken: set[str]) -> list[str]:
@@ -165,9 +204,15 @@ def _names(program: Program) -> set[str]:
 class _Replacer:
     region: Region
     replacement: tuple[Piece, ...]
-    bands: tuple[Band, ...]
     nests: list[LoopNest] = field(default_factory=list)
     added: list[Band | None] = field(default_factory=list)
+
+    def program(self, program: Program, bands: Iterable[Band], variables: Iterable[str]) -> Program:
+        """The program with the loop of the region replaced; `variables` are the names of new loops."""
+        steps = self.steps(program, program.steps, self.region.nest.number)
+        limits = [name for band in bands for pair in band.limits for name in pair]
+        known = tuple(dict.fromkeys((*program.variables, *variables, *limits)))
+        return Program(program.function, tuple(self.nests), steps, known, program.tests)
 
     def steps(self, program: Program, steps: Iterable[Step], number: int) -> tuple[Step, ...]:
         """The steps with loop `number` replaced; all loops are numbered anew."""
@@ -191,13 +236,13 @@ class _Replacer:
     def pieces(self, pieces: Iterable[Piece]) -> Iterator[Step]:
         for piece in pieces:
             match piece:
-                case Planned(band, body):
+                case Leaf(None, body):
+                    yield self.once(body)
+                case Leaf(Band() as band, body):
                     yield self.box(band, body)
                 case Around(space, inner):
                     steps = tuple(self.pieces(inner))
                     yield Repeat(For(space, (), SYNTHETIC, self.region.nest.span), steps)
-                case _:
-                    yield self.once(piece)
 
     def box(self, band: Band, body: tuple[Stmt, ...]) -> RunLoop:
         """A loop per dimension from limit to limit, which stands for all that is run for a box."""
@@ -220,7 +265,5 @@ class _Replacer:
         number, limits = len(self.nests), band.limits if band else ()
         self.added.append(band)
         body, function = loops[-1].body, self.region.nest.function
-        buffers = buffers_of(band) if band else ()
-        nest = LoopNest(number, loops, dims, body, True, function, True, limits, buffers)
-        self.nests.append(nest)
+        self.nests.append(LoopNest(number, loops, dims, body, True, function, True, limits))
         return RunLoop(number)

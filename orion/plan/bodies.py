@@ -1,0 +1,45 @@
+"""The bodies of loops in another order, made where a plan is to be run.
+
+A plan says all that it says of such loops from their bands; their text is by far the longest part of the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from orion.dependence.access import ScalarRoles
+from orion.dependence.scalars import scalar_roles
+from orion.loop.nest import Program
+from orion.loop.types import Types
+from orion.plan.plan import FunctionPlan, LoopPlan
+from orion.transform.apply import Outlined, with_bodies
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A program with the bodies of all its loops, and by number what those that were outlines do with scalars."""
+
+    program: Program
+    scalars: dict[int, ScalarRoles]
+
+
+def with_all_bodies(program: Program, outlined: Sequence[Outlined], types: Types) -> Made:
+    """The program with the bodies of all loops that run outlines."""
+    for one in outlined:
+        program = with_bodies(program, one, types)
+    live = {one.first + position: after for one in outlined for position, after in enumerate(one.live)}
+    return Made(program, {number: scalar_roles(program.nests[number], types, live[number]) for number in live})
+
+
+def plan_with_bodies(plan: FunctionPlan, made: Made) -> FunctionPlan:
+    """The plan of a program for the same one with the bodies of its loops."""
+    return replace(plan, program=made.program, loops=tuple(_loop(loop, made) for loop in plan.loops))
+
+
+def _loop(loop: LoopPlan, made: Made) -> LoopPlan:
+    number = loop.nest.number
+    if number not in made.scalars:
+        return loop
+    analysis = replace(loop.analysis, scalars=made.scalars[number])
+    return replace(loop, nest=made.program.nests[number], analysis=analysis)
