@@ -9,7 +9,7 @@ from orion.dependence.conflicts import find_dependences
 from orion.dependence.maps import Maps
 from orion.dependence.model import Model, Space, access_relation, model_loop
 from orion.dependence.names import isl_name, parameter_list
-from orion.dependence.scalars import exposed_reads, live_after, scalar_roles
+from orion.dependence.scalars import exposed_reads, scalar_roles
 from orion.dependence.study import Study, dependences_of
 from orion.loop.ir import Break, For, Node, Return, Stmt, While, walk
 from orion.loop.nest import LoopNest, Program
@@ -34,7 +34,7 @@ def analyse_loop(
     maps = maps or Maps()
     model = model or model_loop(program, number, types)
     nest, space = model.nest, model.space
-    scalars = scalar_roles(nest, types, live_after(program, number))
+    scalars = scalar_roles(nest, types, model.live_after)
     accesses = tuple(access_relation(reference, space, maps) for reference in model.references)
     carried = tuple(_carried_accesses(nest, scalars, space))
     domain = space.text()

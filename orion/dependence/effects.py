@@ -22,7 +22,12 @@ from orion.loop.source import Span
 
 def assigned_names(statements: Iterable[Stmt]) -> dict[str, Span]:
     """The names that the statements may assign (loop variables too), each with the last place that does."""
-    return {name: node.span for statement in statements for node in walk(statement) for name in assigned_by(node)}
+    nodes = (node for statement in statements for node in walk(statement) if type(node) in ASSIGNING)
+    return {name: node.span for node in nodes for name in assigned_by(node)}
+
+
+ASSIGNING = frozenset({Assign, Update, Bind, For})
+"""The nodes that assign names."""
 
 
 def assigned_by(node: Node) -> Iterator[str]:

@@ -17,6 +17,7 @@ from orion.dependence.effects import assigned_names
 from orion.dependence.maps import Maps
 from orion.dependence.names import extent_name, isl_name, parameter_list
 from orion.dependence.references import InnerLoop, Interval, Reference, collect_references, loop_scope
+from orion.dependence.scalars import live_after
 from orion.loop.ir import Range, Var, walk
 from orion.loop.nest import LoopNest, Program, Repeat, RunLoop, Step, blocks_of
 from orion.loop.types import SparseType, Types
@@ -58,12 +59,14 @@ class Space:
 @dataclass(frozen=True, slots=True)
 class Model:
     """A planned loop as all of its analyses see it: its references, its iteration space by itself (`own`), and the one
-    with what is known of the serial loops around it (`space`). Their variables are parameters within their ranges."""
+    with what is known of the serial loops around it (`space`). Their variables are parameters within their ranges.
+    `live_after` are the scalars whose values are needed after it."""
 
     nest: LoopNest
     references: tuple[Reference, ...]
     own: Space
     space: Space
+    live_after: frozenset[str]
 
 
 def model_loop(program: Program, number: int, types: Types) -> Model:
@@ -72,7 +75,7 @@ def model_loop(program: Program, number: int, types: Types) -> Model:
     scope = loop_scope(nest, types)
     own = own_space(nest, types, scope)
     space = _within(own, loops_around(program.steps, number) or (), scope)
-    return Model(nest, collect_references(nest, types, scope), own, space)
+    return Model(nest, collect_references(nest, types, scope), own, space, live_after(program, number))
 
 
 def own_space(nest: LoopNest, types: Types, scope: Mapping[str, Form] | None = None) -> Space:

@@ -28,7 +28,7 @@ from orion.dependence.conflicts import CapReached, capped
 from orion.dependence.maps import Maps
 from orion.dependence.model import Space, access_relation, inner_constraints, own_space
 from orion.dependence.names import parameter_list
-from orion.dependence.references import Reference, collect_references
+from orion.dependence.references import Reference, collect_references, loop_scope
 from orion.loop.ir import For, Function, Range, Var, walk
 from orion.loop.nest import LoopNest
 from orion.loop.types import ArrayType, Types
@@ -38,7 +38,11 @@ if TYPE_CHECKING:
 
 
 def with_private_arrays(
-    analysis: LoopDependences, nest: LoopNest, types: Types, changing: Collection[str] = ()
+    analysis: LoopDependences,
+    nest: LoopNest,
+    types: Types,
+    changing: Collection[str] = (),
+    maps: Maps | None = None,
 ) -> LoopDependences:
     """The analysis of a loop without the dependences on arrays that are private to its iterations, which it names.
 
@@ -46,7 +50,7 @@ def with_private_arrays(
     """
     if analysis.reasons or analysis.scalars.carried:
         return analysis
-    names = private_arrays(nest, types, written_first(analysis.dependences))
+    names = private_arrays(nest, types, written_first(analysis.dependences), maps=maps)
     if not names or last_iteration(analysis.domain, changing) is None:
         return analysis
     gone = {name: tuple(d for d in analysis.dependences if d.array == name) for name in names}
@@ -56,14 +60,14 @@ def with_private_arrays(
 
 
 def without_private_arrays(
-    dependences: tuple[Dependence, ...], loop: For, function: Function, types: Types
+    dependences: tuple[Dependence, ...], loop: For, function: Function, types: Types, maps: Maps | None = None
 ) -> tuple[Dependence, ...]:
     """Of the dependences that a `for` carries, those on arrays that are not private to its trips."""
     wanted = written_first(dependences)
     if not wanted or not isinstance(loop.space, Range):
         return dependences
     nest = LoopNest(0, (loop,), (loop.space.var,), loop.body, True, function)
-    private = private_arrays(nest, types, wanted)
+    private = private_arrays(nest, types, wanted, maps=maps)
     return tuple(dependence for dependence in dependences if dependence.array not in private)
 
 
@@ -77,23 +81,30 @@ def written_first(dependences: Iterable[Dependence]) -> tuple[str, ...]:
 
 
 def private_arrays(
-    nest: LoopNest, types: Types, among: Iterable[str], values: Mapping[str, int] | None = None
+    nest: LoopNest,
+    types: Types,
+    among: Iterable[str],
+    values: Mapping[str, int] | None = None,
+    maps: Maps | None = None,
 ) -> tuple[str, ...]:
     """The arrays in `among` that are private to the iterations of a nest of ranges in written order.
 
-    For all sizes or, where `values` are given, for these values of isl's parameters.
+    For all sizes or, where `values` are given, for these values of isl's parameters. What is made in isl is noted in
+    `maps`.
     """
     bounds = {node.name for space in nest.ranges for node in walk(space) if isinstance(node, Var)}
     wanted = [name for name in among if name not in bounds and _can_be_copied(types.get(name))]
     if not wanted or nest.elements is not None or nest.is_rewritten or not nest.ordered:
         return ()
-    space = own_space(nest, types)
+    scope = loop_scope(nest, types)
+    space = own_space(nest, types, scope)
     if space.reasons:
         return ()
-    references = collect_references(nest, types)
+    references = collect_references(nest, types, scope)
     written = {reference.array for reference in references if reference.is_write}
     touching = {name: [r for r in references if r.array == name] for name in wanted if name in written}
-    return tuple(n for n, own in touching.items() if _may_be_private(own) and _is_private(own, space, values))
+    maps = maps or Maps()
+    return tuple(n for n, own in touching.items() if _may_be_private(own) and _is_private(own, space, values, maps))
 
 
 def _may_be_private(references: Sequence[Reference]) -> bool:
@@ -116,27 +127,30 @@ class _Placed:
     is_sure: bool
 
 
-def _is_private(references: Sequence[Reference], space: Space, values: Mapping[str, int] | None) -> bool:
+def _is_private(
+    references: Sequence[Reference], space: Space, values: Mapping[str, int] | None, maps: Maps
+) -> bool:
     import islpy as isl
 
-    maps = Maps()
     context = maps.context
     given = isl.Set(_equal_to(values or {}), context)
-    iterations = isl.Set(space.text(), context).intersect_params(given)
-    placed = [_place(reference, space, given, maps) for reference in references]
-    orders = {
-        (write, read): isl.Map(_before(references[write], references[read], len(space.dims)), context)
-        for read in range(len(placed))
-        for write in range(len(placed))
-        if placed[write].is_sure and references[write].is_write and not references[read].is_write
-    }
+    iterations = maps.set(space.text()).intersect_params(given)
     try:
         with capped(context):
-            return (
-                _ends_in_corner(iterations)
-                and _last_writes_all(placed, iterations)
-                and all(_is_covered(k, placed, orders) for k, one in enumerate(references) if not one.is_write)
-            )
+            if not _ends_in_corner(iterations):
+                return False
+        placed = [_place(reference, space, given, maps) for reference in references]
+        with capped(context):
+            if not _last_writes_all(placed, iterations):
+                return False
+        orders = {
+            (write, read): maps.map(_before(references[write], references[read], len(space.dims)))
+            for read in range(len(placed))
+            for write in range(len(placed))
+            if placed[write].is_sure and references[write].is_write and not references[read].is_write
+        }
+        with capped(context):
+            return all(_is_covered(k, placed, orders) for k, one in enumerate(references) if not one.is_write)
     except CapReached:
         return False
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from orion.dependence.affine import Affine, Condition, Form, NotAffine, affine_condition, affine_form, parameter
-from orion.dependence.effects import assigned_by, assigned_names
+from orion.dependence.effects import ASSIGNING, assigned_by, assigned_names
 from orion.dependence.names import extent_name, isl_name
 from orion.loop.dimensions import holds_break, own_level
 from orion.loop.ir import (
@@ -132,7 +132,8 @@ def loop_scope(nest: LoopNest, types: Types, known: Mapping[str, Form] | None = 
 
 def definitions(function: Function) -> dict[str, Form]:
     """The affine forms of the names that are assigned once in the function, at its top level."""
-    counts = Counter(name for statement in function.body for node in walk(statement) for name in assigned_by(node))
+    nodes = (node for statement in function.body for node in walk(statement) if type(node) in ASSIGNING)
+    counts = Counter(name for node in nodes for name in assigned_by(node))
     known: dict[str, Form] = {name: parameter(name) for name in function.params if name not in counts}
     known |= {name: parameter(name) for name, _ in function.constants}
     found: dict[str, Form] = {}

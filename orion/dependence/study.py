@@ -12,7 +12,6 @@ from orion.dependence.maps import Maps
 from orion.dependence.model import Model, model_loop
 from orion.dependence.region import NOTHING, Known, Region, find_region
 from orion.dependence.relations import Pair, Relations, prepare_maps, relations_of
-from orion.dependence.scalars import live_after
 from orion.loop.between import SYNTHETIC
 from orion.loop.nest import LoopNest, Program
 from orion.loop.types import Types
@@ -44,7 +43,7 @@ def study_loop(
     model = model or model_loop(program, number, types)
     around = [text for text in model.space.constraints if text not in model.own.constraints]
     known = Known(tuple(around), model.space.names - model.own.names)
-    return study_nest(nest, types, live_after(program, number), known, maps)
+    return study_nest(nest, types, model.live_after, known, maps)
 
 
 def study_nest(

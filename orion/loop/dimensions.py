@@ -97,7 +97,7 @@ def mentions(node: Node, names: set[str]) -> bool:
 def assigned_names(body: Iterable[Stmt]) -> set[str]:
     """The names that the statements bind: by assignment, as a view, or as a loop variable."""
     found: set[str] = set()
-    for node in (node for statement in body for node in walk(statement)):
+    for node in (node for statement in body for node in walk(statement) if type(node) in BINDING):
         match node:
             case Assign(Var(name)) | Update(Var(name)) | Bind(name) | Range(name):
                 found.add(name)
@@ -108,6 +108,10 @@ def assigned_names(body: Iterable[Stmt]) -> set[str]:
             case _:
                 pass
     return found
+
+
+BINDING = frozenset({Assign, Update, Bind, Range, Elements})
+"""The nodes that bind names."""
 
 
 def holds_break(body: Iterable[Stmt]) -> bool:

@@ -79,14 +79,18 @@ class _Inference:
     is_helper: bool = False
     returned: ValueType | None = None
     untyped: Stmt | None = None
+    widened: bool = False
+    """Whether a type, or the limits of a name, have changed in this pass: what was read before may have others."""
     limits: dict[str, Limits | None] = field(default_factory=dict)
     """Of the Python integers that a name is given; None, or no entry, where they are not known."""
 
     def run(self) -> Typing:
         before: object = None
         while before != (self.names, self.limits):
-            before, self.untyped = (dict(self.names), dict(self.limits)), None
+            before, self.untyped, self.widened = (dict(self.names), dict(self.limits)), None, False
             self.block(self.function.body)
+            if not self.widened and self.untyped is None:
+                break
         if self.untyped is not None:
             raise self.unassigned(self.untyped)
         return self.typing
@@ -158,17 +162,22 @@ class _Inference:
             what = f"`{name}` is a {_shape_word(old)} in one place and a {_shape_word(kind)} here"
             raise self.refuse(statement, what, "a name has one type in a compiled loop", "use two names")
         self.names[name] = joined
+        self.widened |= old is not None and joined != old
 
     def joined(self, name: str, old: ValueType | None, kind: ValueType, value: Expr | None) -> ValueType | None:
         """The type of a name that was of type `old` and is now given a value of type `kind`."""
         if kind == INT:
             limits = self.limits_of(value)
             known = name in self.limits or old is not None
-            self.limits[name] = join_limits(self.limits.get(name), limits) if known else limits
+            self.limit(name, join_limits(self.limits.get(name), limits) if known else limits)
         found = kind if old is None else join(old, kind, self.limits.get(name))
         if found == INT and kind != INT and kind.is_integer:
-            self.limits[name] = join_limits(self.limits.get(name), dtype_limits(kind.dtype))
+            self.limit(name, join_limits(self.limits.get(name), dtype_limits(kind.dtype)))
         return found
+
+    def limit(self, name: str, limits: Limits | None) -> None:
+        self.widened |= name in self.limits and self.limits[name] != limits
+        self.limits[name] = limits
 
     def limits_of(self, value: Expr | None) -> Limits | None:
         """The limits of a Python integer: a constant, or a name that is only given constants."""

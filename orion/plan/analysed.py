@@ -110,18 +110,16 @@ def analyse_program(
     judged: list[Verdict] = []
     changed: list[Changed] = []
     outlined: list[Outlined] = []
+    maps = Maps()
     while number < len(program.nests):
         model = model_loop(program, number, types)
-        maps = Maps()
         study = study_loop(program, number, types, model, maps)
         loop = analyse_nest(program, number, types, study, model, maps)
-        judged += verdicts(program, loop.nest, loop.analysis, study, types)
+        judged += verdicts(loop.nest, loop.analysis, study, types, model.live_after, maps)
         written.append(replace(loop, nest=source.nests[len(written)]))
-        better = _better(program, loop, study, types, apart=apart, sweeps=sweeps)
-        summed = _summed(program, loop, types, maps)
-        written[-1] = replace(written[-1], summed=summed)
+        better = _better(program, loop, study, types, maps, apart=apart, sweeps=sweeps)
         if better is None:
-            loops.append(replace(loop, summed=summed, capped=tuple(_capped(loop, study))))
+            loops.append(replace(loop, capped=tuple(_capped(loop, study))))
             number += 1
             continue
         around = depth_of(program, number)
@@ -145,7 +143,7 @@ Better = tuple[Program, list[AnalysedLoop], list[Outlined]]
 
 
 def _better(
-    program: Program, loop: AnalysedLoop, study: Study | None, types: Types, *, apart: bool, sweeps: bool
+    program: Program, loop: AnalysedLoop, study: Study | None, types: Types, maps: Maps, *, apart: bool, sweeps: bool
 ) -> Better | None:
     """The program with a loop opened or in another order, and its loops, where that is better than the loop as it is.
 
@@ -153,13 +151,13 @@ def _better(
     """
     number = loop.nest.number
     if _is_once(loop.nest):
-        return _opened(program, number, types) if apart else None
-    opened = None if loop.candidates else _opened(program, number, types, plainly=True)
+        return _opened(program, number, types, maps) if apart else None
+    opened = None if loop.candidates else _opened(program, number, types, maps, plainly=True)
     if opened is not None and all(_is_simple(inner) for inner in opened[1]):
-        return (_swept(program, loop, study, types) if sweeps else None) or opened
+        return (_swept(program, loop, study, types, maps) if sweeps else None) or opened
     is_fine = bool(loop.candidates) or (opened is not None and all(inner.candidates for inner in opened[1]))
-    better = _rewritten(program, loop, study, types, must_gain=is_fine) or opened
-    return better if better or loop.candidates or not apart else _opened(program, number, types)
+    better = _rewritten(program, loop, study, types, maps, must_gain=is_fine) or opened
+    return better if better or loop.candidates or not apart else _opened(program, number, types, maps)
 
 
 def _capped(loop: AnalysedLoop, study: Study | None) -> Iterator[Reason]:
@@ -180,7 +178,7 @@ def _is_simple(loop: AnalysedLoop) -> bool:
 
 
 def _rewritten(
-    program: Program, loop: AnalysedLoop, study: Study | None, types: Types, must_gain: bool
+    program: Program, loop: AnalysedLoop, study: Study | None, types: Types, maps: Maps, must_gain: bool
 ) -> Better | None:
     """The program with a nest of ranges in a better order, and its new loops: where one of those is parallel and, if
     the nest is parallel without it (`must_gain`), the new order is faster on one worker too."""
@@ -191,35 +189,36 @@ def _rewritten(
     found = None if study is None else rewrite_loop(program, study, types)
     nest = loop.nest
     if study is not None and must_gain and (found is None or not _is_faster(found)):
-        study, found = _with_stored_sums(program, nest.number, types) or (study, found)
+        study, found = _with_stored_sums(program, nest.number, types, maps) or (study, found)
     if study is None or found is None or (must_gain and not _is_faster(found)):
         return None
     checks = bounds_checks(program, nest.number, types, loop.model)
     origin = Origin(nest, loop.analysis, checks, found.dependences, found.order)
     nests = found.program.nests[found.first :]
     loops = [
-        _analyse_rewritten(new, band, types, origin, study, live)
+        _analyse_rewritten(new, band, types, origin, study, live, maps)
         for new, band, live in zip(nests, found.bands, found.live, strict=False)
     ]
     outlined = [] if found.outlined is None else [found.outlined]
     return (found.program, loops, outlined) if any(new.candidates for new in loops) else None
 
 
-def _swept(program: Program, loop: AnalysedLoop, study: Study | None, types: Types) -> Better | None:
+def _swept(program: Program, loop: AnalysedLoop, study: Study | None, types: Types, maps: Maps) -> Better | None:
     """The program with a serial loop around others in tiles of rounds and space, and its new loop."""
     found = None if study is None or loop.analysis.private else rewrite_sweeps(program, study, types)
     if study is None or found is None:
         return None
     checks = bounds_checks(program, loop.nest.number, types, loop.model)
     origin = Origin(loop.nest, loop.analysis, checks, found.dependences, found.order)
-    new = _analyse_rewritten(found.program.nests[found.first], found.bands[0], types, origin, study, found.live[0])
+    nest = found.program.nests[found.first]
+    new = _analyse_rewritten(nest, found.bands[0], types, origin, study, found.live[0], maps)
     return (found.program, [new], []) if new.candidates else None
 
 
-def _with_stored_sums(program: Program, number: int, types: Types) -> tuple[Study, Rewritten] | None:
+def _with_stored_sums(program: Program, number: int, types: Types, maps: Maps) -> tuple[Study, Rewritten] | None:
     """A nest with its sums kept in array elements, where its innermost loops then no longer jump through memory."""
     summed = with_stored_sums(program, number, types)
-    study = None if summed is None else study_loop(summed, number, types, model_loop(summed, number, types), Maps())
+    study = None if summed is None else study_loop(summed, number, types, model_loop(summed, number, types), maps)
     found = None if summed is None or study is None else rewrite_loop(summed, study, types)
     return (study, found) if study and found and found.trips[1] < JUMP <= found.trips[0] else None
 
@@ -233,14 +232,20 @@ def _is_faster(found: Rewritten) -> bool:
 
 
 def _analyse_rewritten(
-    nest: LoopNest, band: Band | None, types: Types, origin: Origin, study: Study, live: frozenset[str]
+    nest: LoopNest,
+    band: Band | None,
+    types: Types,
+    origin: Origin,
+    study: Study,
+    live: frozenset[str],
+    maps: Maps,
 ) -> AnalysedLoop:
     """A loop of a new order: what is known of its band, and of the statements in it, stands for an analysis of its
     text."""
     scalars = scalar_roles(nest, types, live)
     domain = band.domain if band else own_space(nest, types).text()
     analysis = LoopDependences(domain, (), band.dependences if band else (), scalars, ())
-    candidates = _candidates(nest, analysis, Maps()) if band else []
+    candidates = _candidates(nest, analysis, maps) if band else []
     if band and band.sweeps:  # blocks of space are shared out, those of rounds follow one another
         candidates = [one for one in candidates if (one.space, one.time) == (1, (0,))]
     touched: dict[str, bool] = {}
@@ -259,7 +264,7 @@ def _accesses_of(band: Band, study: Study) -> Iterator[Access]:
             yield from (access for access in statement.accesses if access.array not in study.region.scalars)
 
 
-def _opened(program: Program, number: int, types: Types, *, plainly: bool = False) -> Better | None:
+def _opened(program: Program, number: int, types: Types, maps: Maps, *, plainly: bool = False) -> Better | None:
     """The program with the outer loop of a serial nest made a `Repeat` (statements that run once: taken apart), and the
     loops that it then has inside, if that makes one of them parallel.
 
@@ -273,13 +278,13 @@ def _opened(program: Program, number: int, types: Types, *, plainly: bool = Fals
     found: list[AnalysedLoop] = []
     last = number + len(program.nests) - before + 1
     while number < last:
-        model, maps = model_loop(program, number, types), Maps()
+        model = model_loop(program, number, types)
         study = study_loop(program, number, types, model, maps)
         loop = analyse_nest(program, number, types, study, model, maps)
         is_fine = bool(loop.candidates) and not _is_once(loop.nest)
-        changed = None if is_fine else _opened(program, number, types, plainly=plainly)
+        changed = None if is_fine else _opened(program, number, types, maps, plainly=plainly)
         if changed is None:
-            found.append(replace(loop, summed=_summed(program, loop, types, maps)))
+            found.append(loop)
             number += 1
             continue
         program, inner, _ = changed
@@ -300,26 +305,30 @@ def analyse_nest(
     nest = program.nests[number]
     analysis = analyse_loop(program, number, types, study, model, maps)
     candidates = _candidates(nest, analysis, maps)
+    summed: Summed | None = None
     if all(candidate.time for candidate in candidates):  # none, or tiles that wait
-        freed = with_private_arrays(analysis, nest, types, _changing(program, number))
+        freed = with_private_arrays(analysis, nest, types, _changing(program, number), maps)
         better = _candidates(nest, freed, maps) if freed.private else []
         if any(not candidate.time for candidate in better):
             analysis, candidates = freed, better
+        elif not candidates:
+            summed = _summed(nest, freed, types, maps)
     uses = array_uses(analysis.accesses, len(nest.dims) if candidates else 0, maps)
     overlap = _rounds_overlap(program, number, model)
-    return AnalysedLoop(nest, analysis, tuple(candidates), uses, overlap, work=work_of(study), model=model)
+    found = AnalysedLoop(nest, analysis, tuple(candidates), uses, overlap, work=work_of(study), model=model)
+    return replace(found, summed=summed)
 
 
-def _summed(program: Program, loop: AnalysedLoop, types: Types, maps: Maps) -> Summed | None:
-    """A serial loop with copies of the arrays whose elements it adds to, where it is parallel with them."""
-    if loop.candidates or loop.origin or _is_once(loop.nest):
+def _summed(nest: LoopNest, private: LoopDependences, types: Types, maps: Maps) -> Summed | None:
+    """A serial loop with copies of the arrays whose elements it adds to, where it is parallel with them; `private` is
+    its analysis without the arrays that are private to its iterations."""
+    if _is_once(nest):
         return None
-    private = with_private_arrays(loop.analysis, loop.nest, types, _changing(program, loop.nest.number))
-    analysis = with_element_sums(private, loop.nest, types)
-    candidates = _candidates(loop.nest, analysis, maps) if analysis.sums else []
+    analysis = with_element_sums(private, nest, types)
+    candidates = _candidates(nest, analysis, maps) if analysis.sums else []
     if not candidates:
         return None
-    return Summed(analysis, tuple(candidates), array_uses(analysis.accesses, len(loop.nest.dims), maps))
+    return Summed(analysis, tuple(candidates), array_uses(analysis.accesses, len(nest.dims), maps))
 
 
 def _candidates(nest: LoopNest, analysis: LoopDependences, maps: Maps) -> list[Candidate]:
@@ -328,7 +337,7 @@ def _candidates(nest: LoopNest, analysis: LoopDependences, maps: Maps) -> list[C
         return []
     dims = len(nest.dims)
     deltas = difference_sets(analysis.dependences, dims, maps)
-    return legal_candidates(Question(deltas, dims, bounded_dims(analysis.domain, dims), nest.ordered))
+    return legal_candidates(Question(deltas, dims, bounded_dims(analysis.domain, dims, maps), nest.ordered))
 
 
 def _rounds_overlap(program: Program, number: int, model: Model) -> bool:

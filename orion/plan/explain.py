@@ -6,6 +6,7 @@ from collections.abc import Container, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from orion.dependence.access import Access, Dependence
+from orion.dependence.maps import Maps
 from orion.loop.nest import LoopNest
 from orion.loop.source import Span
 from orion.reasons import Reason
@@ -20,14 +21,16 @@ NEEDED = (
 """What to say of a dependence that no change of the code as it is can remove."""
 
 
-def blocking_reasons(dependences: Iterable[Dependence], nest: LoopNest) -> tuple[Reason, ...]:
+def blocking_reasons(
+    dependences: Iterable[Dependence], nest: LoopNest, maps: Maps | None = None
+) -> tuple[Reason, ...]:
     """One reason per pair of accesses that conflict, in program order."""
     dependences = tuple(dependences)
     needed = {dependence.sink.span for dependence in dependences if dependence.kind == "flow"}
     found = []
     for dependence in by_pair(dependences):
         reason = dependence.reason
-        message = describe_pair(dependence, nest)
+        message = describe_pair(dependence, nest, maps)
         spans = (dependence.source.span, dependence.sink.span)
         if reason is None:
             found.append(Reason("ORN101", message, spans, _hint(dependence, needed)))
@@ -47,11 +50,11 @@ def by_pair(dependences: Iterable[Dependence]) -> list[Dependence]:
     return sorted(chosen.values(), key=lambda d: (min(d.source.span, d.sink.span), max(d.source.span, d.sink.span)))
 
 
-def describe_pair(dependence: Dependence, nest: LoopNest) -> str:
+def describe_pair(dependence: Dependence, nest: LoopNest, maps: Maps | None = None) -> str:
     """What two accesses have in common, in which iterations, and an example."""
     first, second = _place(dependence.source), _place(dependence.sink)
     pair = f"{first} meets itself" if first == second else f"{first} meets {second}"
-    example = witness(dependence, nest)
+    example = witness(dependence, nest, maps)
     return f"{pair} in {iterations_in_words(dependence, nest.dims)}" + (f" (e.g. {example})" if example else "")
 
 
@@ -80,9 +83,9 @@ def iterations_in_words(dependence: Dependence, dims: Sequence[str]) -> str:
     return f"iterations with the same {' and '.join(same)}" if same else "different iterations"
 
 
-def witness(dependence: Dependence, nest: LoopNest) -> str:
+def witness(dependence: Dependence, nest: LoopNest, maps: Maps | None = None) -> str:
     """Two iterations that conflict, as "(i=0, j=1) and (i=0, j=2)"; empty where isl gives none."""
-    pair = witness_pair(dependence, len(nest.dims))
+    pair = witness_pair(dependence, len(nest.dims), maps)
     if pair is None:
         return ""
     first, second = (_coordinates(values, nest.dims) for values in pair)
@@ -91,11 +94,13 @@ def witness(dependence: Dependence, nest: LoopNest) -> str:
     return "" if first == second else f"{first} and {second}"
 
 
-def witness_pair(dependence: Dependence, dims: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+def witness_pair(
+    dependence: Dependence, dims: int, maps: Maps | None = None
+) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """The coordinates of two iterations that conflict, source first; None where isl gives none."""
     import islpy as isl
 
-    relation = isl.Map(dependence.relation)
+    relation = (maps or Maps()).map(dependence.relation)
     apart = relation.subtract(_same_key(relation, dims))
     point = (relation if apart.is_empty() else apart).wrap().sample_point()
     if point.is_void():
@@ -133,21 +138,23 @@ def _hint(dependence: Dependence, needed: Container[Span]) -> str:
     return NEEDED if dependence.kind == "flow" else ""
 
 
-def not_stronger(strategy: str, dependences: Iterable[Dependence], nest: LoopNest) -> tuple[Reason, ...]:
+def not_stronger(
+    strategy: str, dependences: Iterable[Dependence], nest: LoopNest, maps: Maps | None = None
+) -> tuple[Reason, ...]:
     """Why the strategies stronger than the one taken are not legal: the pairs that rule them out."""
     pairs = by_pair(dependences)
     if strategy == "independent" or not pairs:
         return ()
-    found = [_against("independent", pairs[0], nest)]
+    found = [_against("independent", pairs[0], nest, maps)]
     if strategy != "1d":
         for position, name in enumerate(nest.dims):
             across = [pair for pair in pairs if pair.distance[position] != 0]
             if across:
-                found.append(_against(f"1d along {name}", across[0], nest))
+                found.append(_against(f"1d along {name}", across[0], nest, maps))
     return tuple(found)
 
 
-def _against(strategy: str, pair: Dependence, nest: LoopNest) -> Reason:
+def _against(strategy: str, pair: Dependence, nest: LoopNest, maps: Maps | None) -> Reason:
     code = pair.reason.code if pair.reason else "ORN101"
     spans = (pair.source.span, pair.sink.span)
-    return Reason(code, f"not {strategy}: {describe_pair(pair, nest)}", spans, "")
+    return Reason(code, f"not {strategy}: {describe_pair(pair, nest, maps)}", spans, "")

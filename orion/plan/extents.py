@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from orion.dependence.affine import fold
 from orion.dependence.bounds import fix_parameters
+from orion.dependence.maps import Maps
 from orion.dependence.names import extent_name, isl_name
 from orion.loop.ir import Binary, Call, Const, Dim, Node, Unary, Var
 from orion.loop.types import Shapes
@@ -24,15 +25,15 @@ def parameter_values(shapes: Shapes, integers: Mapping[str, int]) -> dict[str, i
     return values | {isl_name(name): int(value) for name, value in integers.items()}
 
 
-def coordinate_ranges(domain: str, dims: int, values: Mapping[str, int]) -> tuple[tuple[int, int] | None, ...]:
+def coordinate_ranges(
+    domain: str, dims: int, values: Mapping[str, int], maps: Maps | None = None
+) -> tuple[tuple[int, int] | None, ...]:
     """Per loop dimension the half-open range of its coordinates, or None where it is not bounded with these values.
 
     >>> coordinate_ranges("[n] -> { [i, j] : 0 <= i < n and i <= j < n }", 2, {"n": 4})
     ((0, 4), (0, 4))
     """
-    import islpy as isl
-
-    iterations = fix_parameters(isl.Set(domain), values)
+    iterations = fix_parameters((maps or Maps()).set(domain), values)
     if iterations.is_empty():
         return ((0, 0),) * dims
     found: list[tuple[int, int] | None] = []
@@ -43,11 +44,11 @@ def coordinate_ranges(domain: str, dims: int, values: Mapping[str, int]) -> tupl
     return tuple(found)
 
 
-def bounded_dims(domain: str, dims: int) -> tuple[int, ...]:
+def bounded_dims(domain: str, dims: int, maps: Maps | None = None) -> tuple[int, ...]:
     """The loop dimensions whose coordinates are bounded once all parameters have values: those that can be cut."""
     import islpy as isl
 
-    iterations = isl.Set(domain)
+    iterations = (maps or Maps()).set(domain)
     bounded = []
     for dim in range(dims):
         rest = iterations.project_out(isl.dim_type.set, dim + 1, iterations.dim(isl.dim_type.set) - dim - 1)

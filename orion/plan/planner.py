@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from math import inf, prod
 
+from orion.dependence.maps import Maps
 from orion.loop.nest import LoopNest
 from orion.loop.types import Types
 from orion.plan.analysed import AnalysedLoop, AnalysedProgram, is_shared_out
@@ -32,28 +33,32 @@ def plan_program(analysed: AnalysedProgram, types: Types, sizes: Sizes) -> Funct
     Loops are opened, or put in another order, only where all workers together have so much to do that meeting costs
     little.
     """
-    loops = _together(analysed, types, sizes)
+    return _plan_program(analysed, types, sizes, Maps())
+
+
+def _plan_program(analysed: AnalysedProgram, types: Types, sizes: Sizes, maps: Maps) -> FunctionPlan:
+    loops = _together(analysed, types, sizes, maps)
     plan = FunctionPlan(analysed.program, loops, tuple(types.items()), analysed.verdicts)
-    if analysed.as_written is None or _is_worthwhile(analysed, loops, sizes):
+    if analysed.as_written is None or _is_worthwhile(analysed, loops, sizes, maps):
         return plan
     if analysed.as_written.changed:
-        return plan_program(analysed.as_written, types, sizes)
+        return _plan_program(analysed.as_written, types, sizes, maps)
     changed = {number for one in analysed.changed for number in one.numbers}
     changed &= {loop.nest.number for loop in loops if loop.is_parallel}
     alone = tuple(_on_one_worker(loop) if loop.nest.number in changed else loop for loop in loops)
-    return replace(plan, loops=alone, instead=plan_program(analysed.as_written, types, sizes))
+    return replace(plan, loops=alone, instead=_plan_program(analysed.as_written, types, sizes, maps))
 
 
-def _together(analysed: AnalysedProgram, types: Types, sizes: Sizes) -> tuple[LoopPlan, ...]:
+def _together(analysed: AnalysedProgram, types: Types, sizes: Sizes, maps: Maps) -> tuple[LoopPlan, ...]:
     """The plans of all loops. Where one leaves an array cut along another axis than the next, the loops choose again,
     one after the other, given what the others do, until none would choose otherwise.
 
     They choose as for two workers where there is one, so that the bits of results do not depend on that.
     """
     if len(analysed.loops) < 2:
-        return tuple(plan_loop(loop, types, sizes) for loop in analysed.loops)
+        return tuple(_plan_loop(loop, types, sizes, maps) for loop in analysed.loops)
     several = replace(sizes, workers=max(2, sizes.workers))
-    loops = [plan_loop(loop, types, several) for loop in analysed.loops]
+    loops = [_plan_loop(loop, types, several, maps) for loop in analysed.loops]
     values = parameter_values(sizes.shapes, sizes.integers)
     found = handovers(analysed.program, loops, values)
     for _ in loops:
@@ -65,13 +70,13 @@ def _together(analysed: AnalysedProgram, types: Types, sizes: Sizes) -> tuple[Lo
                 return moved_between(number, own, loops, found, types, sizes.shapes) / max(1.0, runs)
 
             if beside(loops[number].placements):
-                loops[number] = plan_loop(analysed.loops[number], types, several, beside)
+                loops[number] = _plan_loop(analysed.loops[number], types, several, maps, beside)
         if loops == before:
             break
     if several == sizes:
         return tuple(loops)
     pairs = zip(analysed.loops, loops, strict=True)
-    return tuple(plan_loop(loop, types, sizes, _like(plan)) for loop, plan in pairs)
+    return tuple(_plan_loop(loop, types, sizes, maps, _like(plan)) for loop, plan in pairs)
 
 
 def _like(plan: LoopPlan) -> Beside:
@@ -80,32 +85,32 @@ def _like(plan: LoopPlan) -> Beside:
     return lambda own: 0.0 if [(one.array, one.kind, one.dim) for one in own] == wanted else inf
 
 
-def _is_worthwhile(analysed: AnalysedProgram, loops: tuple[LoopPlan, ...], sizes: Sizes) -> bool:
+def _is_worthwhile(analysed: AnalysedProgram, loops: tuple[LoopPlan, ...], sizes: Sizes, maps: Maps) -> bool:
     """Whether opened loops, and those in another order, are worth their meetings at these sizes."""
     values = parameter_values(sizes.shapes, sizes.integers)
     if not all(is_shared_out(analysed.loops[k] for k in one.numbers) for one in analysed.changed):
         return False
-    if any(one.is_swept for one in analysed.changed) and not _sweeps_pay(analysed, sizes):
+    if any(one.is_swept for one in analysed.changed) and not _sweeps_pay(analysed, sizes, maps):
         return False
     if sizes.symbolic or sizes.force_parallel:
         return True
     for one in analysed.changed:
         meetings = meetings_of(analysed.program, one.numbers, values, one.around)
-        work, in_python = work_ns(one.work, values), one.is_taken_apart and not one.work
+        work, in_python = work_ns(one.work, values, maps), one.is_taken_apart and not one.work
         if in_python:
             parts = [(loops[number], analysed.loops[number].work) for number in one.numbers]
-            work = work_of_parts(analysed.program, parts, values, sizes.shapes, one.around)
+            work = work_of_parts(analysed.program, parts, values, sizes.shapes, one.around, maps)
         if not is_worthwhile(work, meetings, in_python=in_python):
             return False
     return True
 
 
-def _sweeps_pay(analysed: AnalysedProgram, sizes: Sizes) -> bool:
+def _sweeps_pay(analysed: AnalysedProgram, sizes: Sizes, maps: Maps) -> bool:
     """Whether the tiles of all sweeps over arrays pay."""
     values = parameter_values(sizes.shapes, sizes.integers)
     for loop in analysed.loops:
         if loop.sweeps is not None:
-            ranges = coordinate_ranges(loop.analysis.domain, len(loop.nest.dims), values)
+            ranges = coordinate_ranges(loop.analysis.domain, len(loop.nest.dims), values, maps)
             if not pays(loop.sweeps, sizes.shapes, [None if span is None else span[1] - span[0] for span in ranges]):
                 return False
     return True
@@ -117,26 +122,28 @@ def _on_one_worker(loop: LoopPlan) -> LoopPlan:
     return replace(loop, runs_on=1, reasons=(*loop.reasons, Reason("ORN120", message, (span,), "")))
 
 
-def plan_loop(loop: AnalysedLoop, types: Types, sizes: Sizes, beside: Beside = lambda _: 0) -> LoopPlan:
+def _plan_loop(
+    loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, beside: Beside = lambda _: 0
+) -> LoopPlan:
     """The plan of one loop: with copies of arrays that it adds to, where it needs them and they pay."""
     if loop.summed is None:
-        return _plan_loop(loop, types, sizes, beside)
+        return _plan_plainly(loop, types, sizes, maps, beside)
     found = loop.summed
     inside = replace(loop, analysis=found.analysis, candidates=found.candidates, uses=found.uses)
-    plan = with_copies(_plan_loop(inside, types, sizes, beside), types, sizes.shapes)
-    time = work_ns(loop.work, parameter_values(sizes.shapes, sizes.integers))
+    plan = with_copies(_plan_plainly(inside, types, sizes, maps, beside), types, sizes.shapes)
+    time = work_ns(loop.work, parameter_values(sizes.shapes, sizes.integers), maps)
     why = why_no_copies(plan, time, sizes.shapes, any_size=sizes.symbolic or sizes.force_parallel)
     if why is None:
         return plan
-    serial = _plan_loop(loop, types, sizes, beside)
+    serial = _plan_plainly(loop, types, sizes, maps, beside)
     return replace(serial, reasons=(*serial.reasons, why))
 
 
-def _plan_loop(loop: AnalysedLoop, types: Types, sizes: Sizes, beside: Beside) -> LoopPlan:
+def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, beside: Beside) -> LoopPlan:
     nest, analysis = loop.nest, loop.analysis
     workers = sizes.workers
     values = parameter_values(sizes.shapes, sizes.integers)
-    ranges = coordinate_ranges(analysis.domain, len(nest.dims), values)
+    ranges = coordinate_ranges(analysis.domain, len(nest.dims), values, maps)
     legal = [c for c in loop.candidates if sizes.symbolic or all(ranges[d] for d in (c.space, *c.time))]
     extents = [None if span is None else span[1] - span[0] for span in ranges]
     if nest.is_rewritten:  # nothing is moved: what counts is that there are many tiles
@@ -149,14 +156,14 @@ def _plan_loop(loop: AnalysedLoop, types: Types, sizes: Sizes, beside: Beside) -
     grid = cuts(nest, chosen, [_one_block(e, sizes) for e in extents], workers, few=bool(analysis.sums))
     if loop.sweeps and chosen:
         grid = boxes(loop.sweeps, extents, workers) or grid
-    time = None if nest.is_rewritten or iterations is None else work_ns(loop.work, values)
-    if time is None and iterations is not None:
+    time = None if nest.is_rewritten or iterations is None else work_ns(loop.work, values, maps)
+    if time is None and iterations is not None and not nest.is_rewritten:
         time = predicted_ns(nest, iterations, sizes.shapes)
     runs_on, reasons = _worth(nest, chosen, grid, time, iterations, sizes)
     strategy = _strategy(loop, chosen)
     written = loop.origin or loop
     pairs = written.analysis.dependences
-    why = not_stronger(strategy, pairs, written.nest) if chosen else blocking_reasons(pairs, written.nest)
+    why = not_stronger(strategy, pairs, written.nest, maps) if chosen else blocking_reasons(pairs, written.nest, maps)
     if loop.candidates and not legal:
         why = (*why, _unknown_range(nest))
     return LoopPlan(
@@ -175,13 +182,13 @@ def _plan_loop(loop: AnalysedLoop, types: Types, sizes: Sizes, beside: Beside) -
         origin=loop.origin,
         places=loop.places,
         is_swept=loop.sweeps is not None,
-        written_iterations=_written_iterations(loop.origin, values, sizes) if loop.origin else iterations,
+        written_iterations=_written_iterations(loop.origin, values, sizes, maps) if loop.origin else iterations,
     )
 
 
-def _written_iterations(origin: Origin, values: Mapping[str, int], sizes: Sizes) -> int | None:
+def _written_iterations(origin: Origin, values: Mapping[str, int], sizes: Sizes, maps: Maps) -> int | None:
     """How many iterations the loop of the source has, or an upper bound."""
-    ranges = coordinate_ranges(origin.analysis.domain, len(origin.nest.dims), values)
+    ranges = coordinate_ranges(origin.analysis.domain, len(origin.nest.dims), values, maps)
     return _iterations(origin.nest, [None if span is None else span[1] - span[0] for span in ranges], sizes)
 
 

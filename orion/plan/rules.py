@@ -121,10 +121,14 @@ def is_within(deltas: isl.Set, union: Sequence[Sequence[tuple[int, str]]]) -> bo
     """
     import islpy as isl
 
-    count = deltas.dim(isl.dim_type.set)
-    names = [f"d{d}" for d in range(count)]
-    parts = [" and ".join(f"{names[d]} {sign} 0" for d, sign in conditions) for conditions in union]
-    allowed = isl.Set(f"{{ [{', '.join(names)}] : {' or '.join(parts)} }}", deltas.get_ctx())
+    everything = isl.Set.universe(deltas.get_space())
+    allowed, zero = isl.Set.empty(deltas.get_space()), isl.Val.zero(deltas.get_ctx())
+    for conditions in union:
+        part = everything
+        for d, sign in conditions:
+            bound = part.lower_bound_val if sign == ">=" else part.fix_val
+            part = bound(isl.dim_type.set, d, zero)
+        allowed = allowed.union(part)
     try:
         with capped(deltas.get_ctx()):
             return bool(deltas.is_subset(allowed))

@@ -5,39 +5,40 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orion.dependence.access import Dependence, LoopDependences
+from orion.dependence.maps import Maps
 from orion.dependence.private_arrays import without_private_arrays
 from orion.dependence.region import known_of
-from orion.dependence.scalars import live_after
 from orion.dependence.study import Study, study_nest
 from orion.loop.between import SYNTHETIC
 from orion.loop.dimensions import perfect_loops
 from orion.loop.ir import For, Node, Range, Var, children, walk
-from orion.loop.nest import LoopNest, Program
+from orion.loop.nest import LoopNest
 from orion.loop.types import Types
 from orion.plan.plan import Verdict
 from orion.reasons import Reason
 
 
 def verdicts(
-    program: Program, nest: LoopNest, analysis: LoopDependences, study: Study | None, types: Types
+    nest: LoopNest, analysis: LoopDependences, study: Study | None, types: Types, after: frozenset[str], maps: Maps
 ) -> tuple[Verdict, ...]:
-    """The verdicts on all `for`s of a planned loop, in textual order.
+    """The verdicts on all `for`s of a planned loop, in textual order. `after` are the scalars that are needed after it.
 
     Those of a nest of affine ranges come from its statements (`study`), those of other planned loops from the
     analysis of the loop as a whole. A `for` further in is looked at by itself, with the loops around it fixed.
     """
-    planned = _planned(nest, analysis, study, types)
+    planned = _planned(nest, analysis, study, types, maps)
     found = {verdict.index: verdict for verdict in planned if verdict.index != SYNTHETIC}
-    after = live_after(program, nest.number)
     for loop in _inner_loops(nest.loops[0]):
         if loop.index not in found:
-            found |= {verdict.index: verdict for verdict in _inner(loop, nest, after, types)}
+            found |= {verdict.index: verdict for verdict in _inner(loop, nest, after, types, maps)}
     return tuple(found[index] for index in sorted(found))
 
 
-def _planned(nest: LoopNest, analysis: LoopDependences, study: Study | None, types: Types) -> Iterator[Verdict]:
+def _planned(
+    nest: LoopNest, analysis: LoopDependences, study: Study | None, types: Types, maps: Maps
+) -> Iterator[Verdict]:
     if study is not None:
-        yield from _studied(study, nest, types)
+        yield from _studied(study, nest, types, maps)
     elif nest.elements is not None:
         yield Verdict(nest.loops[0].index, nest.span.line, analysis.dependences, analysis.reasons)
     else:
@@ -46,23 +47,23 @@ def _planned(nest: LoopNest, analysis: LoopDependences, study: Study | None, typ
             yield Verdict(loop.index, loop.span.line, carried, analysis.reasons)
 
 
-def _studied(study: Study, nest: LoopNest, types: Types) -> Iterator[Verdict]:
+def _studied(study: Study, nest: LoopNest, types: Types, maps: Maps) -> Iterator[Verdict]:
     """The verdicts on all `for`s of a study: arrays that are private to the trips of one carry nothing."""
     for one in study.carried:
-        dependences = without_private_arrays(one.dependences, one.loop, nest.function, types)
+        dependences = without_private_arrays(one.dependences, one.loop, nest.function, types, maps)
         yield Verdict(one.loop.index, one.loop.span.line, dependences)
 
 
-def _inner(loop: For, nest: LoopNest, after: frozenset[str], types: Types) -> Iterator[Verdict]:
+def _inner(loop: For, nest: LoopNest, after: frozenset[str], types: Types, maps: Maps) -> Iterator[Verdict]:
     """The verdicts on a `for` in the body of a planned loop, and on those in it that are affine too."""
     if isinstance(loop.space, Range):
         loops = perfect_loops(loop)
         dims = tuple(inner.space.var for inner in loops if isinstance(inner.space, Range))
         own = LoopNest(nest.number, loops, dims, loops[-1].body, True, nest.function)
         outside = _names_outside(nest.loops[0], loop)
-        study = study_nest(own, types, after | outside, known_of(_loops_around(nest.loops[0], loop)))
+        study = study_nest(own, types, after | outside, known_of(_loops_around(nest.loops[0], loop)), maps)
         if study is not None:
-            yield from _studied(study, nest, types)
+            yield from _studied(study, nest, types, maps)
             return
     message = "its trips are not known before it runs, or what it does is not affine: it is taken to be serial"
     yield Verdict(loop.index, loop.span.line, (), (Reason("ORN107", message, (loop.span,), ""),))

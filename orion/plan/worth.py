@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
+from orion.dependence.maps import Maps
 from orion.dependence.study import Study
 from orion.loop.ir import Binary, Call, For, If, Stmt, Unary, Update, walk
 from orion.loop.nest import Program, Repeat, RunLoop, Step, blocks_of
@@ -60,11 +61,11 @@ def _operations(statement: Stmt) -> int:
     return 1 + sum(isinstance(node, Binary | Unary | Call | Update) for node in walk(statement))
 
 
-def work_ns(works: tuple[Work, ...], values: Mapping[str, int]) -> float | None:
+def work_ns(works: tuple[Work, ...], values: Mapping[str, int], maps: Maps) -> float | None:
     """The predicted time of the statements on one worker, from the boxes around their domains; None where unknown."""
     total = 0.0
     for work in works:
-        ranges = [span for span in coordinate_ranges(work.domain, work.dims, values) if span is not None]
+        ranges = [span for span in coordinate_ranges(work.domain, work.dims, values, maps) if span is not None]
         if len(ranges) < work.dims:
             return None
         total += OPERATION_NS * work.operations * prod(float(end - start) for start, end in ranges)
@@ -77,12 +78,13 @@ def work_of_parts(
     values: Mapping[str, int],
     shapes: Shapes,
     around: int,
+    maps: Maps,
 ) -> float:
     """The predicted time of planned loops that stand for one, as far as their sizes are known, in one round of the
     `around` loops outermost."""
     total = 0.0
     for loop, works in parts:
-        number, time = loop.nest.number, work_ns(works, values)
+        number, time = loop.nest.number, work_ns(works, values, maps)
         if time is None and loop.iterations is not None:
             time = predicted_ns(loop.nest, loop.iterations, shapes)
         total += (time or 0.0) * meetings_of(program, range(number, number + 1), values, around)
