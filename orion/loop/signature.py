@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,13 @@ def _dense(name: str, array: np.ndarray[Any, Any]) -> ArrayType:
     if array.ndim == 0:
         raise _problem(name, "is an array without dimensions", "", f"pass the number, `{name}.item()`")
     flags = array.flags
-    return ArrayType(dtype, array.ndim, c_contiguous=flags.c_contiguous, writeable=flags.writeable)
+    return _array_type(dtype, array.ndim, flags.c_contiguous, flags.writeable)
+
+
+@cache
+def _array_type(dtype: str, ndim: int, c_contiguous: bool, writeable: bool) -> ArrayType:
+    """Made once, since to make one takes longer than all else that is looked at."""
+    return ArrayType(dtype, ndim, c_contiguous=c_contiguous, writeable=writeable)
 
 
 def _other(name: str, value: Any, shapes: dict[str, tuple[int, ...]]) -> ArgumentType:

@@ -20,11 +20,17 @@ FUNCTIONS: dict[str, np.ufunc] = {
 def combine(op: str, start: Any, partials: NDArray[Any]) -> Any:
     """`start op partials[0] op partials[1] …`, from left to right, in the dtype of the partials.
 
-    `accumulate` is used, not `reduce`, whose order of summation is NumPy's own.
+    `accumulate` is used, not `reduce`, whose order of summation is NumPy's own. Sums of Python's floats are the same
+    number by number, and sooner there.
 
     >>> combine("+", 1.0, np.array([2.0, 3.0])), combine("max", 7, np.array([2, 9]))
     (6.0, 9)
     """
+    if op == "+" and partials.dtype == np.float64:
+        total = float(start)
+        for partial in partials.tolist():
+            total += partial
+        return total
     values = np.empty(partials.size + 1, partials.dtype)
     values[0] = start
     values[1:] = partials

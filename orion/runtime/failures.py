@@ -10,9 +10,9 @@ from orion.runtime.prepared import PreparedLoop, PreparedProgram
 
 def failure_in(prepared: PreparedProgram, memory: RunMemory) -> OrionError | None:
     """The error that the control rows tell of, None where they tell of none."""
-    for loop, row in zip(prepared.loops, memory.control, strict=False):
-        if row[0] == OUT_OF_BOUNDS:
-            return _out_of_bounds(loop, *(int(number) for number in row[1:5]))
+    for number, loop in enumerate(prepared.loops):
+        if memory.control.item(number, 0) == OUT_OF_BOUNDS:
+            return _out_of_bounds(loop, *memory.control[number, 1:5].tolist())
     return None
 
 

@@ -25,7 +25,7 @@ from orion.runtime.pool import Pool
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.rounds import compiled_rounds
 from orion.runtime.skeleton import Skeleton, make_skeleton
-from orion.runtime.worker import AbortedError, Worker
+from orion.runtime.worker import AbortedError, FinishedError, Worker
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,10 +87,10 @@ def run_locally(prepared: PreparedProgram, loaded: LoadedProgram, arguments: Map
         try:
             for part, found in zip(parts, data, strict=True):
                 part.begin(found)
-            result = loaded.skeleton(worker_of(loaded, number), *given)
+            result = loaded.skeleton(worker_of(prepared, loaded, number), *given)
             if number == 0:
                 returned.append(result)
-        except AbortedError:
+        except (AbortedError, FinishedError):
             pass
         except KeyboardInterrupt:
             raise
@@ -112,7 +112,7 @@ def run_locally(prepared: PreparedProgram, loaded: LoadedProgram, arguments: Map
     return returned[0]
 
 
-def worker_of(loaded: LoadedProgram, number: int) -> Worker:
+def worker_of(prepared: PreparedProgram, loaded: LoadedProgram, number: int) -> Worker:
     """Worker `number` of a loaded program."""
     compiled = loaded.compiled[number] if loaded.compiled else ()
-    return Worker(number, loaded.workers, loaded.parts[number], loaded.memory, loaded.meet, compiled)
+    return Worker(number, loaded.workers, loaded.parts[number], loaded.memory, loaded.meet, compiled, prepared.last)

@@ -25,11 +25,12 @@ class RunMemory:
     """What the workers of a run share besides the arrays.
 
     `control[k]` is the control row of loop k (see `orion.kernel.calling`), and the last row that of the
-    barrier. `done[k]` and `meeting` are flags, of the tiles of loop k and of the barrier. `outputs[k]` has
-    one array pair per output of loop k: one value per tile of a reduction or choice, or the one value of a
-    carried scalar. Rounds use the two of a pair in turn: a worker may still be reading one while another worker fills
-    the other, and cannot be two rounds behind, for there is a barrier in each. `copies[k]` has such a pair for each
-    array that loop k has copies of: (2, blocks, *shape).
+    barrier. `done[k]` and `meeting` are flags, of the tiles of loop k and of the barrier. After the flags of loop k
+    and a spare one come those of loop k - 1, and so on, so that `done[-1]` has all (see `orion.runtime.waits`).
+    `outputs[k]` has one array pair per output of loop k: one value per tile of a reduction or choice, or the one value
+    of a carried scalar. Rounds use the two of a pair in turn: a worker may still be reading one while another worker
+    fills the other, and cannot be two rounds behind, for all wait for each other in each. `copies[k]` has such a pair
+    for each array that loop k has copies of: (2, blocks, *shape).
     """
 
     control: Ints
@@ -42,8 +43,8 @@ class RunMemory:
         """Make everything ready for a run. No worker may be running."""
         self.control[:] = GO
         self.meeting[:] = 0
-        for flags in self.done:
-            flags[:] = 0
+        if self.done:
+            self.done[-1][:] = 0
 
     def abort(self) -> None:
         """Tell all workers to leave their loops at the next tile, keeping what a row says already."""
@@ -55,11 +56,17 @@ def allocate_run_memory(prepared: PreparedProgram, allocate: Allocate = aligned_
     """The shared memory of a program, zeroed."""
     return RunMemory(
         control=allocate((len(prepared.loops) + 1, CONTROL_SIZE), INT64),
-        done=tuple(allocate((FLAG_STRIDE * loop.schedule.tiles,), INT64) for loop in prepared.loops),
+        done=_flags(prepared, allocate),
         meeting=allocate((FLAG_STRIDE * 2 * prepared.workers,), INT64),
         outputs=tuple(_outputs(loop, allocate) for loop in prepared.loops),
         copies=tuple(_copies(loop, allocate) for loop in prepared.loops),
     )
+
+
+def _flags(prepared: PreparedProgram, allocate: Allocate) -> tuple[Ints, ...]:
+    sizes = [FLAG_STRIDE * (loop.schedule.tiles + 1) for loop in prepared.loops]
+    flags = allocate((sum(sizes),), INT64)
+    return tuple(flags[sum(sizes[number + 1 :]) :] for number in range(len(sizes)))
 
 
 def _copies(loop: PreparedLoop, allocate: Allocate) -> tuple[NDArray[Any], ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from orion.runtime.combine import combine_elements
 from orion.runtime.memory import RunMemory
 from orion.runtime.prepared import OUTPUTS, PreparedLoop, PreparedProgram
 from orion.runtime.rounds import Rounds
+from orion.runtime.waits import Waits, waits_for_all
 from orion.schedule.schedule import Ints, Schedule
 
 Walk = Callable[..., None]
@@ -52,7 +53,10 @@ class LoopPart:
     """One worker's part of one loop. It is kept from run to run; `begin` makes it ready for one, `end` lets
     go of the arrays.
 
-    `waits` are the last arguments before the kernel's own: wait_offsets, waits, lags, done, control.
+    `waits` and `flags` are the last arguments before the kernel's own: wait_offsets, waits, lags; done, control.
+    `all_tiles` is a tile that waits for all tiles of the other workers, with what it waits for; None where some worker
+    has no tile in this loop, or there is but one worker. `after` has what tiles wait for where they come after another
+    loop, by its number and lag (see `orion.runtime.waits`), where None says that it cannot be had so.
     `scalars` are (position among the kernel's arguments, position among the loop's inputs, conversion);
     `outputs` are (position among the kernel's arguments, position among the loop's inputs, operator, "place" or
     "", its pair of arrays), and `choices` those that are not reductions; `ranks` are those of the tiles where the
@@ -64,7 +68,9 @@ class LoopPart:
     loop: PreparedLoop
     walk: Walk
     tiles: Ints
-    waits: tuple[Any, ...]
+    waits: Waits
+    flags: tuple[Ints, Ints]
+    all_tiles: tuple[Ints, Waits] | None
     scalars: tuple[tuple[int, int, Callable[[Any], Any]], ...]
     outputs: tuple[tuple[int, int, str, Any], ...]
     choices: tuple[Chosen, ...]
@@ -74,12 +80,17 @@ class LoopPart:
     round: int = 0
     leading: tuple[Any, ...] = ()
     template: tuple[Any, ...] = ()
+    after: dict[tuple[int, int], Waits | None] = field(default_factory=dict)
 
     def begin(self, data: LoopData) -> None:
         """Make ready for a run on these arrays."""
         self.round = 0
-        self.leading = (data.extents, *self.waits)
+        self.leading = (data.extents, *self.waits, *self.flags)
         self.template = data.arguments
+
+    def wait_for(self, waits: Waits | None) -> None:
+        """Have the tiles of the next round wait for these flags, or for what they always wait for."""
+        self.leading = (self.leading[0], *(waits or self.waits), *self.flags)
 
     def end(self) -> None:
         """Let go of the arrays."""
@@ -88,8 +99,7 @@ class LoopPart:
     @property
     def control(self) -> Ints:
         """The control row of the loop."""
-        control: Ints = self.waits[-1]
-        return control
+        return self.flags[1]
 
     def arguments(self, values: tuple[Any, ...]) -> list[Any]:
         """The kernel's arguments for the present round, given the loop's inputs."""
@@ -112,7 +122,10 @@ def loop_parts(
 ) -> tuple[LoopPart, ...]:
     """The parts of a worker that runs `tiles[k]` of loop k, in that order."""
     return tuple(
-        _part(number, loop, memory, walks[number], tiles[number], 1 if in_slices else None)
+        _part(
+            number, loop, memory, walks[number], tiles[number], 1 if in_slices else None,
+            loop.has_tiles_everywhere(prepared.workers),
+        )
         for number, loop in enumerate(prepared.loops)
     )
 
@@ -129,7 +142,13 @@ def _tiles(schedule: Schedule, worker: int, workers: int) -> Ints:
 
 
 def _part(
-    number: int, loop: PreparedLoop, memory: RunMemory, walk: Walk, tiles: Ints, slice_tiles: int | None
+    number: int,
+    loop: PreparedLoop,
+    memory: RunMemory,
+    walk: Walk,
+    tiles: Ints,
+    slice_tiles: int | None,
+    is_everywhere: bool,
 ) -> LoopPart:
     schedule, inputs = loop.schedule, loop.inputs
     arguments = list(enumerate(loop.kernel.arguments))
@@ -141,13 +160,9 @@ def _part(
         loop=loop,
         walk=walk,
         tiles=read_only(tiles),
-        waits=(
-            read_only(schedule.wait_offsets),
-            read_only(schedule.waits),
-            read_only(schedule.lags),
-            memory.done[number],
-            memory.control[number],
-        ),
+        waits=(read_only(schedule.wait_offsets), read_only(schedule.waits), read_only(schedule.lags)),
+        flags=(memory.done[number], memory.control[number]),
+        all_tiles=waits_for_all(loop, tiles) if is_everywhere else None,
         scalars=tuple((p, inputs.index(a.name), _conversion(a.dtype)) for p, a in arguments if a.kind == "scalar"),
         outputs=tuple((*found, pair) for found, pair in zip(results, memory.outputs[number], strict=True)),
         choices=choices,

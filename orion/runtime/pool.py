@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from _thread import LockType, allocate_lock
 from collections.abc import Callable
-from contextlib import suppress
 from threading import Thread
 
 Body = Callable[[int], None]
@@ -38,8 +37,10 @@ def _nothing(member: int) -> None:
 
 def _release(lock: LockType) -> None:
     """Release a lock that may be free already."""
-    with suppress(RuntimeError):
+    try:  # noqa: SIM105 - `suppress` takes six times as long
         lock.release()
+    except RuntimeError:
+        pass
 
 
 class Pool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from orion.kernel.calling import Argument, KernelSource
-from orion.loop.nest import Program
+from orion.loop.nest import Program, RunLoop, Scalars
 from orion.plan.plan import LoopPlan
 from orion.schedule.schedule import Schedule
 
@@ -44,6 +44,10 @@ class PreparedLoop:
         """The arrays that the loop writes."""
         return frozenset(p.array for p in self.plan.placements if p.is_written)
 
+    def has_tiles_everywhere(self, workers: int) -> bool:
+        """Whether each of the workers has tiles in the loop."""
+        return self.schedule.workers == workers and all(tiles.size for tiles in self.schedule.order)
+
     @property
     def sparse(self) -> str | None:
         """The sparse array over whose elements the loop goes, if it does."""
@@ -72,6 +76,17 @@ class PreparedProgram:
     def workers(self) -> int:
         """The number of workers that take part in a run: that of the loop with the most."""
         return max((loop.schedule.workers for loop in self.loops), default=1)
+
+    @cached_property
+    def last(self) -> int | None:
+        """The loop after which nothing but statements on scalars follows; None where it may run more than once, or not
+        at all, or where all workers have something to do after their tiles of it."""
+        steps = [step for step in self.program.steps if not isinstance(step, Scalars)]
+        if not steps or not isinstance(steps[-1], RunLoop):
+            return None
+        loop = self.loops[steps[-1].number]
+        needs_all = loop.plan.copies or (loop.outputs and not loop.has_tiles_everywhere(self.workers))
+        return None if needs_all else steps[-1].number
 
     @cached_property
     def written(self) -> frozenset[str]:

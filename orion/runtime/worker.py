@@ -3,7 +3,7 @@
 All workers run the same skeleton with the same scalars, so that each finds by itself, and like all others,
 where a barrier is needed: before a loop that touches what another loop wrote since the last barrier (or
 writes what another one touched), before a repeated loop whose rounds may not overlap, and where a loop has
-results.
+results. Where that can be had by waiting for the tiles of the loop before, it is (see `orion.runtime.waits`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from orion.runtime.combine import FUNCTIONS, combine, plain
 from orion.runtime.memory import RunMemory
 from orion.runtime.parts import LoopPart, RoundsPart, Walk
 from orion.runtime.prepared import conflict
+from orion.runtime.waits import Waits, waits_between
 from orion.schedule.schedule import Ints
 
 SLICE_SECONDS = 0.03
@@ -34,8 +35,13 @@ class AbortedError(Exception):
     """Another worker failed, or the run was interrupted: this worker leaves the program."""
 
 
+class FinishedError(Exception):
+    """This worker has nothing more to do in the program; worker 0 computes what it returns."""
+
+
 class Worker:
-    """Worker `number` of `workers`, for one run. `meet` is the walk of the barrier, None for one worker."""
+    """Worker `number` of `workers`, for one run. `meet` is the walk of the barrier, None for one worker. The other
+    workers leave after their part of loop `last`, where that is not None."""
 
     def __init__(
         self,
@@ -45,6 +51,7 @@ class Worker:
         memory: RunMemory,
         meet: Walk | None,
         compiled: tuple[RoundsPart, ...] = (),
+        last: int | None = None,
     ) -> None:
         self.number = number
         self.workers = workers
@@ -54,12 +61,15 @@ class Worker:
         self._meet = meet
         self.meetings = 0
         self.pending: list[LoopPart] = []
+        self._before: LoopPart | None = None
+        self._last = None if number == 0 else last
 
     def loop(self, number: int, *values: Any) -> tuple[Any, ...]:
         """Run this worker's part of a loop; `values` are its inputs. Returns the new values of its outputs."""
         part = self.parts[number]
         if self.workers > 1:
             self._keep_order(part)
+            self._before = part
         arguments = part.arguments(values)
         if self.number == 0:
             for _, source, op, pair in part.outputs:
@@ -69,6 +79,8 @@ class Worker:
             one.begin(part.round & 1)
         if part.tiles.size:
             self.walk(part, arguments)
+        if number == self._last:
+            raise FinishedError
         results = self._results(part, values) if part.outputs or part.copied else ()
         part.round += 1
         return results
@@ -79,7 +91,7 @@ class Worker:
             part.walk(part.tiles, part.round, *part.leading, *arguments)
         else:
             part.slice_tiles = self._walk_in_slices(part, part.slice_tiles, arguments)
-        if part.control[0] != GO:
+        if part.flags[1].item(0) != GO:
             self.memory.abort()
             raise AbortedError
 
@@ -108,6 +120,7 @@ class Worker:
         self.meetings = int(state[1])
         for loop, round in zip(part.parts, state[2:].tolist(), strict=True):
             loop.round = round
+        self._before = None
         if self.workers > 1:
             self.pending = [self.parts[loop] for loop in sorted(part.rounds.open)]
 
@@ -131,24 +144,53 @@ class Worker:
         """Wait for all workers: what they wrote before is seen by all after, the outputs of the loop that was
         just `finished` too. AbortedError where the run was aborted.
         """
-        barrier, control = make_barrier(self.workers), self.memory.control[-1]
-        assert self._meet is not None
+        barrier = make_barrier(self.workers)
         waits = (barrier.wait_offsets, barrier.waits, barrier.lags)
-        tiles = barrier.order[self.number]
-        self._meet(tiles, self.meetings, EVERYWHERE, *waits, self.memory.meeting, control)
+        self._wait(barrier.order[self.number], self.meetings, waits, self.memory.meeting, self.memory.control[-1])
         self.meetings += 1
         self.pending.clear()
-        if control[0] != GO:
+
+    def _wait(self, tiles: Ints, round: int, waits: Waits, done: Ints, control: Ints) -> None:
+        """Wait for flags. AbortedError where the run was aborted."""
+        assert self._meet is not None
+        self._meet(tiles, round, EVERYWHERE, *waits, done, control)
+        if control.item(0) != GO:
             raise AbortedError
 
     def _keep_order(self, part: LoopPart) -> None:
-        """Meet where the loop must wait for what was run since the last barrier."""
+        """Wait, or have the loop wait, for what was run since the last barrier, where it must."""
         repeated = part in self.pending
-        clash = any(other is not part and conflict(other.loop, part.loop) for other in self.pending)
-        if clash or (repeated and not self.may_overlap(part)):
+        waits = None
+        if any(other is not part and conflict(other.loop, part.loop) for other in self.pending):
+            waits = self.waits_after(self._before, part)
+            if waits is None:
+                self.meet()
+            self.pending.clear()
+        elif repeated and not self.may_overlap(part):
             self.meet()
+        part.wait_for(waits)
         if part not in self.pending:
             self.pending.append(part)
+
+    def waits_after(self, before: LoopPart | None, part: LoopPart) -> Waits | None:
+        """What the tiles of a loop wait for in order to come after the loop that was run before it, with all that came
+        before that one; None where the workers must meet."""
+        if before is None or before.all_tiles is None or part.all_tiles is None or before.copied:
+            return None
+        key = before.number, part.round + 1 - before.round
+        if key not in part.after:
+            loops, first = [one.loop for one in self.parts], int(part.tiles[0])
+            part.after[key] = waits_between(loops, (key[0], part.number), before.tiles, first, key[1])
+        return part.after[key]
+
+    def wait_for_all(self, part: LoopPart) -> None:
+        """Wait for the outputs of the loop that was just run by all workers."""
+        if part.all_tiles is None or part.copied:
+            self.meet(part)
+        else:
+            tiles, waits = part.all_tiles
+            self._wait(tiles, part.round, waits, *part.flags)
+            self.pending.clear()
 
     def may_overlap(self, part: LoopPart) -> bool:
         """Whether a loop may begin its next round before all workers have finished this one."""
@@ -159,7 +201,7 @@ class Worker:
 
     def _results(self, part: LoopPart, values: tuple[Any, ...]) -> tuple[Any, ...]:
         if self.workers > 1:
-            self.meet(part)
+            self.wait_for_all(part)
         turn = part.round & 1
         self._combine(part, turn)
         found = _chosen(part, values)

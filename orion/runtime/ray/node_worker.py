@@ -15,6 +15,7 @@ from orion.runtime.memory import RunMemory
 from orion.runtime.parts import LoopPart, Walk
 from orion.runtime.ray.exchange import LoopExchange, Region, Send, merged_regions
 from orion.runtime.ray.orders import BARRIER, Flag, Piece, Results
+from orion.runtime.waits import Waits
 from orion.runtime.worker import AbortedError, Worker
 
 Post = Callable[[str, tuple[Flag, ...], tuple[Piece, ...], tuple[Results, ...]], None]
@@ -79,6 +80,14 @@ class NodeWorker(Worker):
     def meet(self, finished: LoopPart | None = None) -> None:
         """Wait for all workers on all nodes; what was written since the last time is then everywhere."""
         self._meet_after(self._finals(), self._others, finished)
+
+    def waits_after(self, before: LoopPart | None, part: LoopPart) -> Waits | None:
+        """None: workers meet, which is when arrays are sent to other nodes."""
+        return None
+
+    def wait_for_all(self, part: LoopPart) -> None:
+        """Meet: results are sent to other nodes too."""
+        self.meet(part)
 
     def finish(self) -> None:
         """Bring what was written to the home node."""
