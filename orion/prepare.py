@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import prod
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,9 @@ from orion.arrays.dense import DenseArray
 from orion.arrays.sparse import SparseArray
 from orion.dependence.bounds import BoundsChecks, bounds_checks, prove_bounds
 from orion.dependence.effects import assigned_names
+from orion.dependence.flat_rows import stays_in_rows
 from orion.loop.expression_types import with_names
+from orion.loop.flattened import as_rows, shapes_of_rows, with_row_types, with_rows
 from orion.loop.infer import Typing, infer_types
 from orion.loop.ir import Function
 from orion.loop.lengths import check_lengths
@@ -46,6 +49,9 @@ if TYPE_CHECKING:
 KEPT = 8
 """How many prepared runs one function keeps; the least recently used goes first."""
 
+MAX_FITS = 1000
+"""For how many sizes it is kept whether flattened arrays are arrays of rows."""
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -69,20 +75,37 @@ class Typed:
     written: frozenset[str]
     parameters: tuple[str, ...]
 
+    def stays_in_rows(self, values: Mapping[str, int], longer: frozenset[str]) -> bool:
+        """Whether the subscripts of flattened arrays stay within rows, at these values of isl's parameters; see
+        `orion.dependence.flat_rows`."""
+        last = self.analysed
+        while last.as_written is not None:
+            last = last.as_written
+        return stays_in_rows(self.function, self.checks[id(last.program)], values, longer)
+
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A function ready to run on arguments of one kind. `serial` are the loops of the source that are not parallel."""
+    """A function ready to run on arguments of one kind. `serial` are the loops of the source that are not parallel, and
+    `rows` has the shapes of flattened arrays as arrays of rows."""
 
     plan: Plan
     program: PreparedProgram
     written: frozenset[str]
     serial: tuple[LoopPlan, ...]
+    rows: Shapes
+
+    def given(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The arguments as the loops take them: flattened arrays as arrays of rows."""
+        if not self.rows:
+            return arguments
+        return {**arguments, **{name: as_rows(arguments[name], shape) for name, shape in self.rows.items()}}
 
     def run(self, arguments: Mapping[str, Any], session: Session) -> Any:
         """Run it in a session: arrays change in place, the function's result is returned."""
         from orion.runtime.alias import check_aliases
 
+        arguments = self.given(arguments)
         check_aliases({name: _memory(value) for name, value in arguments.items() if _is_dense(value)}, self.written)
         return session.run(self.program, arguments)
 
@@ -95,6 +118,18 @@ def _memory(value: Any) -> NDArray[np.generic]:
     return value.storage if isinstance(value, DenseArray) else value
 
 
+@dataclass(slots=True)
+class _Known:
+    """What is known of a function for arguments of some types, as it is written and, where it has flattened arrays, as
+    a function of arrays of rows (`flat`); `fits` says at which sizes it is that."""
+
+    function: Function
+    flat: Function | None
+    typed: Typed | None = None
+    typed_flat: Typed | None = None
+    fits: dict[tuple[object, ...], bool] = field(default_factory=dict)
+
+
 class Preparation:
     """The stages of one decorated function, each result kept."""
 
@@ -102,22 +137,50 @@ class Preparation:
         self._source = function
         self._options = options
         self._parsed: Function | None = None
-        self._typed: dict[tuple[object, ...], Typed] = {}
+        self._kinds: dict[tuple[object, ...], _Known] = {}
         self._prepared: OrderedDict[tuple[object, ...], Prepared] = OrderedDict()
-        self._made: dict[int, Made] = {}  # by the identities of programs in `_typed`
+        self._made: dict[int, Made] = {}  # by the identities of programs in `_kinds`
 
     def typed(self, types: Types) -> Typed:
         """Parse, resolve views, infer types, split into loops, and analyse them."""
+        known = self._known(types)
+        if known.typed is None:
+            known.typed = self._analyse(known.function, types)
+        return known.typed
+
+    def typed_for(self, types: Types, shapes: Shapes, integers: Mapping[str, Any]) -> tuple[Typed, Shapes]:
+        """What is known of the function, and the shapes as it takes them: with flattened arrays as arrays of rows where
+        they are such (`orion.loop.flattened`), at these sizes or, where some are not given, at all."""
+        known = self._known(types)
+        if known.flat is None:
+            return self.typed(types), shapes
+        rows = shapes_of_rows(known.flat.rows, shapes, integers)
+        if rows is None:
+            return self.typed(types), shapes
+        if known.typed_flat is None:
+            known.typed_flat = self._analyse(known.flat, with_row_types(types, known.flat.rows))
+        flat = {one.array for one in known.flat.rows}
+        typed, given = known.typed_flat, {name: shape for name, shape in shapes.items() if name not in flat} | rows
+        numbers = {name: int(integers[name]) for name in typed.parameters if name in integers}
+        longer = frozenset(name for name, shape in rows.items() if prod(shape) < shapes[name][0])
+        key = tuple(given.items()), tuple(numbers.items()), longer
+        if key not in known.fits:
+            if len(known.fits) >= MAX_FITS:
+                known.fits.clear()
+            known.fits[key] = typed.stays_in_rows(parameter_values(given, numbers), longer)
+        return (typed, given) if known.fits[key] else (self.typed(types), shapes)
+
+    def _known(self, types: Types) -> _Known:
         key = tuple(types.items())
-        found = self._typed.get(key)
+        found = self._kinds.get(key)
         if found is None:
-            found = self._typed[key] = self._analyse(types)
+            if self._parsed is None:
+                self._parsed = parse_function(self._source)
+            function = resolve_views(self._parsed, types)
+            found = self._kinds[key] = _Known(function, with_rows(function, types))
         return found
 
-    def _analyse(self, types: Types) -> Typed:
-        if self._parsed is None:
-            self._parsed = parse_function(self._source)
-        function = resolve_views(self._parsed, types)
+    def _analyse(self, function: Function, types: Types) -> Typed:
         typing = infer_types(function, types)
         analysed = analyse_program(split_program(function, types, self._options.ordered), types)
         variants = _variants(analysed)
@@ -135,14 +198,14 @@ class Preparation:
     def plan(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> Plan:
         """The plan for these arguments; nothing is compiled and nothing runs."""
         types, shapes = argument_types(arguments)
-        typed = self.typed(types)
+        typed, shapes = self.typed_for(types, shapes, arguments)
         return make_plan(typed, arguments, shapes, workers, force_parallel)
 
     def prepare(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> Prepared:
         """Everything up to compiled kernels for these arguments. Raises `OutOfBoundsError` where a subscript is sure to
         leave its array."""
         types, shapes = argument_types(arguments)
-        typed = self.typed(types)
+        typed, shapes = self.typed_for(types, shapes, arguments)
         key = (
             id(typed), tuple(shapes.items()), tuple([arguments[name] for name in typed.parameters]),
             tuple([_Identity(arguments[name]) for name, kind in types.items() if isinstance(kind, SparseType)]),
@@ -160,7 +223,7 @@ class Preparation:
     def kernel_source(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> str:
         """The generated kernels, one after the other."""
         types, shapes = argument_types(arguments)
-        typed = self.typed(types)
+        typed, shapes = self.typed_for(types, shapes, arguments)
         plan = make_plan(typed, arguments, shapes, workers, force_parallel)
         executed = self._executed(typed, plan)
         return "\n\n".join(kernel.text for kernel in self._kernels(typed, plan, executed, shapes))
@@ -179,7 +242,8 @@ class Preparation:
             for loop, kernel in zip(executed.loops, kernels, strict=True)
         )
         serial = tuple(loop for loop in plan.loops if not loop.is_parallel)
-        return Prepared(plan, PreparedProgram(executed.program, loops), typed.written, serial)
+        rows = {one.array: shapes[one.array] for one in typed.function.rows}
+        return Prepared(plan, PreparedProgram(executed.program, loops), typed.written, serial, rows)
 
     def _executed(self, typed: Typed, plan: Plan) -> FunctionPlan:
         """The plan that a call runs by, with the bodies of all its loops, which are made once for each program."""

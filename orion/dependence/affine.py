@@ -42,11 +42,13 @@ class Affine:
 
 @dataclass(frozen=True, slots=True)
 class NotAffine:
-    """Why an expression is not affine: a reason code of `orion.reasons`, a clause, and the place."""
+    """Why an expression is not affine: a reason code of `orion.reasons`, a clause, and the place. `hint` is what to
+    write instead, where more is known of that than the code says."""
 
     code: str
     why: str
     span: Span
+    hint: str = ""
 
 
 Form = Affine | NotAffine
@@ -111,7 +113,13 @@ def _binary(op: str, left: Form, right: Form, expr: Expr) -> Form:
     elif op in ("//", "%") and right.value is not None and right.value > 0:
         text = f"floor(({left.text})/{right.value})" if op == "//" else f"(({left.text}) mod {right.value})"
         return Affine(text, names)
-    return NotAffine("ORN103", f"`{print_expr(expr)}` is not affine", expr.span)
+    return NotAffine("ORN103", f"`{print_expr(expr)}` is not affine", expr.span, FLATTENED if op == "*" else "")
+
+
+FLATTENED = (
+    "use an array of two dimensions, or only subscripts such as `A[i * m + j]` with 0 <= j < m, m an integer argument, "
+    "wherever the array is used"
+)
 
 
 def _product(left: Affine, right: Affine) -> Affine:

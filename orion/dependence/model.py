@@ -358,7 +358,7 @@ def _wrapped(output: str, relation: str, index: str, extent: str) -> str:
 
 def _reason(reference: Reference, blur: NotAffine) -> Reason:
     message = f"`{reference.text}` is taken to touch every element it could: {blur.why}"
-    return Reason(blur.code, message, (blur.span,), HINTS.get(blur.code, ""))
+    return Reason(blur.code, message, (blur.span,), blur.hint or HINTS.get(blur.code, ""))
 
 
 HINTS = {

@@ -20,7 +20,7 @@ from orion.inspect.guess import Known, guess_types
 from orion.inspect.loading import LoadedFile, LoadError, load_functions
 from orion.inspect.svg import plan_svg
 from orion.loop.parse import parse_function
-from orion.loop.types import SparseType, Types
+from orion.loop.types import Shapes, SparseType, Types
 from orion.plan.planner import plan_program
 from orion.plan.sizes import Sizes
 from orion.planned import Plan
@@ -197,8 +197,8 @@ def plan_function(function: ParallelFunction, definition: ast.FunctionDef, given
     Raises `ArgumentError` for a shape that does not fit, and `UnsupportedLoopError` for code that cannot be compiled.
     """
     types = _types(function, definition, given)
-    typed = Preparation(function.__wrapped__, function.options).typed(types)
-    shapes = {name: given.shapes[name] for name in types if name in given.shapes}
+    shapes: Shapes = {name: given.shapes[name] for name in types if name in given.shapes}
+    typed, shapes = Preparation(function.__wrapped__, function.options).typed_for(types, shapes, given.integers)
     integers = {name: given.integers[name] for name in typed.parameters if name in given.integers}
     counts = {name: given.elements[name] for name in types if name in given.elements}
     sizes = Sizes(shapes, integers, counts, given.workers, symbolic=True)

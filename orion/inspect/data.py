@@ -6,7 +6,9 @@ from typing import Any
 
 from orion.dependence.access import Access, Choice, Dependence
 from orion.inspect.parts import lines_of
-from orion.inspect.telling import inductions_of, verdicts_of
+from orion.inspect.telling import inductions_of, rows_of, verdicts_of
+from orion.loop.ir import Rows
+from orion.loop.printer import print_expr
 from orion.loop.source import Span
 from orion.loop.types import ArgumentType, ArrayType, ScalarType
 from orion.plan.explain import witness_pair
@@ -38,6 +40,7 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
       (isl text), `witness` (the coordinates of two iterations that conflict, or None);
     - `reductions` (`name`, `operator`, `line`); `choices`, scalars taken from one iteration (`names`, `kind`: "min",
       "max" or "last", `comparison`: the operator or None, `line`); `inductions` (`name`, `step` per trip, `line`);
+      `rows`, flattened arrays (`array`, `widths`: the lengths of rows, `written` and `shown`: a subscript, `line`);
       `private` and `carried` (names of scalars), `private_arrays` (names of
       arrays of which each tile has its own but the last, which has the array), `element_sums` (`array`, `operator`,
       `copies`: how many of them are added to and combined);
@@ -90,6 +93,7 @@ def _loop(loop: LoopPlan, plan: FunctionPlan) -> dict[str, Any]:
         "reductions": [{"name": r.name, "operator": r.op, "line": r.span.line} for r in scalars.reductions],
         "choices": [_choice(choice) for choice in scalars.choices],
         "inductions": [{"name": i.name, "step": i.step, "line": i.span.line} for i in inductions_of(loop)],
+        "rows": [_rows(one) for one in rows_of(loop)],
         "private": list(scalars.private),
         "private_arrays": [array.name for array in loop.private_arrays],
         "element_sums": [{"array": c.array, "operator": c.op, "copies": c.count} for c in loop.copies],
@@ -144,6 +148,16 @@ def _dependence(dependence: Dependence, dims: int) -> dict[str, Any]:
         "direction": list(dependence.direction),
         "exact": dependence.exact,
         "relation": dependence.relation,
+    }
+
+
+def _rows(one: Rows) -> dict[str, Any]:
+    return {
+        "array": one.array,
+        "widths": list(map(print_expr, one.widths)),
+        "written": one.written,
+        "shown": one.shown,
+        "line": one.span.line,
     }
 
 

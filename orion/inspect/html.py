@@ -21,6 +21,7 @@ from orion.inspect.telling import (
     blockers,
     but_for,
     data,
+    flattened,
     inductions,
     private_arrays,
     reductions,
@@ -90,6 +91,7 @@ def _facts(loop: LoopPlan, plan: FunctionPlan) -> str:
         ("runs on", "<br>".join(map(_prose, runs_on(loop)))),
         ("reductions", "<br>".join(map(escape, reductions(loop)))),
         ("inductions", "<br>".join(map(_prose, inductions(loop)))),
+        ("rows", "<br>".join(map(escape, flattened(loop)))),
         ("private", "<br>".join(map(escape, private_arrays(loop)))),
     ]
     body = "".join(f'<tr><th scope="row">{name}</th><td>{words}</td></tr>' for name, words in rows if words)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from orion.inspect.conflicts import Conflict, ruled_out, sizing_reasons
 from orion.inspect.parts import has_list
 from orion.inspect.words import bytes_in_words, choice_in_words, counted, lines_in_words, listed, placement_in_words
-from orion.loop.ir import For, Induction, walk
+from orion.loop.ir import For, Induction, Rows, Var, walk
+from orion.loop.printer import print_expr
 from orion.loop.source import Span
 from orion.plan.explain import NEEDED, not_stronger
 from orion.plan.plan import FunctionPlan, LoopPlan, Verdict
@@ -119,6 +120,21 @@ def inductions_of(loop: LoopPlan) -> tuple[Induction, ...]:
     """The induction variables of the `for`s of a loop."""
     own = {node.index for node in walk(loop.nest.loops[0]) if isinstance(node, For)}
     return tuple(induction for induction in loop.nest.function.inductions if induction.loop in own)
+
+
+def flattened(loop: LoopPlan) -> list[str]:
+    """The flattened arrays of a loop, and how their subscripts are shown."""
+    return [
+        f"{one.array} is in rows of {' × '.join(map(print_expr, one.widths))} elements: "
+        f"{one.written} in line {one.span.line} is {one.shown} here"
+        for one in rows_of(loop)
+    ]
+
+
+def rows_of(loop: LoopPlan) -> tuple[Rows, ...]:
+    """The flattened arrays that a loop touches."""
+    used = {node.name for node in walk(loop.nest.loops[0]) if isinstance(node, Var)}
+    return tuple(one for one in loop.nest.function.rows if one.array in used)
 
 
 def private_arrays(loop: LoopPlan) -> list[str]:

@@ -18,6 +18,7 @@ from orion.inspect.telling import (
     but_for,
     data,
     each_for,
+    flattened,
     inductions,
     loops_around,
     private_arrays,
@@ -66,6 +67,7 @@ def _loop(loop: LoopPlan, plan: FunctionPlan) -> Iterator[str]:
     yield from _labelled("runs on", map(Line, runs_on(loop)))
     yield from _labelled("reductions", map(Line, reductions(loop)))
     yield from _labelled("inductions", map(Line, inductions(loop)))
+    yield from _labelled("rows", map(Line, flattened(loop)))
     yield from _labelled("private", map(Line, private_arrays(loop)))
     lines = each_for(loop, plan)
     if len(lines) > 1 or loop.parts:

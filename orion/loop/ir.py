@@ -289,13 +289,26 @@ class Induction:
 
 
 @dataclass(frozen=True, slots=True)
+class Rows:
+    """An array of one dimension whose subscripts have been taken apart: it holds rows of `widths[-1]` elements, rows of
+    `widths[-2]` such rows, and so on (`orion.loop.flattened`). `span` is the first subscript with a product, `written`
+    and `shown` that subscript as it was and as it is."""
+
+    array: str
+    widths: tuple[Expr, ...]
+    span: Span
+    written: str
+    shown: str
+
+
+@dataclass(frozen=True, slots=True)
 class Function:
     """A decorated function, or a helper that it calls.
 
     `constants` are the scalars it takes from its closure or its globals, frozen when it is parsed: where they are used,
     the body has their values. `helpers` are all of the user's functions that it calls, directly or through one another,
     in the same language, callees first; the helpers of a helper are listed here and not there. `inductions` are those
-    that have been replaced.
+    that have been replaced, `rows` the arrays that are given as arrays of more dimensions.
     """
 
     name: str
@@ -306,6 +319,7 @@ class Function:
     source: SourceText
     span: Span
     inductions: tuple[Induction, ...] = ()
+    rows: tuple[Rows, ...] = ()
 
 
 def children(node: Node) -> list[Node]:
