@@ -352,3 +352,33 @@ def test_a_failing_subscript_is_reported():
     idx[1234] = 99
     with orion.session(workers=2, force_parallel=True), pytest.raises(orion.OutOfBoundsError):
         orion.parallel_for(histogram)(idx, np.ones(2000), np.zeros(5))
+
+
+# ---------------------------------------------------------------- verdicts
+
+
+@pytest.mark.parametrize(("body", "array", "op"), TABLE, ids=[row[0] for row in TABLE])
+def test_the_verdict_names_the_arrays_that_copies_make_it_parallel_of(body, array, op):
+    plan = orion.parallel_for(function_of(LOOP + body)).plan(*arguments().values())
+    (verdict, *_) = plan.verdicts
+    assert not verdict.is_parallel
+    assert verdict.copies == ((array,) if op else ())
+    (told, *_) = plan.to_dict()["loops"][0]["verdicts"]
+    assert told["copies"] == list(verdict.copies)
+
+
+def test_verdicts_of_nested_loops():
+    body = "for i in range(n):\n    for j in range(3):\n        H[idx[i], j] += x[i]\n        h[j] = h[j] + 1.0"
+    plan = orion.parallel_for(function_of(body)).plan(*arguments().values())
+    assert [verdict.copies for verdict in plan.verdicts] == [("H", "h"), ()]
+    assert [verdict.is_parallel for verdict in plan.verdicts] == [False, True]
+    told = "parallel given copies of H and h, combined at the end"
+    assert f"for i in range(n)  {told}" in str(plan)
+    assert told in plan._repr_html_()
+
+
+def test_no_copies_where_something_else_is_carried():
+    body = "s = 0.0\nfor i in range(n):\n    h[idx[i]] += x[i]\n    s = s * 0.5 + x[i]\n    x[i] = s"
+    (verdict,) = orion.parallel_for(function_of(body)).plan(*arguments().values()).verdicts
+    assert {dependence.array for dependence in verdict.carried} == {"h", "s"}
+    assert verdict.copies == ()

@@ -35,7 +35,8 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
       serial loops around it), `space`, `time`, `blocks` (per coordinate), `iterations` (an upper bound: the size of
       the box around them), `runs_on`, and `is_once` (True where one worker runs its statements, once per round). The
       loop itself then has no `space` and no `time`;
-    - `verdicts`: per `for` its `line`, `is_parallel`, `carries` (arrays) and `reasons` (what is not about arrays);
+    - `verdicts`: per `for` its `line`, `is_parallel`, `carries` (arrays), `copies` (those of which copies make it
+      parallel) and `reasons` (what is not about arrays);
     - `dependences`: `array`, `kind`, `source` and `sink` (accesses), `distance`, `direction`, `exact`, `relation`
       (isl text), `witness` (the coordinates of two iterations that conflict, or None);
     - `reductions` (`name`, `operator`, `line`); `choices`, scalars taken from one iteration (`names`, `kind`: "min",
@@ -115,6 +116,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "line": verdict.line,
         "is_parallel": verdict.is_parallel,
         "carries": carries,
+        "copies": list(verdict.copies),
         "reasons": [_reason(reason) for reason in verdict.reasons],
     }
 

@@ -75,6 +75,8 @@ def each_for(loop: LoopPlan, plan: FunctionPlan) -> list[ForLine]:
 
 def verdict_on_for(verdict: Verdict) -> str:
     """Whether a `for` is parallel by itself, and why not."""
+    if verdict.copies:
+        return f"parallel given copies of {listed(list(verdict.copies))}, combined at the end"
     arrays = listed(list(dict.fromkeys(dependence.array for dependence in verdict.carried)))
     said = [f"carries dependences over {arrays}"] if arrays else []
     said += [f"{reason.message} [{reason.code}]" for reason in verdict.reasons]

@@ -35,13 +35,16 @@ class Placement:
 class Verdict:
     """The verdict on one `for` of the source: the dependences it carries, and whether it is parallel by itself.
 
-    `index` counts the `for`s of the function from 0. `reasons` are those that are not about a dependence.
+    `index` counts the `for`s of the function from 0. `reasons` are those that are not about a dependence. `copies` are
+    the arrays that all dependences are over, where trips do nothing but add to elements of them: given copies of these,
+    combined afterwards, the `for` is parallel (`orion.dependence.element_sums`).
     """
 
     index: int
     line: int
     carried: tuple[Dependence, ...]
     reasons: tuple[Reason, ...] = ()
+    copies: tuple[str, ...] = ()
 
     @property
     def is_parallel(self) -> bool:

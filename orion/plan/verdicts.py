@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from orion.dependence.access import Dependence, LoopDependences
+from orion.dependence.element_sums import sum_into
 from orion.dependence.maps import Maps
 from orion.dependence.private_arrays import without_private_arrays
 from orion.dependence.region import known_of
@@ -31,7 +33,17 @@ def verdicts(
     for loop in _inner_loops(nest.loops[0]):
         if loop.index not in found:
             found |= {verdict.index: verdict for verdict in _inner(loop, nest, after, types, maps)}
-    return tuple(found[index] for index in sorted(found))
+    loops = {loop.index: loop for loop in (nest.loops[0], *_inner_loops(nest.loops[0]))}
+    return tuple(_with_copies(found[index], loops[index], nest, types) for index in sorted(found))
+
+
+def _with_copies(verdict: Verdict, loop: For, nest: LoopNest, types: Types) -> Verdict:
+    """The verdict on a `for` with the arrays that copies make it parallel of, if they do."""
+    arrays = tuple(dict.fromkeys(dependence.array for dependence in verdict.carried))
+    if verdict.reasons or nest.is_rewritten:
+        return verdict
+    own = LoopNest(nest.number, (loop,), (), loop.body, nest.ordered, nest.function)
+    return replace(verdict, copies=arrays) if all(sum_into(name, own, types) for name in arrays) else verdict
 
 
 def _planned(
