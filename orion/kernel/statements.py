@@ -140,7 +140,7 @@ class Statements(Assignments):
     def inner_range(self, space: Range, body: tuple[Stmt, ...], loop: Stmt) -> None:
         head = self.range_head(space)
         self.forget_written(loop)
-        self.inner_block(head, body, loop)
+        self.inner_block(head, body, loop, self.marks.get(space.var))
 
     def range_head(self, space: Range) -> str:
         self.check_calls(space)
@@ -149,9 +149,11 @@ class Statements(Assignments):
             bounds = bounds[1:2] if bounds[0] == "0" else bounds[:2]
         return f"for {self.names.user(space.var)} in range({', '.join(bounds)}):"
 
-    def inner_block(self, head: str, body: tuple[Stmt, ...], loop: Stmt) -> None:
+    def inner_block(self, head: str, body: tuple[Stmt, ...], loop: Stmt, mark: str | None = None) -> None:
         before = dict(self.loaded)
         with self.writer.block(head):
+            if mark is not None:
+                self.writer.add(mark)
             self.block(body)
         self.loaded = before
         self.forget_written(loop)

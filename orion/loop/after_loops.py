@@ -13,7 +13,7 @@ read there, the loop keeps it in a scalar of its own:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from orion.errors import UnsupportedLoopError
@@ -81,6 +81,7 @@ class LoopVariables:
         """A planned loop that keeps those of its variables that are read in `rest`."""
         names = _variables(loop)
         others = {*self.typing.names, *self.names} - names
+        keepers: dict[str, str] = {}
         after: list[Stmt] = []
         for name, span in unsure_reads(rest, others).items():
             if isinstance(loop.space, Elements) or name in _set_by_statements(loop.body):
@@ -88,9 +89,9 @@ class LoopVariables:
             kept = self.fresh(f"last_{name}", self.typing.name(name))
             if name in self.function.params or name in _set_by_statements(self.function.body):
                 yield Assign(Var(kept, loop.span), Var(name, loop.span), loop.span)  # where no trip is made
-            loop = _keeping(loop, name, kept)
+            keepers[name] = kept
             after.append(Assign(Var(name, loop.span), Var(kept, loop.span), loop.span))
-        yield loop
+        yield _keeping(loop, keepers)
         yield from after
 
     def lost(self, name: str, span: Span) -> UnsupportedLoopError:
@@ -112,8 +113,9 @@ def _variables(loop: For) -> set[str]:
 
 
 def _reads_elsewhere(node: Node, name: str) -> Iterator[Span]:
-    """Where a name is read outside of the loops that have it as their variable."""
-    if isinstance(node, For) and name in assigned_names((replace(node, body=()),)):
+    """Where a name is read outside of the loops that have it as their variable. Inside one that stands around another
+    such loop it may be read after that one."""
+    if isinstance(node, For) and _binds(node, name) and not _binds_inside(node, name):
         yield from _reads_elsewhere(node.space, name)
     elif isinstance(node, Var):
         if node.name == name:
@@ -122,6 +124,14 @@ def _reads_elsewhere(node: Node, name: str) -> Iterator[Span]:
         for child in children(node):
             if not (isinstance(node, Assign) and child is node.target and isinstance(child, Var)):
                 yield from _reads_elsewhere(child, name)
+
+
+def _binds(loop: For, name: str) -> bool:
+    return name in assigned_names((replace(loop, body=()),))
+
+
+def _binds_inside(loop: For, name: str) -> bool:
+    return any(isinstance(node, For) and node is not loop and _binds(node, name) for node in walk(loop))
 
 
 def _holds_planned(unit: For | If | While) -> bool:
@@ -143,11 +153,17 @@ def _set_by_statements(body: tuple[Stmt, ...]) -> set[str]:
     return found
 
 
-def _keeping(loop: For, name: str, kept: str) -> For:
-    """A perfect nest whose loop over `name` sets `kept` to it in every trip."""
-    if isinstance(loop.space, Range) and loop.space.var == name:
-        first = Assign(Var(kept, loop.span), Var(name, loop.span), loop.span)
-        return replace(loop, body=(first, *loop.body))
-    (inner,) = loop.body
-    assert isinstance(inner, For)
-    return replace(loop, body=(_keeping(inner, name, kept),))
+def _keeping(loop: For, keepers: Mapping[str, str]) -> For:
+    """A perfect nest whose loops over the names in `keepers` set what these keep their values in, in every trip."""
+    if not keepers:
+        return loop
+    assert isinstance(loop.space, Range)
+    name, body = loop.space.var, loop.body
+    further = {other: kept for other, kept in keepers.items() if other != name}
+    if further:
+        (inner,) = body
+        assert isinstance(inner, For)
+        body = (_keeping(inner, further),)
+    if name in keepers:
+        body = (Assign(Var(keepers[name], loop.span), Var(name, loop.span), loop.span), *body)
+    return replace(loop, body=body)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 
-from orion.loop.dimensions import holds_break
+from orion.loop.dimensions import holds_break, mentions
 from orion.loop.ir import (
     Assign,
     Break,
@@ -32,6 +32,7 @@ from orion.loop.ir import (
 )  # fmt: skip
 from orion.loop.parse_expressions import OPERATORS, parse_expression
 from orion.loop.refusals import ITERATIONS, OBJECTS, STATEMENTS
+from orion.loop.rename import renamed
 from orion.loop.scope import Scope
 
 Numbers = Iterator[int]
@@ -63,7 +64,8 @@ def _statement(node: ast.stmt, scope: Scope, numbers: Numbers) -> list[Stmt]:
         case ast.While():
             return _with_else(_while(node, scope, numbers), node, scope, numbers)
         case ast.For():
-            return _with_else(_for(node, scope, numbers), node, scope, numbers)
+            before, loop = _with_bounds_before(_for(node, scope, numbers), scope)
+            return [*before, *_with_else(loop, node, scope, numbers)]
         case ast.Return(value):
             return [Return(None if value is None else parse_expression(value, scope), scope.span(node))]
         case ast.Break():
@@ -213,6 +215,20 @@ def _range(node: ast.For, call: ast.Call, scope: Scope) -> Range:
     if isinstance(bounds[2], Const) and bounds[2].value == 0:
         raise scope.refuse(call.args[2], "the step of a range is 0")
     return Range(node.target.id, bounds[0], bounds[1], bounds[2], span)
+
+
+def _with_bounds_before(loop: For, scope: Scope) -> tuple[list[Stmt], For]:
+    """A loop with bounds that do not mention its own variable, and what is to be run before it: Python computes the
+    bounds of `for i in range(i, n)` before it gives `i` the first of its new values."""
+    space = loop.space
+    if not isinstance(space, Range) or not mentions(space, {space.var}):
+        return [], loop
+    name = f"{space.var}_before_{loop.span.line}"
+    while name in scope.variables:
+        name += "_"
+    kept = Assign(Var(name, loop.span), Var(space.var, loop.span), loop.span)
+    start, stop, step = (renamed(bound, {space.var: name}) for bound in (space.start, space.stop, space.step))
+    return [kept], replace(loop, space=Range(space.var, start, stop, step, space.span))
 
 
 def _elements(node: ast.For, array: ast.Name, scope: Scope) -> Elements:
