@@ -66,6 +66,11 @@ class ParallelFunction:
         session = current_session()
         return self._preparation.kernel_source(self._bind(args, kwargs), session.workers, session.force_parallel)
 
+    @property
+    def py_func(self) -> FunctionType:
+        """The undecorated function, by the name that Numba's have for it: a loop that calls this one looks into it."""
+        return self.__wrapped__
+
     def __repr__(self) -> str:
         return f"<orion.parallel_for {self.__wrapped__.__qualname__}{self._signature}>"
 

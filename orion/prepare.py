@@ -27,8 +27,9 @@ from orion.loop.flattened import as_rows, shapes_of_rows, with_row_types, with_r
 from orion.loop.infer import Typing, infer_types
 from orion.loop.ir import Function
 from orion.loop.lengths import check_lengths
-from orion.loop.parse import parse_function
+from orion.loop.parse import parse_with_lookups
 from orion.loop.program import split_program
+from orion.loop.scope import Lookup
 from orion.loop.signature import argument_types
 from orion.loop.source import Span
 from orion.loop.types import ScalarType, Shapes, SparseType, Types
@@ -62,7 +63,7 @@ class Options:
     fastmath: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Typed:
     """What is known of a function once the types of its arguments are. `checks` has those of all loops of a program, by
     the identity of the program: there is one in another order, and one as written."""
@@ -137,6 +138,7 @@ class Preparation:
         self._source = function
         self._options = options
         self._parsed: Function | None = None
+        self._lookups: tuple[Lookup, ...] = ()
         self._kinds: dict[tuple[object, ...], _Known] = {}
         self._prepared: OrderedDict[tuple[object, ...], Prepared] = OrderedDict()
         self._made: dict[int, Made] = {}  # by the identities of programs in `_kinds`
@@ -171,14 +173,25 @@ class Preparation:
         return (typed, given) if known.fits[key] else (self.typed(types), shapes)
 
     def _known(self, types: Types) -> _Known:
+        for lookup in self._lookups:
+            if not lookup.is_current():
+                self.forget()
+                break
         key = tuple(types.items())
         found = self._kinds.get(key)
         if found is None:
             if self._parsed is None:
-                self._parsed = parse_function(self._source)
+                self._parsed, self._lookups = parse_with_lookups(self._source)
             function = resolve_views(self._parsed, types)
             found = self._kinds[key] = _Known(function, with_rows(function, types))
         return found
+
+    def forget(self) -> None:
+        """Begin anew: a number or a function that the source takes from outside is another one now."""
+        self._parsed, self._lookups = None, ()
+        self._kinds.clear()
+        self._prepared.clear()
+        self._made.clear()
 
     def _analyse(self, function: Function, types: Types) -> Typed:
         typing = infer_types(function, types)
@@ -207,7 +220,7 @@ class Preparation:
         types, shapes = argument_types(arguments)
         typed, shapes = self.typed_for(types, shapes, arguments)
         key = (
-            id(typed), tuple(shapes.items()), tuple([arguments[name] for name in typed.parameters]),
+            typed, tuple(shapes.items()), tuple([arguments[name] for name in typed.parameters]),
             tuple([_Identity(arguments[name]) for name, kind in types.items() if isinstance(kind, SparseType)]),
             workers, force_parallel,
         )  # fmt: skip

@@ -31,12 +31,39 @@ class Helper:
 
 
 @dataclass(frozen=True, slots=True)
+class Lookup:
+    """A number or a function that `function` takes from outside, and what it was when the function was parsed. `path`
+    is its name; for one in a module, the module's name comes first."""
+
+    function: FunctionType
+    path: tuple[str, ...]
+    value: object
+
+    def is_current(self) -> bool:
+        """Whether the name still stands for the same."""
+        name, *attributes = self.path
+        free = self.function.__code__.co_freevars
+        found = outer_names(self.function).get(name, MISSING) if name in free else MISSING
+        if found is MISSING:
+            found = self.function.__globals__.get(name, MISSING)
+        for attribute in attributes:
+            found = getattr(found, attribute, MISSING)
+        if found is self.value:
+            return True
+        return type(found) is type(self.value) and is_number(found) and repr(found) == repr(self.value)
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, bool | int | float | np.bool | np.integer | np.floating)
+
+
+@dataclass(frozen=True, slots=True)
 class Scope:
     """The names that one function can see.
 
     `variables` are its parameters and everything it assigns; `sparse` are the names it goes over as a sparse array;
     `globals` are the other names, closure first; `helper_of` parses a function that it calls; `constants` collects the
-    scalars that it takes from outside.
+    scalars that it takes from outside, `outside` all that it takes, by name or by module and name.
     """
 
     source: SourceText
@@ -45,6 +72,7 @@ class Scope:
     globals: Mapping[str, object]
     helper_of: Callable[[FunctionType, Span, SourceText], Helper]
     constants: dict[str, int | float | bool] = field(default_factory=dict)
+    outside: dict[tuple[str, ...], object] = field(default_factory=dict)
 
     def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword, until: ast.AST | None = None) -> Span:
         return span_of(node, self.source, until)
@@ -54,14 +82,26 @@ class Scope:
 
     def value(self, node: ast.expr) -> object:
         """The object that a global name, or a name in a module (`np.linalg.norm`), stands for; MISSING where none."""
-        match node:
-            case ast.Name(name) if name not in self.variables:
-                return plain_number(self.globals.get(name, getattr(builtins, name, MISSING)))
-            case ast.Attribute(owner, attribute):
-                found = self.value(owner)
-                return plain_number(getattr(found, attribute, MISSING)) if isinstance(found, ModuleType) else MISSING
-            case _:
-                return MISSING
+        path = _path(node)
+        if not path or path[0] in self.variables:
+            return MISSING
+        found = self.globals.get(path[0], getattr(builtins, path[0], MISSING))
+        for attribute in path[1:]:
+            found = getattr(found, attribute, MISSING) if isinstance(found, ModuleType) else MISSING
+        if found is not MISSING:
+            self.outside[path] = found
+        return plain_number(found)
+
+
+def _path(node: ast.expr) -> tuple[str, ...]:
+    """The names in `a.b.c`; none for any other expression."""
+    match node:
+        case ast.Name(name):
+            return (name,)
+        case ast.Attribute(owner, attribute) if owners := _path(owner):
+            return (*owners, attribute)
+        case _:
+            return ()
 
 
 def outer_names(function: FunctionType) -> Mapping[str, object]:
