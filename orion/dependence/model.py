@@ -173,6 +173,8 @@ def _range_space(nest: LoopNest, scope: Mapping[str, Form]) -> Space:
             dims.append(trip)
             values.append(var)
             constraints.append(f"{trip} >= 0")
+            if isinstance(step, Affine) and not has_constant_step(space):
+                reasons.append(NotAffine("ORN108", "the step of the range is not a constant", space.step.span))
             equations += _trip(var, trip, start, stop, step)
     own = set(dims) | set(values)
     return Space(
@@ -314,10 +316,16 @@ def _as_bound(form: Form) -> Form:
     return NotAffine("ORN107", form.why, form.span) if isinstance(form, NotAffine) else form
 
 
+def has_step(loop: InnerLoop) -> bool:
+    """Whether the step of an inner loop is a constant other than 0."""
+    return isinstance(loop.step, Affine) and loop.step.value not in (None, 0)
+
+
 def inner_constraints(loop: InnerLoop) -> Iterator[str]:
     """What holds for the variable of an inner loop; nothing on a side whose bound is not affine."""
-    if not isinstance(loop.step, Affine) or loop.step.value in (None, 0):
+    if not isinstance(loop.step, Affine) or not has_step(loop):
         return
+    assert loop.step.value is not None
     if loop.step.value == 1:
         yield from _between(loop.var, loop.start, loop.stop)
         return
