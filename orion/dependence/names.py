@@ -11,12 +11,15 @@ RESERVED = frozenset({
 
 
 def isl_name(name: str) -> str:
-    """A name that isl takes for the Python name: the same unless isl reserves it or it is not ASCII.
+    """A name that isl takes for the Python name: the same unless isl reserves it or it is not ASCII. Different names
+    have different ones; none is that of an extent or of anything else that Orion names with two underscores.
 
-    >>> isl_name("step"), isl_name("mod"), isl_name("λ")
-    ('step', 'mod_', 'u3bb_')
+    >>> isl_name("step"), isl_name("mod"), isl_name("mod_"), isl_name("λ"), isl_name("W__0")
+    ('step', 'mod_', 'mod__', 'u3bb_', 'x575f5f30_')
     """
-    if name in RESERVED:
+    if "__" in name:
+        return f"x{name.encode().hex()}_"
+    if name.rstrip("_") in RESERVED:
         return name + "_"
     if name.isascii():
         return name
