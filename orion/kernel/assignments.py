@@ -250,7 +250,9 @@ class Assignments(Folds):
         code = self.operand(value, kind.dtype) if self.type_of(value).weak else self.expression(value)
         if op == "**" and isinstance(value, Const):
             code = self.expression(value)
-        if self.is_guarded(op, value, kind):
+        dtypes = self.type_of(target).dtype, code.dtype
+        mixed = not kind.is_integer and op != "/" and all(dtype.startswith(("int", "uint")) for dtype in dtypes)
+        if self.is_guarded(op, value, kind) or mixed:  # NumPy computes with signed and unsigned integers as floats
             code = self.arithmetic(op, target, value, kind)
             self.writer.add(f"{self.element(target)} = {code.text}")
         else:

@@ -55,11 +55,13 @@ def neutral(op: str, dtype: str) -> Any:
     """The value that changes nothing when it is combined by `op`.
 
     >>> neutral("+", "float64"), neutral("and", "bool"), neutral("min", "float32"), neutral("max", "int8")
-    (0, True, inf, -128)
+    (-0.0, True, inf, -128)
     """
+    kind = np.dtype(dtype)
+    if op == "+" and kind.kind == "f":
+        return -0.0  # 0.0 + -0.0 is 0.0
     if op in NEUTRAL:
         return NEUTRAL[op]
-    kind = np.dtype(dtype)
     if kind.kind == "f":
         return np.inf if op == "min" else -np.inf
     if kind.kind == "b":

@@ -50,7 +50,7 @@ from orion.loop.ir import (
 )  # fmt: skip
 from orion.loop.refuse import unsupported
 from orion.loop.source import Span
-from orion.loop.value_type import INT, ValueType
+from orion.loop.value_type import INT, ValueType, literal_limits
 
 GUARDED = {"**": "int_power", "<<": "shifted_left", ">>": "shifted_right", "//": "floor_divided"}
 """Operators of integers that the machine has not for every right side → the functions that have them."""
@@ -211,6 +211,9 @@ class Expressions(ABC):
         """`left op right` of the given type, operands converted where Numba would compute in another dtype."""
         if self.is_guarded(op, right, kind):
             return self.guarded(op, left, right, kind)
+        power = literal_limits(right) if op == "**" and kind.dtype.startswith("float") else None
+        if power is not None and power[0] < 0:
+            return self.reciprocal(left, right, -power[0], kind)
         a, b = self.expression(left), self.divisor(op, left, right)
         if op == "**" and isinstance(right, Const) and isinstance(right.value, int) and a.dtype == kind.dtype:
             found = numba_result(op, a.dtype, b.dtype, kind.rank) if kind.is_integer else a.dtype
@@ -218,6 +221,14 @@ class Expressions(ABC):
         if numba_result(op, a.dtype, b.dtype, kind.rank) != kind.dtype:
             a, b = self.operand(left, kind.dtype), self.operand(right, kind.dtype)
         return self.narrowed(infix(op, a, b, numba_result(op, a.dtype, b.dtype, kind.rank)), kind)
+
+    def reciprocal(self, left: Expr, right: Expr, power: int, kind: ValueType) -> Code:
+        """`left ** -power`. Numba's own raises ZeroDivisionError for NumPy's floats too."""
+        base = self.operand(left, kind.dtype)
+        if self.type_of(left).weak:
+            base = call("nonzero", base, str(self.site("", right.span)), dtype=kind.dtype)
+        whole = infix("**", base, number(power, "int64"), kind.dtype)
+        return infix("/", number(1, kind.dtype), whole, kind.dtype)
 
     def is_guarded(self, op: str, right: Expr, kind: ValueType) -> bool:
         """Whether the machine's own operation on integers is not that of NumPy for every right side."""

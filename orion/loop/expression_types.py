@@ -128,7 +128,7 @@ class Typing:
         a, b = self._number(left), self._number(right)
         if op == "@":
             return product_type(a, b)
-        if op == "**" and a.weak and b.weak and isinstance(right, Unary) and b.dtype == "int64":
+        if op == "**" and a.weak and b == INT and (isinstance(right, Unary) or (_integer(right) or 0) < 0):
             return FLOAT  # a Python int to a negative power
         return operation_type(op, a, b)
 
