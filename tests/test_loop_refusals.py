@@ -83,7 +83,7 @@ STATEMENTS = [
     ("a.rate = 1", "a.rate", "assigning to `a.rate`", "write the elements"),
     ("a[0], *x = 1, 2", "*x", "a starred target", "one by one"),
     ("(x, y), z = (1, 2), 3", "(x, y)", "a nested tuple of targets", "each line"),
-    ("a[0] = b[0] = 1", "a[0] = b[0] = 1", "a chain of assignments", "each line"),
+    ("a[0] = n, m = 1", "a[0] = n, m = 1", "a chain of assignments", "each line"),
     ("x, y = a", "a", "cannot be unpacked into 2 targets", "a tuple of as many values"),
     ("x, y = 1, 2, 3", "1, 2, 3", "cannot be unpacked into 2 targets", "a tuple of as many values"),
     ("x = 1, 2", "1, 2", "a tuple as a value", "a name of its own"),

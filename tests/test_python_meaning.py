@@ -87,6 +87,18 @@ def sum_of_negative_zeros(x, s):
     return s
 
 
+def chains_of_assignments(x, y):
+    j = 2
+    for i in range(9):
+        x[i] = y[i] = 0
+        y[i] = x[i + 1] = x[i] + i
+        a = x[i] = y[i] + 1
+        y[i + 1] = b = a * 2 + x[i]
+        j = x[j] = (i + j) % 10
+        x[j] = j = (3 * j + int(b)) % 10
+    return j
+
+
 def numbers(count=60):
     return np.arange(float(count))
 
@@ -111,6 +123,7 @@ CASES = {
     ),
     "power": (negative_power, [lambda: (numbers(5),), lambda: (np.float32(numbers(5)),)]),
     "power of floats": (negative_power_of_python_floats, [lambda: (numbers(2),), lambda: (numbers(5),)]),
+    "chains": (chains_of_assignments, [lambda: (numbers(10), numbers(10))]),
     "signed and unsigned": (
         signed_and_unsigned, [lambda: (np.arange(5), np.arange(5, dtype=np.uint64) + np.uint64(2**63))]
     ),

@@ -91,14 +91,17 @@ def _expression(node: ast.Expr, scope: Scope) -> list[Stmt]:
 
 def _assign(node: ast.stmt, targets: list[ast.expr], value: ast.expr, scope: Scope) -> list[Stmt]:
     span = scope.span(node)
-    first = _target(targets[0], scope)
-    statements: list[Stmt] = [Assign(first, _value(value, first, scope), span)]
-    for other in targets[1:]:  # a = b = 0.0
-        if not isinstance(first, Var) or not isinstance(other, ast.Name):
-            hint = "write one assignment on each line"
-            raise scope.refuse(node, "a chain of assignments to other than names is not supported", "", hint)
-        statements.append(Assign(Var(other.id, scope.span(other)), Var(first.name, first.span), span))
-    return statements
+    first, *others = (_target(target, scope) for target in targets)
+    if not others:
+        return [Assign(first, _value(value, first, scope), span)]
+    if any(isinstance(target, Tuple) for target in (first, *others)):
+        raise scope.refuse(node, "a chain of assignments to tuples is not supported", "", "write one on each line")
+    parsed = _value(value, first, scope)
+    if isinstance(first, Var):  # the first target to be assigned
+        return [Assign(first, parsed, span), *(Assign(target, first, target.span) for target in others)]
+    kept = parsed if isinstance(parsed, Const) else Var(_free_name(f"value_{node.lineno}", scope), span)
+    before = [Assign(kept, parsed, span)] if isinstance(kept, Var) else []
+    return [*before, *(Assign(target, kept, target.span) for target in (first, *others))]
 
 
 def _target(node: ast.expr, scope: Scope) -> Var | Subscript | Tuple:
@@ -152,6 +155,12 @@ def _update(node: ast.AugAssign, scope: Scope) -> Update:
     return Update(target, OPERATORS[type(node.op)], parse_expression(node.value, scope), scope.span(node))
 
 
+def _free_name(name: str, scope: Scope) -> str:
+    while name in scope.variables:
+        name += "_"
+    return name
+
+
 # ---------------------------------------------------------------- loops
 
 
@@ -165,10 +174,7 @@ def _with_else(loop: For | While, node: ast.For | ast.While, scope: Scope, numbe
     orelse = _block(node.orelse, scope, numbers)
     if not orelse or not holds_break(loop.body):
         return [loop, *orelse]
-    name = f"broken_{node.lineno}"
-    while name in scope.variables:
-        name += "_"
-    flag = Var(name, loop.span)
+    flag = Var(_free_name(f"broken_{node.lineno}", scope), loop.span)
     test = Unary("not", flag, loop.span)
     changed = replace(loop, body=_setting(flag, loop.body))
     return [Assign(flag, Const(False, loop.span), loop.span), changed, If(test, orelse, (), loop.span)]
@@ -223,9 +229,7 @@ def _with_bounds_before(loop: For, scope: Scope) -> tuple[list[Stmt], For]:
     space = loop.space
     if not isinstance(space, Range) or not mentions(space, {space.var}):
         return [], loop
-    name = f"{space.var}_before_{loop.span.line}"
-    while name in scope.variables:
-        name += "_"
+    name = _free_name(f"{space.var}_before_{loop.span.line}", scope)
     kept = Assign(Var(name, loop.span), Var(space.var, loop.span), loop.span)
     start, stop, step = (renamed(bound, {space.var: name}) for bound in (space.start, space.stop, space.step))
     return [kept], replace(loop, space=Range(space.var, start, stop, step, space.span))
