@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ import orion
 pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 
 POWER = -1
+LARGE = 2**60 + 1
 
 
 def both_variables_after(x, n):
@@ -81,6 +84,16 @@ def signed_and_unsigned(w, u):
         w[i] += u[i] // 3
 
 
+def integers_of_all_bits(k):
+    for i in range(k.shape[0]):
+        k[i] = math.gcd(k[i], 3 * LARGE) + math.floor(i + LARGE) - math.trunc(LARGE - i)
+
+
+def clipped(x, y):
+    for i in range(x.shape[0]):
+        y[i] = np.clip(x[i], 0.25, 2) + math.fmod(-x[i], 0.2) + np.clip(i, 1, 2)
+
+
 def sum_of_negative_zeros(x, s):
     for i in range(x.shape[0]):
         s += x[i]
@@ -124,6 +137,8 @@ CASES = {
     "power": (negative_power, [lambda: (numbers(5),), lambda: (np.float32(numbers(5)),)]),
     "power of floats": (negative_power_of_python_floats, [lambda: (numbers(2),), lambda: (numbers(5),)]),
     "chains": (chains_of_assignments, [lambda: (numbers(10), numbers(10))]),
+    "all bits": (integers_of_all_bits, [lambda: (np.array([LARGE, 2 * LARGE, 3 * LARGE]),)]),
+    "clipped": (clipped, [lambda: (np.array([0.1, 0.5, 3.0, 1.25, 7.0]), numbers(5))]),
     "signed and unsigned": (
         signed_and_unsigned, [lambda: (np.arange(5), np.arange(5, dtype=np.uint64) + np.uint64(2**63))]
     ),

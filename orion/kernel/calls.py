@@ -12,6 +12,7 @@ CONVERSIONS = {"int": "int64", "float": "float64", "bool": "bool"}
 NEW_ARRAYS = frozenset({"np.zeros", "np.ones", "np.empty", "np.full"})
 PRODUCTS = frozenset({"np.dot", "np.vdot", "np.inner", "np.matmul", ".dot"})
 COPIES = frozenset({".copy", "np.copy"})
+ROUNDINGS = frozenset({"math.floor", "math.ceil", "math.trunc"})
 SUMS = frozenset({"np.sum", ".sum", "sum"})
 CHECKED = "orion:checked"
 """`CHECKED(array, axis, subscript)`: the subscript counted from the start of the axis; ends the walk if it is
@@ -35,9 +36,12 @@ class Calls(Expressions):
         if name in ("min", "max", "np.minimum", "np.maximum") and kind.rank == 0 and len(expr.arguments) > 1:
             arguments = [self.operand(argument, kind.dtype) for argument in expr.arguments]
             return self.narrowed(call(name, *arguments, dtype=kind.dtype), kind)
+        if name == "np.clip" and kind.rank == 0:
+            value, least, most = (self.operand(argument, kind.dtype) for argument in expr.arguments)
+            found = call("np.minimum", call("np.maximum", value, least, dtype=kind.dtype), most, dtype=kind.dtype)
+            return self.narrowed(found, kind)
         if name.startswith("math."):
-            arguments = [self.operand(argument, "float64") for argument in expr.arguments]
-            return call(name, *arguments, dtype=kind.dtype)
+            return self.of_math(expr, kind)
         if name in NEW_ARRAYS:
             return self.new_array(expr)
         if name.startswith("attribute:"):
@@ -47,6 +51,15 @@ class Calls(Expressions):
         if is_elementwise(name):
             return self.elementwise(expr)
         return self.other(expr)
+
+    def of_math(self, expr: Call, kind: ValueType) -> Code:
+        """A function of `math`: of floats, but for those that take integers as they are."""
+        kinds = [self.type_of(argument) for argument in expr.arguments]
+        if expr.function in ROUNDINGS and kinds[0].weak and kinds[0].is_integer:
+            return self.operand(expr.arguments[0], kind.dtype)
+        dtype = "int64" if expr.function == "math.gcd" else "float64"
+        arguments = [self.operand(argument, dtype) for argument in expr.arguments]
+        return call("np.fmod" if expr.function == "math.fmod" else expr.function, *arguments, dtype=kind.dtype)
 
     def type_of(self, expr: Expr) -> ValueType:
         return INT if isinstance(expr, Call) and expr.function == CHECKED else super().type_of(expr)

@@ -33,7 +33,8 @@ class Arguments:
 
     def type(self, position: int) -> ValueType:
         if position >= len(self.types):
-            raise TypeProblem(f"`{self.call.function}` is given too few arguments")
+            hint = "write its arguments by position" if self.call.keywords else ""
+            raise TypeProblem(f"`{self.call.function}` is given too few arguments", "", hint)
         return self.types[position]
 
     def dtype(self, position: int) -> str | None:
@@ -63,6 +64,8 @@ def call_type(call: Call, types: tuple[ValueType, ...], dtypes: Mapping[str, str
     if len(types) > MOST_ARGUMENTS.get(name, len(types)) or any(key == "out" for key, _ in call.keywords):
         why = "a further one could be the array for the result: a write that the analysis would not see"
         raise TypeProblem(f"`{name}` is given more arguments than are supported", why, "assign the result, `a[:] = …`")
+    if any(kind.dtype == "none" for kind in types):
+        raise TypeProblem(f"`{name}` is given None", "", "leave it out, or use a number, such as -1 or np.nan")
     if name in RULES:
         return RULES[name](given)
     short = name.removeprefix("np.").removeprefix(".")
