@@ -121,11 +121,42 @@ def not_always_stored(A, B, C):
             C[i, j] = total
 
 
+def read_place_changes(A, B, C, p):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            total = 0.0
+            p[i] = j
+            for k in range(A.shape[1]):
+                total += A[i, k] * B[k, j]
+            C[i, p[i]] = total
+
+
+def loop_variable(A, B, C):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            total = 0.0
+            for total in range(A.shape[1]):
+                total += A[i, j]
+            C[i, j] = total
+
+
+def in_a_while(A, B, C):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            total = 0.0
+            k = 0
+            while k < A.shape[1]:
+                total += A[i, k] * B[k, j]
+                k += 1
+            C[i, j] = total
+
+
 def arguments(function, n, dtype="float64", stored=None):
     random = np.random.default_rng(n)
     found = [(random.random((n, n)) + 0.5).astype(dtype) for _ in range(3)]
     found[2] = found[2].astype(stored or dtype)
     more = {scaled: [0.5], two_sums: [np.zeros((n, n), dtype)], imperfect: [np.ones(n, dtype)]}
+    more[read_place_changes] = [np.zeros(n, int)]
     return [*found, *more.get(function, [])]
 
 
@@ -136,10 +167,10 @@ def stored(function, values):
     return None if program is None else print_stmt(program.nests[0].loops[0])
 
 
-LEGAL = [product, scaled, two_sums, imperfect]
+LEGAL = [product, scaled, two_sums, imperfect, in_a_while]
 NOT_LEGAL = [
     read_after_its_loop, read_meanwhile, in_the_sum_itself, array_elsewhere, subscript_changes, nothing_from_arrays,
-    not_always_stored,
+    not_always_stored, read_place_changes, loop_variable,
 ]  # fmt: skip
 
 

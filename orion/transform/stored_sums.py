@@ -10,8 +10,9 @@ and the loops can be interchanged (scalar expansion: Allen and Kennedy, *Optimiz
 section 5.3). Every element ends with the value that it had, computed by the same operations in the same order, where
 
     the first statement and the last stand in one block and are run as often as each other (nothing between them leaves
-    the block); those between only add to s, and the subscripts of C name nothing that they assign;
-    nothing else of the nest, and nothing after it, mentions s; nothing else of the nest mentions C;
+    the block); those between only add to s, and the subscripts of C name nothing that they assign and read no array;
+    nothing else of the nest, and nothing after it, mentions s, nor is it a loop variable; nothing else of the nest
+    mentions C;
     s has the type of C: floats, and whatever is added is made of elements of arrays of the same dtype, at least one,
     and of Python's numbers.
 """
@@ -22,7 +23,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from orion.dependence.effects import assigned_names
+from orion.dependence.effects import assigned_by, assigned_names
 from orion.dependence.scalars import live_after
 from orion.loop.dimensions import own_level
 from orion.loop.ir import (
@@ -41,6 +42,7 @@ from orion.loop.ir import (
     Unary,
     Update,
     Var,
+    While,
     count_names,
     names_in,
     walk,
@@ -114,7 +116,9 @@ class _Finder:
             and bool(updates)
             and count_names(everywhere, name) == len(updates) + 2
             and count_names(everywhere, element.base.name) == 1
+            and not any(isinstance(part, For) and name in assigned_by(part) for s in between for part in walk(s))
             and names_in(*element.index).isdisjoint(assigned_names(between))
+            and not any(isinstance(part, Subscript) for index in element.index for part in walk(index))
             and not any(isinstance(part, Break | Continue | Return) for part in own_level(between))
             and all(self.has_type(part.value, array.dtype) for part in updates if isinstance(part, Update))
             and all(any(isinstance(inner, Subscript) for inner in walk(part)) for part in updates)
@@ -154,7 +158,7 @@ def _stored(node: Stmt, name: str, element: Subscript) -> Stmt:
             return replace(node, target=element, value=value)
         case Update(Var(target)) if target == name:
             return replace(node, target=element)
-        case For(_, body):
+        case For(_, body) | While(_, body):
             return replace(node, body=tuple(_stored(part, name, element) for part in body))
         case If(_, body, orelse):
             inner = (tuple(_stored(part, name, element) for part in block) for block in (body, orelse))
