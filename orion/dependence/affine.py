@@ -154,6 +154,15 @@ def _refusal(expr: Expr) -> NotAffine:
     return NotAffine("ORN103", f"`{text}` is not affine", expr.span)
 
 
+def step_form(expr: Expr, scope: Scope) -> Form:
+    """The form of the step of a range: a constant that is not 0. A step of another size has no known sign, and with it
+    no side is known from which the bounds limit the variable."""
+    form = affine_form(expr, scope)
+    if isinstance(form, Affine) and not form.value:
+        return NotAffine("ORN103", f"the step `{print_expr(expr)}` is not a constant", expr.span)
+    return form
+
+
 def parameter(name: str) -> Affine:
     """The form of an integer that keeps its value while the loop runs."""
     text = isl_name(name)

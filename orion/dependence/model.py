@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from orion.dependence.access import Access
-from orion.dependence.affine import Affine, Form, NotAffine, affine_form, parameter
+from orion.dependence.affine import Affine, Form, NotAffine, affine_form, parameter, step_form
 from orion.dependence.effects import assigned_names
 from orion.dependence.maps import Maps
 from orion.dependence.names import extent_name, isl_name, parameter_list
@@ -160,7 +160,8 @@ def _range_space(nest: LoopNest, scope: Mapping[str, Form]) -> Space:
     reasons: list[NotAffine] = []
     names: set[str] = set()
     for space in nest.ranges:
-        start, stop, step = (affine_form(bound, scope) for bound in (space.start, space.stop, space.step))
+        start, stop = (affine_form(bound, scope) for bound in (space.start, space.stop))
+        step = step_form(space.step, scope)
         var = isl_name(space.var)
         forms = [form for form in (start, stop, step) if isinstance(form, Affine)]
         reasons += [form for form in (start, stop, step) if isinstance(form, NotAffine)]

@@ -8,7 +8,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from orion.dependence.affine import Affine, Condition, Form, NotAffine, affine_condition, affine_form, parameter
+from orion.dependence.affine import (
+    Affine,
+    Condition,
+    Form,
+    NotAffine,
+    affine_condition,
+    affine_form,
+    parameter,
+    step_form,
+)  # fmt: skip
 from orion.dependence.effects import ASSIGNING, assigned_by, assigned_names
 from orion.dependence.names import extent_name, isl_name
 from orion.loop.dimensions import holds_break, own_level
@@ -293,7 +302,8 @@ class _Collector:
             return
         for bound in (space.start, space.stop, space.step):
             self.read(bound)
-        start, stop, step = (affine_form(bound, self.scope) for bound in (space.start, space.stop, space.step))
+        start, stop = (affine_form(bound, self.scope) for bound in (space.start, space.stop))
+        step = step_form(space.step, self.scope)
         for name, span in assigned_names(statement.body).items():
             self.forget(name, span)
         before = self.scope.get(space.var), self.inner
