@@ -5,7 +5,7 @@ The stage in one function: statements → dependences → a new order, proved to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -96,7 +96,7 @@ def rewrite_loop(program: Program, study: Study, types: Types) -> Rewritten | No
             found, tiles = replacer.program(program, order.bands, order.variables), cache_tiles(region, order, types)
             can_wait = _can_wait(region, order, types)
             if not can_wait:
-                found = _with_bodies(found, number, generate(region, order, types, tiles))
+                found = _with_bodies(found, number, generate(region, order, types, tiles), variables)
     except (CapReached, KeyError, isl.Error):
         return None
     texts = str(relations.dependences), str(order.tree.get_map())
@@ -125,7 +125,7 @@ def rewrite_sweeps(program: Program, study: Study, types: Types) -> Rewritten | 
     except (CapReached, isl.Error):
         return None
     body = in_sweeps(region, band, sweeps)
-    found = _Replacer(region, (Leaf(band, body),)).program(program, (band,), (*variables, *new_names(body)))
+    found = _Replacer(region, (Leaf(band, body),)).program(program, (band,), (*variables, *new_names(body, variables)))
     live = (live_after_each(found)[number],)
     return Rewritten(found, number, (band,), str(relations.dependences), str(order), (0, 0), live, None)
 
@@ -150,14 +150,15 @@ def with_bodies(program: Program, outlined: Outlined, types: Types) -> Program:
 
     tree = isl.Schedule(outlined.tree, isl.Context())
     order = Order(tree, outlined.bands, (0, 0), outlined.variables, 0)
-    return _with_bodies(program, outlined.first, generate(outlined.region, order, types, outlined.tiles))
+    bodies = generate(outlined.region, order, types, outlined.tiles)
+    return _with_bodies(program, outlined.first, bodies, outlined.variables)
 
 
-def _with_bodies(program: Program, first: int, bodies: Iterable[Body]) -> Program:
+def _with_bodies(program: Program, first: int, bodies: Iterable[Body], variables: Sequence[str]) -> Program:
     nests, names = list(program.nests), list(program.variables)
     for number, (band, body) in enumerate(bodies, first):
         nests[number] = _with_body(nests[number], body, buffers_of(band) if band else ())
-        names += new_names(body) if band else ()
+        names += new_names(body, variables) if band else ()
     return replace(program, nests=tuple(nests), variables=tuple(dict.fromkeys(names)))
 
 
@@ -169,15 +170,16 @@ def _with_body(nest: LoopNest, body: tuple[Stmt, ...], buffers: tuple[Buffer, ..
 
 
 def fresh_names(count: int, taken: set[str]) -> list[str]:
-    """Names for the variables of new loops.
+    """Names for the variables of new loops. No name that is taken begins with one of them and `_`, as those do that
+    are made of them.
 
-    >>> fresh_names(3, {"x1"})
-    ['x0', 'x1_', 'x2']
+    >>> fresh_names(3, {"x1", "x2_low"})
+    ['x0', 'x1_', 'x2_']
     """
     found = []
     for number in range(count):
         name = f"x{number}"
-        while name in taken:
+        while any(one == name or one.startswith(f"{name}_") for one in taken):
             name += "_"
         found.append(name)
     return found

@@ -66,7 +66,7 @@ class _Generator:
         skewed = self.skewed(node, band, body)
         if skewed is not None:
             return skewed
-        together = in_lockstep(body) if band.in_lockstep else body
+        together = in_lockstep(body, self.order.variables) if band.in_lockstep else body
         body = together if together != body else in_register_tiles(body, band.jammed)
         return band, in_cache_tiles(body, self.tiles[number], self.writer.span)
 
@@ -87,7 +87,7 @@ class _Generator:
         skew = find_skew(band, below, self.order.variables[: band.around], self.types, self.region.nest.function)
         if skew is None:
             return None
-        band, otherwise = replace(band, skew=skew), in_lockstep(body, FEW_ROWS)
+        band, otherwise = replace(band, skew=skew), in_lockstep(body, self.order.variables, FEW_ROWS)
         try:
             return band, in_skewed_buffers(band, below[0], self.writer.names, self.writer.span, otherwise)
         except InexactError:

@@ -18,7 +18,7 @@ Sources: Wolf and Lam 1991 (skewing); Allen and Kennedy, *Optimizing Compilers f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -70,18 +70,20 @@ def _is_chain(relation: isl.Map, p: int, q: int) -> bool:
     return not sources.is_empty() and bool(sources.affine_hull().is_universe())
 
 
-def in_lockstep(body: tuple[Stmt, ...], together: int = ROWS) -> tuple[Stmt, ...]:
+def in_lockstep(body: tuple[Stmt, ...], variables: Container[str], together: int = ROWS) -> tuple[Stmt, ...]:
     """The statements of a box with its innermost two loops in lockstep, wherever nothing stands between those two.
 
-    `together` rows at a time, at most `ROWS`.
+    `variables` are those of the box: loops inside its statements are none of its own. `together` rows at a time, at
+    most `ROWS`.
     """
-    return expand(body, lambda statement: _changed(statement, together))
+    return expand(body, lambda statement: _changed(statement, variables, together))
 
 
-def _changed(statement: Stmt, together: int) -> tuple[Stmt, ...]:
+def _changed(statement: Stmt, variables: Container[str], together: int) -> tuple[Stmt, ...]:
     match statement:
         case For(Range(step=Const(value=1)) as rows, (For(Range(step=Const(value=1)) as columns, body),)):
-            if not any(isinstance(node, For) for inner in body for node in walk(inner)):
+            is_own = rows.var in variables and columns.var in variables
+            if is_own and not any(isinstance(node, For) for inner in body for node in walk(inner)):
                 return (_strips(statement, rows, columns, body, together),)
     return (statement,)
 
@@ -151,11 +153,11 @@ def substituted(expr: Expr, name: str, value: Expr) -> Expr:
     return rewrite(expr, lambda part: value if isinstance(part, Var) and part.name == name else part)
 
 
-def new_names(body: tuple[Stmt, ...]) -> tuple[str, ...]:
-    """The integer variables that were introduced in loops in lockstep or in skewed buffers."""
+def new_names(body: tuple[Stmt, ...], variables: Iterable[str]) -> tuple[str, ...]:
+    """The integer variables that were introduced in loops in lockstep or in skewed buffers, for these variables."""
     nodes: list[Node] = [node for statement in body for node in walk(statement)]
     ranges = [node.var for node in nodes if isinstance(node, Range)]
     assigned = [node.target.name for node in nodes if isinstance(node, Assign) and isinstance(node.target, Var)]
     endings = ("_strip", "_low", "_high", "_step", "_tile", "_stop", "_start", "_size", *(f"_at{k}" for k in range(9)))
-    names = dict.fromkeys((*ranges, *assigned))
-    return tuple(name for name in names if name.startswith("x") and name.endswith(endings))
+    names, beginnings = dict.fromkeys((*ranges, *assigned)), tuple(f"{variable}_" for variable in variables)
+    return tuple(name for name in names if name.startswith(beginnings) and name.endswith(endings))
