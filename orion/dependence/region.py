@@ -195,11 +195,13 @@ class _Finder:
         """Add the accesses to carried scalars; refuse what moving statements would change the meaning of."""
         changed = {isl_name(name) for name in assigned_names((self.outer,))}
         variables = {isl_name(space.var) for space in _ranges(self.outer)}
+        if variables & {isl_name(name) for name in self.live_after}:
+            raise NoRegionError
         for number, statement in enumerate(self.found):
             own = {isl_name(name) for name in _variables(statement.loops)}
-            used = {isl_name(n.name) for part in statement.body for n in walk(part) if isinstance(n, Var)}
+            used = {isl_name(name) for name in exposed_reads(statement.body, ())}
             bound = {isl_name(name) for name in assigned_names(statement.body)}
-            if (used - bound) & (variables - own) or bound & own:
+            if used & (variables - own) or bound & own:
                 raise NoRegionError  # the variable of a loop that has ended, or one that is assigned
             parameters = set(statement.space.names)
             for access in statement.accesses:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Set
 
 from orion.dependence.access import Reduction, ScalarRoles
 from orion.dependence.choices import find_choices, is_chosen
-from orion.dependence.effects import assigned_names
+from orion.dependence.effects import assigned_by, assigned_names
 from orion.loop.dimensions import leaves_loop
 from orion.loop.ir import (
     Assign,
@@ -89,14 +89,21 @@ def carries(name: str, body: tuple[Stmt, ...]) -> bool:
 
 
 def find_reduction(name: str, body: tuple[Stmt, ...]) -> Reduction | None:
-    """The reduction that `name` is in `body`, or None: the same operator everywhere, and no other use."""
+    """The reduction that `name` is in `body`, or None: the same operator everywhere, and no other use, neither as the
+    variable of a loop."""
     updates = [(node, op) for statement in body for node in walk(statement) if (op := _updates(node, name))]
     inside = count_names((node for node, _ in updates), name)
     everywhere = count_names(body, name)
     operators = {op for _, op in updates}
-    if len(operators) == 1 and inside == everywhere:
+    if len(operators) == 1 and inside == everywhere and name not in _counters(body):
         return Reduction(name, operators.pop(), updates[0][0].span)
     return None
+
+
+def _counters(body: tuple[Stmt, ...]) -> set[str]:
+    """The names that the loops in a body give values."""
+    loops = (node for statement in body for node in walk(statement) if isinstance(node, For))
+    return {name for loop in loops for name in assigned_by(loop)}
 
 
 def _updated_names(body: tuple[Stmt, ...]) -> set[str]:

@@ -34,7 +34,8 @@ def perfect_loops(loop: For) -> tuple[For, ...]:
 
     A further `for` is taken where the body around it holds nothing else and its trips are known before the loop runs:
     its bounds are affine in the variables of the loops around it and in names that the body does not assign, its step
-    is a constant, it is not left by a `break`, and no variable of the loops around it is assigned in the body.
+    is a constant, it is not left by a `break`, no variable of the loops around it is assigned in the body, and theirs
+    are not bounded by an earlier value of its own.
     """
     loops = [loop]
     while not isinstance(loop.space, Elements):
@@ -51,7 +52,7 @@ def is_dimension(inner: For, outer: list[For]) -> bool:
     assert isinstance(inner.space, Range)
     dims = {loop.space.var for loop in outer if isinstance(loop.space, Range)}
     changed = assigned_names(inner.body)
-    if inner.space.var in dims or changed & dims:
+    if inner.space.var in dims or changed & dims or any(mentions(one.space, {inner.space.var}) for one in outer):
         return False
     bounds = (inner.space.start, inner.space.stop)
     return _is_constant(inner.space.step) and all(_is_affine(bound, dims, changed) for bound in bounds)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from orion.dependence.access import Dependence, LoopDependences
+from orion.dependence.effects import assigned_by
 from orion.dependence.element_sums import sum_into
 from orion.dependence.maps import Maps
 from orion.dependence.private_arrays import without_private_arrays
@@ -92,17 +93,24 @@ def _loops_around(outer: For, inner: For) -> list[For]:
 
 
 def _names_outside(outer: For, inner: For) -> frozenset[str]:
-    """The names that are used in `outer` but not inside of `inner`."""
+    """The names that are used in `outer` but not inside of `inner`, nor as the variable of a loop next to it."""
     names: set[str] = set()
-    waiting: list[Node] = [outer]
+    waiting: list[tuple[Node, frozenset[str]]] = [(outer, frozenset())]
     while waiting:
-        node = waiting.pop()
+        node, bound = waiting.pop()
         if node is inner:
             continue
-        if isinstance(node, Var):
+        if isinstance(node, Var) and node.name not in bound:
             names.add(node.name)
-        waiting.extend(children(node))
+        waiting += [(child, bound | _bound_in(node, child, inner)) for child in children(node)]
     return frozenset(names)
+
+
+def _bound_in(node: Node, child: Node, inner: For) -> frozenset[str]:
+    """The variable of a loop, for what stands in its body; none where `inner`, which may assign it, is there too."""
+    if isinstance(node, For) and child is not node.space and all(part is not inner for part in walk(node)):
+        return frozenset(assigned_by(node))
+    return frozenset()
 
 
 def _carries(dependence: Dependence, depth: int) -> bool:
