@@ -100,6 +100,25 @@ def test_a_float_that_is_added_to_an_integer_is_rounded_each_time():
         assert sum_into("c", nest, types) is None
 
 
+WRAPPING = [
+    ("c[idx[i]] += k[i]", "int8", "int64", "+"),
+    ("c[idx[i]] *= k[i]", "int8", "int64", "*"),
+    ("c[idx[i]] = max(c[idx[i]], k[i])", "int8", "int64", None),
+    ("c[idx[i]] = max(c[idx[i]], k[i])", "int64", "int8", "max"),
+    ("c[idx[i]] = min(c[idx[i]], 3)", "int8", "int64", "min"),
+    ("c[idx[i]] += k[i]", "int64", "uint64", None),  # a float, as NumPy has it
+]
+
+
+@pytest.mark.parametrize(("body", "dtype", "other", "op"), WRAPPING)
+def test_integers_that_wrap_around_have_sums_but_no_extremes(body, dtype, other, op):
+    given = arguments() | {"c": np.zeros(7, dtype), "k": np.ones(40, other)}
+    types, _ = argument_types(given)
+    nest = split_program(resolve_views(parse_function(function_of(LOOP + body)), types), types, None).nests[0]
+    found = sum_into("c", nest, types)
+    assert (found and found[0]) == op
+
+
 # ---------------------------------------------------------------- plans
 
 
@@ -296,6 +315,16 @@ def test_the_bits_are_those_of_the_function_and_the_same_on_any_number_of_worker
                 np.testing.assert_allclose(mine, theirs, rtol=1e-5)
             else:
                 np.testing.assert_array_equal(mine, theirs)
+
+
+def test_elements_that_nothing_is_added_to_keep_their_bits():
+    hist, idx = np.full(11, -0.0), np.zeros(3000, np.int64)
+    with orion.session(workers=2, force_parallel=True):
+        decorated = orion.parallel_for(histogram)
+        assert decorated.plan(idx, np.ones(3000), hist).loops[0].copies
+        decorated(idx, np.ones(3000), hist)
+    assert hist[0] == 3000
+    assert np.signbit(hist[1:]).all()
 
 
 def test_an_array_of_each_iteration_and_copies_of_another_in_one_loop():

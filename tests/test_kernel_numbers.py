@@ -519,3 +519,38 @@ def test_python_numbers_divided_by_zero(function, n):
 def test_elements_divided_by_zero():
     assert_as_serial(of_elements, np.array([1.0, 0.0, -2.0]), np.zeros(3))
     assert_as_serial(divided, np.array([1, 0, -2]), np.array([0, 0, 1]), np.zeros(3, int))
+
+
+# ------------------------------------------------------------ truth values
+
+
+def all_of(start, x):
+    for i in range(x.size):
+        start = start and x[i] > 1
+    return start
+
+
+def any_of(start, x):
+    for i in range(x.size):
+        start = start or x[i] > 1
+    return start
+
+
+def last_of(x):
+    found = 5
+    for i in range(x.size):
+        found = found and x[i]
+    return found
+
+
+@pytest.mark.parametrize("function", [all_of, any_of])
+@pytest.mark.parametrize("start", [True, False, 0, 3])
+def test_truth_values_are_joined_to_what_python_gives(function, start):
+    for x in (np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0])):
+        with orion.session(workers=2, force_parallel=True):
+            assert orion.parallel_for(function)(start, x) == function(start, x)
+
+
+def test_and_between_other_values_is_refused():
+    with pytest.raises(orion.UnsupportedLoopError, match="not a truth value"):
+        orion.parallel_for(last_of)(np.array([4, 7]))

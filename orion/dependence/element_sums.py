@@ -9,7 +9,9 @@ of iterations may update copies of X, which begin with the value that changes no
 (Allen and Kennedy, *Optimizing Compilers for Modern Architectures*, on reductions; Rauchwerger and Padua 1995, *The
 LRPD test*, on those into array elements).
 
-Of an array of integers only updates by integers count: an element that a float is added to is rounded each time.
+Of an array of integers only updates by integers count: an element that a float is added to is rounded each time. So is
+one that a minimum or maximum is stored in which its dtype does not hold: integers wrap around, which keeps sums and
+products but not the order of numbers.
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ from orion.loop.nest import LoopNest
 from orion.loop.source import Span
 from orion.loop.spans import without_spans
 from orion.loop.types import ArrayType, Types
+
+EXTREMES = ("min", "max")
 
 
 def with_element_sums(analysis: LoopDependences, nest: LoopNest, types: Types) -> LoopDependences:
@@ -57,9 +61,11 @@ def sum_into(name: str, nest: LoopNest, types: Types) -> tuple[str, Span] | None
     operators = {op for _, (op, _) in updates}
     if len(operators) != 1 or inside != everywhere:
         return None
-    if np.dtype(kind.dtype).kind in "iu" and not _are_integers([value for _, (_, value) in updates], nest, types):
+    (op,) = operators
+    values = [value for _, (_, value) in updates]
+    if np.dtype(kind.dtype).kind in "iu" and not _are_integers(values, kind.dtype, nest, types, keep=op in EXTREMES):
         return None
-    return operators.pop(), updates[0][0].span
+    return op, updates[0][0].span
 
 
 def _updates(node: Node, name: str) -> tuple[str, Expr] | None:
@@ -92,9 +98,13 @@ def _is(expr: Expr, target: Subscript) -> bool:
     return without_spans(expr) == without_spans(target)
 
 
-def _are_integers(values: list[Expr], nest: LoopNest, types: Types) -> bool:
+def _are_integers(values: list[Expr], dtype: str, nest: LoopNest, types: Types, *, keep: bool) -> bool:
+    """Whether values and elements of that dtype give integers, all of them of that dtype if `keep`."""
     try:
         typing: Typing = infer_types(nest.function, types)
-        return all(np.dtype(typing.of(value).dtype).kind in "iub" for value in values)
+        kinds = [typing.of(value) for value in values]
+        found = [np.dtype(dtype if kind.weak else np.result_type(dtype, kind.dtype)) for kind in kinds]
+        are_integers = all(np.dtype(kind.dtype).kind in "iub" for kind in kinds)
+        return are_integers and all(one.kind in "iu" and (not keep or one == dtype) for one in found)
     except (UntypedNameError, UnsupportedLoopError, TypeError):
         return False

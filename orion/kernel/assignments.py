@@ -219,6 +219,9 @@ class Assignments(Folds):
         """One step of a reduction that is written as an assignment."""
         target, dtype = self.names.user(reduction.name), self.facts.declared(reduction.name)
         if reduction.op in ("and", "or"):
+            if self.type_of(operand).dtype != "bool":
+                hint = "write `a if a else b` with the conditions spelt out"
+                raise self.refuse(value, f"the value of this `{reduction.op}` is not a truth value", hint=hint)
             self.writer.add(f"{target} = {target} {reduction.op} {self.test(operand).at(NOT)}")
             return
         term = self.operand(operand, dtype)

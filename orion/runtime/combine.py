@@ -25,12 +25,19 @@ def combine(op: str, start: Any, partials: NDArray[Any]) -> Any:
 
     >>> combine("+", 1.0, np.array([2.0, 3.0])), combine("max", 7, np.array([2, 9]))
     (6.0, 9)
+
+    What `and` and `or` begin with is their value where it decides, as in Python:
+
+    >>> combine("or", 3, np.array([True])), combine("and", 0, np.array([True])), combine("or", 0, np.array([True]))
+    (3, 0, True)
     """
     if op == "+" and partials.dtype == np.float64:
         total = float(start)
         for partial in partials.tolist():
             total += partial
         return total
+    if op in ("and", "or") and bool(start) == (op == "or"):
+        return start
     values = np.empty(partials.size + 1, partials.dtype)
     values[0] = start
     values[1:] = partials

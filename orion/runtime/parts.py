@@ -40,7 +40,8 @@ class CopiedArray:
 
     def begin(self, turn: int) -> None:
         """Set this worker's copies to what changes nothing."""
-        self.pair[turn][self.blocks] = neutral(self.op, self.pair.dtype.name)
+        nothing = -0.0 if self.op == "+" else neutral(self.op, self.pair.dtype.name)  # -0.0 + 0.0 would be 0.0
+        self.pair[turn][self.blocks] = nothing
 
     def combine(self, turn: int, array: NDArray[Any], worker: int, workers: int) -> None:
         """Combine this worker's share of the elements of all copies into the array."""
