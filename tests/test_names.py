@@ -3,6 +3,7 @@ that are loop variables too, names like those that the compiler makes; and steps
 
 import warnings
 
+import numpy as np
 import pytest
 
 import orion
@@ -77,6 +78,20 @@ def test_results_are_those_of_the_undecorated_function(case: str):
         check_results(prepared, nest, expected)
         if case in COMPILED:
             check_compiled(decorated, nest, expected, prepared)
+
+
+def after_a_loop(A, n):
+    for i in range(1, n):
+        w = 0
+        for j in range(i):
+            w = j
+        A[i, w % 4 + 4] = A[i - 1, w % 4 + 3] + 1.0
+
+
+def test_what_an_inner_loop_leaves_in_a_scalar_is_not_known():
+    outer, inner = orion.parallel_for(after_a_loop).plan(np.zeros((50, 50)), 45).verdicts
+    assert not outer.is_parallel
+    assert inner.is_parallel
 
 
 def test_no_name_of_the_user_begins_like_those_made_of_a_new_variable():

@@ -320,7 +320,8 @@ class _Collector:
         self.clock[-1] += 1
         self.conditional -= not is_sure
         self.inner = before[1]
-        self.forget(space.var, space.span)
+        for name, span in (*assigned_names(statement.body).items(), (space.var, space.span)):
+            self.forget(name, span)  # what it is after the last trip, if there was one, is not known
 
     def fresh(self, name: str) -> str:
         taken = {isl_name(dim) for dim in self.nest.dims} | {loop.var for loop in self.inner}
