@@ -66,20 +66,11 @@ def read_csv(
     separator = checked_separator(name, sep)
     first, second = _first_rows(name, separator, skip_lines)
     columns = find_columns(
-        name,
-        first,
-        keys=keys,
-        values=values,
-        header=header,
-        dtypes=_value_dtypes(dtype, values),
-        limits=None if shape is None else checked_shape(tuple(shape)),
-        lowest=1 if one_based else 0,
+        name, first, keys=keys, values=values, header=header, dtypes=_value_dtypes(dtype, values),
+        limits=None if shape is None else checked_shape(tuple(shape)), lowest=1 if one_based else 0,
         allow_nan=allow_nan,
-    )
-    if columns.header and second is None:
-        arrays = _no_elements(columns)
-    else:
-        arrays = _read_columns(name, separator, columns)
+    )  # fmt: skip
+    arrays = _no_elements(columns) if columns.header and second is None else _read_columns(name, separator, columns)
     return adopt(*arrays, shape, not isinstance(values, str | int))
 
 
