@@ -154,8 +154,10 @@ class _Inference:
             if isinstance(statement, Assign) and isinstance(statement.value, Tuple):
                 hint = "to swap two arrays, write the loops for both directions, or copy one: `a[:] = b`"
             raise self.refuse(statement, f"the array `{name}` is assigned by its plain name", why, hint)
-        if kind.dtype in ("none", "tuple"):
-            raise self.refuse(statement, f"`{name}` is given something that is not a number or an array")
+        if kind.dtype == "none":
+            raise self.refuse(statement, f"`{name}` is given None", hint="use a number, such as -1 or np.nan")
+        if kind.dtype == "tuple":
+            raise self.refuse(statement, "a tuple is used as a value", hint="write its items one by one")
         old = self.names.get(name)
         joined = self.joined(name, old, kind, value)
         if joined is None:
