@@ -34,13 +34,14 @@ class CapReached(Exception):  # noqa: N818 - a signal inside this stage, never s
 
 
 @contextmanager
-def capped(context: isl.Context, limit: int = MAX_OPERATIONS) -> Iterator[None]:
-    """Limit what isl may spend inside the block; raises `CapReached` past it. Parse isl text outside: a parse that
+def capped(context: isl.Context, limit: int | None = None) -> Iterator[None]:
+    """Limit what isl may spend inside the block; raises `CapReached` past it. Whoever asked goes on with the careful
+    answer, and notes that (`Maps.give_up`). Parse isl text outside: a parse that
     hits the limit looks like a syntax error."""
     import islpy as isl
 
     context.reset_operations()
-    context.set_max_operations(limit)
+    context.set_max_operations(MAX_OPERATIONS if limit is None else limit)
     try:
         yield
     except isl.Error as error:

@@ -25,6 +25,16 @@ class Maps:
         self._negative: dict[tuple[str, str], bool] = {}
         self._functions: dict[tuple[str, str], isl.Aff] = {}
         self.plain: set[str] = set()
+        self._given_up: dict[str, None] = {}
+
+    def give_up(self, what: str) -> None:
+        """Note what was not found out because it takes too long, and what is taken to be instead."""
+        self._given_up[what] = None
+
+    def given_up(self) -> tuple[str, ...]:
+        """What was noted since this was asked last."""
+        found, self._given_up = tuple(self._given_up), {}
+        return found
 
     def map(self, text: str) -> isl.Map:
         """The map of a text."""

@@ -152,6 +152,8 @@ def _is_private(
         with capped(context):
             return all(_is_covered(k, placed, orders) for k, one in enumerate(references) if not one.is_write)
     except CapReached:
+        name = references[0].array
+        maps.give_up(f"whether iterations may have their own `{name}` was not found out; they are taken to share it")
         return False
 
 

@@ -108,7 +108,7 @@ def _sizes(region: Region, maps: Maps) -> isl.Set:
     touching = [one for statement in region.statements for one in statement.accesses if one.array in written]
     if all(one.relation in maps.plain for one in touching):
         return maps.set("{ : }")
-    text = sizes_within(accesses, written)
+    text = sizes_within(accesses, written, maps)
     return maps.set(text or "{ : }")
 
 

@@ -63,6 +63,7 @@ def study_nest(
             relations = relations_of(region, maps)
             return Study(region, relations, carried_by_loops(region, relations))
     except (CapReached, isl.Error):
+        maps.give_up("which statement depends on which was not found out; the loop is looked at as a whole")
         return None
 
 

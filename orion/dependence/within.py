@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from orion.dependence.affine import Affine
 from orion.dependence.conflicts import CapReached, capped
+from orion.dependence.maps import Maps
 from orion.dependence.model import Space, inner_constraints
 from orion.dependence.names import extent_name, parameter_list
 from orion.dependence.references import Reference
@@ -33,9 +34,10 @@ MAX_PIECES = 8
 Accesses = Sequence[tuple[Reference, Space]]
 
 
-def sizes_within(accesses: Accesses, arrays: frozenset[str]) -> str | None:
+def sizes_within(accesses: Accesses, arrays: frozenset[str], maps: Maps) -> str | None:
     """P as the text of an isl set without dimensions, or None where nothing follows from it: no subscript of these
-    arrays may be negative, or it takes too long. `accesses` have the space of the statement that they are in."""
+    arrays may be negative, or it takes too long, which is noted in `maps`. `accesses` have the space of the statement
+    that they are in."""
     import islpy as isl
 
     context = isl.Context()
@@ -49,6 +51,7 @@ def sizes_within(accesses: Accesses, arrays: frozenset[str]) -> str | None:
                 return None
             return str(_none_of(leaving, context))
     except (CapReached, isl.Error):
+        maps.give_up("at which sizes all subscripts stay in their arrays was not found out; any size counts")
         return None
 
 

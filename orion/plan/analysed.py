@@ -117,14 +117,19 @@ def analyse_program(
         loop = analyse_nest(program, number, types, study, model, maps)
         judged += verdicts(loop.nest, loop.analysis, study, types, model.live_after, maps)
         written.append(replace(loop, nest=source.nests[len(written)]))
+        given_up = maps.given_up()
         better = _better(program, loop, study, types, maps, apart=apart, sweeps=sweeps)
+        loop = replace(loop, capped=tuple(_capped(loop, study, (*given_up, *maps.given_up()))))
+        written[-1] = replace(written[-1], capped=loop.capped)
         if better is None:
-            loops.append(replace(loop, capped=tuple(_capped(loop, study))))
+            loops.append(loop)
             number += 1
             continue
         around = depth_of(program, number)
         program, found, rest = better
         outlined += rest
+        if found[0].origin is None:  # opened, as the loop as a whole is not known to be parallel
+            found[0] = replace(found[0], capped=(*loop.capped, *found[0].capped))
         is_taken_apart = _is_once(loop.nest) or any(_is_once(part.nest) for part in found)
         is_swept = any(part.sweeps for part in found)
         changed.append(Changed(range(number, number + len(found)), around, work_of(study), is_taken_apart, is_swept))
@@ -160,11 +165,16 @@ def _better(
     return better if better or loop.candidates or not apart else _opened(program, number, types, maps)
 
 
-def _capped(loop: AnalysedLoop, study: Study | None) -> Iterator[Reason]:
-    """Why no other order was looked for, where a loop is serial and that would have taken too long."""
+def _capped(loop: AnalysedLoop, study: Study | None, given_up: Iterable[str]) -> Iterator[Reason]:
+    """What was not found out of a loop that is serial, or has tiles that wait, because it would have taken too long."""
+    if _is_simple(loop):
+        return
+    hint = "simplify the subscripts and the bounds of the loops"
     if study is not None and not loop.candidates and not is_simple(study.relations):
         message = "the dependences fall into so many pieces that no other order of the loops was looked for"
-        yield Reason("ORN109", message, (loop.nest.span,), "simplify the subscripts and the bounds of the loops")
+        yield Reason("ORN109", message, (loop.nest.span,), hint)
+    for what in given_up:
+        yield Reason("ORN109", f"it would take too long: {what}", (loop.nest.span,), hint)
 
 
 def _is_once(nest: LoopNest) -> bool:
@@ -186,7 +196,7 @@ def _rewritten(
         return None  # a new order may mix what iterations have in arrays of their own
     if must_gain and loop.analysis.scalars.choices:
         return None  # in a new order one worker would go through all that they are taken from
-    found = None if study is None else rewrite_loop(program, study, types)
+    found = None if study is None else rewrite_loop(program, study, types, maps)
     nest = loop.nest
     if study is not None and must_gain and (found is None or not _is_faster(found)):
         study, found = _with_stored_sums(program, nest.number, types, maps) or (study, found)
@@ -205,7 +215,7 @@ def _rewritten(
 
 def _swept(program: Program, loop: AnalysedLoop, study: Study | None, types: Types, maps: Maps) -> Better | None:
     """The program with a serial loop around others in tiles of rounds and space, and its new loop."""
-    found = None if study is None or loop.analysis.private else rewrite_sweeps(program, study, types)
+    found = None if study is None or loop.analysis.private else rewrite_sweeps(program, study, types, maps)
     if study is None or found is None:
         return None
     checks = bounds_checks(program, loop.nest.number, types, loop.model)
@@ -219,7 +229,7 @@ def _with_stored_sums(program: Program, number: int, types: Types, maps: Maps) -
     """A nest with its sums kept in array elements, where its innermost loops then no longer jump through memory."""
     summed = with_stored_sums(program, number, types)
     study = None if summed is None else study_loop(summed, number, types, model_loop(summed, number, types), maps)
-    found = None if summed is None or study is None else rewrite_loop(summed, study, types)
+    found = None if summed is None or study is None else rewrite_loop(summed, study, types, maps)
     return (study, found) if study and found and found.trips[1] < JUMP <= found.trips[0] else None
 
 
@@ -281,6 +291,7 @@ def _opened(program: Program, number: int, types: Types, maps: Maps, *, plainly:
         model = model_loop(program, number, types)
         study = study_loop(program, number, types, model, maps)
         loop = analyse_nest(program, number, types, study, model, maps)
+        loop = replace(loop, capped=tuple(_capped(loop, None, maps.given_up())))
         is_fine = bool(loop.candidates) and not _is_once(loop.nest)
         changed = None if is_fine else _opened(program, number, types, maps, plainly=plainly)
         if changed is None:
@@ -337,7 +348,7 @@ def _candidates(nest: LoopNest, analysis: LoopDependences, maps: Maps) -> list[C
         return []
     dims = len(nest.dims)
     deltas = difference_sets(analysis.dependences, dims, maps)
-    return legal_candidates(Question(deltas, dims, bounded_dims(analysis.domain, dims, maps), nest.ordered))
+    return legal_candidates(Question(deltas, dims, bounded_dims(analysis.domain, dims, maps), nest.ordered, maps))
 
 
 def _rounds_overlap(program: Program, number: int, model: Model) -> bool:

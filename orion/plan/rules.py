@@ -19,7 +19,7 @@ Each rule answers with all candidates that are legal; none means that it does no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING
 
@@ -42,12 +42,18 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What the rules decide on: the difference sets of the dependences, and the dimensions that can be cut."""
+    """What the rules decide on: the difference sets of the dependences, and the dimensions that can be cut. What takes
+    too long to tell is noted in `maps`."""
 
     deltas: tuple[isl.Set, ...]
     dims: int
     cuttable: tuple[int, ...]
     ordered: bool
+    maps: Maps = field(default_factory=Maps, compare=False)
+
+    def all_within(self, union: Sequence[Sequence[tuple[int, str]]]) -> bool:
+        """Whether all differences lie in a union, as `is_within` has it."""
+        return all(is_within(deltas, union, self.maps) for deltas in self.deltas)
 
 
 Rule = Callable[[Question], list[Candidate]]
@@ -71,7 +77,7 @@ def independent(question: Question) -> list[Candidate]:
 
 def one_dimensional(question: Question) -> list[Candidate]:
     """Legal along d when Δ ⊆ {δ_d = 0}."""
-    return [Candidate("1d", d) for d in question.cuttable if all(is_within(s, [[(d, "=")]]) for s in question.deltas)]
+    return [Candidate("1d", d) for d in question.cuttable if question.all_within([[(d, "=")]])]
 
 
 def latin(question: Question) -> list[Candidate]:
@@ -82,7 +88,7 @@ def latin(question: Question) -> list[Candidate]:
         found = [
             Candidate("2d" if size == 2 else "nd", space, tuple(d for d in dims if d != space))
             for dims in combinations(question.cuttable, size)
-            if all(is_within(s, [[(d, "=")] for d in dims]) for s in question.deltas)
+            if question.all_within([[(d, "=")] for d in dims])
             for space in dims
         ]
         if found:
@@ -94,7 +100,7 @@ def permutable(question: Question) -> list[Candidate]:
     """Ordered: legal along d and e when Δ ⊆ {δ_d ≥ 0, δ_e ≥ 0}."""
     if not question.ordered:
         return []
-    fine = [d for d in question.cuttable if all(is_within(s, [[(d, ">=")]]) for s in question.deltas)]
+    fine = [d for d in question.cuttable if question.all_within([[(d, ">=")]])]
     return [Candidate("2d", d, (e,)) for d, e in permutations(fine, 2)]
 
 
@@ -110,7 +116,7 @@ def legal_candidates(question: Question) -> list[Candidate]:
     return []
 
 
-def is_within(deltas: isl.Set, union: Sequence[Sequence[tuple[int, str]]]) -> bool:
+def is_within(deltas: isl.Set, union: Sequence[Sequence[tuple[int, str]]], maps: Maps | None = None) -> bool:
     """Whether isl proves `deltas` to lie in a union of intersections of half-spaces and hyperplanes through 0.
 
     `union` is a list of alternatives, each a list of conditions (dimension, "=" or ">=").
@@ -133,4 +139,6 @@ def is_within(deltas: isl.Set, union: Sequence[Sequence[tuple[int, str]]]) -> bo
         with capped(deltas.get_ctx()):
             return bool(deltas.is_subset(allowed))
     except CapReached:
+        if maps is not None:
+            maps.give_up("how far apart iterations that meet are was not found out; they are taken to rule tiles out")
         return False

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from orion.dependence.conflicts import CapReached, capped
+from orion.dependence.maps import Maps
 from orion.dependence.region import Region
 from orion.dependence.relations import first_broken
 from orion.dependence.scalars import live_after_each
@@ -72,10 +73,11 @@ class Rewritten:
     outlined: Outlined | None
 
 
-def rewrite_loop(program: Program, study: Study, types: Types) -> Rewritten | None:
+def rewrite_loop(program: Program, study: Study, types: Types, maps: Maps) -> Rewritten | None:
     """The program with a planned loop in the order that isl's scheduler finds for its statements.
 
-    None where no band of the new order can be shared out, or where finding it would take too long.
+    None where no band of the new order can be shared out, or where finding it would take too long, which is noted in
+    `maps`.
     """
     import islpy as isl
 
@@ -97,7 +99,10 @@ def rewrite_loop(program: Program, study: Study, types: Types) -> Rewritten | No
             can_wait = _can_wait(region, order, types)
             if not can_wait:
                 found = _with_bodies(found, number, generate(region, order, types, tiles), variables)
-    except (CapReached, KeyError, isl.Error):
+    except CapReached:
+        maps.give_up("what other order of the loops is best was not found out; they stay as they are written")
+        return None
+    except (KeyError, isl.Error):
         return None
     texts = str(relations.dependences), str(order.tree.get_map())
     after, bands = live_after_each(found), tuple(replacer.added)
@@ -106,7 +111,7 @@ def rewrite_loop(program: Program, study: Study, types: Types) -> Rewritten | No
     return Rewritten(found, number, bands, *texts, order.trips, live, outlined if can_wait else None)
 
 
-def rewrite_sweeps(program: Program, study: Study, types: Types) -> Rewritten | None:
+def rewrite_sweeps(program: Program, study: Study, types: Types, maps: Maps) -> Rewritten | None:
     """The program with a planned loop in tiles of rounds and space: see `orion.transform.sweeps`. None where it has no
     such tiles, or where finding them would take too long."""
     import islpy as isl
@@ -122,7 +127,10 @@ def rewrite_sweeps(program: Program, study: Study, types: Types) -> Rewritten | 
             order = places.flat_range_product(relations.written)
             prove_order(relations.dependences, order)
             band = replace(band_of(places, relations, variables, 0, len(sweeps.slopes) + 1), sweeps=sweeps)
-    except (CapReached, isl.Error):
+    except CapReached:
+        maps.give_up("whether rounds can be gone through in tiles was not found out; they run one after another")
+        return None
+    except isl.Error:
         return None
     body = in_sweeps(region, band, sweeps)
     found = _Replacer(region, (Leaf(band, body),)).program(program, (band,), (*variables, *new_names(body, variables)))

@@ -1,0 +1,81 @@
+"""What an analysis gives up because it would take too long is answered with care, and the plan says so."""
+
+import numpy as np
+import pytest
+
+import orion
+from orion.dependence import conflicts, study, within
+from orion.transform import apply
+
+
+def stencil(A, T):
+    for _t in range(T):
+        for i in range(1, A.shape[0] - 1):
+            for j in range(1, A.shape[1] - 1):
+                A[i, j] = 0.2 * (A[i, j] + A[i - 1, j] + A[i + 1, j] + A[i, j - 1] + A[i, j + 1])
+
+
+def own_row(A, t, B):
+    for i in range(A.shape[0]):
+        for j in range(t.shape[0]):
+            t[j] = A[i, j] + 1.0
+        for j in range(1, t.shape[0]):
+            B[i, j] = t[j] * t[j - 1]
+
+
+def wrapped(a, n):
+    for i in range(1, n):
+        a[i - 2] = a[i - 1] + 1.0
+
+
+def square():
+    return np.random.default_rng(3).random((9, 8))
+
+
+LOOPS = {
+    stencil: lambda: (square(), 3),
+    own_row: lambda: (square(), np.zeros(8), np.zeros((9, 8))),
+    wrapped: lambda: (np.arange(12.0), 9),
+}
+
+# where the limit is, the loop, what the plan says
+CAPS = [
+    (study, stencil, "which statement depends on which"),
+    (apply, stencil, "what other order of the loops is best"),
+    (conflicts, own_row, "whether iterations may have their own `t`"),
+    (within, wrapped, "at which sizes all subscripts stay in their arrays"),
+]
+
+
+def said(function) -> list[str]:
+    plan = orion.parallel_for(function).plan(*LOOPS[function]())
+    return [reason.message for reason in plan.reasons if reason.code == "ORN109"]
+
+
+@pytest.mark.parametrize("function", LOOPS)
+def test_no_limit_is_reached_as_it_is(function):
+    assert said(function) == []
+
+
+@pytest.mark.parametrize(("where", "function", "what"), CAPS)
+def test_a_limit_is_told(where, function, what, monkeypatch):
+    monkeypatch.setattr(where, "MAX_OPERATIONS", 1)
+    assert any(what in message for message in said(function))
+
+
+@pytest.mark.parametrize("where", [study, apply, conflicts, within])
+@pytest.mark.parametrize("function", LOOPS)
+def test_the_schedules_are_right_past_every_limit(where, function, monkeypatch):
+    monkeypatch.setattr(where, "MAX_OPERATIONS", 1)
+    plan = orion.parallel_for(function).plan(*LOOPS[function]())
+    monkeypatch.undo()
+    plan.check()
+
+
+def test_the_result_is_right_past_a_limit(monkeypatch):
+    monkeypatch.setattr(apply, "MAX_OPERATIONS", 1)
+    mine, plain = square(), square()
+    decorated = orion.parallel_for(stencil)
+    decorated(mine, 3)
+    stencil(plain, 3)
+    assert np.array_equal(mine, plain)

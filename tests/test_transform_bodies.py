@@ -1,0 +1,63 @@
+"""What runs inside planned bands is made where a kernel is wanted; until then its outline stands for it."""
+
+import pytest
+
+import orion
+from orion.dependence.scalars import scalar_roles
+from orion.loop.ir import Subscript, walk
+from orion.loop.parse import parse_function
+from orion.loop.program import split_program
+from orion.loop.signature import argument_types
+from orion.loop.views import resolve_views
+from orion.plan.analysed import analyse_program
+from orion.plan.bodies import with_all_bodies
+from orion.transform import apply
+from tests import transform_loops
+
+LOOPS = transform_loops.arguments(12)
+
+
+def planned(function, values):
+    types, _ = argument_types(dict(zip(function.__code__.co_varnames, values, strict=False)))
+    parsed = resolve_views(parse_function(function), types)
+    return analyse_program(split_program(parsed, types, None), types), types
+
+
+def accessed(nest) -> set[str]:
+    return {node.base.name for part in nest.body for node in walk(part) if isinstance(node, Subscript)}
+
+
+@pytest.mark.parametrize("function", LOOPS, ids=lambda function: function.__name__)
+def test_outlines_say_what_the_bodies_do(function):
+    analysed, types = planned(function, LOOPS[function])
+    made = with_all_bodies(analysed.program, analysed.outlined, types)
+    buffers = {buffer.name for nest in made.program.nests for buffer in nest.buffers}
+    for one in analysed.outlined:
+        for number, live in enumerate(one.live, one.first):
+            outline, body = analysed.program.nests[number], made.program.nests[number]
+            assert accessed(outline) == accessed(body) - buffers
+            roles = scalar_roles(outline, types, live)
+            assert (roles.carried, roles.reductions) == (made.scalars[number].carried, made.scalars[number].reductions)
+    others = set(range(len(analysed.program.nests))) - made.scalars.keys()
+    assert all(made.program.nests[number] is analysed.program.nests[number] for number in others)
+
+
+@pytest.mark.parametrize("function", LOOPS, ids=lambda function: function.__name__)
+def test_a_plan_needs_no_bodies(function, monkeypatch):
+    outlined = planned(function, LOOPS[function])[0].outlined
+    decorated = orion.parallel_for(function)
+    if outlined:
+        monkeypatch.setattr(apply, "generate", lambda *_: pytest.fail("the body was made"))
+    with orion.session(force_parallel=True):
+        plan = decorated.plan(*LOOPS[function])
+        assert str(plan)
+        assert plan.to_dict()
+        plan.check()
+        if any(part.nest.is_rewritten for part in plan.function.executed.loops) and outlined:
+            with pytest.raises(pytest.fail.Exception):
+                decorated.kernel_source(*LOOPS[function])
+
+
+def test_most_new_orders_have_outlines():
+    outlined = [bool(planned(function, LOOPS[function])[0].outlined) for function in LOOPS]
+    assert sum(outlined) > len(LOOPS) / 2
