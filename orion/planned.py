@@ -26,6 +26,7 @@ from orion.schedule.build import build_schedule
 from orion.schedule.prove import prove_schedule
 from orion.schedule.prove_order import prove_new_order
 from orion.schedule.prove_private import prove_copies, prove_private
+from orion.schedule.prove_together import prove_together
 from orion.schedule.schedule import Ints, Schedule
 
 if TYPE_CHECKING:
@@ -153,12 +154,13 @@ class Plan:
         Checks the schedules for `workers` workers, or for 1 to 4 and the number that the plan was made for. Of a loop
         that is run in another order also that the order keeps every dependence of the loop as written, and that the
         schedules of its parts are held to all of them; of arrays that tiles have of their own, or copies of, that they
-        may.
+        may; of neighbouring loops that are run as one, that this keeps every dependence between them.
         """
         counts = sorted({1, 2, 3, 4, self.sizes.workers}) if workers is None else [workers]
         for plan in whole_loops(self.function):
             prove_new_order(self.function, plan)
         for plan in self.function.loops:
+            prove_together(plan)
             for count in counts:
                 schedule = self.schedule_of(plan, count)
                 prove_schedule(plan, schedule, self._values())

@@ -37,10 +37,12 @@ from orion.loop.views import resolve_views
 from orion.plan.analysed import AnalysedProgram, analyse_program
 from orion.plan.bodies import Made, plan_with_bodies, with_all_bodies
 from orion.plan.extents import parameter_values
+from orion.plan.fusing import with_fused_loops
 from orion.plan.plan import FunctionPlan, LoopPlan
 from orion.plan.planner import plan_program
 from orion.plan.sizes import Sizes
 from orion.planned import Plan
+from orion.transform.caches import caches_here
 
 if TYPE_CHECKING:
     from orion.kernel.calling import KernelSource
@@ -196,6 +198,7 @@ class Preparation:
     def _analyse(self, function: Function, types: Types) -> Typed:
         typing = infer_types(function, types)
         analysed = analyse_program(split_program(function, types, self._options.ordered), types)
+        analysed = with_fused_loops(analysed, types)
         variants = _variants(analysed)
         checks = {id(variant.program): _checks(variant, types) for variant in variants}
         used = {name for found in checks.values() for check in found for one in check.checks for name in one.names}
@@ -283,11 +286,8 @@ class Preparation:
 
 
 def _variants(analysed: AnalysedProgram) -> list[AnalysedProgram]:
-    """The program in another order, and as it is written."""
-    found = [analysed]
-    while (other := found[-1].as_written) is not None:
-        found.append(other)
-    return found
+    """The program with all that was changed, and without; each once."""
+    return [*{id(variant.program): variant for variant in analysed.variants()}.values()]
 
 
 def _checks(analysed: AnalysedProgram, types: Types) -> tuple[BoundsChecks, ...]:
@@ -320,7 +320,7 @@ def make_plan(
     arrays = {name: value for name, value in arguments.items() if isinstance(value, SparseArray)}
     integers = {name: int(arguments[name]) for name in typed.parameters}
     counts = {name: len(array) for name, array in arrays.items()}
-    sizes = Sizes(shapes, integers, counts, workers, force_parallel)
+    sizes = Sizes(shapes, integers, counts, workers, force_parallel, caches=caches_here())
     return Plan(plan_program(typed.analysed, typed.types, sizes), sizes, arrays)
 
 

@@ -23,6 +23,7 @@ CODES = {
     "ORN120": "more workers would not make it faster",
     "ORN121": "there is less to share out than there are workers",
     "ORN122": "copies of an array that the iterations add to would cost more than they gain",
+    "ORN123": "neighbouring loops that use the same arrays are not run together",
 }
 
 

@@ -35,6 +35,8 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
       serial loops around it), `space`, `time`, `blocks` (per coordinate), `iterations` (an upper bound: the size of
       the box around them), `runs_on`, and `is_once` (True where one worker runs its statements, once per round). The
       loop itself then has no `space` and no `time`;
+    - `together`, for a loop that is run as one with its neighbours (else None): the `lines` of those, the `arrays` that
+      are used again while a cache has them, and `bytes_saved`;
     - `verdicts`: per `for` its `line`, `is_parallel`, `carries` (arrays), `copies` (those of which copies make it
       parallel) and `reasons` (what is not about arrays);
     - `dependences`: `array`, `kind`, `source` and `sink` (accesses), `distance`, `direction`, `exact`, `relation`
@@ -89,6 +91,7 @@ def _loop(loop: LoopPlan, plan: FunctionPlan) -> dict[str, Any]:
         "iterations": loop.iterations,
         "runs_on": loop.runs_on,
         "parts": [_part(part) for part in loop.parts],
+        "together": _together(loop),
         "verdicts": [_verdict(verdict) for verdict in verdicts_of(loop, plan)],
         "dependences": [_dependence(dependence, len(dims)) for dependence in loop.dependences],
         "reductions": [{"name": r.name, "operator": r.op, "line": r.span.line} for r in scalars.reductions],
@@ -102,6 +105,13 @@ def _loop(loop: LoopPlan, plan: FunctionPlan) -> dict[str, Any]:
         "placements": [_placement(placement, loop) for placement in loop.placements],
         "reasons": [_reason(reason) for reason in loop.reasons],
     }
+
+
+def _together(loop: LoopPlan) -> dict[str, Any] | None:
+    why = loop.together
+    return None if why is None else {
+        "lines": list(why.lines), "arrays": list(why.arrays), "bytes_saved": why.saved,
+    }  # fmt: skip
 
 
 def _choice(choice: Choice) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from orion.inspect.telling import (
     reductions,
     runs_on,
     signature,
+    together,
     verdict_in_words,
     why_not,
 )  # fmt: skip
@@ -89,6 +90,7 @@ def _facts(loop: LoopPlan, plan: FunctionPlan) -> str:
         ("new order", "<br>".join(_told(told) for told in new_order(loop, plan))),
         ("iterations", escape(iterations_in_words(loop))),
         ("runs on", "<br>".join(map(_prose, runs_on(loop)))),
+        ("together", "<br>".join(map(_prose, together(loop)))),
         ("reductions", "<br>".join(map(escape, reductions(loop)))),
         ("inductions", "<br>".join(map(_prose, inductions(loop)))),
         ("rows", "<br>".join(map(escape, flattened(loop)))),

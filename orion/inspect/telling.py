@@ -148,6 +148,18 @@ def private_arrays(loop: LoopPlan) -> list[str]:
     ]
 
 
+def together(loop: LoopPlan) -> list[str]:
+    """With which neighbouring loops a loop is run as one, and what that saves."""
+    why = loop.together
+    if why is None:
+        return []
+    others = f"the {'loop' if len(why.lines) == 1 else 'loops'} in {lines_in_words(why.lines)}"
+    arrays = listed([f"`{array}`" for array in why.arrays])
+    saved = "" if why.saved is None else f": {bytes_in_words(why.saved)} go through memory once less"
+    return [f"with {others}, iteration by iteration, so that {arrays} {'is' if len(why.arrays) == 1 else 'are'} "
+            f"still in the cache when used again{saved}"]
+
+
 def accesses_in_words(conflict: Conflict) -> str:
     """The accesses of a conflict with their lines, writes first; what stands in the same lines is said together."""
     reads, writes = dict(conflict.reads), dict(conflict.writes)

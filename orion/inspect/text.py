@@ -25,6 +25,7 @@ from orion.inspect.telling import (
     reductions,
     runs_on,
     signature,
+    together,
     verdict_in_words,
     why_not,
 )  # fmt: skip
@@ -65,6 +66,7 @@ def _loop(loop: LoopPlan, plan: FunctionPlan) -> Iterator[str]:
     yield from _labelled("new order", map(_indented, new_order(loop, plan)))
     yield from _labelled("iterations", [Line(iterations_in_words(loop))])
     yield from _labelled("runs on", map(Line, runs_on(loop)))
+    yield from _labelled("together", map(Line, together(loop)))
     yield from _labelled("reductions", map(Line, reductions(loop)))
     yield from _labelled("inductions", map(Line, inductions(loop)))
     yield from _labelled("rows", map(Line, flattened(loop)))

@@ -43,7 +43,7 @@ class AnalysedLoop:
 
     `origin` is the loop of the source that this one, among others, stands for in another order. `places` is then
     the isl union map, as text, from the instances of its statements to the coordinates of the serial loops around it
-    and its own.
+    and its own. `members` are the neighbouring loops that are run as this one (`orion.plan.fusing`).
     """
 
     nest: LoopNest
@@ -58,6 +58,7 @@ class AnalysedLoop:
     summed: Summed | None = None
     capped: tuple[Reason, ...] = ()
     sweeps: Sweeps | None = None
+    members: tuple[AnalysedLoop, ...] = ()
 
     @property
     def parameters(self) -> frozenset[str]:
@@ -70,7 +71,11 @@ class AnalysedLoop:
 class AnalysedProgram:
     """A program with its analysed loops; serial loops that hold parallel ones are opened into `Repeat`s, others are in
     another order. `changed` are those loops, and `as_written` the program without any of that, where there are any.
-    `outlined`: what is still to be made of loops in another order (`orion.plan.bodies`)."""
+    `outlined`: what is still to be made of loops in another order (`orion.plan.bodies`).
+
+    `separate` is the program without neighbours that are run as one, where there are such; `apart` are those that could
+    use the same data but are not.
+    """
 
     program: Program
     loops: tuple[AnalysedLoop, ...]
@@ -78,6 +83,24 @@ class AnalysedProgram:
     changed: tuple[Changed, ...] = ()
     as_written: AnalysedProgram | None = None
     outlined: tuple[Outlined, ...] = ()
+    separate: AnalysedProgram | None = None
+    apart: tuple[Separate, ...] = ()
+
+    def variants(self) -> Iterator[AnalysedProgram]:
+        """Itself, and all that may be run in its place."""
+        yield self
+        for other in (self.separate, self.as_written):
+            if other is not None:
+                yield from other.variants()
+
+
+@dataclass(frozen=True, slots=True)
+class Separate:
+    """Planned loop `number` and the one before it, which go through the same arrays and are not run as one."""
+
+    number: int
+    arrays: tuple[str, ...]
+    reason: Reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,16 @@ class Copies:
 
 
 @dataclass(frozen=True, slots=True)
+class Together:
+    """Why a loop of the source is run together with its neighbours: `lines` of those, the arrays that are used again
+    while a cache still has them, and the bytes that need not go through memory once more."""
+
+    lines: tuple[int, ...]
+    arrays: tuple[str, ...]
+    saved: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class LoopPlan:
     """How one loop is run.
 
@@ -103,6 +113,9 @@ class LoopPlan:
     `parts` is not empty only in what `orion.plan.whole.whole_loops` makes: the plan of a loop of the source as a
     whole, with the planned loops that stand for it. Such a plan has the nest and analysis of the loop as written,
     which is not cut: `space` is None, `time` is empty, and the tiles are those of its parts.
+
+    `members` are the loops of the source that are run as this one (`orion.plan.together`), each as it would be run by
+    itself, in the same blocks; `together` says why, in each of them.
     """
 
     nest: LoopNest
@@ -123,6 +136,8 @@ class LoopPlan:
     parts: tuple[LoopPlan, ...] = ()
     copies: tuple[Copies, ...] = ()
     is_swept: bool = False
+    members: tuple[LoopPlan, ...] = ()
+    together: Together | None = None
 
     @property
     def is_parallel(self) -> bool:

@@ -20,6 +20,7 @@ from orion.plan.plan import FunctionPlan, LoopPlan, Origin, Placement
 from orion.plan.rules import Candidate
 from orion.plan.sizes import Sizes
 from orion.plan.sweeping import boxes, pays
+from orion.plan.together import along, why_together, with_members, with_reasons
 from orion.plan.worth import is_worthwhile, meetings_of, work_ns, work_of_parts
 from orion.reasons import Reason
 
@@ -37,7 +38,10 @@ def plan_program(analysed: AnalysedProgram, types: Types, sizes: Sizes) -> Funct
 
 
 def _plan_program(analysed: AnalysedProgram, types: Types, sizes: Sizes, maps: Maps) -> FunctionPlan:
-    loops = _together(analysed, types, sizes, maps)
+    if analysed.separate is not None and not any(why_together(loop, types, sizes) for loop in analysed.loops):
+        return _plan_program(analysed.separate, types, sizes, maps)
+    agreed = zip(analysed.loops, _agreed(analysed, types, sizes, maps), strict=True)
+    loops = tuple(_with_neighbours(analysed, loop, plan, types, sizes, maps) for loop, plan in agreed)
     plan = FunctionPlan(analysed.program, loops, tuple(types.items()), analysed.verdicts)
     if analysed.as_written is None or _is_worthwhile(analysed, loops, sizes, maps):
         return plan
@@ -49,7 +53,20 @@ def _plan_program(analysed: AnalysedProgram, types: Types, sizes: Sizes, maps: M
     return replace(plan, loops=alone, instead=_plan_program(analysed.as_written, types, sizes, maps))
 
 
-def _together(analysed: AnalysedProgram, types: Types, sizes: Sizes, maps: Maps) -> tuple[LoopPlan, ...]:
+def _with_neighbours(
+    analysed: AnalysedProgram, loop: AnalysedLoop, plan: LoopPlan, types: Types, sizes: Sizes, maps: Maps
+) -> LoopPlan:
+    """The plan of a loop of a program with what there is to say of its neighbours."""
+    plan = with_reasons(plan, analysed.apart, types, sizes)
+    if not loop.members:
+        return plan
+    assert plan.space is not None
+    in_blocks = (along(member, plan.space) for member in loop.members)
+    members = tuple(_plan_loop(member, types, sizes, maps) for member in in_blocks)
+    return with_members(plan, members, why_together(loop, types, sizes))
+
+
+def _agreed(analysed: AnalysedProgram, types: Types, sizes: Sizes, maps: Maps) -> tuple[LoopPlan, ...]:
     """The plans of all loops. Where one leaves an array cut along another axis than the next, the loops choose again,
     one after the other, given what the others do, until none would choose otherwise.
 

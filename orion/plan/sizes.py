@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from orion.loop.types import Shapes
+from orion.transform.caches import Caches
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The numbers of one call: shapes, integer arguments, element counts of sparse arrays, workers.
+    """The numbers of one call: shapes, integer arguments, element counts of sparse arrays, workers, and caches.
 
     `symbolic`: there is no call, and unknown sizes stand for any.
     """
@@ -21,3 +22,4 @@ class Sizes:
     workers: int = 1
     force_parallel: bool = False
     symbolic: bool = False
+    caches: Caches = field(default_factory=Caches)

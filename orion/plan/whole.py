@@ -1,4 +1,5 @@
-"""The plans of a function's loops as they are in its source: planned loops that stand for one of them are one."""
+"""The plans of a function's loops as they are in its source: planned loops that stand for one of them are one, and one
+that stands for several is taken apart."""
 
 from __future__ import annotations
 
@@ -23,13 +24,15 @@ WEAKEST_FIRST = ("serial", "wavefront", "nd", "2d", "1d", "independent")
 def whole_loops(plan: FunctionPlan) -> tuple[LoopPlan, ...]:
     """One plan per planned loop of the source, in textual order; statements between loops stay as they are.
 
-    Planned loops that stand for one loop of the source in another order are merged (`merged`).
+    Planned loops that stand for one loop of the source in another order are merged (`merged`). In place of one that
+    stands for neighbouring loops there are these.
     """
     found: list[LoopPlan] = []
     for _, group in groupby(enumerate(plan.loops), lambda item: id(item[1].origin) if item[1].origin else -item[0]):
         loops = [loop for _, loop in group]
         origin = loops[0].origin
-        found += loops if origin is None else [merged(loops, origin)]
+        whole = [one for loop in loops for one in loop.members or (loop,)]
+        found += whole if origin is None else [merged(loops, origin)]
     return tuple(found)
 
 

@@ -1,0 +1,96 @@
+"""Whether neighbouring loops are run as one at given sizes, and how the plan tells of it.
+
+One after the other, the loops bring an array that both use through memory twice, if it is larger than a cache. As one,
+an iteration of the second follows the same iteration of the first, and finds in the cache what that has used, if all
+that one iteration uses fits there:
+
+    bytes(a) > L2 for a shared array a,  and  Σ_a bytes of a that one iteration uses <= L2,
+
+L2 being the second-level cache of a core. The number of workers does not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from orion.loop.types import Shapes, Types
+from orion.plan.analysed import AnalysedLoop, Separate
+from orion.plan.extents import coordinate_ranges, parameter_values
+from orion.plan.fusing import shared_arrays
+from orion.plan.grid import LINE_BLOCKS
+from orion.plan.placement import ArrayUse, array_bytes
+from orion.plan.plan import LoopPlan, Together
+from orion.plan.sizes import Sizes
+
+SIZING = ("ORN120", "ORN121")
+
+
+def why_together(loop: AnalysedLoop, types: Types, sizes: Sizes) -> Together | None:
+    """Why the neighbours that a fused loop stands for are run as one; None where they better are not, or it stands for
+    none."""
+    if not loop.members or sizes.symbolic:
+        return None
+    arrays = shared_arrays(loop.members)
+    lines = tuple(member.nest.span.line for member in loop.members)
+    large = tuple(array for array in arrays if (array_bytes(array, types, sizes.shapes) or 0) > sizes.caches.second)
+    if sizes.force_parallel:
+        return Together(lines, large or arrays, None)
+    used = sum(_bytes_per_iteration(use, len(loop.nest.dims), types, sizes.shapes) for use in loop.uses)
+    if not large or used > sizes.caches.second or not _has_blocks(loop, sizes):
+        return None
+    times = {array: sum(array in _used(member) for member in loop.members) - 1 for array in large}
+    saved = sum(times[array] * (array_bytes(array, types, sizes.shapes) or 0) for array in large)
+    return Together(lines, large, saved)
+
+
+def _used(loop: AnalysedLoop) -> set[str]:
+    return {use.array for use in loop.uses}
+
+
+def _bytes_per_iteration(use: ArrayUse, dims: int, types: Types, shapes: Shapes) -> float:
+    """The part of an array that one iteration of the fused dimensions uses."""
+    size = float(array_bytes(use.array, types, shapes) or 0)
+    for follow in use.follows:
+        if follow.dim < dims:
+            extent = max(1, shapes[use.array][follow.axis])
+            size *= min(1.0, (follow.high - follow.low + 1) / extent)
+    return size
+
+
+def _has_blocks(loop: AnalysedLoop, sizes: Sizes) -> bool:
+    """Whether the outermost loop alone, which is shared out, has as many iterations as there are blocks."""
+    values = parameter_values(sizes.shapes, sizes.integers)
+    first = coordinate_ranges(loop.analysis.domain, len(loop.nest.dims), values)[0]
+    return first is not None and first[1] - first[0] >= LINE_BLOCKS
+
+
+def along(member: AnalysedLoop, space: int) -> AnalysedLoop:
+    """A neighbour in blocks of the dimension that the fused loop has blocks of."""
+    candidates = tuple(candidate for candidate in member.candidates if candidate.space == space)
+    return replace(member, candidates=candidates or member.candidates)
+
+
+def with_members(plan: LoopPlan, members: Iterable[LoopPlan], why: Together | None) -> LoopPlan:
+    """The plan of a fused loop with those of the loops that it stands for; all run on its workers."""
+    sizing = tuple(reason for reason in plan.reasons if reason.code in SIZING)
+    found = []
+    for member in members:
+        others = why and replace(why, lines=tuple(line for line in why.lines if line != member.nest.span.line))
+        nest = replace(member.nest, number=plan.nest.number)
+        reasons = (*(reason for reason in member.reasons if reason.code not in SIZING), *sizing)
+        overlap = plan.rounds_overlap
+        found.append(
+            replace(member, nest=nest, reasons=reasons, runs_on=plan.runs_on, rounds_overlap=overlap, together=others)
+        )
+    return replace(plan, members=tuple(found))
+
+
+def with_reasons(plan: LoopPlan, apart: Iterable[Separate], types: Types, sizes: Sizes) -> LoopPlan:
+    """The plan of a loop with the reason why it is not run together with the loop before it, where that would save
+    something at these sizes."""
+    for one in apart:
+        sizes_of = [array_bytes(array, types, sizes.shapes) or 0 for array in one.arrays]
+        if one.number == plan.nest.number and max(sizes_of, default=0) > sizes.caches.second:
+            return replace(plan, reasons=(*plan.reasons, one.reason))
+    return plan
