@@ -42,7 +42,7 @@ from orion.plan.plan import FunctionPlan, LoopPlan
 from orion.plan.planner import plan_program
 from orion.plan.sizes import Sizes
 from orion.planned import Plan
-from orion.transform.caches import caches_here
+from orion.transform.caches import Caches, caches_here
 
 if TYPE_CHECKING:
     from orion.kernel.calling import KernelSource
@@ -77,6 +77,7 @@ class Typed:
     checks: Mapping[int, tuple[BoundsChecks, ...]]
     written: frozenset[str]
     parameters: tuple[str, ...]
+    caches: Caches
 
     def stays_in_rows(self, values: Mapping[str, int], longer: frozenset[str]) -> bool:
         """Whether the subscripts of flattened arrays stay within rows, at these values of isl's parameters; see
@@ -134,11 +135,12 @@ class _Known:
 
 
 class Preparation:
-    """The stages of one decorated function, each result kept."""
+    """The stages of one decorated function, each result kept. `caches` are those of this machine, if not given."""
 
-    def __init__(self, function: FunctionType, options: Options) -> None:
+    def __init__(self, function: FunctionType, options: Options, caches: Caches | None = None) -> None:
         self._source = function
         self._options = options
+        self._caches = caches
         self._parsed: Function | None = None
         self._lookups: tuple[Lookup, ...] = ()
         self._kinds: dict[tuple[object, ...], _Known] = {}
@@ -197,7 +199,8 @@ class Preparation:
 
     def _analyse(self, function: Function, types: Types) -> Typed:
         typing = infer_types(function, types)
-        analysed = analyse_program(split_program(function, types, self._options.ordered), types)
+        caches = self._caches or caches_here()
+        analysed = analyse_program(split_program(function, types, self._options.ordered), types, caches)
         analysed = with_fused_loops(analysed, types)
         variants = _variants(analysed)
         checks = {id(variant.program): _checks(variant, types) for variant in variants}
@@ -209,7 +212,7 @@ class Preparation:
         changed = assigned_names(function.body)  # those have other values than the arguments when their loop begins
         parameters = tuple(name for name in integers if name in used and name not in changed)
         written = frozenset(use.array for loop in variants[-1].loops for use in loop.uses if use.is_written)
-        return Typed(types, function, typing, analysed, checks, written, parameters)
+        return Typed(types, function, typing, analysed, checks, written, parameters, caches)
 
     def plan(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> Plan:
         """The plan for these arguments; nothing is compiled and nothing runs."""
@@ -320,7 +323,7 @@ def make_plan(
     arrays = {name: value for name, value in arguments.items() if isinstance(value, SparseArray)}
     integers = {name: int(arguments[name]) for name in typed.parameters}
     counts = {name: len(array) for name, array in arrays.items()}
-    sizes = Sizes(shapes, integers, counts, workers, force_parallel, caches=caches_here())
+    sizes = Sizes(shapes, integers, counts, workers, force_parallel, caches=typed.caches)
     return Plan(plan_program(typed.analysed, typed.types, sizes), sizes, arrays)
 
 

@@ -10,8 +10,10 @@ import orion
 from orion.dependence.access import Dependence
 from orion.loop.ir import Const, Var
 from orion.loop.source import Span
+from orion.transform.caches import Caches
 from orion.transform.halfspaces import InexactError, Scanner, between, simplified, without
-from orion.transform.skew import LANES, ROUNDS, STEPS, is_skewable
+from orion.transform.skew import ROUNDS, Layout, box_of, in_box, is_skewable
+from orion.transform.tile_sizes import Memory
 from tests.transform_loops import gs, lcs, seidel9
 
 # ---------------------------------------------------------------- loops
@@ -260,6 +262,27 @@ def test_simplified_keeps_the_strongest():
     assert simplified([{"i": 2, "": 5}, {"i": 1, "": 1}, {"": 0}]) == [{"i": 1, "": 1}]
 
 
-def test_buffers_fit_a_cache():
-    """Of eight-byte elements, for slopes of 1 and 2."""
-    assert (LANES + ROUNDS + 1 + 8) * (STEPS + 2 * ROUNDS) * 8 < 2**19
+def layout(array):
+    """What a five-point stencil needs beside its iterations: for 16 rounds that move by (1, 2) each."""
+    return Layout(array, ((1, 0), (0, 1)), (), (), (), ((1, 2),), (-16, -32), (17, 33), 0, "")
+
+
+@pytest.mark.parametrize(
+    ("second", "itemsizes", "expected"),
+    [
+        (2**20, [8], (256, 256)),
+        (2**20, [4], (256, 256)),
+        (2**20, [8, 8], (256, 128)),
+        (2**20, [4, 8], (256, 128)),
+        (2**19, [8], (256, 128)),
+        (2**18, [8], (256, 32)),
+        (2**15, [8], (64, 16)),
+    ],
+)
+def test_buffers_fit_the_cache(second, itemsizes, expected):
+    arrays = [f"A{k}" for k in range(len(itemsizes))]
+    memory = Memory(Caches(second), tuple(zip(arrays, itemsizes, strict=True)))
+    lanes, steps = box_of([layout(array) for array in arrays], memory)
+    assert (lanes, steps) == expected
+    used = sum(in_box(layout(a), lanes, steps, size).length * size for a, size in zip(arrays, itemsizes, strict=True))
+    assert used < second or (lanes, steps) == (64, 16)

@@ -17,6 +17,7 @@ from orion.loop.program import split_program
 from orion.loop.types import ArrayType, ScalarType
 from orion.loop.views import resolve_views
 from orion.plan import sweeping
+from orion.plan.sizes import Sizes
 from orion.plan.sweeping import boxes, pays
 from orion.transform.sweeps import Sweeps, find_sweeps, is_permutable
 from tests.loop_text import defined
@@ -207,7 +208,7 @@ def test_a_slope_that_is_too_small_is_not_permutable(slope, legal):
 @pytest.fixture
 def always(monkeypatch):
     """Small arrays are run in tiles, too."""
-    monkeypatch.setattr(sweeping, "CACHED_BYTES", 0)
+    monkeypatch.setattr(sweeping, "FILLED", 0)
 
 
 def run_both(function, arguments, workers):
@@ -275,7 +276,7 @@ def test_random_sweeps(data, rounds, size):
     function = defined(textwrap.dedent(TEXT.format(*parts)))
     arrays = list(np.random.default_rng(1).random((3, size)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweeping, "CACHED_BYTES", 0)
+        patch.setattr(sweeping, "FILLED", 0)
         run_both(function, [*arrays, rounds], 2)
 
 
@@ -308,7 +309,7 @@ SWEEPS = Sweeps((2,), (), (("A", 8, (1,)), ("B", 8, (1,))))
 )
 def test_pays(shape, rounds, pay):
     extents = [rounds, shape[0] + 2 * (rounds - 1)]
-    assert pays(SWEEPS, {"A": shape, "B": shape}, extents) is pay
+    assert pays(SWEEPS, Sizes({"A": shape, "B": shape}), extents) is pay
 
 
 @pytest.mark.parametrize("workers", [1, 8, 16])

@@ -31,6 +31,7 @@ from orion.plan.worth import Work, depth_of, work_of
 from orion.reasons import Reason
 from orion.transform.apply import Outlined, Rewritten, rewrite_loop, rewrite_sweeps
 from orion.transform.bands import Band
+from orion.transform.caches import USUAL, Caches
 from orion.transform.order import is_simple
 from orion.transform.stored_sums import with_stored_sums
 from orion.transform.strides import JUMP
@@ -118,10 +119,10 @@ class Changed:
 
 
 def analyse_program(
-    program: Program, types: Types, *, apart: bool = True, sweeps: bool = True
+    program: Program, types: Types, caches: Caches = USUAL, *, apart: bool = True, sweeps: bool = True
 ) -> AnalysedProgram:
     """Analyse every loop. Where a nest is serial as a whole but its outer loop can be taken as a serial loop around
-    planned ones, and one of those is parallel, that is done.
+    planned ones, and one of those is parallel, that is done. The tiles of new orders are made for `caches`.
 
     `apart`: also where statements between those then run once, on one worker. As that costs more, the program without
     it, but with the other changes, is what it is as written. `sweeps`: serial loops around planned ones are run in
@@ -141,7 +142,7 @@ def analyse_program(
         judged += verdicts(loop.nest, loop.analysis, study, types, model.live_after, maps)
         written.append(replace(loop, nest=source.nests[len(written)]))
         given_up = maps.given_up()
-        better = _better(program, loop, study, types, maps, apart=apart, sweeps=sweeps)
+        better = _better(program, loop, study, types, maps, caches, apart=apart, sweeps=sweeps)
         loop = replace(loop, capped=tuple(_capped(loop, study, (*given_up, *maps.given_up()))))
         written[-1] = replace(written[-1], capped=loop.capped)
         if better is None:
@@ -160,9 +161,9 @@ def analyse_program(
         number += len(found)
     plain = AnalysedProgram(source, tuple(written), tuple(judged)) if changed else None
     if any(one.is_swept for one in changed):
-        plain = analyse_program(source, types, apart=apart, sweeps=False)
+        plain = analyse_program(source, types, caches, apart=apart, sweeps=False)
     elif len({one.is_taken_apart for one in changed}) == 2:
-        plain = analyse_program(source, types, apart=False, sweeps=False)
+        plain = analyse_program(source, types, caches, apart=False, sweeps=False)
     return AnalysedProgram(program, tuple(loops), tuple(judged), tuple(changed), plain, tuple(outlined))
 
 
@@ -171,7 +172,15 @@ Better = tuple[Program, list[AnalysedLoop], list[Outlined]]
 
 
 def _better(
-    program: Program, loop: AnalysedLoop, study: Study | None, types: Types, maps: Maps, *, apart: bool, sweeps: bool
+    program: Program,
+    loop: AnalysedLoop,
+    study: Study | None,
+    types: Types,
+    maps: Maps,
+    caches: Caches,
+    *,
+    apart: bool,
+    sweeps: bool,
 ) -> Better | None:
     """The program with a loop opened or in another order, and its loops, where that is better than the loop as it is.
 
@@ -182,9 +191,9 @@ def _better(
         return _opened(program, number, types, maps) if apart else None
     opened = None if loop.candidates else _opened(program, number, types, maps, plainly=True)
     if opened is not None and all(_is_simple(inner) for inner in opened[1]):
-        return (_swept(program, loop, study, types, maps) if sweeps else None) or opened
+        return (_swept(program, loop, study, types, maps, caches) if sweeps else None) or opened
     is_fine = bool(loop.candidates) or (opened is not None and all(inner.candidates for inner in opened[1]))
-    better = _rewritten(program, loop, study, types, maps, must_gain=is_fine) or opened
+    better = _rewritten(program, loop, study, types, maps, caches, must_gain=is_fine) or opened
     return better if better or loop.candidates or not apart else _opened(program, number, types, maps)
 
 
@@ -211,7 +220,13 @@ def _is_simple(loop: AnalysedLoop) -> bool:
 
 
 def _rewritten(
-    program: Program, loop: AnalysedLoop, study: Study | None, types: Types, maps: Maps, must_gain: bool
+    program: Program,
+    loop: AnalysedLoop,
+    study: Study | None,
+    types: Types,
+    maps: Maps,
+    caches: Caches,
+    must_gain: bool,
 ) -> Better | None:
     """The program with a nest of ranges in a better order, and its new loops: where one of those is parallel and, if
     the nest is parallel without it (`must_gain`), the new order is faster on one worker too."""
@@ -219,10 +234,10 @@ def _rewritten(
         return None  # a new order may mix what iterations have in arrays of their own
     if must_gain and loop.analysis.scalars.choices:
         return None  # in a new order one worker would go through all that they are taken from
-    found = None if study is None else rewrite_loop(program, study, types, maps)
+    found = None if study is None else rewrite_loop(program, study, types, maps, caches)
     nest = loop.nest
     if study is not None and must_gain and (found is None or not _is_faster(found)):
-        study, found = _with_stored_sums(program, nest.number, types, maps) or (study, found)
+        study, found = _with_stored_sums(program, nest.number, types, maps, caches) or (study, found)
     if study is None or found is None or (must_gain and not _is_faster(found)):
         return None
     checks = bounds_checks(program, nest.number, types, loop.model)
@@ -236,9 +251,11 @@ def _rewritten(
     return (found.program, loops, outlined) if any(new.candidates for new in loops) else None
 
 
-def _swept(program: Program, loop: AnalysedLoop, study: Study | None, types: Types, maps: Maps) -> Better | None:
+def _swept(
+    program: Program, loop: AnalysedLoop, study: Study | None, types: Types, maps: Maps, caches: Caches
+) -> Better | None:
     """The program with a serial loop around others in tiles of rounds and space, and its new loop."""
-    found = None if study is None or loop.analysis.private else rewrite_sweeps(program, study, types, maps)
+    found = None if study is None or loop.analysis.private else rewrite_sweeps(program, study, types, maps, caches)
     if study is None or found is None:
         return None
     checks = bounds_checks(program, loop.nest.number, types, loop.model)
@@ -248,11 +265,13 @@ def _swept(program: Program, loop: AnalysedLoop, study: Study | None, types: Typ
     return (found.program, [new], []) if new.candidates else None
 
 
-def _with_stored_sums(program: Program, number: int, types: Types, maps: Maps) -> tuple[Study, Rewritten] | None:
+def _with_stored_sums(
+    program: Program, number: int, types: Types, maps: Maps, caches: Caches
+) -> tuple[Study, Rewritten] | None:
     """A nest with its sums kept in array elements, where its innermost loops then no longer jump through memory."""
     summed = with_stored_sums(program, number, types)
     study = None if summed is None else study_loop(summed, number, types, model_loop(summed, number, types), maps)
-    found = None if summed is None or study is None else rewrite_loop(summed, study, types, maps)
+    found = None if summed is None or study is None else rewrite_loop(summed, study, types, maps, caches)
     return (study, found) if study and found and found.trips[1] < JUMP <= found.trips[0] else None
 
 

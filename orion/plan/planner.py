@@ -128,7 +128,7 @@ def _sweeps_pay(analysed: AnalysedProgram, sizes: Sizes, maps: Maps) -> bool:
     for loop in analysed.loops:
         if loop.sweeps is not None:
             ranges = coordinate_ranges(loop.analysis.domain, len(loop.nest.dims), values, maps)
-            if not pays(loop.sweeps, sizes.shapes, [None if span is None else span[1] - span[0] for span in ranges]):
+            if not pays(loop.sweeps, sizes, [None if span is None else span[1] - span[0] for span in ranges]):
                 return False
     return True
 

@@ -5,28 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil, prod
 
-from orion.loop.types import Shapes
 from orion.plan.grid import SHARED_GRID, whole_multiple
+from orion.plan.sizes import Sizes
 from orion.transform.sweeps import Sweeps
 
-CACHED_BYTES = 1024 * 1024
-"""Arrays of fewer bytes stay in the cache of a core from one round to the next without any tiles."""
+FILLED = 1.0
+"""Arrays that fill less than this part of the second-level cache of a core stay there from one round to the next
+without any tiles."""
 
 FEWEST_ROUNDS = 4
 """With fewer rounds there is little to save: tiles at the edges of the arrays have fewer rounds yet."""
 
-FITTING_BYTES = 64 * 1024
-"""The most that there may be for each value of the first coordinate of space: of more, no tile fits into the cache."""
+FITTING = 16
+"""So many values of the first coordinate of space must fit into the cache: else no tile does."""
 
 MOST_BOXES = 4096
 
 
-def pays(sweeps: Sweeps, shapes: Shapes, extents: Sequence[int | None]) -> bool:
+def pays(sweeps: Sweeps, sizes: Sizes, extents: Sequence[int | None]) -> bool:
     """Whether to run in tiles at these sizes; `extents` are those of the coordinates.
 
     It saves going through arrays that do not fit into a cache once per round. Not where the boxes that can be run at
     the same time would be too small, or all boxes too many.
     """
+    shapes, cache = sizes.shapes, sizes.caches.second
     if any(array not in shapes for array, _, _ in sweeps.rows):
         return False
     whole = sum(size * prod(shapes[array]) for array, size, _ in sweeps.rows)
@@ -34,7 +36,7 @@ def pays(sweeps: Sweeps, shapes: Shapes, extents: Sequence[int | None]) -> bool:
     found = boxes(sweeps, extents, 1)
     if found is None or extents[0] is None or extents[0] < FEWEST_ROUNDS:
         return False
-    return whole > CACHED_BYTES and row <= FITTING_BYTES and prod(found) <= MOST_BOXES
+    return whole > FILLED * cache and row * FITTING <= cache and prod(found) <= MOST_BOXES
 
 
 def boxes(sweeps: Sweeps, extents: Sequence[int | None], workers: int) -> tuple[int, ...] | None:

@@ -21,6 +21,7 @@ from orion.loop.ir import Const, For, Node, Range, Stmt, Var, walk
 from orion.loop.nest import Branch, Buffer, LoopNest, Program, Repeat, RunLoop, Step
 from orion.loop.types import Types
 from orion.transform.bands import Band, band_of
+from orion.transform.caches import Caches
 from orion.transform.generate import Body, generate
 from orion.transform.lockstep import new_names
 from orion.transform.order import Order, is_simple, new_order
@@ -28,6 +29,7 @@ from orion.transform.outline import Around, Leaf, Piece, Tiles, cache_tiles, kno
 from orion.transform.skewed import buffers_of
 from orion.transform.sweeps import MOST, find_sweeps
 from orion.transform.swept import in_sweeps
+from orion.transform.tile_sizes import Memory, memory_of
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -49,6 +51,7 @@ class Outlined:
     bands: tuple[Band, ...]
     tiles: Tiles
     variables: tuple[str, ...]
+    memory: Memory
     live: tuple[frozenset[str], ...]
 
 
@@ -73,8 +76,8 @@ class Rewritten:
     outlined: Outlined | None
 
 
-def rewrite_loop(program: Program, study: Study, types: Types, maps: Maps) -> Rewritten | None:
-    """The program with a planned loop in the order that isl's scheduler finds for its statements.
+def rewrite_loop(program: Program, study: Study, types: Types, maps: Maps, caches: Caches) -> Rewritten | None:
+    """The program with a planned loop in the order that isl's scheduler finds for its statements, in tiles for caches.
 
     None where no band of the new order can be shared out, or where finding it would take too long, which is noted in
     `maps`.
@@ -90,7 +93,7 @@ def rewrite_loop(program: Program, study: Study, types: Types, maps: Maps) -> Re
     variables = fresh_names(4 * max(len(statement.loops) for statement in region.statements) + 2, _names(program))
     try:
         with capped(context, MAX_OPERATIONS):
-            order = new_order(region, relations, variables)
+            order = new_order(region, relations, variables, memory_of(types, caches))
             if not order.bands:
                 return None
             prove_order(relations.dependences, order.tree.get_map())
@@ -107,11 +110,11 @@ def rewrite_loop(program: Program, study: Study, types: Types, maps: Maps) -> Re
     texts = str(relations.dependences), str(order.tree.get_map())
     after, bands = live_after_each(found), tuple(replacer.added)
     live = tuple(after[number + position] for position in range(len(bands)))
-    outlined = Outlined(number, region, str(order.tree), order.bands, tiles, order.variables, live)
+    outlined = Outlined(number, region, str(order.tree), order.bands, tiles, order.variables, order.memory, live)
     return Rewritten(found, number, bands, *texts, order.trips, live, outlined if can_wait else None)
 
 
-def rewrite_sweeps(program: Program, study: Study, types: Types, maps: Maps) -> Rewritten | None:
+def rewrite_sweeps(program: Program, study: Study, types: Types, maps: Maps, caches: Caches) -> Rewritten | None:
     """The program with a planned loop in tiles of rounds and space: see `orion.transform.sweeps`. None where it has no
     such tiles, or where finding them would take too long."""
     import islpy as isl
@@ -132,7 +135,7 @@ def rewrite_sweeps(program: Program, study: Study, types: Types, maps: Maps) -> 
         return None
     except isl.Error:
         return None
-    body = in_sweeps(region, band, sweeps)
+    body = in_sweeps(region, band, sweeps, caches)
     found = _Replacer(region, (Leaf(band, body),)).program(program, (band,), (*variables, *new_names(body, variables)))
     live = (live_after_each(found)[number],)
     return Rewritten(found, number, (band,), str(relations.dependences), str(order), (0, 0), live, None)
@@ -157,7 +160,7 @@ def with_bodies(program: Program, outlined: Outlined, types: Types) -> Program:
     import islpy as isl
 
     tree = isl.Schedule(outlined.tree, isl.Context())
-    order = Order(tree, outlined.bands, (0, 0), outlined.variables, 0)
+    order = Order(tree, outlined.bands, (0, 0), outlined.variables, 0, outlined.memory)
     bodies = generate(outlined.region, order, types, outlined.tiles)
     return _with_bodies(program, outlined.first, bodies, outlined.variables)
 

@@ -1,4 +1,4 @@
-"""The sizes of a core's caches, as far as the machine tells."""
+"""The size of a core's second-level cache, as far as the machine tells."""
 
 from __future__ import annotations
 
@@ -8,38 +8,38 @@ from functools import cache
 from pathlib import Path
 
 CPU = Path("/sys/devices/system/cpu/cpu0/cache")
-FIRST, SECOND = 32 * 2**10, 2**20
-UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
+UNITS = {"": 1, "K": 2**10, "M": 2**20}
 
 
 @dataclass(frozen=True, slots=True)
 class Caches:
-    """Bytes of the first- and second-level data cache of one core. The defaults are those of many."""
+    """Bytes of the second-level cache of a core: what is usual, if nothing else is known."""
 
-    first: int = FIRST
-    second: int = SECOND
+    second: int = 2**20
+
+
+USUAL = Caches()
 
 
 def caches_in(folder: Path) -> Caches:
-    """The caches that Linux lists in a folder; the defaults for what is not there. What several cores share is taken
-    for one's own.
+    """What Linux says of caches in a folder; what is usual where it says nothing.
 
-    >>> caches_in(Path("/nowhere")) == Caches()
+    >>> caches_in(Path("/nowhere")) == USUAL
     True
     """
-    found: dict[str, int] = {}
     try:
         for index in sorted(folder.glob("index*")):
-            level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
-            number = re.fullmatch(r"(\d+)([KMG]?)", size)
-            if kind != "Instruction" and number and int(number[1]):
-                found.setdefault(level, int(number[1]) * UNITS[number[2]])
-    except (OSError, ValueError):
+            level, size = ((index / name).read_text().strip() for name in ("level", "size"))
+            number = re.fullmatch(r"(\d+)([KM]?)", size)
+            if level == "2" and number is not None and int(number[1]):
+                return Caches(int(number[1]) * UNITS[number[2]])
+    except OSError:
         pass
-    return Caches(found.get("1", FIRST), found.get("2", SECOND))
+    return USUAL
 
 
 @cache
 def caches_here() -> Caches:
-    """The caches of this machine. With actors on several machines it is the driver that asks, for all of them."""
+    """The caches of this machine. With actors on several machines those of the driver's count for all: kernels are made
+    there."""
     return caches_in(CPU)

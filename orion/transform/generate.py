@@ -84,7 +84,8 @@ class _Generator:
     def skewed(self, node: isl.ScheduleNode, band: Band, body: tuple[Stmt, ...]) -> Body | None:
         """A band in skewed buffers, if it can be: where those do not pay, it runs `body` in lockstep."""
         below = [s for s in self.region.statements if s.name in tuple_names(node.get_domain())]
-        skew = find_skew(band, below, self.order.variables[: band.around], self.types, self.region.nest.function)
+        around, function = self.order.variables[: band.around], self.region.nest.function
+        skew = find_skew(band, below, around, self.types, function, self.order.memory)
         if skew is None:
             return None
         band, otherwise = replace(band, skew=skew), in_lockstep(body, self.order.variables, FEW_ROWS)

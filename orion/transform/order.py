@@ -17,12 +17,10 @@ from orion.dependence.relations import Relations
 from orion.transform.bands import Band, describe_band
 from orion.transform.lockstep import can_lockstep
 from orion.transform.strides import JUMP, innermost_cost, innermost_first, jam_gains
+from orion.transform.tile_sizes import Memory, tile_sizes
 
 if TYPE_CHECKING:
     import islpy as isl
-
-CACHE_TILES = (256, 64, 32)
-"""Iterations per cache tile of the loops of a band, innermost first; those further out are not tiled."""
 
 PIECES = (64, 32, 16, 12, 4)
 """The most pieces of a dependence relation that the scheduler is given as they are, by the number of loops."""
@@ -40,7 +38,7 @@ class Order:
 
     `bands` are the planned bands, by their number in the marks. `trips` is what a trip of the innermost loops costs in
     memory, as written and in this order, over the statements with the most loops. `variables` are the names of new
-    loops, by depth. `shared` is the number of statements in planned bands.
+    loops, by depth. `shared` is the number of statements in planned bands. `memory` is what tile sizes depend on.
     """
 
     tree: isl.Schedule
@@ -48,25 +46,28 @@ class Order:
     trips: tuple[int, int]
     variables: tuple[str, ...]
     shared: int
+    memory: Memory
 
 
-def new_order(region: Region, relations: Relations, variables: Sequence[str]) -> Order:
+def new_order(region: Region, relations: Relations, variables: Sequence[str], memory: Memory) -> Order:
     """The best of the orders that isl's scheduler finds for a region, marked; `variables` name its loops by depth.
 
     Tried are: statements together where that lets data be used again, and, where that leaves statements out of planned
     bands or innermost loops jumping through memory, a loop of its own for each strongly connected component of the
     dependences.
     """
-    together = _marked(region, relations, variables, apart=False)
+    together = _marked(region, relations, variables, memory, apart=False)
     if len(region.statements) == 1:
         return together
     if together.shared == len(region.statements) and together.trips[1] < JUMP:
         return together
-    apart = _marked(region, relations, variables, apart=True)
+    apart = _marked(region, relations, variables, memory, apart=True)
     return max(together, apart, key=lambda order: (order.shared, -order.trips[1]))
 
 
-def _marked(region: Region, relations: Relations, variables: Sequence[str], apart: bool) -> Order:
+def _marked(
+    region: Region, relations: Relations, variables: Sequence[str], memory: Memory, apart: bool
+) -> Order:
     import islpy as isl
 
     constraints = isl.ScheduleConstraints.on_domain(relations.domain)
@@ -76,12 +77,12 @@ def _marked(region: Region, relations: Relations, variables: Sequence[str], apar
     relations.domain.get_ctx().set_schedule_serialize_sccs(int(apart))
     schedule = constraints.compute_schedule()
     costs = {statement.name: innermost_cost(statement) for statement in region.statements}
-    marker = _Marker(region, relations, tuple(variables))
+    marker = _Marker(region, relations, tuple(variables), memory)
     root = marker.visit(schedule.get_root().child(0))
     most = max(len(statement.loops) for statement in region.statements)
     deepest = [statement.name for statement in region.statements if len(statement.loops) == most]
     trips = sum(costs[name] for name in deepest), sum((costs | marker.costs)[name] for name in deepest)
-    return Order(root.get_schedule(), tuple(marker.bands), trips, tuple(variables), marker.shared)
+    return Order(root.get_schedule(), tuple(marker.bands), trips, tuple(variables), marker.shared, memory)
 
 
 def simplified(dependences: isl.UnionMap, domain: isl.UnionSet) -> isl.UnionMap:
@@ -175,6 +176,7 @@ class _Marker:
     region: Region
     relations: Relations
     variables: tuple[str, ...]
+    memory: Memory
     costs: dict[str, int] = field(default_factory=dict)
     bands: list[Band] = field(default_factory=list)
     shared: int = 0
@@ -233,12 +235,12 @@ class _Marker:
             node = reordered(node, self.last_order)
             gains, depth = jam_gains(node, self.region), node.get_schedule_depth()
             if node.band_n_member() > 2 and has_free_member(node):
+                sizes = tile_sizes(node, self.region, self.memory)
                 if is_planned:
-                    sizes = [tile_size(member, node.band_n_member()) for member in range(node.band_n_member())]
                     self.cache_tiles = tuple(zip(self.last_order, sizes, strict=True))
                 else:
                     depth += node.band_n_member()
-                node = tiled(node)
+                node = tiled(node, sizes)
             names = self.variables[depth : depth + len(gains) + 1]
             self.jammed += [(name, names[-1]) for name, gain in zip(names, gains, strict=False) if gain]
         return node
@@ -276,21 +278,11 @@ def reordered(node: isl.ScheduleNode, order: Sequence[int]) -> isl.ScheduleNode:
     return node
 
 
-def tile_size(member: int, members: int) -> int:
-    """The iterations per cache tile of a member of a band.
-
-    >>> [tile_size(member, 4) for member in range(4)]
-    [32, 32, 64, 256]
-    """
-    return CACHE_TILES[min(members - 1 - member, len(CACHE_TILES) - 1)]
-
-
-def tiled(node: isl.ScheduleNode) -> isl.ScheduleNode:
+def tiled(node: isl.ScheduleNode, sizes: Sequence[int]) -> isl.ScheduleNode:
     """A permutable band in tiles for the cache."""
     import islpy as isl
 
-    members = node.band_n_member()
-    sizes = isl.MultiVal.zero(node.band_get_space())
-    for member in range(members):
-        sizes = sizes.set_val(member, isl.Val.int_from_si(node.get_ctx(), tile_size(member, members)))
-    return node.band_tile(sizes)
+    found = isl.MultiVal.zero(node.band_get_space())
+    for member, size in enumerate(sizes):
+        found = found.set_val(member, isl.Val.int_from_si(node.get_ctx(), size))
+    return node.band_tile(found)

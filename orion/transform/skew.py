@@ -34,6 +34,7 @@ from orion.loop.ir import Assign, Call, Function, If, Node, Pass, Subscript, Upd
 from orion.loop.source import Span
 from orion.loop.types import ArrayType, Types
 from orion.transform.halfspaces import Form, InexactError, combined, inequalities, replaced
+from orion.transform.tile_sizes import Memory
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -46,12 +47,15 @@ LANES = 256
 VECTOR = 64
 """Trips of p in a loop of fixed length."""
 
-STEPS = 128
-"""Values of p + q in a box."""
+FEWEST_STEPS, MOST_STEPS = 16, 256
+"""Values of p + q in a box: the greatest power of two with which its buffers fit into SHARE of the second-level cache.
+More than the most were not measured to be faster."""
+
+SHARE = 0.7
+"""The part of the second-level cache that the buffers of a box may take."""
 
 ROUNDS = 16
-"""Trips of each loop further out in a box: what copying costs is shared by so many rounds. A box of these sizes, for
-eight-byte elements and a five-point stencil, takes 360 kB: less than the second-level cache of a core."""
+"""Trips of each loop further out in a box: what copying costs is shared by so many rounds."""
 
 MIN_ROUNDS = 4
 """Copying pays only where a box has this many rounds at least."""
@@ -92,11 +96,13 @@ class Layout:
 @dataclass(frozen=True, slots=True)
 class Skew:
     """A band that can be run in skewed buffers: those, the inequalities of its iterations over its coordinates, and the
-    coordinates of its statement in terms of them."""
+    coordinates of its statement in terms of them. A box has `lanes` trips of p and `steps` of p + q."""
 
     layouts: tuple[Layout, ...]
     domain: tuple[tuple[tuple[str, int], ...], ...]
     variables: tuple[tuple[tuple[str, int], ...], ...]
+    lanes: int
+    steps: int
 
 
 def is_skewable(dependences: Sequence[Dependence]) -> bool:
@@ -113,7 +119,12 @@ def is_skewable(dependences: Sequence[Dependence]) -> bool:
 
 
 def find_skew(
-    band: Band, statements: Sequence[Statement], around: Sequence[str], types: Types, function: Function
+    band: Band,
+    statements: Sequence[Statement],
+    around: Sequence[str],
+    types: Types,
+    function: Function,
+    memory: Memory,
 ) -> Skew | None:
     """The buffers for a band, or None where it has no such form. `around` are the variables of the loops around it,
     `statements` those inside."""
@@ -129,7 +140,36 @@ def find_skew(
         variables = _variables(band, around)
     except InexactError:
         return None
-    return None if layouts is None else Skew(layouts, frozen(domain), frozen(variables))
+    if not layouts:
+        return None
+    lanes, steps = box_of(layouts, memory)
+    fitting = tuple(in_box(layout, lanes, steps, memory.itemsize(layout.array)) for layout in layouts)
+    return Skew(fitting, frozen(domain), frozen(variables), lanes, steps)
+
+
+def box_of(layouts: Sequence[Layout], memory: Memory) -> tuple[int, int]:
+    """The trips of p and of p + q in a box whose buffers take no more than SHARE of the second-level cache.
+
+    With a megabyte, a five-point stencil of eight-byte elements has boxes of 256 × 256, 650 kB; one that reads another
+    array too, 256 × 128.
+    """
+    sizes = {layout.array: memory.itemsize(layout.array) for layout in layouts}
+    lanes, steps = LANES, MOST_STEPS
+
+    def used() -> int:
+        return sum(in_box(layout, lanes, steps, sizes[layout.array]).length * sizes[layout.array] for layout in layouts)
+
+    while used() > SHARE * memory.caches.second and steps > FEWEST_STEPS:
+        steps //= 2
+    while used() > SHARE * memory.caches.second and lanes > VECTOR:
+        lanes //= 2
+    return lanes, steps
+
+
+def in_box(layout: Layout, lanes: int, steps: int, itemsize: int) -> Layout:
+    """A layout for a box of `lanes` and `steps`; `_layout` makes one for what lies around the iterations alone."""
+    extents = layout.extents[0] + lanes, layout.extents[1] + steps
+    return replace(layout, extents=extents, stride=_stride(extents[0], itemsize))
 
 
 def _layouts(
@@ -221,7 +261,7 @@ def _layout(
     low, high = _reach(tilts, tuple(offsets.values()))
     kind = types[array]
     assert isinstance(kind, ArrayType)
-    extents = LANES + high[0] - low[0], STEPS + high[1] - low[1]
+    extents = high[0] - low[0], high[1] - low[1]
     elements, domain = isl.Set(_elements(array, kind.ndim), context), isl.Set(statement.domain, context)
     return Layout(
         array=array,
@@ -232,7 +272,7 @@ def _layout(
         slopes=tilts,
         first=low,
         extents=extents,
-        stride=_stride(extents[0], np.dtype(kind.dtype).itemsize),
+        stride=0,
         inside=str(_inside(forms, place, domain, elements)),
     )
 

@@ -35,7 +35,7 @@ from orion.loop.source import Span
 from orion.transform.bands import Band
 from orion.transform.expressions import from_isl
 from orion.transform.halfspaces import Form, InexactError, Scanner, between, combined, replaced, simplified, without
-from orion.transform.skew import LANES, MIN_ROUNDS, ROUNDS, STEPS, VECTOR, Layout, unimodular_axes
+from orion.transform.skew import MIN_ROUNDS, ROUNDS, VECTOR, Layout, Skew, unimodular_axes
 from orion.transform.writer import value_at
 
 ONE: Form = {"": 1}
@@ -76,10 +76,14 @@ class _Box:
 
     # ------------------------------------------------------------ names
 
-    @cached_property
-    def layouts(self) -> tuple[Layout, ...]:
+    @property
+    def skew(self) -> Skew:
         assert self.band.skew is not None
-        return self.band.skew.layouts
+        return self.band.skew
+
+    @property
+    def layouts(self) -> tuple[Layout, ...]:
+        return self.skew.layouts
 
     @cached_property
     def dims(self) -> tuple[str, ...]:
@@ -137,8 +141,8 @@ class _Box:
         (p_first, p_end), (q_first, q_end) = self.limits(p), self.limits(q)
         start = combined((1, {f"{p}_tile": 1}), (1, q_first))
         stop = combined((1, {f"{p}_stop": 1}), (1, q_end), (-1, ONE))
-        body = (self.loop(f"{q}_tile", start, stop, self.const(STEPS), body),)
-        body = self.slices(p, p_first, p_end, self.const(LANES), body)
+        body = (self.loop(f"{q}_tile", start, stop, self.const(self.skew.steps), body),)
+        body = self.slices(p, p_first, p_end, self.const(self.skew.lanes), body)
         for dim in reversed(outer):
             first, end = self.limits(dim)
             size = Assign(self.var(f"{dim}_size"), self.even(first, end), self.span)
@@ -180,7 +184,7 @@ class _Box:
         forms += between(first, {q: 1}, end)
         along = {q: {self.step: 1, p: -1}}
         found = [replaced(form, along) for form in forms]
-        return simplified(found + between({f"{q}_tile": 1}, {self.step: 1}, {f"{q}_tile": 1, "": STEPS}))
+        return simplified(found + between({f"{q}_tile": 1}, {self.step: 1}, {f"{q}_tile": 1, "": self.skew.steps}))
 
     def compute(self) -> tuple[Stmt, ...]:
         """The iterations in the order (t, s, p). The loop over p is made of loops with a fixed number of trips, which

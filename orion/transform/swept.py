@@ -10,10 +10,11 @@ from orion.loop.between import SYNTHETIC
 from orion.loop.ir import Assign, Binary, Call, Compare, Const, Dim, Expr, For, If, Logic, Range, Stmt, Var
 from orion.loop.source import Span
 from orion.transform.bands import Band
+from orion.transform.caches import Caches
 from orion.transform.sweeps import Place, Sweeps, spots_of
 
-CACHE_BYTES = 512 * 1024
-"""What a tile may touch: half of the second-level cache of a core."""
+SHARE = 2
+"""A tile may touch one part of so many of the second-level cache of a core."""
 
 LONGEST = 1024
 """The longest tile in space: with arrays of one dimension a tile is in the first-level cache then."""
@@ -25,7 +26,7 @@ INNER = 8
 """The size in the second coordinate of space, where there are two."""
 
 
-def in_sweeps(region: Region, band: Band, sweeps: Sweeps) -> tuple[Stmt, ...]:
+def in_sweeps(region: Region, band: Band, sweeps: Sweeps, caches: Caches) -> tuple[Stmt, ...]:
     """What is run for a box of the band: its tiles one after the other, each in the written order."""
     span = region.nest.span
     sizes = [f"{dim}_size" for dim in band.dims]
@@ -36,7 +37,7 @@ def in_sweeps(region: Region, band: Band, sweeps: Sweeps) -> tuple[Stmt, ...]:
         last = Assign(Var(stop, span), Call("min", (Var(end, span), further), span), span)
         space = Range(start, Var(first, span), Var(end, span), Var(size, span), span)
         body = For(space, (last, body), SYNTHETIC, span)
-    return (*tile_sizes(sweeps, sizes, span), body)
+    return (*tile_sizes(sweeps, sizes, caches, span), body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +102,11 @@ class _Clipped:
         return Range(space.var, start, stop, space.step, space.span)
 
 
-def tile_sizes(sweeps: Sweeps, names: Sequence[str], span: Span) -> tuple[Stmt, ...]:
+def tile_sizes(sweeps: Sweeps, names: Sequence[str], caches: Caches, span: Span) -> tuple[Stmt, ...]:
     """Assignments of the sizes of a tile to `names`, one for each coordinate, from the extents of arrays.
 
     With R bytes for each value of the coordinates of space, a tile of b values and b / s rounds touches the bytes of
-    2 b values: 2 b R = CACHE_BYTES; with two coordinates of space 4 b b' R, where b' is INNER.
+    2 b values: 2 b R = C / SHARE, with C bytes in the cache; with two coordinates of space 4 b b' R, where b' is INNER.
     """
     shared = 2 if len(sweeps.slopes) == 1 else 4 * INNER
     total: Expr = Const(1, span)
@@ -114,7 +115,7 @@ def tile_sizes(sweeps: Sweeps, names: Sequence[str], span: Span) -> tuple[Stmt, 
         for axis in axes:
             row = Binary("*", row, Dim(array, axis, span), span)
         total = Binary("+", total, row, span)
-    fitting = Binary("//", Const(CACHE_BYTES // shared, span), total, span)
+    fitting = Binary("//", Const(caches.second // SHARE // shared, span), total, span)
     first = Call("max", (Const(SHORTEST, span), Call("min", (fitting, Const(LONGEST, span)), span)), span)
     inner = [Const(INNER, span)] * (len(sweeps.slopes) - 1)
     least = Call("min", (Var(names[1], span), *inner), span) if inner else Var(names[1], span)

@@ -37,7 +37,12 @@ COMPILED_WORKERS = (1, 2, 4)
 ORDERS = 2
 """Orders of the tiles that are tried on each number of workers."""
 
-SMALL_SIZES = {1: {(order, "CACHE_TILES"): (3, 2, 2), (lockstep, "ROWS"): 2}, 3: {(lockstep, "ROWS"): 3}}
+def small_tiles(node: Any, *_: Any) -> tuple[int, ...]:
+    """Two trips per tile of each loop of a band, three of the innermost."""
+    return (*[2] * (node.band_n_member() - 1), 3)
+
+
+SMALL_SIZES = {1: {(order, "tile_sizes"): small_tiles, (lockstep, "ROWS"): 2}, 3: {(lockstep, "ROWS"): 3}}
 """In place of sizes of the compiler that are too large for nests of a few iterations, by the seed of the nest."""
 
 SLOW_SECONDS = 1.0
