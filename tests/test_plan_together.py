@@ -61,6 +61,12 @@ LEGAL = [
     ("no array in common", one("b[i] = a[i]", "c[i] = d[i]"), []),
     ("a scalar", one("b[i] = s * a[i]", "c[i] = s + b[i]"), [(2, "i")]),
     ("own scalars", one("t = a[i] + 1\n    b[i] = t * t", "t = b[i] + a[i]\n    c[i] = t * t"), [(2, "i")]),
+    ("a scalar read, then assigned", "t = s + 1\n" + one("b[i] = t * a[i]", "t = a[i] + b[i]\n    c[i] = t"), []),
+    ("the other's variable",
+     "t = n - 5\nfor i in range(n):\n    b[i] = t * a[i]\nfor t in range(n):\n    c[t] = a[t] + b[t]", [(2, "i")]),
+    ("the other's inner variable",
+     "j = n - 5\nfor i in range(n):\n    for p in range(m):\n        B[i, p] = j * A[i, p]\n"
+     "for i in range(n):\n    for j in range(m):\n        C[i, j] = A[i, j] + B[i, j]", [(2, "ip")]),
     ("a scalar between", "for i in range(n):\n    b[i] = a[i]\ns = s + 1\nfor i in range(n):\n    c[i] = s + b[i]", []),
     ("elements between",
      "for i in range(n):\n    b[i] = a[i]\na[0] = 1\nfor i in range(n):\n    c[i] = a[i] + b[i]", []),
