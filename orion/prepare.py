@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from math import prod
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from orion.arrays.dense import DenseArray
 from orion.arrays.sparse import SparseArray
-from orion.dependence.bounds import BoundsChecks, bounds_checks, prove_bounds
+from orion.dependence.bounds import BoundsChecks, all_checks, bounds_checks, prove_bounds
 from orion.dependence.effects import assigned_names
 from orion.dependence.flat_rows import stays_in_rows
 from orion.loop.expression_types import with_names
@@ -37,7 +38,7 @@ from orion.loop.views import resolve_views
 from orion.plan.analysed import AnalysedProgram, analyse_program
 from orion.plan.bodies import Made, plan_with_bodies, with_all_bodies
 from orion.plan.extents import parameter_values
-from orion.plan.fusing import with_fused_loops
+from orion.plan.fusing import with_fusable_loops
 from orion.plan.plan import FunctionPlan, LoopPlan
 from orion.plan.planner import plan_program
 from orion.plan.sizes import Sizes
@@ -201,7 +202,7 @@ class Preparation:
         typing = infer_types(function, types)
         caches = self._caches or caches_here()
         analysed = analyse_program(split_program(function, types, self._options.ordered), types, caches)
-        analysed = with_fused_loops(analysed, types)
+        analysed = with_fusable_loops(analysed, types)
         variants = _variants(analysed)
         checks = {id(variant.program): _checks(variant, types) for variant in variants}
         used = {name for found in checks.values() for check in found for one in check.checks for name in one.names}
@@ -267,10 +268,11 @@ class Preparation:
     def _executed(self, typed: Typed, plan: Plan) -> FunctionPlan:
         """The plan that a call runs by, with the bodies of all its loops, which are made once for each program."""
         found = plan.function.executed
+        if found.separate is not None:  # a program made for these sizes
+            return plan_with_bodies(found, with_all_bodies(found.program, found.outlined, typed.types))
         key = id(found.program)
         if key not in self._made:
-            outlined = next(one.outlined for one in _variants(typed.analysed) if one.program is found.program)
-            self._made[key] = with_all_bodies(found.program, outlined, typed.types)
+            self._made[key] = with_all_bodies(found.program, found.outlined, typed.types)
         return plan_with_bodies(found, self._made[key])
 
     def _kernels(self, typed: Typed, plan: Plan, executed: FunctionPlan, shapes: Shapes) -> list[KernelSource]:
@@ -279,7 +281,10 @@ class Preparation:
         values = parameter_values(shapes, plan.sizes.integers)
         kernels = []
         typing = with_names(typed.typing, executed.program.variables, executed.program.tests)
-        for loop, checks in zip(executed.loops, typed.checks[id(plan.function.executed.program)], strict=True):
+        planned = plan.function.executed
+        found = iter(typed.checks[id(planned.separate or planned.program)])
+        for loop in executed.loops:
+            checks = all_checks(islice(found, max(1, len(loop.members))))
             source = loop.origin.nest if loop.origin else loop.nest
             proved: frozenset[Span] = prove_bounds(checks, values, source)
             kernels.append(
@@ -289,8 +294,11 @@ class Preparation:
 
 
 def _variants(analysed: AnalysedProgram) -> list[AnalysedProgram]:
-    """The program with all that was changed, and without; each once."""
-    return [*{id(variant.program): variant for variant in analysed.variants()}.values()]
+    """The program in another order, and as it is written."""
+    found = [analysed]
+    while (other := found[-1].as_written) is not None:
+        found.append(other)
+    return found
 
 
 def _checks(analysed: AnalysedProgram, types: Types) -> tuple[BoundsChecks, ...]:

@@ -181,6 +181,17 @@ def test_there_is_one_plan_per_loop_of_the_source_and_one_verdict_per_for():
 # ---------------------------------------------------------------- when it pays
 
 LOOPS = one("b[i] = 2 * a[i]", "c[i] = a[i] + b[i]")
+COLUMNS = """\
+for j in range(m):
+    t = 0.0
+    for i in range(n):
+        t = A[i, j] + 0.5 * t
+        B[i, j] = t
+for j in range(m):
+    t = 0.0
+    for i in range(n):
+        t = A[i, j] + B[n - 1 - i, j] + 0.5 * t
+        C[i, j] = t"""
 BYTES = 70 * 8
 
 
@@ -189,10 +200,12 @@ BYTES = 70 * 8
     [
         (LOOPS, BYTES - 1, {}, [(2, "i")]),
         (LOOPS, BYTES, {}, []),
-        (LOOPS, 100, {"n": 31}, []),  # fewer iterations than blocks
-        (two("B[i, j] = A[i, j]", "C[i, j] = A[i, j] + B[i, m - 1 - j]"), 3 * BYTES, {}, [(2, "i")]),
-        (two("B[i, j] = A[i, j]", "C[i, j] = A[i, j] + B[i, m - 1 - j]"), 3 * BYTES - 1, {}, []),  # rows do not fit
-        (two("B[i, j] = A[i, j]", "C[i, j] = A[i, j] + B[i, j]"), 100, {}, [(2, "ij")]),
+        (two("B[i, j] = A[i, j]", "C[i, j] = A[i, j] + B[i, j]"), 400, {"n": 31}, []),  # fewer rows than blocks
+        (two("B[i, j] = A[i, j]", "C[i, j] = A[i, j] + B[i, m - 1 - j]"), 6 * BYTES, {}, [(2, "i")]),
+        (two("B[i, j] = A[i, j]", "C[i, j] = A[i, j] + B[i, m - 1 - j]"), 6 * BYTES - 1, {}, []),  # rows do not fit
+        (COLUMNS, 8 * 6 * BYTES, {}, [(2, "j")]),
+        (COLUMNS, 8 * 6 * BYTES - 1, {}, []),  # a cache line for each element
+        (two("B[i, j] = A[i, j]", "C[i, j] = A[i, j] + B[i, j]"), 400, {}, [(2, "ij")]),
     ],
 )
 def test_loops_are_run_as_one_where_that_saves_traffic(body, second, sizes, expected):
@@ -202,8 +215,26 @@ def test_loops_are_run_as_one_where_that_saves_traffic(body, second, sizes, expe
     assert len(plan.program.nests) == (1 if expected else 2)
 
 
+def test_each_group_of_neighbours_is_decided_on_by_itself():
+    small = "s = s + 1\nfor i in range(n):\n    b[i] = 2 * a[i]\nfor i in range(n):\n    c[i] = a[i] + b[i]"
+    body = two("B[i, j] = A[i, j]", "C[i, j] = A[i, j] + B[i, m - 1 - j]") + "\n" + small
+    f = function(body)
+    expected = arguments()
+    f(**expected)
+    for second, members in ((6 * BYTES, [2, 0, 0]), (BYTES - 1, [0, 0, 2]), (10**9, [0, 0, 0, 0])):
+        plan = planned(body, caches=Caches(second))
+        assert [len(loop.members) for loop in plan.loops] == members
+        compiled, mine = orion.parallel_for(f), arguments()
+        compiled._preparation = Preparation(f, Options(), Caches(second))
+        assert len(compiled.plan(**mine).loops) == 4
+        with orion.session(workers=2):
+            compiled(**mine)
+        for name in "bcBC":
+            np.testing.assert_array_equal(mine[name], expected[name], name)
+
+
 def test_what_is_saved_is_told():
-    plan = planned(LOOPS + "\nfor i in range(n):\n    d[i] = a[i] * c[i]", caches=Caches(second=100))
+    plan = planned(LOOPS + "\nfor i in range(n):\n    d[i] = a[i] * c[i]", caches=Caches(second=BYTES - 1))
     (loop,) = plan.loops
     assert [member.together.lines for member in loop.members] == [(4, 6), (2, 6), (2, 4)]
     assert loop.members[0].together.arrays == ("a", "b", "c")
@@ -212,7 +243,7 @@ def test_what_is_saved_is_told():
 
 def test_the_plan_says_why_loops_are_not_run_as_one():
     body = one("b[i] = a[i]", "c[i] = a[i] + b[i - 1]", "1, n")
-    first, second = planned(body, caches=Caches(second=100)).loops
+    first, second = planned(body, caches=Caches(second=400)).loops
     (reason,) = [reason for reason in (*first.reasons, *second.reasons) if reason.code == "ORN123"]
     assert reason in second.reasons
     assert "line 2" in reason.message

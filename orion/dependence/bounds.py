@@ -6,7 +6,7 @@ integer arguments); with the parameters fixed to the values of a call, it is emp
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -51,6 +51,13 @@ class BoundsChecks:
 
     checks: tuple[BoundsCheck, ...]
     unchecked: frozenset[Span]
+
+
+def all_checks(parts: Iterable[BoundsChecks]) -> BoundsChecks:
+    """The checks of loops that are run as one: those of each."""
+    parts = tuple(parts)
+    unchecked = frozenset[Span]().union(*(part.unchecked for part in parts))
+    return BoundsChecks(tuple(check for part in parts for check in part.checks), unchecked)
 
 
 def bounds_checks(program: Program, number: int, types: Types, model: Model | None = None) -> BoundsChecks:

@@ -18,6 +18,7 @@ from orion.dependence.private_arrays import with_private_arrays
 from orion.dependence.references import collect_references
 from orion.dependence.scalars import scalar_roles
 from orion.dependence.study import Study, study_loop
+from orion.loop.fuse import Group
 from orion.loop.nest import SYNTHETIC, LoopNest, Program, Repeat, RunLoop, Step, blocks_of
 from orion.loop.program import open_outer_loop
 from orion.loop.types import Types
@@ -74,8 +75,7 @@ class AnalysedProgram:
     another order. `changed` are those loops, and `as_written` the program without any of that, where there are any.
     `outlined`: what is still to be made of loops in another order (`orion.plan.bodies`).
 
-    `separate` is the program without neighbours that are run as one, where there are such; `apart` are those that could
-    use the same data but are not.
+    `fusable` are neighbours that may be run as one, and `apart` those that use the same arrays but may not.
     """
 
     program: Program
@@ -84,15 +84,16 @@ class AnalysedProgram:
     changed: tuple[Changed, ...] = ()
     as_written: AnalysedProgram | None = None
     outlined: tuple[Outlined, ...] = ()
-    separate: AnalysedProgram | None = None
+    fusable: tuple[Fusable, ...] = ()
     apart: tuple[Separate, ...] = ()
 
-    def variants(self) -> Iterator[AnalysedProgram]:
-        """Itself, and all that may be run in its place."""
-        yield self
-        for other in (self.separate, self.as_written):
-            if other is not None:
-                yield from other.variants()
+
+@dataclass(frozen=True, slots=True)
+class Fusable:
+    """Neighbouring planned loops, and the one that does the same."""
+
+    group: Group
+    loop: AnalysedLoop
 
 
 @dataclass(frozen=True, slots=True)

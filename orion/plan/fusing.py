@@ -25,7 +25,7 @@ from orion.loop.fuse import Group, fuse_loops, neighbours
 from orion.loop.ir import Assign, Call, Expr, For, Node, Pass, Range, Stmt, Update, While, walk
 from orion.loop.nest import LoopNest
 from orion.loop.types import Types
-from orion.plan.analysed import AnalysedLoop, AnalysedProgram, Changed, Separate, analyse_nest
+from orion.plan.analysed import AnalysedLoop, AnalysedProgram, Changed, Fusable, Separate, analyse_nest
 from orion.plan.whole import WEAKEST_FIRST
 from orion.reasons import Reason
 
@@ -36,54 +36,51 @@ VECTORIZED = frozenset({"abs", "min", "max", "np.abs", "np.sqrt", "np.minimum", 
 """Functions that LLVM has vector instructions for."""
 
 
-def with_fused_loops(analysed: AnalysedProgram, types: Types) -> AnalysedProgram:
-    """The program with neighbouring loops fused where that is legal; as it was is its `separate` then.
+def with_fusable_loops(analysed: AnalysedProgram, types: Types) -> AnalysedProgram:
+    """The program, and which neighbours in it may be run as one; as written, too.
 
-    Whether it pays is decided when sizes are known (`orion.plan.together`).
+    Where that pays is decided when sizes are known (`orion.plan.together`).
     """
-    if analysed.as_written is not None:
-        analysed = replace(analysed, as_written=with_fused_loops(analysed.as_written, types))
+    written = analysed.as_written and with_fusable_loops(analysed.as_written, types)
     finder = _Finder(analysed, types)
-    groups = tuple(finder.groups())
-    analysed = replace(analysed, apart=tuple(finder.apart))
-    while groups:
-        fused = _fused(analysed, groups, types)
-        if not isinstance(fused, Group):
-            return fused
-        groups = tuple(group for group in groups if group is not fused)
-    return analysed
+    found = (_fusable(analysed, group, types) for group in finder.groups())
+    fusable = tuple(one for one in found if one is not None)
+    return replace(analysed, as_written=written, fusable=fusable, apart=tuple(finder.apart))
 
 
-def _fused(analysed: AnalysedProgram, groups: tuple[Group, ...], types: Types) -> AnalysedProgram | Group:
-    """The program with groups of its loops fused, or one of the groups that it cannot be done with."""
-    program = fuse_loops(analysed.program, groups)
+def _fusable(analysed: AnalysedProgram, group: Group, types: Types) -> Fusable | None:
+    """The loop that stands for a group of neighbours, where it has a form and is as parallel as these are."""
+    program = fuse_loops(analysed.program, (group,))
     if program is None:
-        return next(group for group in groups if fuse_loops(analysed.program, (group,)) is None)
-    first_of = {group.first: group for group in groups}
-    gone = {number for group in groups for number in group.numbers[1:]}
+        return None
+    members = analysed.loops[group.first : group.first + group.count]
+    loop = analyse_nest(program, group.first, types, None, model_loop(program, group.first, types), Maps())
+    if not _keeps_strategy(loop, members):
+        return None
+    work = [one.work for one in members]
+    together = tuple(part for parts in work for part in parts) if all(work) else ()
+    return Fusable(group, replace(loop, members=members, work=together))
+
+
+def fused_program(analysed: AnalysedProgram, chosen: Sequence[Fusable]) -> AnalysedProgram:
+    """The program with some of its neighbours run as one."""
+    if not chosen:
+        return analysed
+    program = fuse_loops(analysed.program, tuple(one.group for one in chosen))
+    assert program is not None
+    first_of = {one.group.first: one.loop for one in chosen}
+    gone = {number for one in chosen for number in one.group.numbers[1:]}
     loops: list[AnalysedLoop] = []
     numbers: list[int] = []
-    for old in analysed.loops:
-        if old.nest.number not in gone:
-            nest = program.nests[len(loops)]
-            group = first_of.get(old.nest.number)
-            if group is None:
-                loops.append(replace(old, nest=nest))
-            else:
-                members = analysed.loops[group.first : group.first + group.count]
-                model, maps = model_loop(program, nest.number, types), Maps()
-                loop = analyse_nest(program, nest.number, types, None, model, maps)
-                if not _keeps_strategy(loop, members):
-                    return group
-                work = [one.work for one in members]
-                together = tuple(part for parts in work for part in parts) if all(work) else ()
-                loops.append(replace(loop, members=members, work=together))
+    for number, old in enumerate(analysed.loops):
+        if number not in gone:
+            loops.append(replace(first_of.get(number, old), nest=program.nests[len(loops)]))
         numbers.append(len(loops) - 1)
     changed = tuple(_renumbered(one, numbers) for one in analysed.changed)
     apart = tuple(replace(one, number=numbers[one.number]) for one in analysed.apart)
     outlined = tuple(replace(one, first=numbers[one.first]) for one in analysed.outlined)
     found = replace(analysed, program=program, loops=tuple(loops), changed=changed, apart=apart, outlined=outlined)
-    return replace(found, separate=analysed)
+    return replace(found, fusable=())
 
 
 def _renumbered(changed: Changed, numbers: Sequence[int]) -> Changed:

@@ -9,6 +9,7 @@ from orion.dependence.bounds import BoundsChecks
 from orion.loop.nest import LoopNest, Program
 from orion.loop.types import ArgumentType
 from orion.reasons import Reason
+from orion.transform.apply import Outlined
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,13 +168,16 @@ class LoopPlan:
 @dataclass(frozen=True, slots=True)
 class FunctionPlan:
     """The plans of all loops of a function, in textual order, and the program they are part of. `verdicts` has one
-    for each `for` of the source, in textual order."""
+    for each `for` of the source, in textual order. `separate` is the program with its loops one after the other, where
+    the plan has neighbours run as one. `outlined`: what is to be made yet of its loops before they can be run."""
 
     program: Program
     loops: tuple[LoopPlan, ...]
     types: tuple[tuple[str, ArgumentType], ...]
     verdicts: tuple[Verdict, ...] = ()
     instead: FunctionPlan | None = None
+    separate: Program | None = None
+    outlined: tuple[Outlined, ...] = ()
 
     @property
     def executed(self) -> FunctionPlan:

@@ -13,6 +13,7 @@ from orion.plan.analysed import AnalysedLoop, AnalysedProgram, is_shared_out
 from orion.plan.copies import why_no_copies, with_copies
 from orion.plan.explain import blocking_reasons, not_stronger
 from orion.plan.extents import coordinate_ranges, parameter_values
+from orion.plan.fusing import fused_program
 from orion.plan.grid import DISPATCH_NS, cuts, predicted_ns
 from orion.plan.neighbours import handovers, moved_between
 from orion.plan.placement import cheapest, placements
@@ -38,16 +39,17 @@ def plan_program(analysed: AnalysedProgram, types: Types, sizes: Sizes) -> Funct
 
 
 def _plan_program(analysed: AnalysedProgram, types: Types, sizes: Sizes, maps: Maps) -> FunctionPlan:
-    if analysed.separate is not None and not any(why_together(loop, types, sizes) for loop in analysed.loops):
-        return _plan_program(analysed.separate, types, sizes, maps)
-    agreed = zip(analysed.loops, _agreed(analysed, types, sizes, maps), strict=True)
-    loops = tuple(_with_neighbours(analysed, loop, plan, types, sizes, maps) for loop, plan in agreed)
-    plan = FunctionPlan(analysed.program, loops, tuple(types.items()), analysed.verdicts)
-    if analysed.as_written is None or _is_worthwhile(analysed, loops, sizes, maps):
+    chosen = [one for one in analysed.fusable if why_together(one.loop, types, sizes)]
+    whole = fused_program(analysed, chosen)
+    agreed = zip(whole.loops, _agreed(whole, types, sizes, maps), strict=True)
+    loops = tuple(_with_neighbours(whole, loop, plan, types, sizes, maps) for loop, plan in agreed)
+    separate = analysed.program if chosen else None
+    plan = FunctionPlan(whole.program, loops, tuple(types.items()), analysed.verdicts, None, separate, whole.outlined)
+    if analysed.as_written is None or _is_worthwhile(whole, loops, sizes, maps):
         return plan
     if analysed.as_written.changed:
         return _plan_program(analysed.as_written, types, sizes, maps)
-    changed = {number for one in analysed.changed for number in one.numbers}
+    changed = {number for one in whole.changed for number in one.numbers}
     changed &= {loop.nest.number for loop in loops if loop.is_parallel}
     alone = tuple(_on_one_worker(loop) if loop.nest.number in changed else loop for loop in loops)
     return replace(plan, loops=alone, instead=_plan_program(analysed.as_written, types, sizes, maps))

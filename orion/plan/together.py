@@ -4,9 +4,10 @@ One after the other, the loops bring an array that both use through memory twice
 an iteration of the second follows the same iteration of the first, and finds in the cache what that has used, if all
 that one iteration uses fits there:
 
-    bytes(a) > L2 for a shared array a,  and  Σ_a bytes of a that one iteration uses <= L2,
+    bytes(a) > L2 for a shared array a,  and  Σ_a bytes of a that one iteration uses <= SHARE * L2,
 
-L2 being the second-level cache of a core. The number of workers does not count.
+L2 being the second-level cache of a core. Elements that lie apart use a cache line each. The number of workers does not
+count.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from orion.loop.types import Shapes, Types
+import numpy as np
+
+from orion.loop.types import ArrayType, Shapes, Types
 from orion.plan.analysed import AnalysedLoop, Separate
 from orion.plan.extents import coordinate_ranges, parameter_values
 from orion.plan.fusing import shared_arrays
@@ -22,6 +25,12 @@ from orion.plan.grid import LINE_BLOCKS
 from orion.plan.placement import ArrayUse, array_bytes
 from orion.plan.plan import LoopPlan, Together
 from orion.plan.sizes import Sizes
+
+SHARE = 0.5
+"""The part of the cache that one iteration may use: columns of a matrix often fall into the same few sets of it."""
+
+LINE = 64
+"""Bytes in a cache line."""
 
 SIZING = ("ORN120", "ORN121")
 
@@ -37,7 +46,7 @@ def why_together(loop: AnalysedLoop, types: Types, sizes: Sizes) -> Together | N
     if sizes.force_parallel:
         return Together(lines, large or arrays, None)
     used = sum(_bytes_per_iteration(use, len(loop.nest.dims), types, sizes.shapes) for use in loop.uses)
-    if not large or used > sizes.caches.second or not _has_blocks(loop, sizes):
+    if not large or used > SHARE * sizes.caches.second or not _has_blocks(loop, sizes):
         return None
     times = {array: sum(array in _used(member) for member in loop.members) - 1 for array in large}
     saved = sum(times[array] * (array_bytes(array, types, sizes.shapes) or 0) for array in large)
@@ -49,12 +58,14 @@ def _used(loop: AnalysedLoop) -> set[str]:
 
 
 def _bytes_per_iteration(use: ArrayUse, dims: int, types: Types, shapes: Shapes) -> float:
-    """The part of an array that one iteration of the fused dimensions uses."""
-    size = float(array_bytes(use.array, types, shapes) or 0)
-    for follow in use.follows:
-        if follow.dim < dims:
-            extent = max(1, shapes[use.array][follow.axis])
-            size *= min(1.0, (follow.high - follow.low + 1) / extent)
+    """The part of an array that one iteration of the fused dimensions uses, in cache lines."""
+    size, shape, kind = float(array_bytes(use.array, types, shapes) or 0), shapes[use.array], types[use.array]
+    assert isinstance(kind, ArrayType)
+    followed = {follow.axis: follow.high - follow.low + 1 for follow in use.follows if follow.dim < dims}
+    for axis, width in followed.items():
+        size *= min(1.0, width / max(1, shape[axis]))
+    if len(shape) - 1 in followed:  # few elements of each row
+        size *= max(1.0, LINE / np.dtype(kind.dtype).itemsize / followed[len(shape) - 1])
     return size
 
 
@@ -74,11 +85,13 @@ def along(member: AnalysedLoop, space: int) -> AnalysedLoop:
 def with_members(plan: LoopPlan, members: Iterable[LoopPlan], why: Together | None) -> LoopPlan:
     """The plan of a fused loop with those of the loops that it stands for; all run on its workers."""
     sizing = tuple(reason for reason in plan.reasons if reason.code in SIZING)
-    found = []
+    apart = tuple(reason for reason in plan.reasons if reason.code == "ORN123")
+    found: list[LoopPlan] = []
     for member in members:
         others = why and replace(why, lines=tuple(line for line in why.lines if line != member.nest.span.line))
         nest = replace(member.nest, number=plan.nest.number)
         reasons = (*(reason for reason in member.reasons if reason.code not in SIZING), *sizing)
+        reasons = reasons if found else (*reasons, *apart)
         overlap = plan.rounds_overlap
         found.append(
             replace(member, nest=nest, reasons=reasons, runs_on=plan.runs_on, rounds_overlap=overlap, together=others)
