@@ -55,6 +55,9 @@ STEPS = {
     "up": "for i in range(0, n, k):\n    a[i] = x[i] + 1",
     "down": "for i in range(n - 1, 0, -k):\n    a[i] = x[i] + 1",
     "inside": "for i in range(n):\n    for j in range(1, m, k):\n        A[i, j] += x[j]",
+    "of tiles": "for s in range(0, n, k):\n    for i in range(s, min(s + k, n)):\n        A[i, i + 1] += A[i, i]",
+    "of tiles, down": "for s in range(n - 1, -1, -k):\n    for i in range(s, max(s - k, -1), -1):\n"
+    "        A[i, i + 1] += A[i, i]",
     "one element": "for i in range(0, n, k):\n    a[0] = x[i]\n    p[i] = a[0] > 0",
 }
 CASES = {
@@ -92,6 +95,21 @@ def test_what_an_inner_loop_leaves_in_a_scalar_is_not_known():
     outer, inner = orion.parallel_for(after_a_loop).plan(np.zeros((50, 50)), 45).verdicts
     assert not outer.is_parallel
     assert inner.is_parallel
+
+
+def tiled_by_hand(A, B, C, n, size):
+    for ii in range(0, n, size):
+        for jj in range(0, n, size):
+            for i in range(ii, min(ii + size, n)):
+                for j in range(jj, min(jj + size, n)):
+                    for k in range(n):
+                        C[i, j] += A[i, k] * B[k, j]
+
+
+def test_tiles_of_an_unknown_size_are_parallel_inside():
+    plan = orion.parallel_for(tiled_by_hand).plan(*(np.zeros((40, 40)) for _ in range(3)), 40, 8)
+    assert plan.is_parallel
+    assert [verdict.is_parallel for verdict in plan.verdicts] == [False, False, True, True, False]
 
 
 def test_no_name_of_the_user_begins_like_those_made_of_a_new_variable():

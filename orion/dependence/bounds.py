@@ -12,7 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from orion.dependence.affine import Affine, NotAffine
-from orion.dependence.model import Model, Space, has_step, inner_constraints, model_loop
+from orion.dependence.model import Model, Space, inner_constraints, model_loop
 from orion.dependence.names import extent_name, parameter_list
 from orion.dependence.references import Reference
 from orion.errors import OutOfBoundsError, describe
@@ -125,8 +125,7 @@ def _check(reference: Reference, axis: int, form: Affine, space: Space, is_sure:
         return f"{parameter_list(names)}{{ [{dims}] : {' and '.join((*constraints, condition))} }}"
 
     outside = members(f"({form.text} >= {extent} or {form.text} < -{extent})")
-    is_exact = all(isinstance(bound, Affine) for bound in bounds) and all(map(has_step, reference.inner))
-    is_certain = is_sure and not reference.is_may and is_exact
+    is_certain = is_sure and not reference.is_may and all(isinstance(bound, Affine) for bound in bounds)
     return BoundsCheck(
         reference.array, axis, reference.text, reference.span, outside, members(f"{form.text} < 0"),
         frozenset(names), is_certain,

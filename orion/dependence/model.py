@@ -174,8 +174,6 @@ def _range_space(nest: LoopNest, scope: Mapping[str, Form]) -> Space:
             dims.append(trip)
             values.append(var)
             constraints.append(f"{trip} >= 0")
-            if isinstance(step, Affine) and not has_constant_step(space):
-                reasons.append(NotAffine("ORN108", "the step of the range is not a constant", space.step.span))
             equations += _trip(var, trip, start, stop, step)
     own = set(dims) | set(values)
     return Space(
@@ -317,16 +315,13 @@ def _as_bound(form: Form) -> Form:
     return NotAffine("ORN107", form.why, form.span) if isinstance(form, NotAffine) else form
 
 
-def has_step(loop: InnerLoop) -> bool:
-    """Whether the step of an inner loop is a constant other than 0."""
-    return isinstance(loop.step, Affine) and loop.step.value not in (None, 0)
-
-
 def inner_constraints(loop: InnerLoop) -> Iterator[str]:
     """What holds for the variable of an inner loop; nothing on a side whose bound is not affine."""
-    if not isinstance(loop.step, Affine) or not has_step(loop):
+    if not isinstance(loop.step, Affine) or loop.step.value == 0:
         return
-    assert loop.step.value is not None
+    if loop.step.value is None:
+        yield from _either_way(loop)
+        return
     if loop.step.value == 1:
         yield from _between(loop.var, loop.start, loop.stop)
         return
@@ -337,6 +332,14 @@ def inner_constraints(loop: InnerLoop) -> Iterator[str]:
         yield f"{loop.var} {'<=' if high is loop.start else '<'} {high.text}"
     if isinstance(loop.start, Affine):
         yield f"({loop.var} - {loop.start.text}) mod {abs(loop.step.value)} = 0"
+
+
+def _either_way(loop: InnerLoop) -> Iterator[str]:
+    """What holds for the variable of a loop whose step has an unknown sign."""
+    if isinstance(loop.start, Affine) and isinstance(loop.stop, Affine) and isinstance(loop.step, Affine):
+        step, start, stop = loop.step.text, loop.start.text, loop.stop.text
+        up, down = f"{start} <= {loop.var} < {stop}", f"{stop} < {loop.var} <= {start}"
+        yield f"(({step} > 0 and {up}) or ({step} < 0 and {down}))"
 
 
 def _axis_constraints(output: str, subscript: Form | Interval, extent: str) -> Iterator[str]:
