@@ -11,7 +11,7 @@ from orion.dependence.model import Model, Space, access_relation, model_loop
 from orion.dependence.names import isl_name, parameter_list
 from orion.dependence.scalars import exposed_reads, scalar_roles
 from orion.dependence.study import Study, dependences_of
-from orion.loop.ir import Break, For, Node, Return, Stmt, While, walk
+from orion.loop.ir import Break, Compare, For, Node, Return, Stmt, Var, While, walk
 from orion.loop.nest import LoopNest, Program
 from orion.loop.types import Types
 from orion.reasons import Reason
@@ -58,11 +58,25 @@ def _carried_accesses(nest: LoopNest, scalars: ScalarRoles, space: Space) -> Ite
         )
         if name in read_first:
             message = f"`{name}` passes a value from one iteration to the next"
-            reason = Reason("ORN104", message, (span,), f"give each iteration its own `{name}`, or keep it in an array")
+            hint = BEST.format(name=name) if _is_compared(name, nest) else OWN.format(name=name)
+            reason = Reason("ORN104", message, (span,), hint)
         else:
             message = f"`{name}` keeps after the loop what its last iteration set it to"
             reason = Reason("ORN111", message, (span,), f"set `{name}` after the loop")
         yield Access(name, name, True, False, relation, True, reason, span)
+
+
+OWN = "give each iteration its own `{name}`, or keep it in an array"
+BEST = (
+    "a least or greatest value is found in parallel where an `if value < {name}:` (or >, <=, >=) sets `{name} = value` "
+    "and what belongs to it, and nothing else in the loop reads or sets these"
+)
+
+
+def _is_compared(name: str, nest: LoopNest) -> bool:
+    """Whether a scalar is compared with something else, as a least or greatest value is."""
+    nodes = (node for statement in nest.body for node in walk(statement) if isinstance(node, Compare))
+    return any(isinstance(operand, Var) and operand.name == name for node in nodes for operand in node.operands)
 
 
 def _early_exits(nest: LoopNest) -> Iterator[Reason]:

@@ -42,6 +42,7 @@ from orion.loop.ir import (
     walk,
 )  # fmt: skip
 from orion.loop.leaving import leave_by_break
+from orion.loop.plain_ifs import with_plain_ifs
 from orion.loop.rewrite import rewrite
 from orion.loop.source import Span
 from orion.loop.types import Types
@@ -54,9 +55,9 @@ def resolve_views(function: Function, types: Types) -> Function:
 
     Calls of helper functions are replaced by their bodies first (`orion.loop.inline`), a `return`
     inside a loop becomes a `break` (`orion.loop.leaving`), attributes of arrays (`a.size`,
-    `len(a)`, `a.shape[-1]`) are made plain, and what stands between loops is
-    separated last (`orion.loop.between`). Raises `UnsupportedLoopError` where the types of the function cannot be told,
-    or a view is of a kind that cannot be named (a transpose).
+    `len(a)`, `a.shape[-1]`) are made plain, choices of scalars become `if`s (`orion.loop.plain_ifs`), and what
+    stands between loops is separated last (`orion.loop.between`). Raises `UnsupportedLoopError` where the types of the
+    function cannot be told, or a view is of a kind that cannot be named (a transpose).
     """
     function = leave_by_break(inline_helpers(function, types))
     typing = infer_types(function, types)
@@ -70,7 +71,8 @@ def resolve_views(function: Function, types: Types) -> Function:
         )
         body = resolver.block(function.body)
         if not resolver.failed:
-            return check_function(separate(close_inductions(replace(function, body=body), typing), types))
+            function = with_plain_ifs(replace(function, body=body), typing)
+            return check_function(separate(close_inductions(function, typing), types))
         kept |= resolver.failed
 
 
