@@ -50,6 +50,10 @@ class SerialLoopWarning(UserWarning):
     """The plan of a loop is serial: it runs compiled, on one worker."""
 
 
+class UnprovedWarning(UserWarning):
+    """`plan.check()` found nothing wrong, but could not prove all that it is to prove."""
+
+
 def describe(
     what: str,
     *,

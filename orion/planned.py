@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from orion.dependence.access import Dependence
-from orion.errors import PlanError
+from orion.errors import PlanError, UnprovedWarning
 from orion.plan.extents import coordinate_ranges, parameter_values
 from orion.plan.plan import FunctionPlan, LoopPlan, Placement, Verdict
 from orion.plan.sizes import Sizes
@@ -26,6 +27,7 @@ from orion.schedule.build import build_schedule
 from orion.schedule.prove import prove_schedule
 from orion.schedule.prove_order import prove_new_order
 from orion.schedule.prove_private import prove_copies, prove_private
+from orion.schedule.prove_text import prove_text
 from orion.schedule.prove_together import prove_together
 from orion.schedule.schedule import Ints, Schedule
 
@@ -153,12 +155,16 @@ class Plan:
 
         Checks the schedules for `workers` workers, or for 1 to 4 and the number that the plan was made for. Of a loop
         that is run in another order also that the order keeps every dependence of the loop as written, and that the
-        schedules of its parts are held to all of them; of arrays that tiles have of their own, or copies of, that they
-        may; of neighbouring loops that are run as one, that this keeps every dependence between them.
+        schedules of its parts are held to all of them; and of the text of its loops, for all sizes and all boxes, that
+        each iteration is run once and in such an order (`orion.schedule.prove_text`). Of arrays that tiles have of
+        their own, or copies of, that they may; of neighbouring loops that are run as one, that this keeps every
+        dependence between them. An `UnprovedWarning` says what could be proved neither right nor wrong.
         """
         counts = sorted({1, 2, 3, 4, self.sizes.workers}) if workers is None else [workers]
         for plan in whole_loops(self.function):
             prove_new_order(self.function, plan)
+            for sentence in prove_text(self.function, plan):
+                warnings.warn(sentence, UnprovedWarning, stacklevel=2)
         for plan in self.function.loops:
             prove_together(plan)
             for count in counts:

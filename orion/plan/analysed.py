@@ -242,7 +242,7 @@ def _rewritten(
     if study is None or found is None or (must_gain and not _is_faster(found)):
         return None
     checks = bounds_checks(program, nest.number, types, loop.model)
-    origin = Origin(nest, loop.analysis, checks, found.dependences, found.order)
+    origin = Origin(nest, loop.analysis, checks, found.dependences, found.order, study.region.statements)
     nests = found.program.nests[found.first :]
     loops = [
         _analyse_rewritten(new, band, types, origin, study, live, maps)
@@ -260,7 +260,7 @@ def _swept(
     if study is None or found is None:
         return None
     checks = bounds_checks(program, loop.nest.number, types, loop.model)
-    origin = Origin(loop.nest, loop.analysis, checks, found.dependences, found.order)
+    origin = Origin(loop.nest, loop.analysis, checks, found.dependences, found.order, study.region.statements)
     nest = found.program.nests[found.first]
     new = _analyse_rewritten(nest, found.bands[0], types, origin, study, found.live[0], maps)
     return (found.program, [new], []) if new.candidates else None

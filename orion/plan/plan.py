@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from orion.dependence.access import Dependence, LoopDependences, PrivateArray
 from orion.dependence.bounds import BoundsChecks
+from orion.dependence.region import Statement
 from orion.loop.nest import LoopNest, Program
 from orion.loop.types import ArgumentType
 from orion.reasons import Reason
@@ -58,6 +59,7 @@ class Origin:
 
     `analysis` and `checks` are those of the loop as written. `dependences` and `order` are isl union maps as text:
     the dependences between the instances of its statements, and the place of each instance in the new order.
+    `statements` are those whose instances these are.
     """
 
     nest: LoopNest
@@ -65,6 +67,7 @@ class Origin:
     checks: BoundsChecks
     dependences: str
     order: str
+    statements: tuple[Statement, ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
