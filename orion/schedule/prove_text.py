@@ -18,9 +18,10 @@ that is not affine, is no proof: it is said what could not be proved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING
 
 from orion.dependence.conflicts import CapReached, capped
@@ -33,8 +34,9 @@ from orion.loop.nest import LoopNest, Repeat, RunLoop, Step, blocks_of
 from orion.loop.types import ArrayType, Types
 from orion.plan.plan import FunctionPlan, LoopPlan, Origin
 from orion.schedule.text_buffers import left_open
+from orion.schedule.text_sets import Found, Path
 from orion.schedule.text_values import Scope, UnprovedError
-from orion.schedule.text_walk import Found, Path, Walk
+from orion.schedule.text_walk import Walk
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -73,6 +75,7 @@ class _Proof:
     types: Types
     boxes: list[_Box] = field(default_factory=list)
     unproved: list[str] = field(default_factory=list)
+    numbers: Iterator[int] = field(default_factory=count)
 
     def run(self) -> None:
         import islpy as isl
@@ -106,7 +109,7 @@ class _Proof:
         import islpy as isl
 
         walk = self.walk(Path(), set())
-        scope = Scope()
+        scope = Scope(self.numbers)
         found = self.steps(_steps_of(self.plan.program.steps, set(self.parts)), walk, scope, ())
         _check_names(walk)
         expected = {s.name: isl.Set(s.domain, self.context) for s in self.origin.statements}
@@ -175,7 +178,7 @@ class _Proof:
         nest = box.part.nest
         names = [*box.rounds, *(name for pair in nest.limits for name in pair)]
         walk = self.walk(box.path, set(names))
-        scope = Scope()
+        scope = Scope(self.numbers)
         scope.forget(assigned_names(nest.body))
         found = walk.block(nest.body, scope)
         _check_names(walk)
@@ -193,8 +196,9 @@ class _Proof:
         for name, wanted in expected.items():
             run = found.get(name, wanted.subtract(wanted))
             for missing, what in ((wanted.subtract(run), "leave out"), (run.subtract(wanted), "run too much")):
-                if not walk.is_impossible(missing):
-                    raise PlanError(f"the generated loops {what} {where}: {missing.sample()}")
+                exception = walk.witness(missing)
+                if exception is not None:
+                    raise PlanError(f"the generated loops {what} {where}: {exception.sample()}")
         for name in found.keys() - expected.keys():
             if not walk.is_impossible(found[name]):
                 raise PlanError(f"the generated loops run too much {where}: {found[name].sample()}")

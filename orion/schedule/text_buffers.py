@@ -136,7 +136,7 @@ def closed(
     """
     for buffer in buffers.values():
         keys = {kind: key(kind, buffer.name) for kind in (COPY_IN, USE, WRITE, COPY_OUT, DIRECT)}
-        if _all(found, keys[COPY_IN]) and (_all(found, keys[USE]) or _all(found, keys[COPY_OUT])):
+        if sum(bool(_all(found, keys[kind])) for kind in (COPY_IN, USE, COPY_OUT)) > 1:
             problem = _problem(pieces, found, keys, buffer, is_empty)
             if problem:
                 raise PlanError(f"the copies of `{buffer.array}` in a buffer: {problem}")
@@ -169,6 +169,8 @@ def _problem(
     places = {kind: [at for at, piece in enumerate(pieces) if _all(piece, begin)] for kind, begin in keys.items()}
     if places[DIRECT]:
         return "the array is used beside them"
+    if not places[COPY_IN]:
+        return "nothing is copied there"
     after = places[COPY_OUT] or [len(pieces)]
     if not places[USE] or not max(places[COPY_IN]) < min(places[USE]) <= max(places[USE]) < min(after):
         return "they are not made before all uses and copied back after them"

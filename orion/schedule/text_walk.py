@@ -26,6 +26,7 @@ from orion.errors import PlanError
 from orion.loop.ir import Assign, Call, Const, Expr, For, If, Pass, Range, Stmt, Subscript, Var, names_in
 from orion.loop.nest import Buffer
 from orion.schedule.text_buffers import Touch, are_copies, closed, copied, touched
+from orion.schedule.text_sets import Found, Path, coalesced, has_parameter, part_within, renamed, united, without
 from orion.schedule.text_values import (
     Definition,
     Scope,
@@ -44,48 +45,8 @@ from orion.transform.halfspaces import Form
 if TYPE_CHECKING:
     import islpy as isl
 
-Found = dict[str, "isl.Set"]
-"""Statement → its instances that a piece of text runs. Other keys are what `orion.schedule.text_buffers` notes."""
-
 MAX_STEP = 64
 """The greatest step of a loop that is a variable."""
-
-
-@dataclass
-class Path:
-    """What holds at some place in the text: the conditions (`exact`), a convex set around each of them (`hulls`), and
-    one around all up to it (`around`): those cost less."""
-
-    exact: list[isl.Set] = field(default_factory=list)
-    hulls: list[isl.Set] = field(default_factory=list)
-    around: list[isl.Set] = field(default_factory=list)
-
-    def enter(self, condition: isl.Set) -> None:
-        import islpy as isl
-
-        hull = isl.Set.from_basic_set(condition.simple_hull())
-        self.exact.append(condition)
-        self.hulls.append(hull)
-        self.around.append(self.around[-1].intersect(hull) if self.around else hull)
-
-    def leave(self, depth: int) -> None:
-        del self.exact[depth:], self.hulls[depth:], self.around[depth:]
-
-    def copy(self) -> Path:
-        return Path([*self.exact], [*self.hulls], [*self.around])
-
-    def nearby(self) -> isl.Set:
-        """A convex set around all conditions."""
-        return self.around[-1]
-
-    def about(self, values: isl.Set) -> isl.Set:
-        """A convex set around the conditions that are on parameters of a set alone."""
-        names = parameters(values)
-        found = self.around[0]
-        for hull in self.hulls:
-            if parameters(hull) <= names:
-                found = found.intersect(hull)
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +77,9 @@ def running_greatest(loop: Stmt, scope: Scope) -> RunningGreatest | None:
             ) as body,
         ) if (low_, high_, name_, old, new) == (low, high, name, name, high):
             start = scope.names.get(name)
-            changed = {low, high, name, var, *assigned_names(cells)}
-            is_new = name not in assigned_names(cells)
-            if isinstance(start, dict) and changed.isdisjoint(names_in(first, end)) and is_new:
+            inside = {var, *assigned_names(cells)}
+            changed = {low, high, name, *inside}
+            if isinstance(start, dict) and name not in inside and changed.isdisjoint(names_in(first, end)):
                 return RunningGreatest(name, start, first, end, body[:-1])
     return None
 
@@ -214,7 +175,7 @@ class Walk:
             for here in (holds, holds.intersect(self.path.nearby())):
                 if one.intersect_params(here).is_equal(other.intersect_params(here)):
                     return general
-        return one.intersect_params(first).union(other.intersect_params(second)).coalesce()
+        return coalesced(one.intersect_params(first).union(other.intersect_params(second)))
 
     # ------------------------------------------------------------ loops
 
@@ -300,6 +261,8 @@ class Walk:
         scope.names[greatest.name] = greatest.start
         cell: Form = {"c__": 1}
         first, end = scope.value(greatest.first), scope.value(greatest.end)
+        if scope.definitions:
+            raise UnprovedError("a quotient in a loop from the greatest end of earlier trips")
         wanted = [compared(value, "<=", cell) for value in (first, greatest.start)]
         copied_later = self.cells(all_of([*wanted, compared(cell, "<", end)]))
         left_out = self.cells(all_of([compared(cell, "<", first), compared(cell, "<", end)]))
@@ -373,17 +336,21 @@ class Walk:
                 for relation in self.forwards.get((source, sink), ()):
                     turned = relation.intersect_domain(sources).intersect_range(sinks)
                     turned = turned if params is None else turned.intersect_params(params)
-                    if not self.is_impossible(turned):
+                    found = self.witness(turned)
+                    if found is not None:
                         what = f"{source} before {sink}" if source != sink else f"{source} in its order, and once"
-                        raise PlanError(f"the generated loops do not run {what}: {turned.sample()}")
+                        raise PlanError(f"the generated loops do not run {what}: {found.sample()}")
 
     def is_impossible(self, relation: isl.Map | isl.Set) -> bool:
         """Whether a relation or a set is empty here."""
-        if relation.is_empty() or relation.intersect_params(self.path.nearby()).is_empty():
-            return True
-        for holds in reversed(self.path.exact):
-            relation = relation.intersect_params(holds)
-        return bool(relation.is_empty())
+        return self.witness(relation) is None
+
+    def witness(self, relation: isl.Map | isl.Set) -> isl.Map | isl.Set | None:
+        """A part of a relation or a set, not empty, for which all conditions hold here."""
+        if relation.is_empty():
+            return None
+        split = [holds for holds in reversed(self.path.exact) if holds.n_basic_set() > 1]
+        return part_within(relation.intersect_params(self.path.nearby()), split)
 
     def tidied(self, values: isl.Set) -> isl.Set:
         """A set that is the same here, of fewer pieces where isl finds it. Elsewhere it may be another: where the text
@@ -391,7 +358,7 @@ class Walk:
         if values.n_basic_set() < 2:
             return values
         here = self.path.about(values)
-        other = values.intersect_params(here).coalesce().gist_params(here)
+        other = coalesced(values.intersect_params(here)).gist_params(here)
         return other if other.n_basic_set() < values.n_basic_set() else values
 
     # ------------------------------------------------------------ conditions
@@ -430,38 +397,5 @@ class Walk:
                 if changed.intersect_params(self.condition(f"{name} {sign} {other}")).is_subset(values):
                     parts = [self.condition(compared({name: 1}, "==", part)) for part in definition.parts]
                     first, second = (without(values.intersect_params(part), name) for part in parts)
-                    return first.intersect(second) if both else first.union(second).coalesce()
+                    return first.intersect(second) if both else coalesced(first.union(second))
         return without(values.intersect_params(holds), name)
-
-
-def united(one: Found, other: Found) -> Found:
-    return one | {key: one[key].union(new).coalesce() if key in one else new for key, new in other.items()}
-
-
-def parameters(values: isl.Set) -> frozenset[str]:
-    import islpy as isl
-
-    return frozenset(values.get_dim_name(isl.dim_type.param, k) for k in range(values.dim(isl.dim_type.param)))
-
-
-def has_parameter(values: isl.Set, name: str) -> bool:
-    import islpy as isl
-
-    return bool(values.find_dim_by_name(isl.dim_type.param, name) >= 0)
-
-
-def without(values: isl.Set, name: str) -> isl.Set:
-    """The set for any value of a parameter."""
-    import islpy as isl
-
-    position = values.find_dim_by_name(isl.dim_type.param, name)
-    if position < 0:
-        return values
-    return values.project_out(isl.dim_type.param, position, 1).remove_redundancies().coalesce()
-
-
-def renamed(values: isl.Set, name: str, new: str) -> isl.Set:
-    import islpy as isl
-
-    position = values.find_dim_by_name(isl.dim_type.param, name)
-    return values if position < 0 else values.set_dim_name(isl.dim_type.param, position, new)
