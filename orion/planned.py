@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from orion.dependence.access import Dependence
 from orion.errors import PlanError, UnprovedWarning
+from orion.plan.bodies import plan_with_bodies, with_all_bodies
 from orion.plan.extents import coordinate_ranges, parameter_values
 from orion.plan.plan import FunctionPlan, LoopPlan, Placement, Verdict
 from orion.plan.sizes import Sizes
@@ -161,9 +162,12 @@ class Plan:
         dependence between them. An `UnprovedWarning` says what could be proved neither right nor wrong.
         """
         counts = sorted({1, 2, 3, 4, self.sizes.workers}) if workers is None else [workers]
-        for plan in whole_loops(self.function):
-            prove_new_order(self.function, plan)
-            for sentence in prove_text(self.function, plan):
+        types = dict(self.function.types)
+        made = with_all_bodies(self.function.program, self.function.outlined, types)
+        text = plan_with_bodies(self.function, made)
+        for plan in whole_loops(text):
+            prove_new_order(text, plan)
+            for sentence in prove_text(text, plan):
                 warnings.warn(sentence, UnprovedWarning, stacklevel=2)
         for plan in self.function.loops:
             prove_together(plan)

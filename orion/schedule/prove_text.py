@@ -4,7 +4,8 @@ The loops that stand for one of the source are read as they are, after all passe
 for all sizes, and for all limits of a box:
 
 1. What is run for a box of a planned band is each instance x of a statement whose place p(x) lies in the box, once, in
-   an order in which x → y implies that x is run before y.
+   an order in which x → y implies that x is run before y. For sweeps in tiles that is proved of a tile
+   (`orion.schedule.text_tiles`).
 2. The loops that stand for the one of the source, one after the other and in the rounds of the serial loops around
    them, run each instance of its statements once, and x → y, where x and y are not of the same band in the same round,
    implies that x is run in a loop before that of y or in an earlier round.
@@ -35,6 +36,7 @@ from orion.loop.types import ArrayType, Types
 from orion.plan.plan import FunctionPlan, LoopPlan, Origin
 from orion.schedule.text_buffers import left_open
 from orion.schedule.text_sets import Found, Path
+from orion.schedule.text_tiles import one_tile
 from orion.schedule.text_values import Scope, UnprovedError
 from orion.schedule.text_walk import Walk
 
@@ -176,18 +178,19 @@ class _Proof:
 
     def prove_box(self, box: _Box) -> None:
         nest = box.part.nest
-        names = [*box.rounds, *(name for pair in nest.limits for name in pair)]
+        body, limits = one_tile(nest) if box.part.is_swept else (nest.body, nest.limits)
+        names = [*box.rounds, *(name for pair in limits for name in pair)]
         walk = self.walk(box.path, set(names))
         scope = Scope(self.numbers)
-        scope.forget(assigned_names(nest.body))
-        found = walk.block(nest.body, scope)
+        scope.forget(assigned_names(body))
+        found = walk.block(body, scope)
         _check_names(walk)
         unfilled = left_open(found, walk.buffers)
         if unfilled is not None:
             raise PlanError(f"the generated loops use the buffer `{unfilled}` where nothing is copied to it")
         found = {name: values for name, values in found.items() if name in {s.name for s in walk.statements}}
         conditions = [f"c{number} = {name}" for number, name in enumerate(box.rounds)]
-        for number, (first, end) in enumerate(nest.limits, start=len(box.rounds)):
+        for number, (first, end) in enumerate(limits, start=len(box.rounds)):
             conditions.append(f"{first} <= c{number} < {end}")
         self.compare(walk, found, self.in_band(box.part, conditions, names), f"of a box of ({', '.join(nest.dims)})")
 
