@@ -24,6 +24,8 @@ class Maps:
         self._sets: dict[str, isl.Set] = {}
         self._negative: dict[tuple[str, str], bool] = {}
         self._functions: dict[tuple[str, str], isl.Aff] = {}
+        self._boxes: dict[tuple[str, int], isl.Set] = {}
+        self._accesses: dict[tuple[str, str, str, tuple[str, ...]], isl.Map | None] = {}
         self.plain: set[str] = set()
         self._given_up: dict[str, None] = {}
 
@@ -62,6 +64,11 @@ class Maps:
 
     def box(self, array: str, axes: int) -> isl.Set:
         """All elements of an array."""
+        if (array, axes) not in self._boxes:
+            self._boxes[array, axes] = self._box(array, axes)
+        return self._boxes[array, axes]
+
+    def _box(self, array: str, axes: int) -> isl.Set:
         dims = [f"x{axis}" for axis in range(axes)]
         extents = [extent_name(array, axis) for axis in range(axes)]
         inside = " and ".join(f"0 <= {x} < {n}" for x, n in zip(dims, extents, strict=True)) or "true"
@@ -73,6 +80,12 @@ class Maps:
 
         `dims` are the tuple and dimensions of the domain as isl has them, such as "S0[i, j]".
         """
+        key = domain, dims, array, tuple([form.text for form in axes])
+        if key not in self._accesses:
+            self._accesses[key] = self._access(domain, dims, array, axes)
+        return self._accesses[key]
+
+    def _access(self, domain: str, dims: str, array: str, axes: list[Affine]) -> isl.Map | None:
         import islpy as isl
 
         if any("min(" in form.text or "max(" in form.text for form in axes):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
-from orion.loop.ir import NODE_CLASSES, Assign, Expr, For, Function, If, Node, Stmt, Subscript, Tuple, Var, While
+from orion.loop.ir import NODE_CLASSES, PARTS, Assign, Expr, For, Function, If, Node, Stmt, Subscript, Tuple, Var, While
 
 N = TypeVar("N", bound=Node)
 EXPRESSIONS: tuple[type, ...] = Expr.__args__
@@ -19,11 +19,11 @@ def rewrite(node: N, change: Callable[[Expr], Expr]) -> N:
     """
     kept = _kept_fields(node)
     changed: dict[str, Any] = {}
-    for field in fields(node):
-        old = getattr(node, field.name)
-        new = old if field.name in kept else _rewritten(old, change)
+    for name in PARTS[type(node)]:  # type: ignore[index]
+        old = getattr(node, name)
+        new = old if name in kept else _rewritten(old, change)
         if new is not old:
-            changed[field.name] = new
+            changed[name] = new
     result: Any = replace(node, **changed) if changed else node
     return change(result) if isinstance(result, EXPRESSIONS) else result  # type: ignore[return-value,arg-type]
 
