@@ -25,20 +25,21 @@ from orion.dependence.effects import assigned_names
 from orion.dependence.flat_rows import stays_in_rows
 from orion.loop.expression_types import with_names
 from orion.loop.flattened import as_rows, shapes_of_rows, with_row_types, with_rows
-from orion.loop.infer import Typing, infer_types
+from orion.loop.infer import Typing
 from orion.loop.ir import Function
 from orion.loop.lengths import check_lengths
 from orion.loop.parse import parse_with_lookups
-from orion.loop.program import split_program
 from orion.loop.scope import Lookup
 from orion.loop.signature import argument_types
 from orion.loop.source import Span
 from orion.loop.types import ScalarType, Shapes, SparseType, Types
 from orion.loop.views import resolve_views
-from orion.plan.analysed import AnalysedProgram, analyse_program
+from orion.plan.analysed import AnalysedProgram
 from orion.plan.bodies import Made, plan_with_bodies, with_all_bodies
 from orion.plan.extents import parameter_values
 from orion.plan.fusing import with_fusable_loops
+from orion.plan.lifted import analyse_function
+from orion.plan.made import names_in_lengths, with_made_shapes
 from orion.plan.plan import FunctionPlan, LoopPlan
 from orion.plan.planner import plan_program
 from orion.plan.sizes import Sizes
@@ -47,6 +48,7 @@ from orion.transform.caches import Caches, caches_here
 
 if TYPE_CHECKING:
     from orion.kernel.calling import KernelSource
+    from orion.runtime.local_arrays import LocalArrays, LocalSpec
     from orion.runtime.prepared import PreparedProgram
     from orion.runtime.session import Session
 
@@ -99,6 +101,7 @@ class Prepared:
     written: frozenset[str]
     serial: tuple[LoopPlan, ...]
     rows: Shapes
+    local: LocalArrays
 
     def given(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """The arguments as the loops take them: flattened arrays as arrays of rows."""
@@ -112,7 +115,18 @@ class Prepared:
 
         arguments = self.given(arguments)
         check_aliases({name: _memory(value) for name, value in arguments.items() if _is_dense(value)}, self.written)
-        return session.run(self.program, arguments)
+        if not self.local.specs:
+            return session.run(self.program, arguments)
+        return self._run_with_local_arrays(arguments, session)
+
+    def _run_with_local_arrays(self, arguments: Mapping[str, Any], session: Session) -> Any:
+        from orion.runtime.local_arrays import resolved
+
+        own = self.local.take()
+        try:
+            return resolved(session.run(self.program, {**arguments, **own}), own)
+        finally:
+            self.local.give_back(own)
 
 
 def _is_dense(value: Any) -> bool:
@@ -199,14 +213,15 @@ class Preparation:
         self._made.clear()
 
     def _analyse(self, function: Function, types: Types) -> Typed:
-        typing = infer_types(function, types)
         caches = self._caches or caches_here()
-        analysed = analyse_program(split_program(function, types, self._options.ordered), types, caches)
-        analysed = with_fusable_loops(analysed, types)
+        found = analyse_function(function, types, self._options.ordered, caches)
+        function, types, typing = found.function, found.types, found.typing
+        analysed = with_fusable_loops(found.analysed, types)
         variants = _variants(analysed)
         checks = {id(variant.program): _checks(variant, types) for variant in variants}
         used = {name for found in checks.values() for check in found for one in check.checks for name in one.names}
         used |= {name for variant in variants for loop in variant.loops for name in loop.parameters}
+        used |= names_in_lengths(function)
         integers = [
             name for name, kind in types.items() if isinstance(kind, ScalarType) and np.dtype(kind.dtype).kind in "iu"
         ]
@@ -232,6 +247,9 @@ class Preparation:
             workers, force_parallel,
         )  # fmt: skip
         found = self._prepared.get(key)
+        last = next(reversed(self._prepared.values()), None)
+        if last is not None and last is not found:
+            last.local.forget()
         if found is None:
             found = self._make(typed, arguments, shapes, workers, force_parallel)
             self._prepared[key] = found
@@ -246,24 +264,26 @@ class Preparation:
         typed, shapes = self.typed_for(types, shapes, arguments)
         plan = make_plan(typed, arguments, shapes, workers, force_parallel)
         executed = self._executed(typed, plan)
-        return "\n\n".join(kernel.text for kernel in self._kernels(typed, plan, executed, shapes))
+        return "\n\n".join(kernel.text for kernel in self._kernels(typed, plan, executed))
 
     def _make(
         self, typed: Typed, arguments: Mapping[str, Any], shapes: Shapes, workers: int, force_parallel: bool
     ) -> Prepared:
+        from orion.runtime.local_arrays import LocalArrays
         from orion.runtime.prepared import PreparedLoop, PreparedProgram
 
-        check_lengths(typed.function, typed.typing, shapes)
         plan = make_plan(typed, arguments, shapes, workers, force_parallel)
+        check_lengths(typed.function, typed.typing, plan.sizes.shapes)
         executed = self._executed(typed, plan)
-        kernels = self._kernels(typed, plan, executed, shapes)
+        kernels = self._kernels(typed, plan, executed)
         loops = tuple(
             PreparedLoop(loop, plan.proved_schedule(loop), kernel)
             for loop, kernel in zip(executed.loops, kernels, strict=True)
         )
         serial = tuple(loop for loop in plan.loops if not loop.is_parallel)
+        local = LocalArrays(local_specs(plan))
         rows = {one.array: shapes[one.array] for one in typed.function.rows}
-        return Prepared(plan, PreparedProgram(executed.program, loops), typed.written, serial, rows)
+        return Prepared(plan, PreparedProgram(executed.program, loops), typed.written, serial, rows, local)
 
     def _executed(self, typed: Typed, plan: Plan) -> FunctionPlan:
         """The plan that a call runs by, with the bodies of all its loops, which are made once for each program."""
@@ -275,9 +295,10 @@ class Preparation:
             self._made[key] = with_all_bodies(found.program, found.outlined, typed.types)
         return plan_with_bodies(found, self._made[key])
 
-    def _kernels(self, typed: Typed, plan: Plan, executed: FunctionPlan, shapes: Shapes) -> list[KernelSource]:
+    def _kernels(self, typed: Typed, plan: Plan, executed: FunctionPlan) -> list[KernelSource]:
         from orion.kernel.emit import emit_kernel
 
+        shapes = plan.sizes.shapes
         values = parameter_values(shapes, plan.sizes.integers)
         kernels = []
         typing = with_names(typed.typing, executed.program.variables, executed.program.tests)
@@ -332,6 +353,15 @@ def make_plan(
     integers = {name: int(arguments[name]) for name in typed.parameters}
     counts = {name: len(array) for name, array in arrays.items()}
     sizes = Sizes(shapes, integers, counts, workers, force_parallel, caches=typed.caches)
+    sizes = with_made_shapes(typed.function, sizes)
     return Plan(plan_program(typed.analysed, typed.types, sizes), sizes, arrays)
+
+
+def local_specs(plan: Plan) -> tuple[LocalSpec, ...]:
+    """What a function makes when it runs by a plan."""
+    from orion.runtime.local_arrays import LocalSpec
+
+    made = plan.function.executed.program.function.made
+    return tuple(LocalSpec(one.name, plan.sizes.shapes[one.name], one.dtype, one.is_returned) for one in made)
 
 

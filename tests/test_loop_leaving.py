@@ -27,8 +27,8 @@ LEFT = [
     ),
     (
         "returned = 5\nif n:\n    for i in range(n):\n        return returned\nreturn 1",
-        "returned = 5\nif n:\n    returned_ = 0\n    for i in range(n):\n        returned_1 = returned\n"
-        "        returned_ = 1\n        break\n    if returned_ == 1:\n        return returned_1\nreturn 1",
+        "returned = 5\nif n:\n    returned_ = 0\n    for i in range(n):\n"
+        "        returned_ = 1\n        break\n    if returned_ == 1:\n        return returned\nreturn 1",
     ),
 ]
 

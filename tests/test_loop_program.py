@@ -351,17 +351,21 @@ REFUSED = [
     ),
     ("for i in range(n):\n    if a[i] > 0:\n        return A[i]\nreturn 0", "an array is returned", "A[i]"),
     (
-        "if n > 1:\n    g = np.zeros(3)\n    for i, r in S:\n        g[0] += r",
+        "if n > 1:\n    g = np.zeros(3)\nfor i, r in S:\n    g[0] += r",
+        "the array `g` may be used before it is made",
+        "g",
+    ),
+    (
+        "g = np.zeros(p[0])\nfor i in range(n):\n    g[0] += a[i]",
         "the array `g` is made between loops",
-        "g = np.zeros(3)",
+        "g = np.zeros(p[0])",
     ),
     ("return a", "an array is returned", "a"),
     ("return A[0], x", "an array is returned", "A[0]"),
-    ("g = np.zeros(3)\nfor i in range(n):\n    g[0] += a[i]", "the array `g` is made between loops", "g = np.zeros(3)"),
     (
         "for i in range(3):\n    g = A[i] * 2\nfor i in range(n):\n    A[i] = g",
-        "the array `g` is made between loops",
-        "for i in range(3)",
+        "the array `g` may be used before it is made",
+        "g",
     ),
     (
         "g = A[0]\nfor i in range(n):\n    g[0] = 1\n    g = A[i]",

@@ -12,7 +12,7 @@ from orion.loop.printer import print_expr
 from orion.loop.source import Span
 from orion.loop.types import ArgumentType, ArrayType, ScalarType
 from orion.plan.explain import witness_pair
-from orion.plan.plan import FunctionPlan, LoopPlan, Placement, Verdict
+from orion.plan.plan import FunctionPlan, LoopPlan, MadeArray, Placement, Verdict
 from orion.plan.whole import formulas, in_formulas, whole_loops
 from orion.reasons import Reason
 
@@ -24,7 +24,8 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
     """The plan of a function as plain data.
 
     Keys: `format` (1), `function`, `parameters`, `file`, `line`; `arguments`: per name its `kind` ("dense", "sparse",
-    "scalar"), dtypes and number of dimensions; `is_parallel`; `loops`, in textual order, each with
+    "scalar"), dtypes and number of dimensions; `makes`, the arrays that the function makes: `array`, `dtype`, `shape`
+    and `bytes` (None where unknown), `is_returned`, `line`; `is_parallel`; `loops`, in textual order, each with
 
     - `line`, `dimensions` (names of the loop dimensions), `sparse_array` (the one whose elements it goes over, or
       None), `is_written_by_user` (False for statements between loops);
@@ -58,13 +59,22 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "function": function.name,
-        "parameters": list(function.params),
+        "parameters": list(function.given),
         "file": function.span.file,
         "line": function.span.line,
-        "arguments": {name: _argument(kind) for name, kind in plan.types},
+        "arguments": {name: _argument(kind) for name, kind in plan.types if name in function.given},
+        "makes": [_made(one) for one in plan.made],
         "is_parallel": all(loop.is_parallel for loop in loops if loop.is_written_by_user),
         "loops": [_loop(loop, plan) for loop in loops],
     }
+
+
+def _made(one: MadeArray) -> dict[str, Any]:
+    shape = None if one.shape is None else list(one.shape)
+    return {
+        "array": one.name, "dtype": one.dtype, "shape": shape, "bytes": one.nbytes, "is_returned": one.is_returned,
+        "line": one.span.line,
+    }  # fmt: skip
 
 
 def _argument(kind: ArgumentType) -> dict[str, Any]:

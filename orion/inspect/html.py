@@ -16,13 +16,14 @@ from orion.inspect.style import STYLE
 from orion.inspect.svg import plan_svg
 from orion.inspect.telling import (
     NO_CONFLICTS,
-    RUNS_ONCE,
     Blocker,
     blockers,
     but_for,
     data,
     flattened,
     inductions,
+    makes,
+    not_written_by_user,
     private_arrays,
     reductions,
     runs_on,
@@ -48,7 +49,7 @@ def plan_html(plan: FunctionPlan, pictures: Sequence[Schedule | None]) -> str:
     sections = (_section(loop, plan, schedule) for loop, schedule in zip(loops, pictures, strict=True))
     return (
         f'<div class="orion-plan"><style>{STYLE}</style>'
-        f"<h3><code>{escape(signature(plan))}</code> {_badge(verdict_in_words(plan), kind)}</h3>"
+        f"<h3><code>{escape(signature(plan))}</code> {_badge(verdict_in_words(plan), kind)}</h3>{_makes(plan)}"
         f'<div class="o-scroll">{source_table(plan)}</div>{_key(plan)}{"".join(sections)}'
         f"<details><summary>The same as text</summary><pre>{escape(plan_text(plan))}</pre></details></div>"
     )
@@ -68,12 +69,18 @@ def _key(plan: FunctionPlan) -> str:
     )
 
 
+def _makes(plan: FunctionPlan) -> str:
+    """The arrays that the function makes, where there are any."""
+    rows = "".join(f"<li>{escape(' '.join(row))}</li>" for row in makes(plan))
+    return f"<p>makes</p><ul>{rows}</ul>" if rows else ""
+
+
 def _section(loop: LoopPlan, plan: FunctionPlan, schedule: Schedule | None) -> str:
     """One loop."""
     line = loop.nest.function.source.line(loop.nest.span.line).strip()
     title = f'<h3><code>{escape(line)}</code> <span class="o-place">{escape(place(loop.nest.span))}</span></h3>'
     if not loop.is_written_by_user:
-        return f"<section>{title}<p>{escape(RUNS_ONCE)}</p></section>"
+        return f"<section>{title}<p>{escape(': '.join(not_written_by_user(loop)))}</p></section>"
     conflicts = conflicts_of(loop)
     found = _parallel(loop, conflicts) if loop.is_parallel else _serial(loop, conflicts)
     return (

@@ -26,7 +26,27 @@ RUNS_ONCE = "these statements stand between loops; one worker runs them, once"
 def signature(plan: FunctionPlan) -> str:
     """The function with its parameters."""
     function = plan.program.function
-    return f"{function.name}({', '.join(function.params)})"
+    return f"{function.name}({', '.join(function.given)})"
+
+
+def makes(plan: FunctionPlan) -> list[tuple[str, str, str]]:
+    """The arrays that the function makes: name, dtype and shape, and where they live."""
+    found = []
+    for one in plan.made:
+        shape = "" if one.shape is None else f" ({', '.join(map(str, one.shape))}), {bytes_in_words(one.nbytes)}"
+        whose = "the caller gets it" if one.is_returned else "used again by the next call"
+        found.append((one.name, f"{one.dtype}{shape}", f"in memory that all workers share; {whose}"))
+    return found
+
+
+def not_written_by_user(loop: LoopPlan) -> tuple[str, str]:
+    """What a loop is that is not in the source, and who runs it."""
+    if not loop.nest.is_filling:
+        return "once", RUNS_ONCE
+    name = next((p.array for p in loop.placements if p.is_written), "")
+    if loop.space is None or loop.runs_on == 1:
+        return "fills", f"{name}, on one worker"
+    return "fills", f"{name}: blocks of axis {loop.space} are shared out among {loop.runs_on} workers"
 
 
 def verdict_in_words(plan: FunctionPlan) -> str:

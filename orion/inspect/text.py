@@ -11,7 +11,6 @@ from orion.inspect.parts import Told, new_order, whole_in_words
 from orion.inspect.telling import (
     NO_BREAK,
     NO_CONFLICTS,
-    RUNS_ONCE,
     Blocker,
     accesses_in_words,
     blockers,
@@ -21,6 +20,8 @@ from orion.inspect.telling import (
     flattened,
     inductions,
     loops_around,
+    makes,
+    not_written_by_user,
     private_arrays,
     reductions,
     runs_on,
@@ -44,7 +45,8 @@ def plan_text(plan: FunctionPlan) -> str:
 
     Made from the plan alone: nothing is run.
     """
-    parts = [f"{signature(plan)}: {verdict_in_words(plan)}"]
+    head = f"{signature(plan)}: {verdict_in_words(plan)}"
+    parts = ["\n".join([head, *_labelled("makes", table(makes(plan)), gap=True)])]
     parts += ("\n".join(_loop(loop, plan)) for loop in whole_loops(plan))
     return "\n\n".join(parts)
 
@@ -56,7 +58,8 @@ def _loop(loop: LoopPlan, plan: FunctionPlan) -> Iterator[str]:
     if not loop.is_written_by_user:
         yield f"  {nest.span.line:4d} | {source.line(nest.span.line)}"
         yield ""
-        yield from _labelled("once", [Line(RUNS_ONCE)])
+        label, words = not_written_by_user(loop)
+        yield from _labelled(label, [Line(words)])
         return
     for outer in (*loops_around(loop, plan), *nest.loops):
         yield f"  {outer.span.line:4d} | {source.line(outer.span.line)}"

@@ -143,7 +143,8 @@ class Expressions(ABC):
     def extent(self, array: str, axis: int) -> Code:
         rank = self.facts.typing.name(array).rank
         axis = axis + rank if axis < 0 else axis
-        if axis == rank - 1 and self.facts.is_padded(array):
+        is_sparse = self.facts.sparse(array) is not None  # of which kernels are given parts alone
+        if is_sparse or (axis == rank - 1 and self.facts.is_padded(array)):
             return Code(str(self.facts.shapes[array][axis]), "int64")
         return Code(f"{self.names.user(array)}.shape[{axis}]", "int64")
 

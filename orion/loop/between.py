@@ -50,6 +50,7 @@ from orion.loop.ir import (
     While,
     walk,
 )  # fmt: skip
+from orion.loop.made import make_arrays, with_made
 from orion.loop.nest import SYNTHETIC, LoopNest
 from orion.loop.refuse import unsupported
 from orion.loop.types import ArrayType, SparseType, Types
@@ -61,13 +62,17 @@ __all__ = ["SYNTHETIC", "Opened", "array_names", "is_repeat", "is_split", "open_
 def separate(function: Function, types: Types) -> Function:
     """The function with statements between loops that touch arrays put into loops of one trip.
 
-    Does nothing to a function that has been through it. The function has no `return` inside a loop
-    (`orion.loop.leaving`). Raises `UnsupportedLoopError` for what may not stand between loops: an array made there, a
-    loop over elements inside another one.
+    Does nothing to a function that has been through it. Arrays that are made between loops become parameters
+    (`orion.loop.made`). The function has no `return` inside a loop (`orion.loop.leaving`). Raises
+    `UnsupportedLoopError` for what may not stand between loops: an array made there whose size is not known, a loop
+    over elements inside another one.
     """
+    types = with_made(types, function)
     separator = _Separator(function, infer_types(function, types), array_names(types))
     body = separator.block(function.body)
-    separator.check_local_arrays(body)
+    shared = separator.shared_arrays(body)
+    if shared:
+        return separate(make_arrays(function, separator.typing, shared), types)
     body = LoopVariables(function, separator.typing, separator.names).kept(body, ())
     return replace(function, body=(*separator.zeros(body), *body))
 
@@ -101,7 +106,8 @@ def open_loop(nest: LoopNest, types: Types) -> Opened | None:
     try:
         before, space = separator.bounds(outer.space)
         body = separator.block(outer.body)
-        separator.check_local_arrays((*before, *body))
+        if separator.shared_arrays((*before, *body)):
+            return None
         LoopVariables(nest.function, separator.typing, separator.names).check(body)
     except UnsupportedLoopError:
         return None
@@ -245,16 +251,29 @@ class _Separator:
         if last.value is None:
             return [last]
         parts = last.value.items if isinstance(last.value, Tuple) else (last.value,)
-        for part in parts:
-            if self.typing.of(part).rank:
-                why = "what a function returns is made of scalars; arrays that are arguments change in place"
-                raise self.refuse(part, "an array is returned", why, "write into an array that is an argument")
-        if not touches(last.value, self.arrays):
+        arrays = [part for part in parts if self.typing.of(part).rank]
+        for part in arrays:
+            self.check_returned(part)
+        if not any(touches(part, self.arrays) for part in parts if part not in arrays):
             return [last]
-        names = tuple(self.fresh(f"result_{number}", self.typing.of(part), last) for number, part in enumerate(parts))
-        trip = self.once(tuple(Assign(name, part, last.span) for name, part in zip(names, parts, strict=True)))
-        value: Expr = Tuple(names, last.span) if isinstance(last.value, Tuple) else names[0]
+        kept = {
+            number: self.fresh(f"result_{number}", self.typing.of(part), last)
+            for number, part in enumerate(parts)
+            if part not in arrays
+        }
+        trip = self.once(tuple(Assign(name, parts[number], last.span) for number, name in kept.items()))
+        values = tuple(kept.get(number, part) for number, part in enumerate(parts))
+        value: Expr = Tuple(values, last.span) if isinstance(last.value, Tuple) else values[0]
         return [trip, replace(last, value=value)]
+
+    def check_returned(self, part: Expr) -> None:
+        """UnsupportedLoopError for an array that is returned, unless the function makes it."""
+        is_whole = isinstance(part, Var) and part.name not in self.function.given
+        nodes = (node for statement in self.function.body for node in walk(statement))
+        if not is_whole or any(isinstance(node, Bind) and node.name == part.name for node in nodes):  # type: ignore[union-attr]
+            why = "a function returns scalars, and arrays that it makes; those that are arguments change in place"
+            hint = "write into an array that is an argument, or return a copy, `return A.copy()`"
+            raise self.refuse(part, "an array is returned", why, hint)
 
     def fresh(self, name: str, kind: ValueType, place: Node) -> Var:
         """A new name for a value of this type."""
@@ -280,26 +299,29 @@ class _Separator:
 
     # ------------------------------------------------------------ what may not be
 
-    def check_local_arrays(self, body: tuple[Stmt, ...]) -> None:
-        """Arrays that are not arguments may live in one planned loop only: workers do not share them."""
+    def shared_arrays(self, body: tuple[Stmt, ...]) -> tuple[str, ...]:
+        """The arrays that are neither arguments nor live in one planned loop alone: all workers must share them.
+
+        Raises `UnsupportedLoopError` where one stands for parts of other arrays.
+        """
         local = {name for name, kind in self.typing.names.items() if kind.rank} - {*self.function.params}
         homes: dict[str, Node] = {}
+        shared: dict[str, None] = {}
         for unit in _units(body):
-            for name in local & _names(unit):
+            for name in sorted(local & _names(unit)):
                 if homes.setdefault(name, unit) is not unit or not isinstance(unit, For):
-                    raise self.local_array(name, homes[name], body)
+                    self.check_whole(name, homes[name], body)
+                    shared[name] = None
+        return tuple(shared)
 
     def refuse(self, node: Node, what: str, why: str, hint: str) -> UnsupportedLoopError:
         return unsupported(what, node.span, self.function.source, why=why, hint=hint)
 
-    def local_array(self, name: str, home: Node, body: tuple[Stmt, ...]) -> UnsupportedLoopError:
+    def check_whole(self, name: str, home: Node, body: tuple[Stmt, ...]) -> None:
         nodes = [node for statement in body for node in walk(statement)]
         if any(isinstance(node, Bind) and node.name == name for node in nodes):
             what = f"`{name}` stands for parts of arrays in more than one loop"
-            return self.refuse(home, what, "", f"give the part its name inside the loop that uses `{name}`")
-        why = "each worker would have one of its own"
-        hint = f"make `{name}` before the call, and pass it as an argument"
-        return self.refuse(home, f"the array `{name}` is made between loops", why, hint)
+            raise self.refuse(home, what, "", f"give the part its name inside the loop that uses `{name}`")
 
     def misplaced(self, elements: Elements) -> UnsupportedLoopError:
         what = "a loop over elements inside another loop over elements is not supported"

@@ -302,13 +302,32 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
+class Made:
+    """An array that the function makes between its loops (`orion.loop.made`).
+
+    `lengths` are expressions of extents and integers that the caller gives. `is_sure`: it is made whenever the function
+    is called. `span` is the first place that makes it. `alike` are pairs of lengths that must be equal, because arrays
+    of these lengths meet in what it is made of.
+    """
+
+    name: str
+    dtype: str
+    lengths: tuple[Expr, ...]
+    is_returned: bool
+    is_sure: bool
+    span: Span
+    alike: tuple[tuple[Expr, Expr], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Function:
     """A decorated function, or a helper that it calls.
 
     `constants` are the scalars it takes from its closure or its globals, frozen when it is parsed: where they are used,
     the body has their values. `helpers` are all of the user's functions that it calls, directly or through one another,
     in the same language, callees first; the helpers of a helper are listed here and not there. `inductions` are those
-    that have been replaced, `rows` the arrays that are given as arrays of more dimensions.
+    that have been replaced, `rows` the arrays that are given as arrays of more dimensions. `made` are the last of the
+    parameters: arrays that the caller does not give.
     """
 
     name: str
@@ -320,6 +339,12 @@ class Function:
     span: Span
     inductions: tuple[Induction, ...] = ()
     rows: tuple[Rows, ...] = ()
+    made: tuple[Made, ...] = ()
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The parameters that the caller gives."""
+        return self.params[: len(self.params) - len(self.made)]
 
 
 def children(node: Node) -> list[Node]:

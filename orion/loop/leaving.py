@@ -54,9 +54,11 @@ def _holds_return(statement: Stmt) -> bool:
 
 @dataclass(slots=True)
 class _Leaver:
-    """`taken` are the names of the function; `places` counts the `return`s that were replaced."""
+    """`taken` are the names of the function; `places` counts the `return`s that were replaced; `changing` are the names
+    that the outermost loop around gives values to."""
 
     taken: set[str]
+    changing: set[str] = field(default_factory=set)
     flag: str = ""
     places: int = 0
     found: list[Stmt] = field(default_factory=list)
@@ -71,6 +73,7 @@ class _Leaver:
                 yield replace(statement, body=self.block(body), orelse=self.block(orelse))
             case For() | While() if _holds_return(statement):
                 self.flag, self.found = self.flag or self.fresh("returned"), []
+                self.changing = assigned_names((statement,))
                 loop = self.loop(statement)
                 yield Assign(Var(self.flag, statement.span), Const(0, statement.span), statement.span)
                 yield loop
@@ -104,8 +107,8 @@ class _Leaver:
         parts = value.items if isinstance(value, Tuple) else () if value is None else (value,)
         kept: list[Expr] = []
         for part in parts:
-            if isinstance(part, Const):
-                kept.append(part)
+            if isinstance(part, Const) or (isinstance(part, Var) and part.name not in self.changing):
+                kept.append(part)  # it has the same value after the loop
                 continue
             name = Var(self.fresh(f"returned_{self.places}"), part.span)
             yield Assign(name, part, span)

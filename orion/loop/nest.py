@@ -10,6 +10,9 @@ from orion.loop.source import Span
 SYNTHETIC = -1
 """`For.index` of a loop that is not in the source: one trip around statements that run once, on one worker."""
 
+FILLING = -2
+"""`For.index` of the loops that fill arrays which the function makes: this and smaller numbers, each used once."""
+
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
@@ -56,6 +59,11 @@ class LoopNest:
     def ranges(self) -> tuple[Range, ...]:
         """The ranges of a nest of ranges, outermost first; empty for a loop over elements."""
         return tuple(loop.space for loop in self.loops if isinstance(loop.space, Range))
+
+    @property
+    def is_filling(self) -> bool:
+        """Whether it fills an array that the function makes, in place of a statement of the source."""
+        return self.loops[0].index <= FILLING
 
     @property
     def own_names(self) -> frozenset[str]:

@@ -42,6 +42,7 @@ from orion.loop.ir import (
     walk,
 )  # fmt: skip
 from orion.loop.leaving import leave_by_break
+from orion.loop.made import named_results
 from orion.loop.plain_ifs import with_plain_ifs
 from orion.loop.rewrite import rewrite
 from orion.loop.source import Span
@@ -61,6 +62,8 @@ def resolve_views(function: Function, types: Types) -> Function:
     """
     function = leave_by_break(inline_helpers(function, types))
     typing = infer_types(function, types)
+    function, before = named_results(function, typing), function
+    typing = typing if function == before else infer_types(function, types)
     function = resolve_attributes(function, typing)
     function = check_function(replace(function, body=plain_assignments(function, typing)))
     names = frozenset(view_assignments(function, typing))

@@ -8,6 +8,7 @@ from orion.dependence.access import Dependence, LoopDependences, PrivateArray
 from orion.dependence.bounds import BoundsChecks
 from orion.dependence.region import Statement
 from orion.loop.nest import LoopNest, Program
+from orion.loop.source import Span
 from orion.loop.types import ArgumentType
 from orion.reasons import Reason
 from orion.transform.apply import Outlined
@@ -159,7 +160,8 @@ class LoopPlan:
 
     @property
     def is_written_by_user(self) -> bool:
-        """False for statements between loops that touch arrays: they run once, as a loop of one trip."""
+        """False for statements between loops that touch arrays, which run once, as a loop of one trip, and for loops
+        that fill an array which the function makes."""
         return self.nest.loops[0].index >= 0
 
     @property
@@ -169,10 +171,25 @@ class LoopPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class MadeArray:
+    """An array that the function makes, in memory that all workers share. `shape` and `nbytes` are None where sizes are
+    unknown. `is_returned`: the caller gets it, so that each call has new memory for it; else one call after the other
+    uses the same."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...] | None
+    nbytes: int | None
+    is_returned: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionPlan:
     """The plans of all loops of a function, in textual order, and the program they are part of. `verdicts` has one
     for each `for` of the source, in textual order. `separate` is the program with its loops one after the other, where
-    the plan has neighbours run as one. `outlined`: what is to be made yet of its loops before they can be run."""
+    the plan has neighbours run as one. `outlined`: what is to be made yet of its loops before they can be
+    run. `made` are the arrays that the function makes."""
 
     program: Program
     loops: tuple[LoopPlan, ...]
@@ -181,6 +198,7 @@ class FunctionPlan:
     instead: FunctionPlan | None = None
     separate: Program | None = None
     outlined: tuple[Outlined, ...] = ()
+    made: tuple[MadeArray, ...] = ()
 
     @property
     def executed(self) -> FunctionPlan:

@@ -15,6 +15,7 @@ from orion.plan.explain import blocking_reasons, not_stronger
 from orion.plan.extents import coordinate_ranges, parameter_values
 from orion.plan.fusing import fused_program
 from orion.plan.grid import DISPATCH_NS, cuts, predicted_ns
+from orion.plan.made import made_arrays
 from orion.plan.neighbours import handovers, moved_between
 from orion.plan.placement import cheapest, placements
 from orion.plan.plan import FunctionPlan, LoopPlan, Origin, Placement
@@ -44,7 +45,15 @@ def _plan_program(analysed: AnalysedProgram, types: Types, sizes: Sizes, maps: M
     agreed = zip(whole.loops, _agreed(whole, types, sizes, maps), strict=True)
     loops = tuple(_with_neighbours(whole, loop, plan, types, sizes, maps) for loop, plan in agreed)
     separate = analysed.program if chosen else None
-    plan = FunctionPlan(whole.program, loops, tuple(types.items()), analysed.verdicts, None, separate, whole.outlined)
+    plan = FunctionPlan(
+        whole.program,
+        loops,
+        tuple(types.items()),
+        analysed.verdicts,
+        separate=separate,
+        outlined=whole.outlined,
+        made=made_arrays(whole.program.function, sizes.shapes),
+    )
     if analysed.as_written is None or _is_worthwhile(whole, loops, sizes, maps):
         return plan
     if analysed.as_written.changed:

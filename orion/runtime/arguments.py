@@ -17,6 +17,7 @@ from orion.arrays.layout import TileLayout
 from orion.arrays.sparse import SparseArray
 from orion.kernel.calling import Argument, tile_boxes
 from orion.loop.scope import plain_number
+from orion.runtime.local_arrays import LocalArray
 from orion.runtime.prepared import PreparedLoop, PreparedProgram
 from orion.schedule.schedule import Ints
 
@@ -94,7 +95,7 @@ def _argument(argument: Argument, arguments: Mapping[str, object], layout: TileL
 
 def dense_memory(array: object) -> NDArray[Any]:
     """The memory of a dense argument: an ndarray itself, or the padded storage of a `DenseArray`."""
-    if isinstance(array, DenseArray):
+    if isinstance(array, DenseArray | LocalArray):
         return array.storage
     assert isinstance(array, np.ndarray)
     return array

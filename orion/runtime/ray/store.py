@@ -18,6 +18,7 @@ from orion.arrays.sparse import SparseArray
 from orion.kernel.calling import Argument
 from orion.loop.scope import plain_number
 from orion.runtime.arguments import tile_layout
+from orion.runtime.local_arrays import LocalArray
 from orion.runtime.memory import RunMemory, allocate_run_memory
 from orion.runtime.prepared import PreparedLoop, PreparedProgram
 from orion.runtime.ray.identity import IdentityMap
@@ -36,10 +37,11 @@ class LoopBlocks:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """What the statements between loops may ask about an array."""
+    """What the statements between loops may ask about an array. They may return it: `name` tells the driver which."""
 
     shape: tuple[int, ...]
     length: int
+    name: str = ""
 
     def __len__(self) -> int:
         return self.length
@@ -129,14 +131,16 @@ class Store:
         copies: dict[str, tuple[NDArray[Any], NDArray[Any], bool]] = {}
         dense: dict[str, Block] = {}
         for name, value in arguments.items():
-            if isinstance(value, DenseArray):
+            if isinstance(value, LocalArray):
+                dense[name] = self._own(value)
+            elif isinstance(value, DenseArray):
                 dense[name] = self._moved(value)
             elif isinstance(value, np.ndarray):
                 dense[name], shared = self._copy(value)
                 copies[name] = value, shared, name in prepared.written
         layouts: list[TileLayout] = []
         loops = tuple(self._loop(loop, arguments, dense, layouts) for loop in prepared.loops)
-        given = tuple(_extent(arguments[name]) for name in prepared.program.function.params)
+        given = tuple(_extent(arguments[name], name) for name in prepared.program.function.params)
         return PlacedRun(loops, given, copies, dense, tuple(layouts))
 
     def _loop(
@@ -183,6 +187,16 @@ class Store:
         number, memory = self.create(size)
         block = Block(number, 0, shape, dtype.str)
         return block, block.on(memory)
+
+    def _own(self, array: LocalArray) -> Block:
+        """The block of an array without contents: its storage is in shared memory from now on."""
+        found = self._dense.get(array)
+        if found is not None and array.has_storage and found[1]() is array.storage:
+            return found[0]
+        block, shared = self._empty(array.shape, array.dtype)
+        array.storage = shared
+        self._dense[array] = block, ref(shared)
+        return block
 
     def _moved(self, array: DenseArray) -> Block:
         found = self._dense.get(array)
@@ -231,8 +245,15 @@ def run_memory_size(prepared: PreparedProgram) -> int:
     return arena.size
 
 
-def _extent(value: object) -> object:
+def _extent(value: object, name: str) -> object:
     """An array as its extent; a scalar as a plain number."""
-    if isinstance(value, SparseArray | DenseArray | np.ndarray):
-        return Extent(value.shape, len(value) if value.shape else 0)
+    if isinstance(value, SparseArray | DenseArray | LocalArray | np.ndarray):
+        return Extent(value.shape, len(value) if value.shape else 0, name)
     return plain_number(value)
+
+
+def arrays_for_extents(returned: Any, arguments: Mapping[str, object]) -> Any:
+    """What a function returned, with the arrays themselves where their extents stand for them."""
+    if isinstance(returned, tuple):
+        return tuple(arrays_for_extents(part, arguments) for part in returned)
+    return arguments[returned.name] if isinstance(returned, Extent) else returned

@@ -1,0 +1,91 @@
+"""Arrays that the rounds of a serial loop make for themselves, as arrays that all workers share.
+
+    for t in range(rounds):
+        B = A.copy()
+        for i in range(1, n - 1):
+            A[i] = B[i - 1] + B[i + 1]
+
+As an array of its own, B goes with the iteration of t that makes it, and only one worker can run that. As a parameter
+that each round fills again (`orion.loop.made`) it is shared by the workers, which then run the loop over i together.
+Where iterations of the outer loop can be shared out, each keeps the arrays that it makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from orion.errors import UnsupportedLoopError
+from orion.loop.between import separate
+from orion.loop.dimensions import assigned_names
+from orion.loop.infer import Typing, infer_types
+from orion.loop.ir import For, Function, walk
+from orion.loop.made import make_arrays, with_made
+from orion.loop.nest import SYNTHETIC
+from orion.loop.program import split_program
+from orion.loop.types import ArgumentType, Types
+from orion.plan.analysed import AnalysedLoop, AnalysedProgram, analyse_program
+from orion.transform.caches import USUAL, Caches
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysedFunction:
+    """A function, the types of its parameters, and its loops analysed."""
+
+    function: Function
+    types: Mapping[str, ArgumentType]
+    typing: Typing
+    analysed: AnalysedProgram
+
+
+def analyse_function(
+    function: Function, types: Types, ordered: bool | None, caches: Caches = USUAL
+) -> AnalysedFunction:
+    """Split a function into loops and analyse them, for `caches`. Arrays that serial loops make are shared by the
+    workers where loops inside can then be shared out."""
+    found = _analyse(function, types, ordered, caches)
+    tried: set[int] = set()
+    while (loop := _next_serial(found, tried)) is not None:
+        number = loop.nest.loops[0].index
+        tried.add(number)
+        shared = _with_shared(found, loop, ordered, caches)
+        if shared is not None and not any(_is_serial(one, number) for one in shared.analysed.loops):
+            found = shared
+    return found
+
+
+def _analyse(function: Function, types: Types, ordered: bool | None, caches: Caches) -> AnalysedFunction:
+    types = with_made(types, function)
+    analysed = analyse_program(split_program(function, types, ordered), types, caches)
+    return AnalysedFunction(function, types, infer_types(function, types), analysed)
+
+
+def _next_serial(found: AnalysedFunction, tried: set[int]) -> AnalysedLoop | None:
+    """A serial loop with loops inside that makes arrays."""
+    for loop in found.analysed.loops:
+        number = loop.nest.loops[0].index
+        if number > SYNTHETIC and number not in tried and _is_serial(loop, number) and _made_in(loop, found.typing):
+            return loop
+    return None
+
+
+def _is_serial(loop: AnalysedLoop, number: int) -> bool:
+    return loop.nest.loops[0].index == number and loop.origin is None and not loop.candidates
+
+
+def _made_in(loop: AnalysedLoop, typing: Typing) -> list[str]:
+    """The arrays that a loop makes, if there are loops in its body."""
+    if not any(isinstance(node, For) for statement in loop.nest.loops[0].body for node in walk(statement)):
+        return []
+    params = {*loop.nest.function.params}
+    return sorted(name for name in assigned_names(loop.nest.body) - params if typing.name(name).rank)
+
+
+def _with_shared(
+    found: AnalysedFunction, loop: AnalysedLoop, ordered: bool | None, caches: Caches
+) -> AnalysedFunction | None:
+    try:
+        function = make_arrays(found.function, found.typing, _made_in(loop, found.typing))
+        return _analyse(separate(function, found.types), found.types, ordered, caches)
+    except UnsupportedLoopError:
+        return None

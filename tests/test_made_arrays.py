@@ -1,0 +1,231 @@
+"""Arrays that a function makes between its loops: results on any number of workers, memory, plans, refusals."""
+
+from __future__ import annotations
+
+import json
+import weakref
+
+import numpy as np
+import pytest
+
+import orion
+from orion.inspect.text import plan_text
+from orion.loop.printer import print_function
+from orion.loop.types import ArrayType, ScalarType
+from orion.loop.views import resolve_views
+from orion.plan.planner import plan_program
+from orion.plan.sizes import Sizes
+from orion.prepare import Options, Preparation
+from tests.loop_text import from_body
+from tests.made_functions import cases, jacobi, jacobi_with_copies, of_a_branch, padded, rows_of_their_own
+
+pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+
+NAMES = list(cases())
+TYPES = {
+    "A": ArrayType("float64", 2),
+    "a": ArrayType("float32", 1),
+    "k": ArrayType("int64", 1),
+    "n": ScalarType("int64", weak=True),
+    "x": ScalarType("float64", weak=True),
+}
+
+
+def check(name):
+    """The decorated function returns what the undecorated one does, of the same types, and changes its arrays alike."""
+    function, expected = cases()[name]
+    _, arguments = cases()[name]
+    ours = orion.parallel_for(ordered=True)(function)
+    wanted = ours.serial(*expected)
+    for _ in range(1 if any(isinstance(one, np.ndarray) for one in expected) else 2):
+        same(ours(*arguments), wanted)
+    same(arguments, expected)
+
+
+def same(ours, wanted):
+    if isinstance(wanted, tuple):
+        assert len(ours) == len(wanted)
+        for one, other in zip(ours, wanted, strict=True):
+            same(one, other)
+    elif isinstance(wanted, np.ndarray):
+        assert isinstance(ours, np.ndarray)
+        assert ours.dtype == wanted.dtype
+        np.testing.assert_allclose(ours, wanted, rtol=1e-12)
+    elif not isinstance(wanted, orion.SparseArray):
+        assert ours == (None if wanted is None else pytest.approx(wanted, rel=1e-12))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_undecorated_function_gives_the_same(name):
+    for workers in (1, 2, 4):
+        with orion.session("threads", workers, force_parallel=True):
+            check(name)
+
+
+def test_small_functions_run_as_written():
+    with orion.session("threads", 2):
+        for name in ("Jacobi", "Jacobi with copies", "several", "sparse"):
+            check(name)
+
+
+@pytest.mark.ray
+def test_on_ray():
+    with orion.session("ray", 2, force_parallel=True):
+        for name in ("Jacobi", "Jacobi with copies", "padded", "expressions", "products", "early", "sparse"):
+            check(name)
+        ours = orion.parallel_for(padded)
+        first, second = ours(np.ones(9), 1), ours(np.zeros(9), 1)
+    assert first.tolist() == [*[1.0] * 9, 0.0]
+    assert not second.any()
+    second[0] = 7.0  # the workers are gone, the arrays are the caller's
+
+
+# ---------------------------------------------------------------- memory
+
+
+def test_each_call_returns_an_array_of_its_own():
+    ours = orion.parallel_for(padded)
+    first = ours(np.ones(9), 1)
+    second = ours(np.zeros(9), 1)
+    assert not np.shares_memory(first, second)
+    assert first.flags.owndata
+    assert first.flags.writeable
+    assert first.tolist() == [*[1.0] * 9, 0.0]
+    gone = weakref.ref(first)
+    del first
+    assert gone() is None
+
+
+def test_arrays_that_are_not_returned_serve_the_next_call_of_these_sizes():
+    ours = orion.parallel_for(jacobi)
+    kept = []
+    for shape in ((5, 6), (5, 6), (7, 6)):
+        ours(np.ones(shape), 1)
+        (local,) = [one.local for one in ours._preparation._prepared.values() if one.local._free]
+        kept.append(local._free[0]["B"].storage)
+    assert kept[0] is kept[1]
+    assert kept[2].shape == (7, 6)
+
+
+def test_a_call_that_fails_leaves_the_next_one_as_it_was():
+    def overrun(a, k):
+        b = np.zeros(len(a))
+        for i in range(len(a)):
+            b[k[i]] += a[i]
+        return b
+
+    ours = orion.parallel_for(overrun)
+    with pytest.raises(orion.OutOfBoundsError):
+        ours(np.ones(3), np.array([0, 1, 9]))
+    assert ours(np.ones(3), np.array([0, 1, 1])).tolist() == [1, 2, 0]
+
+
+def test_a_negative_length_is_an_error_only_where_the_array_is_made():
+    with pytest.raises(orion.OrionError, match="the array `b` would have a negative length"):
+        orion.parallel_for(padded)(np.ones(3), -4)
+    assert orion.parallel_for(of_a_branch)(np.ones(3), -4) == -4
+
+
+def test_arrays_that_meet_must_be_of_one_length():
+    def summed(a, b):
+        return a + b
+
+    ours = orion.parallel_for(summed)
+    assert ours(np.ones(3), np.ones(3)).tolist() == [2, 2, 2]
+    with pytest.raises(orion.OrionError, match="the arrays that `made` is made of differ in length: 1 and 3"):
+        ours(np.ones(1), np.ones(3))
+
+
+# ---------------------------------------------------------------- plans
+
+
+def test_the_plan_says_what_is_made_and_where_it_lives():
+    with orion.session("threads", 2):
+        plan = orion.parallel_for(padded).plan(np.zeros(4_000_000), 8)
+    text = str(plan)
+    assert text.startswith("padded(a, by): 1 loop, parallel")
+    assert "makes       b  float32 (4000008), 16.0 MB  in memory that all workers share; the caller gets it" in text
+    assert "fills       b: blocks of axis 0 are shared out among 2 workers" in text
+    assert [loop.strategy for loop in plan.loops] == ["independent"]
+    (made,) = plan.to_dict()["makes"]
+    assert made == {
+        "array": "b", "dtype": "float32", "shape": [4_000_008], "bytes": 16_000_032, "is_returned": True,
+        "line": padded.__code__.co_firstlineno + 2,
+    }  # fmt: skip
+    assert plan.to_dict()["parameters"] == ["a", "by"]
+    json.loads(plan.to_json())
+    assert "float32 (4000008), 16.0 MB" in plan._repr_html_()
+    plan.check()
+
+
+def test_rounds_that_make_an_array_are_opened():
+    with orion.session("threads", 2):
+        plan = orion.parallel_for(jacobi_with_copies).plan(np.zeros((2000, 2000)), 10)
+    assert plan.is_parallel
+    assert plan.runs_on == 2
+    assert "B  float64 (2000, 2000), 32.0 MB  in memory that all workers share; used again" in str(plan)
+    plan.check()
+
+
+def test_an_array_of_iterations_that_are_shared_out_stays_theirs():
+    plan = orion.parallel_for(rows_of_their_own).plan(np.zeros((1000, 1000)), 3)
+    assert [one.name for one in plan.function.made] == ["out"]
+    assert plan.strategy == "independent"
+
+
+def test_a_plan_of_unknown_sizes_has_made_arrays():
+    typed = Preparation(padded, Options()).typed({"a": TYPES["a"], "by": TYPES["n"]})
+    text = plan_text(plan_program(typed.analysed, typed.types, Sizes(symbolic=True, workers=2)))
+    assert "makes       b  float32  in memory that all workers share" in text
+
+
+# ---------------------------------------------------------------- the program
+
+LIFTED = [
+    ("b = a.copy()\nreturn b", "for b_0 in range(a.shape[0]):\n    b[b_0] = a[b_0]\nreturn b"),
+    ("return a * 2", "for made_0 in range(a.shape[0]):\n    made[made_0] = a[made_0] * 2\nreturn made"),
+    (
+        "B = np.zeros((n, 3), int)\nb_0 = B.shape[1]\nreturn B, b_0",
+        "for B_0 in range(n):\n    for B_1 in range(3):\n        B[B_0, B_1] = 0\nb_0 = 3\nreturn B, b_0",
+    ),
+    ("B = np.empty_like(A)\nreturn B", "return B"),
+    ("m = 2 * n\nb = np.ones(m + 1)\nreturn b", "m = 2 * n\nfor b_0 in range(2 * n + 1):\n    b[b_0] = 1.0\nreturn b"),
+    ("b = A @ A[0]\nreturn b", "for once in range(1):\n    b[:] = A @ A[0]\nreturn b"),
+    (
+        "b = a.copy()\nb = b - b[0]\nreturn b",
+        "for b_0 in range(a.shape[0]):\n    b[b_0] = a[b_0]\nfor once in range(1):\n    b[:] = b - b[0]\nreturn b",
+    ),
+]
+
+
+@pytest.mark.parametrize(("body", "expected"), LIFTED)
+def test_what_stands_for_statements_that_make_arrays(body, expected):
+    function = resolve_views(from_body(body, ", ".join(TYPES)), TYPES)
+    lines = print_function(function).splitlines()[1:]
+    assert "\n".join(line[4:] for line in lines) == expected
+    assert function.given == tuple(TYPES)
+
+
+REFUSED = [
+    ("b = np.zeros(k[0])\nreturn b", "how large `b` is must follow from the arguments"),
+    ("b = a[a > x]\nreturn b", "how large `b` is must follow from the arguments"),
+    ("n = n + 1\nb = np.zeros(n)\nreturn b", "how large `b` is must follow from the arguments"),
+    ("if n > 1:\n    b = a * n\nfor i in range(n):\n    a[i] = b[i]", "the array `b` may be used before it is made"),
+    ("b = np.zeros(n)\nb = np.zeros(n + 1)\nreturn b", "it is made with different shapes"),
+    ("b = np.zeros(n)\nb = np.zeros(n, int)\nreturn b", "it is made with different dtypes, float64 and int64"),
+    (
+        "b = np.zeros(n)\nc = np.zeros(n)\nfor i in range(n):\n    b[i] = i\n    c[i] = b[i]\nb, c = c, b\nreturn b",
+        "rows are exchanged in one assignment",
+    ),
+    ("b = np.zeros(n)\nc = b\nb = np.ones(n)\nc[0] = 2.0\nreturn b", "`c` stands for parts of arrays in more than one"),
+    ("return A[0]", "an array is returned"),
+    ("for i in range(n):\n    if a[i] > x:\n        return A[i]\nreturn 0", "an array is returned"),
+]
+
+
+@pytest.mark.parametrize(("body", "words"), REFUSED)
+def test_what_cannot_be_made_before_is_refused(body, words):
+    with pytest.raises(orion.UnsupportedLoopError) as error:
+        resolve_views(from_body(body, ", ".join(TYPES)), TYPES)
+    assert words in str(error.value)
+    assert "  help: " in str(error.value)
