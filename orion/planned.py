@@ -28,6 +28,7 @@ from orion.schedule.build import build_schedule
 from orion.schedule.prove import prove_schedule
 from orion.schedule.prove_order import prove_new_order
 from orion.schedule.prove_private import prove_copies, prove_private
+from orion.schedule.prove_renamed import prove_renamed
 from orion.schedule.prove_text import prove_text
 from orion.schedule.prove_together import prove_together
 from orion.schedule.schedule import Ints, Schedule
@@ -158,8 +159,9 @@ class Plan:
         that is run in another order also that the order keeps every dependence of the loop as written, and that the
         schedules of its parts are held to all of them; and of the text of its loops, for all sizes and all boxes, that
         each iteration is run once and in such an order (`orion.schedule.prove_text`). Of arrays that tiles have of
-        their own, or copies of, that they may; of neighbouring loops that are run as one, that this keeps every
-        dependence between them. An `UnprovedWarning` says what could be proved neither right nor wrong.
+        their own, or copies of, and of reads that see a copy of their array made before the loop, that they may; of
+        neighbouring loops that are run as one, that this keeps every dependence between them. An `UnprovedWarning` says
+        what could be proved neither right nor wrong.
         """
         counts = sorted({1, 2, 3, 4, self.sizes.workers}) if workers is None else [workers]
         types = dict(self.function.types)
@@ -171,6 +173,7 @@ class Plan:
                 warnings.warn(sentence, UnprovedWarning, stacklevel=2)
         for plan in self.function.loops:
             prove_together(plan)
+            prove_renamed(self.function, plan)
             for count in counts:
                 schedule = self.schedule_of(plan, count)
                 prove_schedule(plan, schedule, self._values())

@@ -26,7 +26,7 @@ from orion.dependence.flat_rows import stays_in_rows
 from orion.loop.expression_types import with_names
 from orion.loop.flattened import as_rows, shapes_of_rows, with_row_types, with_rows
 from orion.loop.infer import Typing
-from orion.loop.ir import Function
+from orion.loop.ir import Function, Made
 from orion.loop.lengths import check_lengths
 from orion.loop.parse import parse_with_lookups
 from orion.loop.scope import Lookup
@@ -35,10 +35,10 @@ from orion.loop.source import Span
 from orion.loop.types import ScalarType, Shapes, SparseType, Types
 from orion.loop.views import resolve_views
 from orion.plan.analysed import AnalysedProgram
-from orion.plan.bodies import Made, plan_with_bodies, with_all_bodies
+from orion.plan.bodies import Bodies, plan_with_bodies, with_all_bodies
 from orion.plan.extents import parameter_values
 from orion.plan.fusing import with_fusable_loops
-from orion.plan.lifted import analyse_function
+from orion.plan.lifted import analyse_function, variants
 from orion.plan.made import names_in_lengths, with_made_shapes
 from orion.plan.plan import FunctionPlan, LoopPlan
 from orion.plan.planner import plan_program
@@ -71,7 +71,8 @@ class Options:
 @dataclass(frozen=True, slots=True, eq=False)
 class Typed:
     """What is known of a function once the types of its arguments are. `checks` has those of all loops of a program, by
-    the identity of the program: there is one in another order, and one as written."""
+    the identity of the program: there is one in another order, and one as written. `made` are the arrays that any of
+    them makes."""
 
     types: Types
     function: Function
@@ -81,6 +82,7 @@ class Typed:
     written: frozenset[str]
     parameters: tuple[str, ...]
     caches: Caches
+    made: tuple[Made, ...]
 
     def stays_in_rows(self, values: Mapping[str, int], longer: frozenset[str]) -> bool:
         """Whether the subscripts of flattened arrays stay within rows, at these values of isl's parameters; see
@@ -160,7 +162,7 @@ class Preparation:
         self._lookups: tuple[Lookup, ...] = ()
         self._kinds: dict[tuple[object, ...], _Known] = {}
         self._prepared: OrderedDict[tuple[object, ...], Prepared] = OrderedDict()
-        self._made: dict[int, Made] = {}  # by the identities of programs in `_kinds`
+        self._made: dict[int, Bodies] = {}  # by the identities of programs in `_kinds`
 
     def typed(self, types: Types) -> Typed:
         """Parse, resolve views, infer types, split into loops, and analyse them."""
@@ -217,18 +219,19 @@ class Preparation:
         found = analyse_function(function, types, self._options.ordered, caches)
         function, types, typing = found.function, found.types, found.typing
         analysed = with_fusable_loops(found.analysed, types)
-        variants = _variants(analysed)
-        checks = {id(variant.program): _checks(variant, types) for variant in variants}
+        every = tuple(variants(analysed))
+        checks = {id(variant.program): _checks(variant, types) for variant in every}
         used = {name for found in checks.values() for check in found for one in check.checks for name in one.names}
-        used |= {name for variant in variants for loop in variant.loops for name in loop.parameters}
-        used |= names_in_lengths(function)
+        used |= {name for variant in every for loop in variant.loops for name in loop.parameters}
+        made = tuple(dict.fromkeys(one for variant in every for one in variant.program.function.made))
+        used |= names_in_lengths(made)
         integers = [
             name for name, kind in types.items() if isinstance(kind, ScalarType) and np.dtype(kind.dtype).kind in "iu"
         ]
         changed = assigned_names(function.body)  # those have other values than the arguments when their loop begins
         parameters = tuple(name for name in integers if name in used and name not in changed)
-        written = frozenset(use.array for loop in variants[-1].loops for use in loop.uses if use.is_written)
-        return Typed(types, function, typing, analysed, checks, written, parameters, caches)
+        written = frozenset(use.array for loop in every[-1].loops for use in loop.uses if use.is_written)
+        return Typed(types, function, typing, analysed, checks, written, parameters, caches, made)
 
     def plan(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> Plan:
         """The plan for these arguments; nothing is compiled and nothing runs."""
@@ -314,14 +317,6 @@ class Preparation:
         return kernels
 
 
-def _variants(analysed: AnalysedProgram) -> list[AnalysedProgram]:
-    """The program in another order, and as it is written."""
-    found = [analysed]
-    while (other := found[-1].as_written) is not None:
-        found.append(other)
-    return found
-
-
 def _checks(analysed: AnalysedProgram, types: Types) -> tuple[BoundsChecks, ...]:
     """The bounds checks of all loops; a loop in another order has those of the loop as written."""
     return tuple(
@@ -353,7 +348,7 @@ def make_plan(
     integers = {name: int(arguments[name]) for name in typed.parameters}
     counts = {name: len(array) for name, array in arrays.items()}
     sizes = Sizes(shapes, integers, counts, workers, force_parallel, caches=typed.caches)
-    sizes = with_made_shapes(typed.function, sizes)
+    sizes = with_made_shapes(typed.made, typed.function.source, sizes)
     return Plan(plan_program(typed.analysed, typed.types, sizes), sizes, arrays)
 
 

@@ -24,6 +24,7 @@ CODES = {
     "ORN121": "there is less to share out than there are workers",
     "ORN122": "copies of an array that the iterations add to would cost more than they gain",
     "ORN123": "neighbouring loops that use the same arrays are not run together",
+    "ORN124": "a copy of an array, made before the loop, would cost more than it gains",
 }
 
 

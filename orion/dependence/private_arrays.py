@@ -119,7 +119,7 @@ def _can_be_copied(kind: object) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Placed:
+class Placed:
     """A reference and its relation (x, v) → e. `is_sure`: it happens for every (x, v), and touches all of these e."""
 
     reference: Reference
@@ -139,7 +139,7 @@ def _is_private(
         with capped(context):
             if not _ends_in_corner(iterations):
                 return False
-        placed = [_place(reference, space, given, maps) for reference in references]
+        placed = [place_reference(reference, space, given, maps) for reference in references]
         with capped(context):
             if not _last_writes_all(placed, iterations):
                 return False
@@ -166,7 +166,8 @@ def _equal_to(values: Mapping[str, int]) -> str:
     return f"{parameter_list(values)}{{ : {' and '.join(f'{name} = {value}' for name, value in values.items())} }}"
 
 
-def _place(reference: Reference, space: Space, given: isl.Set, maps: Maps) -> _Placed:
+def place_reference(reference: Reference, space: Space, given: isl.Set, maps: Maps) -> Placed:
+    """A reference with its relation, for parameters in the set `given`."""
     forms = [form for loop in reference.inner for form in (loop.start, loop.stop, loop.step)]
     names = {name for form in forms if isinstance(form, Affine) for name in form.names}
     dims = (*space.dims, *(loop.var for loop in reference.inner))
@@ -176,13 +177,13 @@ def _place(reference: Reference, space: Space, given: isl.Set, maps: Maps) -> _P
     is_sure = access.exact and not access.is_may
     is_sure = is_sure and all(isinstance(loop.step, Affine) and loop.step.value for loop in reference.inner)
     relation = maps.map(access.relation).intersect_params(given)
-    return _Placed(reference, relation, is_sure)
+    return Placed(reference, relation, is_sure)
 
 
 # ---------------------------------------------------------------- the three conditions
 
 
-def _is_covered(read: int, placed: Sequence[_Placed], orders: Mapping[tuple[int, int], isl.Map]) -> bool:
+def _is_covered(read: int, placed: Sequence[Placed], orders: Mapping[tuple[int, int], isl.Map]) -> bool:
     """(a) for one read."""
     rest = placed[read].relation
     for write, one in enumerate(placed):
@@ -212,7 +213,7 @@ def _comes_first(write: Reference, read: Reference, level: int) -> str:
     return f"(u{level} {sign} v{level} or (u{level} = v{level} and {further}))"
 
 
-def _last_writes_all(placed: Sequence[_Placed], iterations: isl.Set) -> bool:
+def _last_writes_all(placed: Sequence[Placed], iterations: isl.Set) -> bool:
     """(b)."""
     import islpy as isl
 

@@ -203,7 +203,7 @@ def plan_function(function: ParallelFunction, definition: ast.FunctionDef, given
     integers = {name: given.integers[name] for name in typed.parameters if name in given.integers}
     counts = {name: given.elements[name] for name in types if name in given.elements}
     sizes = Sizes(shapes, integers, counts, given.workers, symbolic=True)
-    sizes = with_made_shapes(typed.function, sizes)
+    sizes = with_made_shapes(typed.made, typed.function.source, sizes)
     return Plan(plan_program(typed.analysed, typed.types, sizes), sizes, {})
 
 

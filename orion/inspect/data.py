@@ -46,7 +46,8 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
       "max" or "last", `comparison`: the operator or None, `line`); `inductions` (`name`, `step` per trip, `line`);
       `rows`, flattened arrays (`array`, `widths`: the lengths of rows, `written` and `shown`: a subscript, `line`);
       `private` and `carried` (names of scalars), `private_arrays` (names of
-      arrays of which each tile has its own but the last, which has the array), `element_sums` (`array`, `operator`,
+      arrays of which each tile has its own but the last, which has the array), `renamed` (`array`, `copy` of it made
+      before the loop, `reads` that see the copy), `element_sums` (`array`, `operator`,
       `copies`: how many of them are added to and combined);
     - `placements`: `array`, `kind`, `axis`, `loop_dimension`, `is_written`, `halo`, `bytes_moved` (None where
       unknown);
@@ -110,6 +111,10 @@ def _loop(loop: LoopPlan, plan: FunctionPlan) -> dict[str, Any]:
         "rows": [_rows(one) for one in rows_of(loop)],
         "private": list(scalars.private),
         "private_arrays": [array.name for array in loop.private_arrays],
+        "renamed": [
+            {"array": one.array, "copy": one.copy, "reads": [print_expr(read) for read in one.reads]}
+            for one in loop.nest.renamed
+        ],
         "element_sums": [{"array": c.array, "operator": c.op, "copies": c.count} for c in loop.copies],
         "carried": [name for name, _ in scalars.carried],
         "placements": [_placement(placement, loop) for placement in loop.placements],

@@ -26,6 +26,7 @@ from orion.inspect.telling import (
     not_written_by_user,
     private_arrays,
     reductions,
+    renamed,
     runs_on,
     signature,
     together,
@@ -102,6 +103,7 @@ def _facts(loop: LoopPlan, plan: FunctionPlan) -> str:
         ("inductions", "<br>".join(map(_prose, inductions(loop)))),
         ("rows", "<br>".join(map(escape, flattened(loop)))),
         ("private", "<br>".join(map(escape, private_arrays(loop)))),
+        ("renamed", "<br>".join(map(_prose, renamed(loop, plan)))),
     ]
     body = "".join(f'<tr><th scope="row">{name}</th><td>{words}</td></tr>' for name, words in rows if words)
     return f'<table class="o-facts"><tbody>{body}</tbody></table>'

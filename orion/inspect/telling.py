@@ -180,6 +180,18 @@ def together(loop: LoopPlan) -> list[str]:
             f"still in the cache when used again{saved}"]
 
 
+def renamed(loop: LoopPlan, plan: FunctionPlan) -> list[str]:
+    """The arrays of which a loop reads a copy that is made before it."""
+    found = []
+    for one in loop.nest.renamed:
+        size = next((made.nbytes for made in plan.made if made.name == one.copy), None)
+        where = lines_in_words(read.span.line for read in one.reads)
+        reads = listed(list(dict.fromkeys(print_expr(read).replace(" ", NO_BREAK) for read in one.reads)))
+        amount = "" if size is None else f" ({bytes_in_words(size)})"
+        found.append(f"reads of {one.array} see a copy made before the loop{amount}: {reads} in {where}")
+    return found
+
+
 def accesses_in_words(conflict: Conflict) -> str:
     """The accesses of a conflict with their lines, writes first; what stands in the same lines is said together."""
     reads, writes = dict(conflict.reads), dict(conflict.writes)

@@ -24,6 +24,7 @@ from orion.inspect.telling import (
     not_written_by_user,
     private_arrays,
     reductions,
+    renamed,
     runs_on,
     signature,
     together,
@@ -74,6 +75,7 @@ def _loop(loop: LoopPlan, plan: FunctionPlan) -> Iterator[str]:
     yield from _labelled("inductions", map(Line, inductions(loop)))
     yield from _labelled("rows", map(Line, flattened(loop)))
     yield from _labelled("private", map(Line, private_arrays(loop)))
+    yield from _labelled("renamed", map(Line, renamed(loop, plan)))
     lines = each_for(loop, plan)
     if len(lines) > 1 or loop.parts:
         rows = [(source.line(one.span.line).strip().removesuffix(":"), one.words) for one in lines]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orion.loop.ir import Elements, For, Function, If, Range, Stmt, While
+from orion.loop.ir import Elements, For, Function, If, Range, Stmt, Subscript, While
 from orion.loop.source import Span
 
 SYNTHETIC = -1
@@ -28,6 +28,16 @@ class Buffer:
 
 
 @dataclass(frozen=True, slots=True)
+class Renamed:
+    """Reads of an array that see a copy of it made before the loop, where the copy has another name: `reads` are as
+    they were."""
+
+    array: str
+    copy: str
+    reads: tuple[Subscript, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LoopNest:
     """One planned loop: perfectly nested `for`s and the body of the innermost.
 
@@ -36,7 +46,7 @@ class LoopNest:
     names of the loop dimensions: the range variables, or the keys of the sparse array. One iteration runs `body`.
     `is_rewritten`: its loops are not those of the source but others that do the same in another order. `limits` then
     has the names of the limits of a box in each dimension; all that is run for a box is the body of the innermost
-    loop, which may keep parts of arrays in `buffers`.
+    loop, which may keep parts of arrays in `buffers`. `renamed` are the reads that see copies made before the loop.
     """
 
     number: int
@@ -48,6 +58,7 @@ class LoopNest:
     is_rewritten: bool = False
     limits: tuple[tuple[str, str], ...] = ()
     buffers: tuple[Buffer, ...] = ()
+    renamed: tuple[Renamed, ...] = ()
 
     @property
     def elements(self) -> Elements | None:

@@ -19,6 +19,7 @@ from orion.dependence.references import collect_references
 from orion.dependence.scalars import scalar_roles
 from orion.dependence.study import Study, study_loop
 from orion.loop.fuse import Group
+from orion.loop.made import with_made
 from orion.loop.nest import SYNTHETIC, LoopNest, Program, Repeat, RunLoop, Step, blocks_of
 from orion.loop.program import open_outer_loop
 from orion.loop.types import Types
@@ -34,6 +35,7 @@ from orion.transform.apply import Outlined, Rewritten, rewrite_loop, rewrite_swe
 from orion.transform.bands import Band
 from orion.transform.caches import USUAL, Caches
 from orion.transform.order import is_simple
+from orion.transform.renamed import with_copies_before
 from orion.transform.stored_sums import with_stored_sums
 from orion.transform.strides import JUMP
 from orion.transform.sweeps import Sweeps
@@ -120,7 +122,13 @@ class Changed:
 
 
 def analyse_program(
-    program: Program, types: Types, caches: Caches = USUAL, *, apart: bool = True, sweeps: bool = True
+    program: Program,
+    types: Types,
+    caches: Caches = USUAL,
+    *,
+    apart: bool = True,
+    sweeps: bool = True,
+    renames: bool = True,
 ) -> AnalysedProgram:
     """Analyse every loop. Where a nest is serial as a whole but its outer loop can be taken as a serial loop around
     planned ones, and one of those is parallel, that is done. The tiles of new orders are made for `caches`.
@@ -128,8 +136,9 @@ def analyse_program(
     `apart`: also where statements between those then run once, on one worker. As that costs more, the program without
     it, but with the other changes, is what it is as written. `sweeps`: serial loops around planned ones are run in
     tiles where they can be; as that pays for large arrays only, what it is as written then is the program without it.
+    `renames`: the same for reads that see copies of arrays made before their loop (`orion.transform.renamed`).
     """
-    number, source = 0, program
+    number, source, given = 0, program, types
     loops: list[AnalysedLoop] = []
     written: list[AnalysedLoop] = []
     judged: list[Verdict] = []
@@ -144,6 +153,7 @@ def analyse_program(
         written.append(replace(loop, nest=source.nests[len(written)]))
         given_up = maps.given_up()
         better = _better(program, loop, study, types, maps, caches, apart=apart, sweeps=sweeps)
+        better = better or (_renamed(program, loop, types, maps) if renames else None)
         loop = replace(loop, capped=tuple(_capped(loop, study, (*given_up, *maps.given_up()))))
         written[-1] = replace(written[-1], capped=loop.capped)
         if better is None:
@@ -153,6 +163,7 @@ def analyse_program(
         around = depth_of(program, number)
         program, found, rest = better
         outlined += rest
+        types = with_made(types, program.function)
         if found[0].origin is None:  # opened, as the loop as a whole is not known to be parallel
             found[0] = replace(found[0], capped=(*loop.capped, *found[0].capped))
         is_taken_apart = _is_once(loop.nest) or any(_is_once(part.nest) for part in found)
@@ -162,9 +173,11 @@ def analyse_program(
         number += len(found)
     plain = AnalysedProgram(source, tuple(written), tuple(judged)) if changed else None
     if any(one.is_swept for one in changed):
-        plain = analyse_program(source, types, caches, apart=apart, sweeps=False)
+        plain = analyse_program(source, given, caches, apart=apart, sweeps=False, renames=renames)
+    elif renames and len({any(loops[k].nest.renamed for k in one.numbers) for one in changed}) == 2:
+        plain = analyse_program(source, given, caches, apart=apart, sweeps=False, renames=False)
     elif len({one.is_taken_apart for one in changed}) == 2:
-        plain = analyse_program(source, types, caches, apart=False, sweeps=False)
+        plain = analyse_program(source, given, caches, apart=False, sweeps=False, renames=renames)
     return AnalysedProgram(program, tuple(loops), tuple(judged), tuple(changed), plain, tuple(outlined))
 
 
@@ -196,6 +209,25 @@ def _better(
     is_fine = bool(loop.candidates) or (opened is not None and all(inner.candidates for inner in opened[1]))
     better = _rewritten(program, loop, study, types, maps, caches, must_gain=is_fine) or opened
     return better if better or loop.candidates or not apart else _opened(program, number, types, maps)
+
+
+def _renamed(program: Program, loop: AnalysedLoop, types: Types, maps: Maps) -> Better | None:
+    """The program with copies made before a serial loop, or one in it where that is opened, so that it is parallel."""
+    if loop.candidates or _is_once(loop.nest):
+        return None
+    changed = with_copies_before(program, loop.nest.number, types, loop.analysis)
+    if changed is None:
+        return _opened(program, loop.nest.number, types, maps, plainly=True, renames=True)
+    types = with_made(types, changed.function)
+    last = loop.nest.number + len(changed.nests) - len(program.nests)
+    found = [_analysed(changed, number, types, maps) for number in range(loop.nest.number, last + 1)]
+    return (changed, found, []) if found[-1].candidates else None
+
+
+def _analysed(program: Program, number: int, types: Types, maps: Maps) -> AnalysedLoop:
+    model = model_loop(program, number, types)
+    study = study_loop(program, number, types, model, maps)
+    return analyse_nest(program, number, types, study, model, maps)
 
 
 def _capped(loop: AnalysedLoop, study: Study | None, given_up: Iterable[str]) -> Iterator[Reason]:
@@ -319,9 +351,11 @@ def _accesses_of(band: Band, study: Study) -> Iterator[Access]:
             yield from (access for access in statement.accesses if access.array not in study.region.scalars)
 
 
-def _opened(program: Program, number: int, types: Types, maps: Maps, *, plainly: bool = False) -> Better | None:
+def _opened(
+    program: Program, number: int, types: Types, maps: Maps, *, plainly: bool = False, renames: bool = False
+) -> Better | None:
     """The program with the outer loop of a serial nest made a `Repeat` (statements that run once: taken apart), and the
-    loops that it then has inside, if that makes one of them parallel.
+    loops that it then has inside, if that makes one of them parallel. `renames`: with copies made before them, too.
 
     The loops in statements that run once are always found: so the plan has something to say of them.
     """
@@ -338,12 +372,14 @@ def _opened(program: Program, number: int, types: Types, maps: Maps, *, plainly:
         loop = analyse_nest(program, number, types, study, model, maps)
         loop = replace(loop, capped=tuple(_capped(loop, None, maps.given_up())))
         is_fine = bool(loop.candidates) and not _is_once(loop.nest)
-        changed = None if is_fine else _opened(program, number, types, maps, plainly=plainly)
+        changed = None if is_fine else _opened(program, number, types, maps, plainly=plainly, renames=renames)
+        changed = changed or (_renamed(program, loop, types, maps) if renames and not is_fine else None)
         if changed is None:
             found.append(loop)
             number += 1
             continue
         program, inner, _ = changed
+        types = with_made(types, program.function)
         found += inner
         last += len(inner) - 1
         number += len(inner)
@@ -351,7 +387,7 @@ def _opened(program: Program, number: int, types: Types, maps: Maps, *, plainly:
 
 
 def is_shared_out(loops: Iterable[AnalysedLoop]) -> bool:
-    return any(loop.candidates and not _is_once(loop.nest) for loop in loops)
+    return any(loop.candidates and not _is_once(loop.nest) and not loop.nest.is_filling for loop in loops)
 
 
 def analyse_nest(

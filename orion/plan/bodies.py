@@ -17,27 +17,27 @@ from orion.transform.apply import Outlined, with_bodies
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class Bodies:
     """A program with the bodies of all its loops, and by number what those that were outlines do with scalars."""
 
     program: Program
     scalars: dict[int, ScalarRoles]
 
 
-def with_all_bodies(program: Program, outlined: Sequence[Outlined], types: Types) -> Made:
+def with_all_bodies(program: Program, outlined: Sequence[Outlined], types: Types) -> Bodies:
     """The program with the bodies of all loops that run outlines."""
     for one in outlined:
         program = with_bodies(program, one, types)
     live = {one.first + position: after for one in outlined for position, after in enumerate(one.live)}
-    return Made(program, {number: scalar_roles(program.nests[number], types, live[number]) for number in live})
+    return Bodies(program, {number: scalar_roles(program.nests[number], types, live[number]) for number in live})
 
 
-def plan_with_bodies(plan: FunctionPlan, made: Made) -> FunctionPlan:
+def plan_with_bodies(plan: FunctionPlan, made: Bodies) -> FunctionPlan:
     """The plan of a program for the same one with the bodies of its loops."""
     return replace(plan, program=made.program, loops=tuple(_loop(loop, made) for loop in plan.loops))
 
 
-def _loop(loop: LoopPlan, made: Made) -> LoopPlan:
+def _loop(loop: LoopPlan, made: Bodies) -> LoopPlan:
     number = loop.nest.number
     if number not in made.scalars:
         return loop

@@ -12,13 +12,14 @@ Where iterations of the outer loop can be shared out, each keeps the arrays that
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from orion.errors import UnsupportedLoopError
 from orion.loop.between import separate
 from orion.loop.dimensions import assigned_names
-from orion.loop.infer import Typing, infer_types
+from orion.loop.expression_types import Typing, with_names
+from orion.loop.infer import argument_value, infer_types
 from orion.loop.ir import For, Function, walk
 from orion.loop.made import make_arrays, with_made
 from orion.loop.nest import SYNTHETIC
@@ -30,7 +31,8 @@ from orion.transform.caches import USUAL, Caches
 
 @dataclass(frozen=True, slots=True)
 class AnalysedFunction:
-    """A function, the types of its parameters, and its loops analysed."""
+    """A function and its loops analysed; the types of its parameters and of all names, also those of copies that are
+    made before loops."""
 
     function: Function
     types: Mapping[str, ArgumentType]
@@ -57,7 +59,22 @@ def analyse_function(
 def _analyse(function: Function, types: Types, ordered: bool | None, caches: Caches) -> AnalysedFunction:
     types = with_made(types, function)
     analysed = analyse_program(split_program(function, types, ordered), types, caches)
-    return AnalysedFunction(function, types, infer_types(function, types), analysed)
+    typing = infer_types(function, types)
+    for variant in variants(analysed):
+        program = variant.program
+        types = with_made(types, program.function)
+        copies = {one.name: argument_value(one.name, types[one.name]) for one in program.function.made}
+        typing = with_names(typing, program.variables, program.tests)
+        typing = replace(typing, arguments=types, names={**copies, **typing.names})
+    return AnalysedFunction(function, types, typing, analysed)
+
+
+def variants(analysed: AnalysedProgram) -> Iterator[AnalysedProgram]:
+    """The program in the order that it has, and as it is run at sizes where that does not pay, last as written."""
+    found: AnalysedProgram | None = analysed
+    while found is not None:
+        yield found
+        found = found.as_written
 
 
 def _next_serial(found: AnalysedFunction, tried: set[int]) -> AnalysedLoop | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -12,44 +12,45 @@ from orion.errors import ArgumentError, describe
 from orion.loop.ir import Call, Const, Count, Expr, Function, Made, Var, walk
 from orion.loop.printer import print_expr
 from orion.loop.rewrite import rewrite
+from orion.loop.source import SourceText
 from orion.loop.types import Shapes
 from orion.plan.extents import evaluated, parameter_values
 from orion.plan.plan import MadeArray
 from orion.plan.sizes import Sizes
 
 
-def made_shapes(function: Function, sizes: Sizes) -> dict[str, tuple[int, ...]]:
-    """The shapes of the arrays that a function makes, as far as sizes are known.
+def made_shapes(made: Iterable[Made], source: SourceText, sizes: Sizes) -> dict[str, tuple[int, ...]]:
+    """The shapes of arrays that a function makes, as far as sizes are known.
 
     Raises `ArgumentError` where an array that is sure to be made would have a negative length, and where arrays of
     different lengths meet in what one is made of.
     """
     values = parameter_values(sizes.shapes, sizes.integers)
     found: dict[str, tuple[int, ...]] = {}
-    for one in function.made:
+    for one in made:
         for pair in one.alike:
             first, second = (_evaluated(length, values, sizes.counts) for length in pair)
             if first is not None and second is not None and first != second:
-                raise _unlike(one, pair, (first, second), function)
+                raise _unlike(one, pair, (first, second), source)
         lengths = [_evaluated(length, values, sizes.counts) for length in one.lengths]
         known = tuple(length for length in lengths if length is not None)
         if len(known) < len(lengths):
             continue
         if one.is_sure and any(length < 0 for length in known):
-            raise _negative(one, known, function)
+            raise _negative(one, known, source)
         found[one.name] = tuple(max(0, length) for length in known)
     return found
 
 
-def with_made_shapes(function: Function, sizes: Sizes) -> Sizes:
-    """The sizes of a call with those of the arrays that the function makes."""
-    return replace(sizes, shapes={**sizes.shapes, **made_shapes(function, sizes)}) if function.made else sizes
+def with_made_shapes(made: Sequence[Made], source: SourceText, sizes: Sizes) -> Sizes:
+    """The sizes of a call with those of arrays that the function makes."""
+    return replace(sizes, shapes={**sizes.shapes, **made_shapes(made, source, sizes)}) if made else sizes
 
 
-def names_in_lengths(function: Function) -> set[str]:
+def names_in_lengths(made: Sequence[Made]) -> set[str]:
     """The integer arguments that the sizes of arrays depend on."""
-    lengths = [length for one in function.made for length in one.lengths]
-    lengths += [length for one in function.made for pair in one.alike for length in pair]
+    lengths = [length for one in made for length in one.lengths]
+    lengths += [length for one in made for pair in one.alike for length in pair]
     return {node.name for length in lengths for node in walk(length) if isinstance(node, Var)}
 
 
@@ -76,15 +77,15 @@ def _evaluated(length: Expr, values: Mapping[str, int], counts: Mapping[str, int
     return evaluated(rewrite(length, change), values)
 
 
-def _negative(one: Made, shape: tuple[int, ...], function: Function) -> ArgumentError:
+def _negative(one: Made, shape: tuple[int, ...], source: SourceText) -> ArgumentError:
     lengths = ", ".join(map(print_expr, one.lengths))
     what = f"the array `{one.name}` would have a negative length"
     why = f"({lengths}) is {shape} here"
-    return ArgumentError(describe(what, span=one.span, source=function.source, why=why, hint="pass other sizes"))
+    return ArgumentError(describe(what, span=one.span, source=source, why=why, hint="pass other sizes"))
 
 
-def _unlike(one: Made, pair: tuple[Expr, Expr], lengths: tuple[int, int], function: Function) -> ArgumentError:
+def _unlike(one: Made, pair: tuple[Expr, Expr], lengths: tuple[int, int], source: SourceText) -> ArgumentError:
     what = f"the arrays that `{one.name}` is made of differ in length: {lengths[0]} and {lengths[1]}"
     why = f"these are {print_expr(pair[0])} and {print_expr(pair[1])}"
     hint = "pass arrays of the same lengths, or write a loop"
-    return ArgumentError(describe(what, span=one.span, source=function.source, why=why, hint=hint))
+    return ArgumentError(describe(what, span=one.span, source=source, why=why, hint=hint))

@@ -19,6 +19,7 @@ from orion.plan.made import made_arrays
 from orion.plan.neighbours import handovers, moved_between
 from orion.plan.placement import cheapest, placements
 from orion.plan.plan import FunctionPlan, LoopPlan, Origin, Placement
+from orion.plan.renaming import why_not_renamed, with_dear_copies
 from orion.plan.rules import Candidate
 from orion.plan.sizes import Sizes
 from orion.plan.sweeping import boxes, pays
@@ -54,7 +55,11 @@ def _plan_program(analysed: AnalysedProgram, types: Types, sizes: Sizes, maps: M
         outlined=whole.outlined,
         made=made_arrays(whole.program.function, sizes.shapes),
     )
-    if analysed.as_written is None or _is_worthwhile(whole, loops, sizes, maps):
+    if analysed.as_written is None:
+        return plan
+    if too_dear := why_not_renamed(whole, plan, sizes):
+        return with_dear_copies(_plan_program(analysed.as_written, types, sizes, maps), too_dear)
+    if _is_worthwhile(whole, loops, sizes, maps):
         return plan
     if analysed.as_written.changed:
         return _plan_program(analysed.as_written, types, sizes, maps)

@@ -7,12 +7,12 @@ often as the new loops make them. They do not depend on the number of workers, a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from orion.dependence.maps import Maps
 from orion.dependence.study import Study
-from orion.loop.ir import Binary, Call, For, If, Stmt, Unary, Update, walk
+from orion.loop.ir import Binary, Call, For, If, Node, Stmt, Subscript, Unary, Update, children, walk
 from orion.loop.nest import Program, Repeat, RunLoop, Step, blocks_of
 from orion.loop.types import Shapes
 from orion.plan.extents import UNKNOWN_TRIPS, coordinate_ranges, evaluated
@@ -20,6 +20,8 @@ from orion.plan.grid import predicted_ns
 from orion.plan.plan import LoopPlan
 
 OPERATION_NS = 0.3
+VECTOR_NS = 0.1
+SLOW_NS = 5.0
 SYNC_NS = 3_000
 """What starting a loop once more costs all workers together, in a compiled serial loop: 1 µs was measured where every
 worker has a core. Started from Python it is 10 to 20 µs; that is done where a round is long enough for it."""
@@ -36,11 +38,13 @@ UNKNOWN_ROUNDS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A statement's instances, as the text of an isl set, and the operations of one."""
+    """A statement's instances, as the text of an isl set, and the operations of one; `slow` are those among them that
+    no vector instruction does."""
 
     domain: str
     dims: int
-    operations: int
+    operations: float
+    slow: int = 0
 
 
 def work_of(study: Study | None) -> tuple[Work, ...]:
@@ -48,7 +52,8 @@ def work_of(study: Study | None) -> tuple[Work, ...]:
     if study is None:
         return ()
     return tuple(
-        Work(s.domain, len(s.space.dims), sum(_operations(part) for part in s.body)) for s in study.region.statements
+        Work(s.domain, len(s.space.dims), sum(_operations(part) for part in s.body), sum(map(_slow, s.body)))
+        for s in study.region.statements
     )
 
 
@@ -59,6 +64,29 @@ def _operations(statement: Stmt) -> int:
     if isinstance(statement, If):
         return 1 + sum(map(_operations, (*statement.body, *statement.orelse)))
     return 1 + sum(isinstance(node, Binary | Unary | Call | Update) for node in walk(statement))
+
+
+FAST = frozenset({"abs", "min", "max", "int", "float", "sqrt", "minimum", "maximum", "fabs", "float32", "float64"})
+"""The functions that vector instructions do, or that cost nothing."""
+
+
+def _slow(node: Node) -> int:
+    """The operations in some code that no vector instruction does: functions such as exp, powers, divisions of
+    integers. Those in subscripts do not count."""
+    if isinstance(node, Subscript):
+        return 0
+    if isinstance(node, For):
+        return UNKNOWN_TRIPS * sum(map(_slow, node.body))
+    is_call = isinstance(node, Call) and node.function.rpartition(".")[2] not in FAST
+    is_power = isinstance(node, Binary) and node.op in ("**", "//", "%")
+    return int(is_call or is_power) + sum(map(_slow, children(node)))
+
+
+def least_ns(works: tuple[Work, ...], values: Mapping[str, int]) -> float | None:
+    """The same as `work_ns` for loops that the compiler vectorizes where it can."""
+    scaled = [replace(one, operations=one.operations * VECTOR_NS + one.slow * SLOW_NS) for one in works]
+    time = work_ns(tuple(scaled), values, Maps())
+    return None if time is None else time / OPERATION_NS
 
 
 def work_ns(works: tuple[Work, ...], values: Mapping[str, int], maps: Maps) -> float | None:

@@ -1,0 +1,109 @@
+"""Reads that may see a copy of their array made before the loop.
+
+Let r: (x, v) → e be a read of an array A in an ordered nest of ranges, and w: (y, u) → e its writes in the nest, with x
+and y the iterations, v and u the coordinates of the loops inside them, and ≺ the written order of all instances.
+
+    r may see a copy of A made before the nest   iff   ∄ w, (y, u) ≺ (x, v):  w(y, u) ∩ r(x, v) ≠ ∅
+
+that is, iff no flow dependence reaches r from inside the nest, be it carried by one of its loops or inside an
+iteration. All that r reads then has the value from before the nest. The anti dependences from r to the writes of A are
+gone with it, for no write reaches the copy. This is the array renaming, or node splitting, of Kuck et al. 1981,
+*Dependence graphs and compiler optimizations*, and Allen and Kennedy 2002, *Optimizing Compilers for Modern
+Architectures*, section 5.5; writes that may not happen count like others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from orion.dependence.access import Dependence
+from orion.dependence.affine import Affine
+from orion.dependence.conflicts import CapReached, capped
+from orion.dependence.maps import Maps
+from orion.dependence.model import own_space
+from orion.dependence.private_arrays import place_reference
+from orion.dependence.references import Reference, collect_references
+from orion.loop.ir import Elements, Subscript, While, walk
+from orion.loop.nest import LoopNest
+from orion.loop.types import Types
+
+if TYPE_CHECKING:
+    import islpy as isl
+
+
+def renamable_reads(
+    nest: LoopNest, types: Types, dependences: Iterable[Dependence]
+) -> dict[str, tuple[Subscript, ...]]:
+    """By array, the reads with anti dependences between iterations that may see a copy made before the nest."""
+    sources = {(d.array, d.source.span) for d in dependences if d.kind == "anti"}
+    wanted = [r for r in collect_references(nest, types) if not r.is_write and (r.array, r.span) in sources]
+    found: dict[str, tuple[Subscript, ...]] = {}
+    for array in dict.fromkeys(reference.array for reference in wanted):
+        reads = dict.fromkeys(r.subscript for r in wanted if r.array == array and r.subscript is not None)
+        good = tuple(read for read in reads if may_see_copy(nest, types, array, (read,)))
+        if good:
+            found[array] = good
+    return found
+
+
+def may_see_copy(nest: LoopNest, types: Types, array: str, reads: Sequence[Subscript]) -> bool:
+    """Whether some reads of an array, given as they stand in the nest, may all see a copy of it made before."""
+    space = own_space(nest, types)
+    if nest.elements is not None or nest.is_rewritten or not nest.ordered or space.reasons or _is_unordered(nest):
+        return False
+    references = [reference for reference in collect_references(nest, types) if reference.array == array]
+    readers = [reference for reference in references if reference.subscript in reads]
+    if not readers or any(reference.is_write or reference.blur for reference in readers):
+        return False  # what is updated in place must see what was written
+    import islpy as isl
+
+    maps = Maps()
+    everything = isl.Set("{ : }", maps.context)
+    placed = {one: place_reference(one, space, everything, maps).relation for one in references}
+    pairs = [(read, write) for read in readers for write in references if write.is_write]
+    orders = [isl.Map(_earlier(write, read, len(space.dims)), maps.context) for read, write in pairs]
+    try:
+        with capped(maps.context):
+            return not any(
+                _reaches(placed[write], placed[read], order) for (read, write), order in zip(pairs, orders, strict=True)
+            )
+    except CapReached:
+        return False
+
+
+def _is_unordered(nest: LoopNest) -> bool:
+    """Whether there are loops in the nest whose trips have no coordinates."""
+    return any(isinstance(node, While | Elements) for statement in nest.body for node in walk(statement))
+
+
+def _reaches(write: isl.Map, read: isl.Map, earlier: isl.Map) -> bool:
+    """Whether what a write leaves at an instance is read at a later one."""
+    return not read.apply_range(write.reverse()).intersect(earlier).is_empty()
+
+
+def _earlier(write: Reference, read: Reference, dims: int) -> str:
+    """The isl map (x, v) → (y, u) from instances of a read to those of a write that come before."""
+    x, y = [f"x{d}" for d in range(dims)], [f"y{d}" for d in range(dims)]
+    inputs = [*x, *(f"v{level}" for level in range(len(read.inner)))]
+    outputs = [*y, *(f"u{level}" for level in range(len(write.inner)))]
+    before = [
+        " and ".join([*(f"{x[k]} = {y[k]}" for k in range(d)), f"{y[d]} < {x[d]}"]) for d in range(dims)
+    ]
+    same = " and ".join([*(f"{one} = {other}" for one, other in zip(x, y, strict=True)), _first(write, read, 0)])
+    conditions = " or ".join(f"({text})" for text in (*before, same))
+    return f"{{ [{', '.join(inputs)}] -> [{', '.join(outputs)}] : {conditions} }}"
+
+
+def _first(write: Reference, read: Reference, level: int) -> str:
+    """That the write comes first, given that the two are in the same trips of the loops further out than `level`."""
+    here, there = write.place[level], read.place[level]
+    if here != there:
+        return "true" if here < there else "false"
+    if level >= min(len(write.inner), len(read.inner)):
+        return "true"  # at one place: not known
+    step = write.inner[level].step  # both are in this loop
+    if not isinstance(step, Affine) or not step.value:
+        return "true"
+    sign = "<" if step.value > 0 else ">"
+    return f"(u{level} {sign} v{level} or (u{level} = v{level} and {_first(write, read, level + 1)}))"

@@ -1,0 +1,83 @@
+"""Whether copies that are made before loops, for reads to see what was there before, cost less than they gain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from orion.loop.ir import For, walk
+from orion.plan.analysed import AnalysedProgram, Changed
+from orion.plan.extents import parameter_values
+from orion.plan.grid import predicted_ns
+from orion.plan.plan import FunctionPlan, LoopPlan
+from orion.plan.sizes import Sizes
+from orion.plan.worth import least_ns, meetings_of
+from orion.reasons import Reason
+
+BYTE_NS = 0.1
+"""What a byte of a copy costs: it is read, written, and read once more. Loops over 4 million elements took 0.75 ns per
+element longer on one core."""
+
+SHARE = 0.5
+"""The part of the time of the serial loop that its copies may cost at most: two workers then take as long as one, no
+longer."""
+
+
+def why_not_renamed(analysed: AnalysedProgram, plan: FunctionPlan, sizes: Sizes) -> dict[int, Reason]:
+    """Why copies made before loops are not worth it at these sizes, by the number of the `for` in the source.
+
+    The number of workers does not count, like everywhere where loops are changed.
+    """
+    if sizes.symbolic or sizes.force_parallel:
+        return {}
+    pairs = [(one, plan.loops[number]) for one in analysed.changed for number in one.numbers]
+    renamed = [(one, loop) for one, loop in pairs if loop.nest.renamed]
+    return {loop.nest.loops[0].index: _reason(loop, plan) for one, loop in renamed if not _pays(one, loop, plan, sizes)}
+
+
+def with_dear_copies(plan: FunctionPlan, reasons: dict[int, Reason]) -> FunctionPlan:
+    """The plan of a function with reasons added to the loops that hold these `for`s of the source."""
+
+    def said(loop: LoopPlan) -> LoopPlan:
+        own = tuple(reasons[index] for index in _indices(loop) if index in reasons)
+        return replace(loop, reasons=(*loop.reasons, *own)) if own else loop
+
+    instead = None if plan.instead is None else with_dear_copies(plan.instead, reasons)
+    return replace(plan, loops=tuple(map(said, plan.loops)), instead=instead)
+
+
+def _indices(loop: LoopPlan) -> Iterator[int]:
+    nodes = (node for node in walk(loop.nest.loops[0]) if isinstance(node, For))
+    return (node.index for node in nodes)
+
+
+def _pays(one: Changed, loop: LoopPlan, plan: FunctionPlan, sizes: Sizes) -> bool:
+    """Whether the copies for a loop cost at most SHARE of what it stands for, as far as that is known:
+
+    BYTE_NS · bytes · rounds  ≤  SHARE · work
+
+    The serial loop is taken to be vectorized where that can be: anti dependences do not stand against it.
+    """
+    values = parameter_values(sizes.shapes, sizes.integers)
+    copied = copied_bytes(loop, plan)
+    rounds = meetings_of(plan.program, range(loop.nest.number, loop.nest.number + 1), values, one.around)
+    work = least_ns(one.work, values)
+    if work is None and loop.iterations is not None:
+        work = rounds * predicted_ns(loop.nest, loop.iterations, sizes.shapes)
+    return copied is None or work is None or BYTE_NS * copied * rounds <= SHARE * work
+
+
+def copied_bytes(loop: LoopPlan, plan: FunctionPlan) -> int | None:
+    """The bytes of the copies that are made before a loop; None where a size is not known."""
+    names = {one.copy for one in loop.nest.renamed}
+    found = [one.nbytes for one in plan.made if one.name in names]
+    known = [size for size in found if size is not None]
+    return sum(known) if len(known) == len(found) else None
+
+
+def _reason(loop: LoopPlan, plan: FunctionPlan) -> Reason:
+    names = " and ".join(f"`{one.array}`" for one in loop.nest.renamed)
+    size = copied_bytes(loop, plan) or 0
+    copies = "a copy" if len(loop.nest.renamed) == 1 else "copies"
+    message = f"{copies} of {names} made before the loop, {size:,} bytes, would cost more than running it serially"
+    return Reason("ORN124", message, (loop.nest.span,), "")
