@@ -92,6 +92,10 @@ class Typed:
             last = last.as_written
         return stays_in_rows(self.function, self.checks[id(last.program)], values, longer)
 
+    def all_sizes(self, sizes: Sizes) -> Sizes:
+        """The sizes of a call with those of the arrays that the function makes."""
+        return with_made_shapes(self.made, self.function.source, sizes)
+
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
@@ -348,7 +352,7 @@ def make_plan(
     integers = {name: int(arguments[name]) for name in typed.parameters}
     counts = {name: len(array) for name, array in arrays.items()}
     sizes = Sizes(shapes, integers, counts, workers, force_parallel, caches=typed.caches)
-    sizes = with_made_shapes(typed.made, typed.function.source, sizes)
+    sizes = typed.all_sizes(sizes)
     return Plan(plan_program(typed.analysed, typed.types, sizes), sizes, arrays)
 
 

@@ -25,7 +25,7 @@ def sparse(ndim, values=1):
 
 def plan(function, types, ordered=None):
     resolved = resolve_views(parse_function(function), types)
-    analysed = analyse_program(split_program(resolved, types, ordered), types)
+    analysed = analyse_program(split_program(resolved, types, ordered), types, renames=False)
     return plan_program(analysed, types, Sizes(symbolic=True, workers=2))
 
 

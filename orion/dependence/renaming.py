@@ -24,7 +24,7 @@ from orion.dependence.maps import Maps
 from orion.dependence.model import own_space
 from orion.dependence.private_arrays import place_reference
 from orion.dependence.references import Reference, collect_references
-from orion.loop.ir import Elements, Subscript, While, walk
+from orion.loop.ir import Bind, For, Range, Subscript, While, names_in, walk
 from orion.loop.nest import LoopNest
 from orion.loop.types import Types
 
@@ -50,7 +50,8 @@ def renamable_reads(
 def may_see_copy(nest: LoopNest, types: Types, array: str, reads: Sequence[Subscript]) -> bool:
     """Whether some reads of an array, given as they stand in the nest, may all see a copy of it made before."""
     space = own_space(nest, types)
-    if nest.elements is not None or nest.is_rewritten or not nest.ordered or space.reasons or _is_unordered(nest):
+    is_fit = nest.elements is None and not nest.is_rewritten and nest.ordered and not space.reasons
+    if not is_fit or _is_unordered(nest, array):
         return False
     references = [reference for reference in collect_references(nest, types) if reference.array == array]
     readers = [reference for reference in references if reference.subscript in reads]
@@ -72,9 +73,14 @@ def may_see_copy(nest: LoopNest, types: Types, array: str, reads: Sequence[Subsc
         return False
 
 
-def _is_unordered(nest: LoopNest) -> bool:
-    """Whether there are loops in the nest whose trips have no coordinates."""
-    return any(isinstance(node, While | Elements) for statement in nest.body for node in walk(statement))
+def _is_unordered(nest: LoopNest, array: str) -> bool:
+    """Whether the array may be touched in a loop of the nest whose trips have no coordinates."""
+    nodes = [node for statement in nest.body for node in walk(statement)]
+    names = {array, *(node.name for node in nodes if isinstance(node, Bind))}
+    return any(
+        isinstance(node, While | For) and not isinstance(getattr(node, "space", None), Range) and names & names_in(node)
+        for node in nodes
+    )
 
 
 def _reaches(write: isl.Map, read: isl.Map, earlier: isl.Map) -> bool:

@@ -21,7 +21,6 @@ from orion.inspect.loading import LoadedFile, LoadError, load_functions
 from orion.inspect.svg import plan_svg
 from orion.loop.parse import parse_function
 from orion.loop.types import Shapes, SparseType, Types
-from orion.plan.made import with_made_shapes
 from orion.plan.planner import plan_program
 from orion.plan.sizes import Sizes
 from orion.planned import Plan
@@ -203,7 +202,7 @@ def plan_function(function: ParallelFunction, definition: ast.FunctionDef, given
     integers = {name: given.integers[name] for name in typed.parameters if name in given.integers}
     counts = {name: given.elements[name] for name in types if name in given.elements}
     sizes = Sizes(shapes, integers, counts, given.workers, symbolic=True)
-    sizes = with_made_shapes(typed.made, typed.function.source, sizes)
+    sizes = typed.all_sizes(sizes)
     return Plan(plan_program(typed.analysed, typed.types, sizes), sizes, {})
 
 
