@@ -15,6 +15,7 @@ Architectures*, section 5.5; writes that may not happen count like others.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from orion.dependence.access import Dependence
@@ -22,7 +23,7 @@ from orion.dependence.affine import Affine
 from orion.dependence.conflicts import CapReached, capped
 from orion.dependence.maps import Maps
 from orion.dependence.model import own_space
-from orion.dependence.private_arrays import place_reference
+from orion.dependence.private_arrays import Placed, place_reference
 from orion.dependence.references import Reference, collect_references
 from orion.loop.ir import Bind, For, Range, Subscript, While, names_in, walk
 from orion.loop.nest import LoopNest
@@ -37,11 +38,13 @@ def renamable_reads(
 ) -> dict[str, tuple[Subscript, ...]]:
     """By array, the reads with anti dependences between iterations that may see a copy made before the nest."""
     sources = {(d.array, d.source.span) for d in dependences if d.kind == "anti"}
-    wanted = [r for r in collect_references(nest, types) if not r.is_write and (r.array, r.span) in sources]
+    references = collect_references(nest, types)
+    wanted = [r for r in references if not r.is_write and (r.array, r.span) in sources]
     found: dict[str, tuple[Subscript, ...]] = {}
     for array in dict.fromkeys(reference.array for reference in wanted):
         reads = dict.fromkeys(r.subscript for r in wanted if r.array == array and r.subscript is not None)
-        good = tuple(read for read in reads if may_see_copy(nest, types, array, (read,)))
+        judge = _judge(nest, types, array, references)
+        good = tuple(read for read in reads if judge is not None and judge.may_see_copy((read,)))
         if good:
             found[array] = good
     return found
@@ -49,28 +52,49 @@ def renamable_reads(
 
 def may_see_copy(nest: LoopNest, types: Types, array: str, reads: Sequence[Subscript]) -> bool:
     """Whether some reads of an array, given as they stand in the nest, may all see a copy of it made before."""
+    judge = _judge(nest, types, array, collect_references(nest, types))
+    return judge is not None and judge.may_see_copy(reads)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """The accesses to one array in a nest of `dims` dimensions, with their relations."""
+
+    dims: int
+    maps: Maps
+    placed: tuple[Placed, ...]
+
+    def may_see_copy(self, reads: Sequence[Subscript]) -> bool:
+        import islpy as isl
+
+        readers = [one for one in self.placed if one.reference.subscript in reads]
+        if not readers or any(one.reference.is_write or one.reference.blur for one in readers):
+            return False  # what is updated in place must see what was written
+        pairs = [(read, write) for read in readers for write in self.placed if write.reference.is_write]
+        texts = [_earlier(write.reference, read.reference, self.dims) for read, write in pairs]
+        orders = [isl.Map(text, self.maps.context) for text in texts]
+        try:
+            with capped(self.maps.context):
+                return not any(
+                    _reaches(write.relation, read.relation, order)
+                    for (read, write), order in zip(pairs, orders, strict=True)
+                )
+        except CapReached:
+            return False
+
+
+def _judge(nest: LoopNest, types: Types, array: str, references: Iterable[Reference]) -> _Judge | None:
+    """Who decides on the reads of an array; None where nothing is known of the nest."""
+    import islpy as isl
+
     space = own_space(nest, types)
     is_fit = nest.elements is None and not nest.is_rewritten and nest.ordered and not space.reasons
     if not is_fit or _is_unordered(nest, array):
-        return False
-    references = [reference for reference in collect_references(nest, types) if reference.array == array]
-    readers = [reference for reference in references if reference.subscript in reads]
-    if not readers or any(reference.is_write or reference.blur for reference in readers):
-        return False  # what is updated in place must see what was written
-    import islpy as isl
-
+        return None
     maps = Maps()
     everything = isl.Set("{ : }", maps.context)
-    placed = {one: place_reference(one, space, everything, maps).relation for one in references}
-    pairs = [(read, write) for read in readers for write in references if write.is_write]
-    orders = [isl.Map(_earlier(write, read, len(space.dims)), maps.context) for read, write in pairs]
-    try:
-        with capped(maps.context):
-            return not any(
-                _reaches(placed[write], placed[read], order) for (read, write), order in zip(pairs, orders, strict=True)
-            )
-    except CapReached:
-        return False
+    own = (reference for reference in references if reference.array == array)
+    return _Judge(len(space.dims), maps, tuple(place_reference(one, space, everything, maps) for one in own))
 
 
 def _is_unordered(nest: LoopNest, array: str) -> bool:

@@ -21,6 +21,7 @@ from orion.errors import PlanError, SerialLoopWarning, UnsupportedLoopError
 from orion.plan.plan import LoopPlan
 from orion.planned import Plan
 from orion.prepare import Prepared
+from orion.runtime.local_arrays import LocalArrays
 from orion.runtime.prepared import PreparedProgram
 from orion.schedule.build import build_schedule
 from orion.schedule.prove import prove_schedule
@@ -86,7 +87,7 @@ def _check_nest(nest: Nest, tally: Tally, compiled: bool, thorough: bool) -> Non
     if thorough:
         unforced = prepare(decorated, nest, 2, force=False)
         codes = [kernel_code(loop.kernel.text) for loop in unforced.program.loops]
-        check_program(scheduled(unforced, 1), codes, nest, expected, Order(0))
+        check_program(scheduled(unforced, 1), codes, nest, expected, Order(0), unforced.local)
     if compiled:
         tally.counts["compiled"] += 1
         check_compiled(decorated, nest, expected, prepared)
@@ -155,7 +156,7 @@ def check_results(prepared: Prepared, nest: Nest, expected: Mapping[str, Any]) -
             turns = Order(3 * nest.seed + 5 * workers + number)
             program = scheduled(prepared, workers, coarse=turns if number else None)
             if workers == 1 or program.workers > 1:
-                check_program(program, codes, nest, expected, turns)
+                check_program(program, codes, nest, expected, turns, prepared.local)
 
 
 def scheduled(prepared: Prepared, workers: int, coarse: Order | None = None) -> PreparedProgram:
@@ -187,13 +188,20 @@ def prove(loop: LoopPlan, schedule: Schedule, values: Mapping[str, int]) -> None
 
 
 def check_program(
-    program: PreparedProgram, codes: Sequence[CodeType], nest: Nest, expected: Mapping[str, Any], turns: Order
+    program: PreparedProgram,
+    codes: Sequence[CodeType],
+    nest: Nest,
+    expected: Mapping[str, Any],
+    turns: Order,
+    local: LocalArrays | None = None,
 ) -> None:
     """Run a scheduled program in the interpreter and compare its results."""
-    arguments = nest.arguments()
+    arguments, own = nest.arguments(), local.take() if local else {}
+    for array in own.values():
+        array.storage.fill(77)  # what nobody has made it
     where = f"interpreted, {program.workers} workers, order {turns.seed}"
     try:
-        result = run_interpreted(program, codes, arguments, turns)
+        result = run_interpreted(program, codes, {**arguments, **own}, turns)
     except AssertionError as error:
         raise Failure("wrong", f"{error} ({where})", re.sub(r"-?\d+", "…", str(error))) from error
     except Exception as error:
