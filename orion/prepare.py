@@ -361,6 +361,7 @@ def local_specs(plan: Plan) -> tuple[LocalSpec, ...]:
     from orion.runtime.local_arrays import LocalSpec
 
     made = plan.function.executed.program.function.made
-    return tuple(LocalSpec(one.name, plan.sizes.shapes[one.name], one.dtype, one.is_returned) for one in made)
+    shapes = plan.sizes.shapes
+    return tuple(LocalSpec(one.name, shapes[one.name], one.dtype, one.is_returned, one.is_zero) for one in made)
 
 

@@ -31,7 +31,7 @@ def jacobi_with_copies(A, rounds):
 
 def padded(a, by):
     n = a.shape[0]
-    b = np.zeros(n + by, dtype=np.float32)
+    b = np.ones(n + by, dtype=np.float32)
     for i in range(n):
         b[i] = a[i]
     return b

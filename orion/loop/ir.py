@@ -306,7 +306,8 @@ class Made:
     """An array that the function makes between its loops (`orion.loop.made`).
 
     `lengths` are expressions of extents and integers that the caller gives. `is_sure`: it is made whenever the function
-    is called. `span` is the first place that makes it. `alike` are pairs of lengths that must be equal, because arrays
+    is called; `is_zero`: its memory is zero then, which is all that makes it. `span` is the first place that makes it.
+    `alike` are pairs of lengths that must be equal, because arrays
     of these lengths meet in what it is made of.
     """
 
@@ -316,6 +317,7 @@ class Made:
     is_returned: bool
     is_sure: bool
     span: Span
+    is_zero: bool = False
     alike: tuple[tuple[Expr, Expr], ...] = ()
 
 

@@ -10,7 +10,8 @@
 Every later stage finds an array whose memory is there when the function begins: it is analysed, placed, shared out and
 proved like any other. That needs one dtype and one shape, known when the call begins, for all places that make it.
 Where an array is made again (in every round of a serial loop, say), its one piece of memory is filled again: no name
-may then stand for a part of what it was before, which is what a `Bind` that is left would do.
+may then stand for a part of what it was before, which is what a `Bind` that is left would do. An array of zeros that is
+made once and returned has memory that is new, and zero, in each call: nothing needs to fill it.
 """
 
 from __future__ import annotations
@@ -80,7 +81,8 @@ def make_arrays(function: Function, typing: Typing, names: Collection[str]) -> F
     made = sorted((maker.made(name) for name in names), key=lambda one: one.span)
     lengths = {one.name: one.lengths for one in made}
     numbers = (node.index for statement in function.body for node in walk(statement) if isinstance(node, For))
-    filler = _Filler(typing, maker, lengths, min((FILLING + 1, *numbers)))
+    zero = frozenset(one.name for one in made if one.is_zero)
+    filler = _Filler(typing, maker, lengths, zero, min((FILLING + 1, *numbers)))
     body = expand(_one_by_one(function.body, names), filler.statement)
     made = [replace(one, alike=tuple(dict.fromkeys(filler.alike.get(one.name, ())))) for one in made]
     changed = replace(function, params=(*function.params, *lengths), body=body, made=(*function.made, *made))
@@ -196,7 +198,8 @@ class _Maker:
             what = "shapes" if len(lengths) > 1 else f"dtypes, {' and '.join(sorted(dtypes))}"
             raise self.refuse(name, makers[1][1], f"it is made with different {what}", f"use two names, or {BEFORE}")
         is_returned = any(isinstance(node, Return) and name in _names(node) for node in nodes)
-        return Made(name, dtypes.pop(), lengths.pop(), is_returned, self.is_sure(first), span)
+        is_zero = is_returned and len(makers) == 1 and first in self.function.body and _is_zeros(makers[0][0])
+        return Made(name, dtypes.pop(), lengths.pop(), is_returned, self.is_sure(first), span, is_zero)
 
     def is_sure(self, statement: Stmt) -> bool:
         """Whether a statement is run whenever the function is called."""
@@ -255,6 +258,10 @@ def _given(node: Assign, name: str) -> Iterator[Expr]:
     yield from (v for t, v in _pairs(node) if is_apart and isinstance(t, Var) and t.name == name)
 
 
+def _is_zeros(value: Expr) -> bool:
+    return isinstance(value, Call) and value.function in ("np.zeros", "np.zeros_like")
+
+
 def _is_size(part: Expr, params: Collection[str]) -> bool:
     """Whether a part of a length has a value when a call begins, given that what is in it has."""
     match part:
@@ -275,12 +282,13 @@ def _is_size(part: Expr, params: Collection[str]) -> bool:
 
 @dataclass(slots=True)
 class _Filler:
-    """`lengths` are those of the arrays that are made; `number` is that of the last loop. `alike` are the pairs of
-    lengths that must be equal, by array."""
+    """`lengths` are those of the arrays that are made, and `zero` those whose memory is zero; `number` is that of the
+    last loop. `alike` are the pairs of lengths that must be equal, by array."""
 
     typing: Typing
     maker: _Maker
     lengths: Mapping[str, tuple[Expr, ...]]
+    zero: frozenset[str]
     number: int
     variables: dict[str, tuple[str, ...]] = field(default_factory=dict)
     alike: dict[str, list[tuple[Expr, Expr]]] = field(default_factory=dict)
@@ -296,7 +304,7 @@ class _Filler:
 
     def filled(self, name: str, value: Expr, span: Span) -> tuple[Stmt, ...]:
         """The statements that fill an array with a value."""
-        if isinstance(value, Call) and value.function in ("np.empty", "np.empty_like"):
+        if name in self.zero or (isinstance(value, Call) and value.function in ("np.empty", "np.empty_like")):
             return ()
         lengths, base = self.lengths[name], Var(name, span)
         variables = tuple(Var(one, span) for one in self.variables_of(name))

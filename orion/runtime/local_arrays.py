@@ -15,20 +15,22 @@ KEPT_BYTES = 1 << 28
 
 
 class LocalArray:
-    """An array that a function makes: C-contiguous, without contents until the function fills it.
+    """An array that a function makes: C-contiguous, without contents until the function fills it, or zero.
 
-    `storage` is its memory, taken when it is first asked for, unless whoever runs the function has set it.
+    `storage` is its memory, taken when it is first asked for, unless whoever runs the function has set it (to memory
+    that is zero).
     """
 
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype) -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype, is_zero: bool = False) -> None:
         self.shape = shape
         self.dtype = dtype
+        self._is_zero = is_zero
         self._storage: NDArray[Any] | None = None
 
     @property
     def storage(self) -> NDArray[Any]:
         if self._storage is None:
-            self._storage = np.empty(self.shape, self.dtype)
+            self._storage = (np.zeros if self._is_zero else np.empty)(self.shape, self.dtype)
         return self._storage
 
     @storage.setter
@@ -45,12 +47,14 @@ class LocalArray:
 
 @dataclass(frozen=True, slots=True)
 class LocalSpec:
-    """What a function makes: an array of this name, shape and dtype, which it returns or not."""
+    """What a function makes: an array of this name, shape and dtype, which it returns or not; zero at the beginning, or
+    without contents."""
 
     name: str
     shape: tuple[int, ...]
     dtype: str
     is_returned: bool
+    is_zero: bool = False
 
     @property
     def nbytes(self) -> int:
@@ -72,7 +76,8 @@ class LocalArrays:
             found = self._free.pop()
         except IndexError:
             found = {}
-        return found | {s.name: LocalArray(s.shape, np.dtype(s.dtype)) for s in self.specs if s.name not in found}
+        new = [spec for spec in self.specs if spec.name not in found]
+        return found | {spec.name: LocalArray(spec.shape, np.dtype(spec.dtype), spec.is_zero) for spec in new}
 
     def give_back(self, arrays: Mapping[str, LocalArray]) -> None:
         """The call is over: those of its arrays that nobody else has may serve the next one."""
