@@ -282,14 +282,14 @@ def but_for(loop: LoopPlan) -> str:
     No iteration then needs what another one writes: one that reads from a copy made before the loop may run whenever.
     """
     pairs = loop.dependences
-    others = [reason for reason in lone_reasons(loop) if reason.code != "ORN123"]
+    others = [reason for reason in lone_reasons(loop) if reason.code != "ORN124"]
     if loop.is_parallel or not pairs or others or any(d.kind != "anti" or d.reason for d in pairs):
         return ""
     reads = dict.fromkeys(f"`{d.source.text}` in line {d.source.span.line}" for d in pairs)
     arrays = dict.fromkeys(f"`{d.array}`" for d in pairs)
     copy = "a copy" if len(arrays) == 1 else "copies"
     said = f"parallel but for {listed(list(reads))}, read before a later iteration writes it"
-    is_dear = any(reason.code == "ORN123" for reason in loop.reasons)
+    is_dear = any(reason.code == "ORN124" for reason in loop.reasons)
     return said if is_dear else f"{said}: read from {copy} of {listed(list(arrays))} made before the loop"
 
 
