@@ -205,3 +205,35 @@ def test_results_are_those_of_the_written_loops_bit_for_bit(function):
 def test_these_loops_are_jammed(function):
     with orion.session(workers=2, force_parallel=True):
         assert "_strip" in orion.parallel_for(function).kernel_source(*arguments(function, 40))
+
+
+def statement_at_the_first_trip(A, n):
+    for p in range(n):
+        A[p, -1] += 1
+        for s in range(n + 3):
+            A[p, s] += 1
+
+
+def statement_at_the_last_trip(A, n):
+    for p in range(n):
+        for s in range(n + 3):
+            A[p, s] += 1
+        A[p, -1] += 1
+
+
+@pytest.mark.parametrize(
+    ("function", "place"), [(statement_at_the_first_trip, 0), (statement_at_the_last_trip, None)], ids=["first", "last"]
+)
+def test_a_statement_beside_the_loop_may_have_the_coordinates_of_its_first_or_last_trip(function, place):
+    """isl writes it there where it comes before or after the trip with the same coordinates."""
+    body = parse_function(function).body
+    changed = in_register_tiles(body, {("p", "s")})
+    for n in (1, 8, 9, 17):
+        found = run(changed, n).order
+        assert sorted(found) == sorted(run(body, n).order)
+        at = {element: number for number, element in enumerate(found)}
+        edge = n + 2 if place is None else place
+        for p, q in product(range(n), repeat=2):
+            if p < q:
+                assert at[p, edge] < at[q, -1]
+                assert at[p, -1] < at[q, edge]

@@ -11,8 +11,9 @@ the trips p … p + R - 1 and q … q + R - 1 are made together: R² statements 
 stays where it is along p or q is then loaded once for R of them; and where the trips of s are a chain, each waiting for
 the one before, the processor has R² chains to work on. Trips of s that not all of them have are made by each alone,
 those before the common ones before, the others after; and so is what stands before or after the loop over s, which are
-statements with smaller or larger coordinates s. In a permutable band every dependence has a difference δ ≥ 0 in each of
-these loops (those around being equal), and then none is turned around:
+statements with coordinates s ≤ low(p, q) or s ≥ high(p, q) - 1. Where there are any, those two trips are none of the
+common ones, whose coordinates are then larger than all before and smaller than all after. In a permutable band every
+dependence has a difference δ ≥ 0 in each of these loops (those around being equal), and then none is turned around:
 
     within a trip of s, by (δ_p, δ_q) ≥ 0; between trips, by δ_s ≥ 0;
     from an early part to a later one, because a dependence from a later part to an earlier one would have δ_s < 0.
@@ -199,14 +200,15 @@ class _Jammed:
         bounds: list[Stmt] = []
         start, stop = space.start, space.stop
         early, late = self.before, self.after
-        if names_in(space.start) & set(strips):
+        if names_in(space.start) & set(strips) or self.before:
             start = first
             early = (*early, self.over(space, space.start, Call("min", (first, space.stop), self.span), plain))
-            bounds.append(Assign(first, self.extreme("max", space.start, every), self.span))
-        if names_in(space.stop) & set(strips):
+            most = self.plus(self.extreme("max", space.start, every), int(bool(self.before)))
+            bounds.append(Assign(first, most, self.span))
+        if names_in(space.stop) & set(strips) or self.after:
             stop = last
             late = (self.over(space, Call("max", (last, space.start), self.span), space.stop, plain), *late)
-            least = self.extreme("min", space.stop, every)
+            least = self.plus(self.extreme("min", space.stop, every), -int(bool(self.after)))
             bounds.append(Assign(last, Call("max", (start, least), self.span), self.span))
         loop = self.over(space, start, stop, common)
         return (*bounds, *self.each(strips, early), loop, *self.each(strips, late))
