@@ -97,6 +97,28 @@ OTHER = {
 }
 
 
+COUNTED = "k = 0\nfor i in range(n):\n    for j in range(m):\n        A[k] = x\n        k += 1\n"
+COUNTERS = {
+    "from row to row": (COUNTED, ["i, j"]),
+    "from two": (COUNTED.replace("k = 0", "k = 2"), ["i, j + 2"]),  # leaves the row: found when sizes are known
+    "the first row is another": (COUNTED.replace("i in range(", "i in range(3, "), ["i - 3, j"]),
+    "beside a product": (COUNTED.replace("k += 1", "A[i * m] = x\n        k += 1"), ["i, j", "i, 0"]),
+    "begun in every trip": (COUNTED.replace("for i", "k = 1\nfor i"), None),
+    "used after the loop": (COUNTED + "return k", None),
+    "from an argument": (COUNTED.replace("k = 0\n", "").replace("k", "p"), None),
+    "growing further in each row": (COUNTED + "    k += 1", None),
+    "rows of different lengths": (COUNTED.replace("range(m)", "range(i)"), None),
+    "a row that may be left": (COUNTED + "    if x > 3:\n        break", None),
+    "a length that no subscript has": (COUNTED.replace("A[k] = x", "A[j] = k"), None),
+}
+
+
+@pytest.mark.parametrize("name", COUNTERS)
+def test_counters_that_go_on_from_row_to_row(name):
+    body, expected = COUNTERS[name]
+    assert subscripts_of(body) == expected
+
+
 @pytest.mark.parametrize("name", OTHER)
 def test_what_else_is_in_the_function(name):
     body, expected = OTHER[name]
@@ -143,6 +165,9 @@ PLANS = {
     "under a condition": (over("range(m)", "i * m + j").replace("        A", "        if j > 0: A"), 24, "independent"),
     "rows from the end": (over("range(m)", "(i - n) * m + j"), 24, "independent"),
     "rows from an end that is no row's": (over("range(m)", "(i - n) * m + j"), 25, "serial"),
+    "a counter": ("k = 0\n" + over("range(m)", "k") + "\n        k += 1", 24, "independent"),
+    "a counter of columns that are none": ("k = 0\n" + over("range(m - 4)", "k") + "\n        k += 1", 24, "serial"),
+    "a counter that begins within a row": ("k = 1\n" + over("range(m)", "k") + "\n        k += 1", 25, "serial"),
     "a triangle": (over("range(i)", "i * n + j", "j * n + i"), 36, "independent"),
 }
 

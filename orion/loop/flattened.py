@@ -14,6 +14,9 @@ so that a call may run the loops with `A.reshape(-1, m)` and `A[i, j]` where, wi
 
 (a) is found here. (b) and (c) are looked at when sizes are known (`orion.dependence.flat_rows`); where they do not hold
 the loops run as they are written. Rows of rows, `A[(i * m + j) * p + k]`, are the same once more.
+
+A counter that grows by one in each trip of an inner loop is k + j there, and grows by max(0, m) in each trip of that
+around it (`orion.loop.induction`). Where it begins at a constant c, and m >= 1 by (a), it is c + i * m in trip i there.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from orion.loop.dimensions import leaves_loop
 from orion.loop.ir import (
     Assign,
     Binary,
@@ -42,6 +46,7 @@ from orion.loop.ir import (
     If,
     Node,
     Range,
+    Return,
     Rows,
     Stmt,
     Subscript,
@@ -51,10 +56,11 @@ from orion.loop.ir import (
     Var,
     While,
     children,
+    count_names,
     walk,
 )  # fmt: skip
 from orion.loop.printer import print_expr
-from orion.loop.rewrite import rewrite_function
+from orion.loop.rewrite import rewrite, rewrite_function
 from orion.loop.source import Span
 from orion.loop.types import ArrayType, ScalarType, Shapes, Types
 
@@ -67,6 +73,13 @@ Terms = Mapping[tuple[str, ...], int]
 def with_rows(function: Function, types: Types) -> Function | None:
     """The function with the subscripts of flattened arrays taken apart, and these arrays as its `rows`; None where it
     has none."""
+    counted, lengths = with_counters(function, types)
+    found = _taken_apart(counted, types)
+    used = set() if found is None else {print_expr(width) for one in found.rows for width in one.widths}
+    return found if lengths <= used else _taken_apart(function, types)
+
+
+def _taken_apart(function: Function, types: Types) -> Function | None:
     finder = _Finder(function, types)
     finder.block(function.body, {})
     found: dict[str, Rows] = {}
@@ -133,6 +146,62 @@ def _value(width: Expr, shapes: Shapes, integers: Mapping[str, Any]) -> int | No
             return shapes[array][axis]
         case _:
             return None
+
+
+# ---------------------------------------------------------------- counters that go on from row to row
+
+
+def with_counters(function: Function, types: Types) -> tuple[Function, set[str]]:
+    """The function with such counters as products, and the lengths of rows that must then be one at least."""
+    lengths: set[str] = set()
+
+    def block(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        done: list[Stmt] = []
+        for statement in body:
+            match statement, done[-1:]:
+                case For(), [Assign(Var(name), Const(int(first)))] if not isinstance(first, bool) and (
+                    closed := _without_counter(statement, name, first, function, types)
+                ) is not None:
+                    done[-1:] = [closed[0]]
+                    lengths.add(closed[1])
+                case For(_, inner) | While(_, inner), _:
+                    done.append(replace(statement, body=block(inner)))
+                case _:
+                    done.append(statement)
+        return tuple(done)
+
+    return replace(function, body=block(function.body)), lengths
+
+
+def _without_counter(loop: For, name: str, first: int, function: Function, types: Types) -> tuple[For, str] | None:
+    """The loop with a counter as a product, and the length of a row; None where it is no such counter: it is set once
+    before the loop, once by its last statement, and used nowhere else."""
+    match loop:
+        case For(
+            Range(var, Const(int(start)), _, Const(1)),
+            (*body, Assign(Var(target), Binary("+", Var(same), Call("max", (Const(0), width))))),
+        ) if target == same == name and body:
+            pass
+        case _:
+            return None
+    nodes = [node for statement in function.body for node in walk(statement)]
+    counts = Counter(one for node in nodes for one in _assigned(node))
+    outside = count_names(function.body, name) - count_names((loop,), name)
+    inside = Counter(one for statement in body for node in walk(statement) for one in _assigned(node))
+    kept = isinstance(width, Dim) or (isinstance(width, Var) and width.name in types and not counts[width.name])
+    leaves = any(leaves_loop(s) or any(isinstance(node, Return) for node in walk(s)) for s in body)
+    if not kept or leaves or counts[name] != 2 or outside != 1 or inside[var] or name in function.params:
+        return None
+
+    def change(expr: Expr) -> Expr:
+        if not isinstance(expr, Var) or expr.name != name:
+            return expr
+        trip: Expr = Var(var, expr.span)
+        trip = Binary("-", trip, Const(start, expr.span), expr.span) if start else trip
+        rows = Binary("*", trip, replace(width, span=expr.span), expr.span)
+        return Binary("+", rows, Const(first, expr.span), expr.span) if first else rows
+
+    return replace(loop, body=tuple(rewrite(statement, change) for statement in body)), print_expr(width)
 
 
 # ---------------------------------------------------------------- the subscripts of a function
