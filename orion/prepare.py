@@ -26,7 +26,7 @@ from orion.dependence.flat_rows import stays_in_rows
 from orion.loop.expression_types import with_names
 from orion.loop.flattened import as_rows, shapes_of_rows, with_row_types, with_rows
 from orion.loop.infer import Typing
-from orion.loop.ir import Function, Made
+from orion.loop.ir import Function, Made, Var
 from orion.loop.lengths import check_lengths
 from orion.loop.parse import parse_with_lookups
 from orion.loop.scope import Lookup
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 KEPT = 8
 """How many prepared runs one function keeps; the least recently used goes first."""
 
-MAX_FITS = 1000
+MAX_SIZES = 1000
 """For how many sizes it is kept whether flattened arrays are arrays of rows."""
 
 
@@ -146,13 +146,27 @@ def _memory(value: Any) -> NDArray[np.generic]:
 @dataclass(slots=True)
 class _Known:
     """What is known of a function for arguments of some types, as it is written and, where it has flattened arrays, as
-    a function of arrays of rows (`flat`); `fits` says at which sizes it is that."""
+    a function of arrays of rows (`flat`). `in_rows` has the shapes that this then takes, by those of the arguments and
+    the values of `integers`; None where they are no arrays of rows."""
 
     function: Function
     flat: Function | None
     typed: Typed | None = None
     typed_flat: Typed | None = None
-    fits: dict[tuple[object, ...], bool] = field(default_factory=dict)
+    integers: tuple[str, ...] = ()
+    in_rows: dict[tuple[object, ...], Shapes | None] = field(default_factory=dict)
+
+
+def _shapes_in_rows(flat: Function, typed: Typed, shapes: Shapes, integers: Mapping[str, Any]) -> Shapes | None:
+    """The shapes with those of flattened arrays as arrays of rows, None where they are none at these sizes."""
+    rows = shapes_of_rows(flat.rows, shapes, integers)
+    if rows is None:
+        return None
+    arrays = {one.array for one in flat.rows}
+    given = {name: shape for name, shape in shapes.items() if name not in arrays} | rows
+    numbers = {name: int(integers[name]) for name in typed.parameters if name in integers}
+    longer = frozenset(name for name, shape in rows.items() if prod(shape) < shapes[name][0])
+    return given if typed.stays_in_rows(parameter_values(given, numbers), longer) else None
 
 
 class Preparation:
@@ -170,32 +184,30 @@ class Preparation:
 
     def typed(self, types: Types) -> Typed:
         """Parse, resolve views, infer types, split into loops, and analyse them."""
-        known = self._known(types)
-        if known.typed is None:
-            known.typed = self._analyse(known.function, types)
-        return known.typed
+        return self._as_written(self._known(types), types)
 
     def typed_for(self, types: Types, shapes: Shapes, integers: Mapping[str, Any]) -> tuple[Typed, Shapes]:
         """What is known of the function, and the shapes as it takes them: with flattened arrays as arrays of rows where
         they are such (`orion.loop.flattened`), at these sizes or, where some are not given, at all."""
         known = self._known(types)
         if known.flat is None:
-            return self.typed(types), shapes
-        rows = shapes_of_rows(known.flat.rows, shapes, integers)
-        if rows is None:
-            return self.typed(types), shapes
+            return self._as_written(known, types), shapes
         if known.typed_flat is None:
             known.typed_flat = self._analyse(known.flat, with_row_types(types, known.flat.rows))
-        flat = {one.array for one in known.flat.rows}
-        typed, given = known.typed_flat, {name: shape for name, shape in shapes.items() if name not in flat} | rows
-        numbers = {name: int(integers[name]) for name in typed.parameters if name in integers}
-        longer = frozenset(name for name, shape in rows.items() if prod(shape) < shapes[name][0])
-        key = tuple(given.items()), tuple(numbers.items()), longer
-        if key not in known.fits:
-            if len(known.fits) >= MAX_FITS:
-                known.fits.clear()
-            known.fits[key] = typed.stays_in_rows(parameter_values(given, numbers), longer)
-        return (typed, given) if known.fits[key] else (self.typed(types), shapes)
+            widths = {width.name for one in known.flat.rows for width in one.widths if isinstance(width, Var)}
+            known.integers = tuple(sorted(widths.union(known.typed_flat.parameters)))
+        key = tuple(shapes.items()), tuple([integers.get(name) for name in known.integers])
+        if key not in known.in_rows:
+            if len(known.in_rows) >= MAX_SIZES:
+                known.in_rows.clear()
+            known.in_rows[key] = _shapes_in_rows(known.flat, known.typed_flat, shapes, integers)
+        given = known.in_rows[key]
+        return (self._as_written(known, types), shapes) if given is None else (known.typed_flat, given)
+
+    def _as_written(self, known: _Known, types: Types) -> Typed:
+        if known.typed is None:
+            known.typed = self._analyse(known.function, types)
+        return known.typed
 
     def _known(self, types: Types) -> _Known:
         for lookup in self._lookups:
