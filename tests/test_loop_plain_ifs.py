@@ -144,4 +144,4 @@ def test_a_serial_loop_says_what_to_write():
     body = START + BOTH.replace("x[i] < lo", "i == 1 or x[i] < lo")
     plan = orion.parallel_for(defined("def f(x, n):\n" + textwrap.indent(body, "    "))).plan(np.ones(9), 9)
     assert not plan.is_parallel
-    assert "one `if value < lo:` (or >, <=, >=) sets `lo = value`" in str([reason.hint for reason in plan.reasons])
+    assert "an `if value < lo:` (or >, <=, >=) sets `lo = value`" in str([reason.hint for reason in plan.reasons])
