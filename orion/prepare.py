@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from math import prod
@@ -72,7 +73,7 @@ class Options:
 class Typed:
     """What is known of a function once the types of its arguments are. `checks` has those of all loops of a program, by
     the identity of the program: there is one in another order, and one as written. `made` are the arrays that any of
-    them makes."""
+    them makes. `bodies` keeps those that have been made, by the identities of programs."""
 
     types: Types
     function: Function
@@ -83,6 +84,7 @@ class Typed:
     parameters: tuple[str, ...]
     caches: Caches
     made: tuple[Made, ...]
+    bodies: dict[int, Bodies] = field(default_factory=dict)
 
     def stays_in_rows(self, values: Mapping[str, int], longer: frozenset[str]) -> bool:
         """Whether the subscripts of flattened arrays stay within rows, at these values of isl's parameters; see
@@ -169,6 +171,15 @@ def _shapes_in_rows(flat: Function, typed: Typed, shapes: Shapes, integers: Mapp
     return given if typed.stays_in_rows(parameter_values(given, numbers), longer) else None
 
 
+@dataclass(frozen=True, slots=True)
+class _Parsed:
+    """The source, and what it takes from outside: while that stays the same, the source and what is known of it do."""
+
+    function: Function
+    lookups: tuple[Lookup, ...]
+    kinds: dict[tuple[object, ...], _Known]
+
+
 class Preparation:
     """The stages of one decorated function, each result kept. `caches` are those of this machine, if not given."""
 
@@ -176,11 +187,8 @@ class Preparation:
         self._source = function
         self._options = options
         self._caches = caches
-        self._parsed: Function | None = None
-        self._lookups: tuple[Lookup, ...] = ()
-        self._kinds: dict[tuple[object, ...], _Known] = {}
+        self._parsed: _Parsed | None = None
         self._prepared: OrderedDict[tuple[object, ...], Prepared] = OrderedDict()
-        self._made: dict[int, Bodies] = {}  # by the identities of programs in `_kinds`
 
     def typed(self, types: Types) -> Typed:
         """Parse, resolve views, infer types, split into loops, and analyse them."""
@@ -210,25 +218,15 @@ class Preparation:
         return known.typed
 
     def _known(self, types: Types) -> _Known:
-        for lookup in self._lookups:
-            if not lookup.is_current():
-                self.forget()
-                break
+        parsed = self._parsed
+        if parsed is None or not all(lookup.is_current() for lookup in parsed.lookups):
+            parsed = self._parsed = _Parsed(*parse_with_lookups(self._source), {})
         key = tuple(types.items())
-        found = self._kinds.get(key)
+        found = parsed.kinds.get(key)
         if found is None:
-            if self._parsed is None:
-                self._parsed, self._lookups = parse_with_lookups(self._source)
-            function = resolve_views(self._parsed, types)
-            found = self._kinds[key] = _Known(function, with_rows(function, types))
+            function = resolve_views(parsed.function, types)
+            found = parsed.kinds[key] = _Known(function, with_rows(function, types))
         return found
-
-    def forget(self) -> None:
-        """Begin anew: a number or a function that the source takes from outside is another one now."""
-        self._parsed, self._lookups = None, ()
-        self._kinds.clear()
-        self._prepared.clear()
-        self._made.clear()
 
     def _analyse(self, function: Function, types: Types) -> Typed:
         caches = self._caches or caches_here()
@@ -274,7 +272,8 @@ class Preparation:
             self._prepared[key] = found
             if len(self._prepared) > KEPT:
                 self._prepared.popitem(last=False)
-        self._prepared.move_to_end(key)
+        with suppress(KeyError):  # another thread may have needed the room
+            self._prepared.move_to_end(key)
         return found
 
     def kernel_source(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> str:
@@ -310,9 +309,9 @@ class Preparation:
         if found.separate is not None:  # a program made for these sizes
             return plan_with_bodies(found, with_all_bodies(found.program, found.outlined, typed.types))
         key = id(found.program)
-        if key not in self._made:
-            self._made[key] = with_all_bodies(found.program, found.outlined, typed.types)
-        return plan_with_bodies(found, self._made[key])
+        if key not in typed.bodies:
+            typed.bodies[key] = with_all_bodies(found.program, found.outlined, typed.types)
+        return plan_with_bodies(found, typed.bodies[key])
 
     def _kernels(self, typed: Typed, plan: Plan, executed: FunctionPlan) -> list[KernelSource]:
         from orion.kernel.emit import emit_kernel
