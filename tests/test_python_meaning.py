@@ -94,6 +94,13 @@ def clipped(x, y):
         y[i] = np.clip(x[i], 0.25, 2) + math.fmod(-x[i], 0.2) + np.clip(i, 1, 2)
 
 
+def name_of_an_extent(x, x__0):
+    for i in range(x__0):
+        x[i] = x[i + x__0] + 1
+    for i__trip in range(0, x__0, 2):
+        x[i__trip] += i__trip
+
+
 def sum_of_negative_zeros(x, s):
     for i in range(x.shape[0]):
         s += x[i]
@@ -139,6 +146,7 @@ CASES = {
     "chains": (chains_of_assignments, [lambda: (numbers(10), numbers(10))]),
     "all bits": (integers_of_all_bits, [lambda: (np.array([LARGE, 2 * LARGE, 3 * LARGE]),)]),
     "clipped": (clipped, [lambda: (np.array([0.1, 0.5, 3.0, 1.25, 7.0]), numbers(5))]),
+    "name of an extent": (name_of_an_extent, [lambda: (numbers(20), 5), lambda: (numbers(20), 8)]),
     "signed and unsigned": (
         signed_and_unsigned, [lambda: (np.arange(5), np.arange(5, dtype=np.uint64) + np.uint64(2**63))]
     ),
