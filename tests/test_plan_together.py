@@ -70,7 +70,11 @@ LEGAL = [
     ("a scalar between", "for i in range(n):\n    b[i] = a[i]\ns = s + 1\nfor i in range(n):\n    c[i] = s + b[i]", []),
     ("elements between",
      "for i in range(n):\n    b[i] = a[i]\na[0] = 1\nfor i in range(n):\n    c[i] = a[i] + b[i]", []),
-    ("a sum", one("b[i] = a[i]", "s += b[i]"), []),
+    ("a sum", one("b[i] = a[i]", "s += b[i]"), [(2, "i")]),
+    ("two parts of a sum", one("s += a[i]", "s += a[i] * b[i]"), []),
+    ("a sum over rows", two("B[i, j] = A[i, j]", "s += A[i, j] * B[i, j]"), [(2, "ij")]),
+    ("a sum and rows", two("B[i, j] = A[i, j]", "s += A[i, j] * B[i, m - 1 - j]"), []),  # it may have other blocks
+    ("the largest", one("b[i] = a[i]", "s = max(s, b[i])"), [(2, "i")]),
     ("a sum before", one("s += a[i]", "b[i] = s * a[i]"), []),
     ("a last value", one("s = a[i]\n    b[i] = s", "c[i] = s + b[i]"), []),
     ("a break", one("b[i] = a[i]", "if a[i] > 9:\n        break\n    c[i] = b[i]"), []),
@@ -160,6 +164,17 @@ def test_the_compiled_result_is_the_same_on_any_number_of_workers():
             compiled(**mine)
         for name in "abcABC":
             np.testing.assert_array_equal(mine[name], serial[name], name)
+
+
+def test_sums_have_the_same_bits_as_one_loop_after_the_other():
+    f, bits = function(one("b[i] = a[i] - 0.3", "s += a[i] * b[i]")), set()
+    for second, workers in ((100, 1), (10**9, 1), (3000, 1), (3000, 2), (10**9, 4), (3000, 4)):
+        compiled, mine = orion.parallel_for(f), arguments(1000)
+        compiled._preparation = Preparation(f, Options(), Caches(second))
+        assert groups(compiled.plan(**mine)) == ([(2, "i")] if second == 3000 else [])
+        with orion.session(workers=workers):
+            bits.add(compiled(**mine).hex())
+    assert len(bits) == 1
 
 
 def test_there_is_one_plan_per_loop_of_the_source_and_one_verdict_per_for():

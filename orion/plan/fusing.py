@@ -3,7 +3,9 @@
 Two planned loops directly after one another are run as one, where their outermost loops have the same ranges, both are
 parallel without tiles that wait, and the fused loop keeps the strategy that both have (`orion.dependence.neighbours`).
 Only where they go through an array in the same blocks is there anything to gain. Loops in a new order are left alone,
-and so are those that sum or choose scalars: how a sum is rounded would depend on the sizes of caches.
+and so are those that choose scalars. Sums must not be rounded in another way where caches have another size: each is
+one loop's own, and all of the dimensions of that loop are shared, so that it has the same blocks
+(`orion.plan.together.keeps_blocks`) and the same order in them.
 
 Statements share their innermost loop only where that stays one which the processor's compiler makes vectors of: plain
 arithmetic on few arrays. Else the loops inside run one after the other, row by row.
@@ -149,14 +151,17 @@ class _Finder:
             return _Refused()
         if any(loop.analysis.private or loop.summed for loop in loops):
             return _Refused()
-        if any(loop.analysis.scalars.reductions or loop.analysis.scalars.choices for loop in loops):
+        sums = [one.name for loop in loops for one in loop.analysis.scalars.reductions]
+        if any(loop.analysis.scalars.choices for loop in loops) or len(set(sums)) < len(sums):
             return _Refused()
         for one in before:
             shared = shared_depth(one.analysis.accesses, last.analysis.accesses, depth, self.maps)
             if not shared.depth and shared.against:
                 return _Refused(_meeting(one.nest, *shared.against))
             depth = shared.depth
-        return self.vectorized(loops, depth) or _Refused()
+        depth = self.vectorized(loops, depth)
+        sums_agree = all(len(one.nest.dims) == depth for one in loops if one.analysis.scalars.reductions)
+        return depth if depth and sums_agree else _Refused()
 
     def same_ranges(self, first: LoopNest, second: LoopNest) -> int:
         """How many of their outermost loops have the same ranges, given the same values of those further out."""

@@ -9,7 +9,7 @@ from math import inf, prod
 from orion.dependence.maps import Maps
 from orion.loop.nest import LoopNest
 from orion.loop.types import Types
-from orion.plan.analysed import AnalysedLoop, AnalysedProgram, is_shared_out
+from orion.plan.analysed import AnalysedLoop, AnalysedProgram, Fusable, is_shared_out
 from orion.plan.copies import why_no_copies, with_copies
 from orion.plan.explain import blocking_reasons, not_stronger
 from orion.plan.extents import coordinate_ranges, parameter_values
@@ -23,7 +23,7 @@ from orion.plan.renaming import why_not_renamed, with_dear_copies
 from orion.plan.rules import Candidate
 from orion.plan.sizes import Sizes
 from orion.plan.sweeping import boxes, pays
-from orion.plan.together import along, why_together, with_members, with_reasons
+from orion.plan.together import along, keeps_blocks, why_together, with_members, with_reasons
 from orion.plan.worth import is_worthwhile, meetings_of, work_ns, work_of_parts
 from orion.reasons import Reason
 
@@ -41,7 +41,7 @@ def plan_program(analysed: AnalysedProgram, types: Types, sizes: Sizes) -> Funct
 
 
 def _plan_program(analysed: AnalysedProgram, types: Types, sizes: Sizes, maps: Maps) -> FunctionPlan:
-    chosen = [one for one in analysed.fusable if why_together(one.loop, types, sizes)]
+    chosen = [one for one in analysed.fusable if _is_better_as_one(one, types, sizes, maps)]
     whole = fused_program(analysed, chosen)
     agreed = zip(whole.loops, _agreed(whole, types, sizes, maps), strict=True)
     loops = tuple(_with_neighbours(whole, loop, plan, types, sizes, maps) for loop, plan in agreed)
@@ -67,6 +67,14 @@ def _plan_program(analysed: AnalysedProgram, types: Types, sizes: Sizes, maps: M
     changed &= {loop.nest.number for loop in loops if loop.is_parallel}
     alone = tuple(_on_one_worker(loop) if loop.nest.number in changed else loop for loop in loops)
     return replace(plan, loops=alone, instead=_plan_program(analysed.as_written, types, sizes, maps))
+
+
+def _is_better_as_one(neighbours: Fusable, types: Types, sizes: Sizes, maps: Maps) -> bool:
+    if why_together(neighbours.loop, types, sizes) is None:
+        return False
+    summing = [member for member in neighbours.loop.members if member.analysis.scalars.reductions]
+    fused = _plan_loop(neighbours.loop, types, sizes, maps) if summing else None
+    return fused is None or all(keeps_blocks(fused, _plan_loop(member, types, sizes, maps)) for member in summing)
 
 
 def _with_neighbours(

@@ -82,6 +82,11 @@ def along(member: AnalysedLoop, space: int) -> AnalysedLoop:
     return replace(member, candidates=candidates or member.candidates)
 
 
+def keeps_blocks(fused: LoopPlan, member: LoopPlan) -> bool:
+    """Whether a neighbour that is run by itself has the blocks of the fused loop, so that its sums are the same."""
+    return member.space == fused.space and member.cuts == fused.cuts
+
+
 def with_members(plan: LoopPlan, members: Iterable[LoopPlan], why: Together | None) -> LoopPlan:
     """The plan of a fused loop with those of the loops that it stands for; all run on its workers."""
     sizing = tuple(reason for reason in plan.reasons if reason.code in SIZING)
