@@ -45,6 +45,8 @@ def why_together(loop: AnalysedLoop, types: Types, sizes: Sizes) -> Together | N
     large = tuple(array for array in arrays if (array_bytes(array, types, sizes.shapes) or 0) > sizes.caches.second)
     if sizes.force_parallel:
         return Together(lines, large or arrays, None)
+    if any(array_bytes(use.array, types, sizes.shapes) is None for use in loop.uses):
+        return None
     used = sum(_bytes_per_iteration(use, len(loop.nest.dims), types, sizes.shapes) for use in loop.uses)
     if not large or used > SHARE * sizes.caches.second or not _has_blocks(loop, sizes):
         return None
