@@ -139,14 +139,15 @@ def _is_private(
         with capped(context):
             if not _ends_in_corner(iterations):
                 return False
-        placed = [place_reference(reference, space, given, maps) for reference in references]
+        placed = {k: place_reference(one, space, given, maps) for k, one in enumerate(references) if one.is_write}
         with capped(context):
-            if not _last_writes_all(placed, iterations):
+            if not _last_writes_all(placed.values(), iterations):
                 return False
+        placed |= {k: place_reference(one, space, given, maps) for k, one in enumerate(references) if not one.is_write}
         orders = {
             (write, read): maps.map(_before(references[write], references[read], len(space.dims)))
-            for read in range(len(placed))
-            for write in range(len(placed))
+            for read in placed
+            for write in placed
             if placed[write].is_sure and references[write].is_write and not references[read].is_write
         }
         with capped(context):
@@ -183,10 +184,10 @@ def place_reference(reference: Reference, space: Space, given: isl.Set, maps: Ma
 # ---------------------------------------------------------------- the three conditions
 
 
-def _is_covered(read: int, placed: Sequence[Placed], orders: Mapping[tuple[int, int], isl.Map]) -> bool:
+def _is_covered(read: int, placed: Mapping[int, Placed], orders: Mapping[tuple[int, int], isl.Map]) -> bool:
     """(a) for one read."""
     rest = placed[read].relation
-    for write, one in enumerate(placed):
+    for write, one in placed.items():
         if (write, read) in orders:
             rest = rest.subtract(orders[write, read].apply_range(one.relation))
     return bool(rest.is_empty())
@@ -213,7 +214,7 @@ def _comes_first(write: Reference, read: Reference, level: int) -> str:
     return f"(u{level} {sign} v{level} or (u{level} = v{level} and {further}))"
 
 
-def _last_writes_all(placed: Sequence[Placed], iterations: isl.Set) -> bool:
+def _last_writes_all(placed: Iterable[Placed], iterations: isl.Set) -> bool:
     """(b)."""
     import islpy as isl
 

@@ -50,6 +50,8 @@ def inline_helpers(function: Function, types: Types | None = None) -> Function:
 
     `types` tell which arguments are scalars, which no helper can write.
     """
+    if not function.helpers:
+        return function
     done: dict[str, Function] = {}
     for helper in function.helpers:  # callees come first
         done[helper.name] = _inlined(helper, done, {})

@@ -38,10 +38,9 @@ def _definition(function: FunctionType, lines: list[str], source: SourceText) ->
     # An indented definition is parsed below an `if`, so that columns stay those of the file.
     text = "if True:\n" + "".join(lines) if nested else "".join(lines)
     try:
-        tree = ast.parse(text)
+        tree = ast.parse("\n" * (source.first_line - 1 - nested) + text)  # lines are those of the file
     except SyntaxError as error:
         raise _without_source(function) from error
-    ast.increment_lineno(tree, source.first_line - 1 - nested)
     body = tree.body[0].body if isinstance(tree.body[0], ast.If) and nested else tree.body
     definition = body[0]
     span = Span(source.file, source.first_line, 0, source.first_line, len(source.lines[0]))

@@ -37,7 +37,7 @@ from orion.transform.caches import USUAL, Caches
 from orion.transform.order import is_simple
 from orion.transform.renamed import with_copies_before
 from orion.transform.stored_sums import with_stored_sums
-from orion.transform.strides import JUMP
+from orion.transform.strides import JUMP, cannot_gain
 from orion.transform.sweeps import Sweeps
 
 
@@ -267,8 +267,8 @@ def _rewritten(
         return None  # a new order may mix what iterations have in arrays of their own
     if must_gain and loop.analysis.scalars.choices:
         return None  # in a new order one worker would go through all that they are taken from
-    if must_gain and study is not None and all(len(one.loops) == 1 for one in study.region.statements):
-        return None  # loops by themselves have one order
+    if must_gain and study is not None and _is_simple(loop) and cannot_gain(study.region):
+        return None
     found = None if study is None else rewrite_loop(program, study, types, maps, caches)
     nest = loop.nest
     if study is not None and must_gain and (found is None or not _is_faster(found)):

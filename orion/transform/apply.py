@@ -96,7 +96,8 @@ def rewrite_loop(program: Program, study: Study, types: Types, maps: Maps, cache
             order = new_order(region, relations, variables, memory_of(types, caches))
             if not order.bands:
                 return None
-            prove_order(relations.dependences, order.tree.get_map())
+            written, places = relations.dependences, order.tree.get_map()
+            prove_order(written, places)
             replacer = _Replacer(region, outline(region, order, types))
             found, tiles = replacer.program(program, order.bands, order.variables), cache_tiles(region, order, types)
             can_wait = _can_wait(region, order, types)
@@ -107,7 +108,7 @@ def rewrite_loop(program: Program, study: Study, types: Types, maps: Maps, cache
         return None
     except (KeyError, isl.Error):
         return None
-    texts = str(relations.dependences), str(order.tree.get_map())
+    texts = str(written), str(places)
     after, bands = live_after_each(found), tuple(replacer.added)
     live = tuple(after[number + position] for position in range(len(bands)))
     outlined = Outlined(number, region, str(order.tree), order.bands, tiles, order.variables, order.memory, live)

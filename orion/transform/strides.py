@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.dependence.region import Region, Statement, piece_coefficients
+from orion.loop.ir import For, walk
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -76,6 +77,26 @@ def innermost_cost(statement: Statement) -> int:
     direction = np.zeros(len(statement.space.dims))
     direction[-1] = 1.0
     return _all_costs(statement, direction)
+
+
+def cannot_gain(region: Region) -> bool:
+    """Whether it is certain before one is looked for that no order goes through memory in smaller steps, or keeps
+    elements in registers: each statement has one loop, or each of its accesses goes to another element in every trip of
+    any loop, and to the next one in the innermost. Nothing is certain where loops are part of a statement."""
+    return all(_is_best(statement) for statement in region.statements)
+
+
+def _is_best(statement: Statement) -> bool:
+    if any(isinstance(node, For) for part in statement.body for node in walk(part)):
+        return False
+    if len(statement.loops) == 1:
+        return True
+    dims = len(statement.space.dims)
+    innermost = np.eye(dims)[-1]
+    return all(
+        np.linalg.matrix_rank(matrix) == dims and trip_cost(matrix, innermost) == NEXT
+        for _, _, matrix in statement.subscripts
+    )
 
 
 def _all_costs(statement: Statement, direction: Matrix) -> int:
