@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from orion.errors import OutOfBoundsError as OutOfBoundsError
     from orion.errors import PlanError as PlanError
     from orion.errors import SerialLoopWarning as SerialLoopWarning
+    from orion.errors import UnprovedWarning as UnprovedWarning
     from orion.errors import UnsupportedLoopError as UnsupportedLoopError
     from orion.errors import WorkerLostError as WorkerLostError
     from orion.planned import Plan as Plan
@@ -58,7 +59,7 @@ HOMES = {
     ),
     "orion.errors": (
         "AliasError", "ArgumentError", "DataFormatError", "NotParallelError", "OrionError", "OutOfBoundsError",
-        "PlanError", "SerialLoopWarning", "UnsupportedLoopError", "WorkerLostError",
+        "PlanError", "SerialLoopWarning", "UnprovedWarning", "UnsupportedLoopError", "WorkerLostError",
     ),
     "orion.runtime.session": ("init", "session", "shutdown"),
 }  # fmt: skip
