@@ -12,7 +12,10 @@ import orion
 from orion.arrays.dense import DenseArray, array
 from orion.arrays.sparse import SparseArray, sparse
 
-NAMES = ("rotated", "dist arrays", "two loops", "two layouts", "wavefront", "row by row", "stencil", "sums", "tensor")
+NAMES = (
+    "rotated", "dist arrays", "two loops", "two layouts", "wavefront", "row by row", "stencil", "sweeps", "sums",
+    "tensor",
+)  # fmt: skip
 
 
 @orion.parallel_for
@@ -143,6 +146,7 @@ def cases() -> dict[str, tuple[Any, dict[str, Any]]]:
         "row by row": (row_by_row, {"A": integers(30, 400)}),
         "wavefront": (sweep, {"A": integers(40, 50), "sweeps": 3}),
         "stencil": (smooth, {"a": integers(500), "b": integers(500, seed=5), "rounds": 4}),
+        "sweeps": (smooth, {"a": integers(300_000), "b": integers(300_000, seed=5), "rounds": 9}),  # in tiles of rounds
         "sums": (sums, {"a": integers(700), "rounds": 5}),
         "tensor": (
             tensor,
