@@ -143,6 +143,51 @@ def rows_of_their_own(A, k):
     return out
 
 
+def until_it_changes_little(A, tolerance):
+    change = tolerance + 1.0
+    sweeps = 0
+    while change > tolerance:
+        B = A.copy()
+        change = 0.0
+        for i in range(1, A.shape[0] - 1):
+            for j in range(1, A.shape[1] - 1):
+                A[i, j] = 0.25 * (B[i - 1, j] + B[i + 1, j] + B[i, j - 1] + B[i, j + 1])
+                change = max(change, abs(A[i, j] - B[i, j]))
+        sweeps += 1
+    return sweeps
+
+
+def gradient_descent(X, y, step, rounds):
+    w = np.zeros(X.shape[1])
+    for _t in range(rounds):
+        g = X.T @ (X @ w - y)
+        w = w - step * g
+    return w
+
+
+def gradient_descent_by_loops(X, y, step, rounds):
+    n, k = X.shape
+    w = np.zeros(k)
+    loss = np.empty(rounds)
+    for t in range(rounds):
+        r = np.zeros(n)
+        g = np.zeros(k)
+        for i in range(n):
+            for j in range(k):
+                r[i] += X[i, j] * w[j]
+        total = 0.0
+        for i in range(n):
+            r[i] -= y[i]
+            total += r[i] ** 2
+        for j in range(k):
+            for i in range(n):
+                g[j] += X[i, j] * r[i]
+        for j in range(k):
+            w[j] -= step * g[j]
+        loss[t] = total
+    return w, loss
+
+
 def cases() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
     """A function and fresh arguments for each name."""
     rng = np.random.default_rng(3)
@@ -172,5 +217,8 @@ def cases() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
         "a branch": (of_a_branch, (u(30), 12)),
         "no branch": (of_a_branch, (u(30), 3)),
         "sparse": (row_sums, (ratings, 3)),
+        "until it changes little": (until_it_changes_little, (u((9, 9)), 1e-3)),
+        "gradient descent": (gradient_descent, (u((30, 4)), u(30), 0.01, 5)),
+        "gradient descent by loops": (gradient_descent_by_loops, (u((30, 4)), u(30), 0.01, 5)),
         "rows of their own": (rows_of_their_own, (u((30, 20)), 3)),
     }

@@ -22,8 +22,8 @@ from orion.loop.expression_types import Typing, with_names
 from orion.loop.infer import argument_value, infer_types
 from orion.loop.ir import For, Function, walk
 from orion.loop.made import make_arrays, with_made
-from orion.loop.nest import SYNTHETIC
 from orion.loop.program import split_program
+from orion.loop.source import Span
 from orion.loop.types import ArgumentType, Types
 from orion.plan.analysed import AnalysedLoop, AnalysedProgram, analyse_program
 from orion.transform.caches import USUAL, Caches
@@ -46,12 +46,11 @@ def analyse_function(
     """Split a function into loops and analyse them, for `caches`. Arrays that serial loops make are shared by the
     workers where loops inside can then be shared out."""
     found = _analyse(function, types, ordered, caches)
-    tried: set[int] = set()
+    tried: set[Span] = set()
     while (loop := _next_serial(found, tried)) is not None:
-        number = loop.nest.loops[0].index
-        tried.add(number)
+        tried.add(loop.nest.span)
         shared = _with_shared(found, loop, ordered, caches)
-        if shared is not None and not any(_is_serial(one, number) for one in shared.analysed.loops):
+        if shared is not None and not any(_is_serial(one, loop.nest.span) for one in shared.analysed.loops):
             found = shared
     return found
 
@@ -77,25 +76,27 @@ def variants(analysed: AnalysedProgram) -> Iterator[AnalysedProgram]:
         found = found.as_written
 
 
-def _next_serial(found: AnalysedFunction, tried: set[int]) -> AnalysedLoop | None:
-    """A serial loop with loops inside that makes arrays."""
+def _next_serial(found: AnalysedFunction, tried: set[Span]) -> AnalysedLoop | None:
+    """A serial loop with loops inside that makes arrays, or statements that run once with such loops in them."""
     for loop in found.analysed.loops:
-        number = loop.nest.loops[0].index
-        if number > SYNTHETIC and number not in tried and _is_serial(loop, number) and _made_in(loop, found.typing):
+        span = loop.nest.span
+        if span not in tried and _is_serial(loop, span) and _made_in(loop, found.typing):
             return loop
     return None
 
 
-def _is_serial(loop: AnalysedLoop, number: int) -> bool:
-    return loop.nest.loops[0].index == number and loop.origin is None and not loop.candidates
+def _is_serial(loop: AnalysedLoop, span: Span) -> bool:
+    """Whether a loop, which begins there, is serial as a whole, with loops of the source in it."""
+    nest = loop.nest
+    is_whole = nest.span == span and loop.origin is None and not loop.candidates and not nest.is_filling
+    nodes = (node for statement in nest.loops[0].body for node in walk(statement))
+    return is_whole and any(isinstance(node, For) and node.index >= 0 for node in nodes)
 
 
 def _made_in(loop: AnalysedLoop, typing: Typing) -> list[str]:
-    """The arrays that a loop makes, if there are loops in its body."""
-    if not any(isinstance(node, For) for statement in loop.nest.loops[0].body for node in walk(statement)):
-        return []
-    params = {*loop.nest.function.params}
-    return sorted(name for name in assigned_names(loop.nest.body) - params if typing.name(name).rank)
+    """The arrays that a loop makes."""
+    arrays = {name for name, kind in typing.names.items() if kind.rank} - {*loop.nest.function.params}
+    return sorted(assigned_names(loop.nest.loops[0].body) & arrays)
 
 
 def _with_shared(
