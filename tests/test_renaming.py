@@ -162,6 +162,49 @@ def test_each_round_of_a_serial_loop_makes_its_copy():
     np.testing.assert_array_equal(one, other)
 
 
+def scaled_rounds(A, n):
+    for _t in range(n):
+        total = 1.0
+        for i in range(A.shape[0]):
+            total = max(total, A[i])
+        for i in range(A.shape[0] - 1):
+            A[i] = np.exp(-A[i] / total) + A[i + 1]
+
+
+def test_a_serial_loop_among_parallel_ones_in_rounds_has_a_copy_in_each():
+    with orion.session("threads", 2):
+        plan = orion.parallel_for(scaled_rounds).plan(np.zeros(1_000_000), 5)
+        assert [loop.strategy for loop in plan.loops] == ["independent", "independent"]
+        assert copied(plan) == ("A",)
+        plan.check()
+        small = orion.parallel_for(scaled_rounds).plan(np.zeros(10), 5)
+        assert copied(small.function.executed and replace(small, function=small.function.executed)) == ()
+    results = []
+    for workers in (1, 2, 4):
+        a = np.random.default_rng(0).random(300)
+        with orion.session("threads", workers, force_parallel=True):
+            orion.parallel_for(scaled_rounds)(a, 5)
+        results.append(a)
+    b = np.random.default_rng(0).random(300)
+    scaled_rounds(b, 5)
+    assert all(np.array_equal(results[0], one) for one in results)
+    np.testing.assert_allclose(results[0], b, rtol=1e-13)
+
+
+def test_rounds_are_opened_without_a_copy_where_that_does_not_pay():
+    def cheap_rounds(A, B, n):
+        for t in range(n):
+            for i in range(B.shape[0]):
+                B[i] = np.exp(-B[i]) * t
+            for i in range(A.shape[0] - 1):
+                A[i] = A[i + 1]
+
+    with orion.session("threads", 2):
+        plan = orion.parallel_for(cheap_rounds).plan(np.zeros(100_000), np.zeros(1_000_000), 5)
+    assert copied(plan) == ()
+    assert all(loop.is_parallel for loop in plan.loops)
+
+
 def test_other_loops_stay_parallel_where_a_copy_does_not_pay():
     def both(A, B, n):
         for i in range(A.shape[0] - 1):

@@ -153,7 +153,7 @@ def analyse_program(
         written.append(replace(loop, nest=source.nests[len(written)]))
         given_up = maps.given_up()
         better = _better(program, loop, study, types, maps, caches, apart=apart, sweeps=sweeps)
-        better = better or (_renamed(program, loop, types, maps) if renames else None)
+        better = _with_copies(program, loop, types, maps, better, apart=apart) if renames else better
         loop = replace(loop, capped=tuple(_capped(loop, study, (*given_up, *maps.given_up()))))
         written[-1] = replace(written[-1], capped=loop.capped)
         if better is None:
@@ -172,9 +172,10 @@ def analyse_program(
         loops += found
         number += len(found)
     plain = AnalysedProgram(source, tuple(written), tuple(judged)) if changed else None
+    copied = {loops[k].nest.is_filling or bool(loops[k].nest.renamed) for one in changed for k in one.numbers}
     if any(one.is_swept for one in changed):
         plain = analyse_program(source, given, caches, apart=apart, sweeps=False, renames=renames)
-    elif renames and len({any(loops[k].nest.renamed for k in one.numbers) for one in changed}) == 2:
+    elif renames and len(copied) == 2:
         plain = analyse_program(source, given, caches, apart=apart, sweeps=False, renames=False)
     elif len({one.is_taken_apart for one in changed}) == 2:
         plain = analyse_program(source, given, caches, apart=False, sweeps=False, renames=renames)
@@ -209,6 +210,27 @@ def _better(
     is_fine = bool(loop.candidates) or (opened is not None and all(inner.candidates for inner in opened[1]))
     better = _rewritten(program, loop, study, types, maps, caches, must_gain=is_fine) or opened
     return better if better or loop.candidates or not apart else _opened(program, number, types, maps)
+
+
+def _with_copies(
+    program: Program, loop: AnalysedLoop, types: Types, maps: Maps, better: Better | None, *, apart: bool
+) -> Better | None:
+    """What is better than a loop as it is: with copies made before it, or before loops in it that are serial by
+    themselves where it is opened."""
+    if better is None:
+        return _renamed(program, loop, types, maps)
+    serial = _count_serial(better)
+    if serial and not any(inner.origin for inner in better[1]):
+        for plainly in (True, False)[: 1 + apart]:
+            other = _opened(program, loop.nest.number, types, maps, plainly=plainly, renames=True)
+            if other is not None:
+                return other if _count_serial(other) < serial else better
+    return better
+
+
+def _count_serial(better: Better) -> int:
+    """How many loops of the source, other than statements that run once, are serial."""
+    return sum(not loop.candidates and not _is_once(loop.nest) for loop in better[1])
 
 
 def _renamed(program: Program, loop: AnalysedLoop, types: Types, maps: Maps) -> Better | None:

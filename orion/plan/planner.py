@@ -138,9 +138,10 @@ def _is_worthwhile(analysed: AnalysedProgram, loops: tuple[LoopPlan, ...], sizes
     for one in analysed.changed:
         meetings = meetings_of(analysed.program, one.numbers, values, one.around)
         work, in_python = work_ns(one.work, values, maps), one.is_taken_apart and not one.work
-        if in_python:
+        if in_python or (work is not None and not any(loops[number].origin for number in one.numbers)):
             parts = [(loops[number], analysed.loops[number].work) for number in one.numbers]
-            work = work_of_parts(analysed.program, parts, values, sizes.shapes, one.around, maps)
+            apart = work_of_parts(analysed.program, parts, values, sizes.shapes, one.around, maps)
+            work = max(apart, work or 0.0)  # as a whole it may have loops whose trips nobody knows
         if not is_worthwhile(work, meetings, in_python=in_python):
             return False
     return True

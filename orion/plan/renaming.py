@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from orion.loop.ir import For, walk
-from orion.plan.analysed import AnalysedProgram, Changed
+from orion.plan.analysed import AnalysedProgram
 from orion.plan.extents import parameter_values
 from orion.plan.grid import predicted_ns
 from orion.plan.plan import FunctionPlan, LoopPlan
 from orion.plan.sizes import Sizes
-from orion.plan.worth import least_ns, meetings_of
+from orion.plan.worth import Work, least_ns
 from orion.reasons import Reason
 
 BYTE_NS = 0.1
@@ -30,9 +30,9 @@ def why_not_renamed(analysed: AnalysedProgram, plan: FunctionPlan, sizes: Sizes)
     """
     if sizes.symbolic or sizes.force_parallel:
         return {}
-    pairs = [(one, plan.loops[number]) for one in analysed.changed for number in one.numbers]
-    renamed = [(one, loop) for one, loop in pairs if loop.nest.renamed]
-    return {loop.nest.loops[0].index: _reason(loop, plan) for one, loop in renamed if not _pays(one, loop, plan, sizes)}
+    pairs = zip(plan.loops, analysed.loops, strict=True)
+    dear = [loop for loop, known in pairs if loop.nest.renamed and not _pays(known.work, loop, plan, sizes)]
+    return {loop.nest.loops[0].index: _reason(loop, plan) for loop in dear}
 
 
 def with_dear_copies(plan: FunctionPlan, reasons: dict[int, Reason]) -> FunctionPlan:
@@ -51,20 +51,18 @@ def _indices(loop: LoopPlan) -> Iterator[int]:
     return (node.index for node in nodes)
 
 
-def _pays(one: Changed, loop: LoopPlan, plan: FunctionPlan, sizes: Sizes) -> bool:
-    """Whether the copies for a loop cost at most SHARE of what it stands for, as far as that is known:
+def _pays(works: tuple[Work, ...], loop: LoopPlan, plan: FunctionPlan, sizes: Sizes) -> bool:
+    """Whether the copies for a loop cost at most SHARE of what it has to do, as far as that is known:
 
-    BYTE_NS · bytes · rounds  ≤  SHARE · work
+    BYTE_NS · bytes  ≤  SHARE · work
 
-    The serial loop is taken to be vectorized where that can be: anti dependences do not stand against it.
+    The serial loop is taken to be vectorized where that can be: anti dependences do not stand against it. In a serial
+    loop both are those of one round.
     """
-    values = parameter_values(sizes.shapes, sizes.integers)
-    copied = copied_bytes(loop, plan)
-    rounds = meetings_of(plan.program, range(loop.nest.number, loop.nest.number + 1), values, one.around)
-    work = least_ns(one.work, values)
+    copied, work = copied_bytes(loop, plan), least_ns(works, parameter_values(sizes.shapes, sizes.integers))
     if work is None and loop.iterations is not None:
-        work = rounds * predicted_ns(loop.nest, loop.iterations, sizes.shapes)
-    return copied is None or work is None or BYTE_NS * copied * rounds <= SHARE * work
+        work = predicted_ns(loop.nest, loop.iterations, sizes.shapes)
+    return copied is None or work is None or BYTE_NS * copied <= SHARE * work
 
 
 def copied_bytes(loop: LoopPlan, plan: FunctionPlan) -> int | None:
