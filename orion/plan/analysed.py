@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 from orion.dependence.access import Access, LoopDependences
 from orion.dependence.analyse import analyse_loop
@@ -171,14 +172,15 @@ def analyse_program(
         changed.append(Changed(range(number, number + len(found)), around, work_of(study), is_taken_apart, is_swept))
         loops += found
         number += len(found)
-    plain = AnalysedProgram(source, tuple(written), tuple(judged)) if changed else None
     copied = {loops[k].nest.is_filling or bool(loops[k].nest.renamed) for one in changed for k in one.numbers}
+    plain = AnalysedProgram(source, tuple(written), tuple(judged)) if changed else None
+    fewer = partial(analyse_program, source, given, caches)
     if any(one.is_swept for one in changed):
-        plain = analyse_program(source, given, caches, apart=apart, sweeps=False, renames=renames)
+        plain = fewer(apart=apart, sweeps=False, renames=renames)
     elif renames and len(copied) == 2:
-        plain = analyse_program(source, given, caches, apart=apart, sweeps=False, renames=False)
+        plain = fewer(apart=apart, sweeps=False, renames=False)
     elif len({one.is_taken_apart for one in changed}) == 2:
-        plain = analyse_program(source, given, caches, apart=False, sweeps=False, renames=renames)
+        plain = fewer(apart=False, sweeps=False, renames=renames)
     return AnalysedProgram(program, tuple(loops), tuple(judged), tuple(changed), plain, tuple(outlined))
 
 
