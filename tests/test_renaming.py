@@ -34,6 +34,7 @@ CONDITION = [
     ("for i in range(n):\n    a[i + 1] = a[i]", "a[i]", False),
     ("for i in range(n):\n    a[i] = x\n    a[i + 1] = a[i] + a[i + 2]", "a[i]", False),
     ("for i in range(n):\n    a[i] = x\n    a[i + 1] = a[i] + a[i + 2]", "a[i + 2]", True),
+    ("for i in range(n):\n    a[i] = x\n    a[i] = a[i] + a[i + 1]", "a[i]", False),  # of its own iteration
     ("for i in range(n):\n    if x > 0:\n        a[i] = x\n    a[i + 1] = a[i]", "a[i]", False),
     ("for i in range(n, 0, -1):\n    a[i] = a[i - 1] + a[i + 1]", "a[i - 1]", True),
     ("for i in range(n, 0, -1):\n    a[i] = a[i - 1] + a[i + 1]", "a[i + 1]", False),
