@@ -172,12 +172,12 @@ def analyse_program(
         changed.append(Changed(range(number, number + len(found)), around, work_of(study), is_taken_apart, is_swept))
         loops += found
         number += len(found)
-    copied = {loops[k].nest.is_filling or bool(loops[k].nest.renamed) for one in changed for k in one.numbers}
+    nests = [loops[k].nest for one in changed for k in one.numbers]
     plain = AnalysedProgram(source, tuple(written), tuple(judged)) if changed else None
     fewer = partial(analyse_program, source, given, caches)
     if any(one.is_swept for one in changed):
         plain = fewer(apart=apart, sweeps=False, renames=renames)
-    elif renames and len(copied) == 2:
+    elif any(nest.renamed for nest in nests) and not all(nest.renamed or nest.is_filling for nest in nests):
         plain = fewer(apart=apart, sweeps=False, renames=False)
     elif len({one.is_taken_apart for one in changed}) == 2:
         plain = fewer(apart=False, sweeps=False, renames=renames)
