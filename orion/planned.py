@@ -151,6 +151,11 @@ class Plan:
             return element_order(self.arrays[plan.nest.elements.array], schedule, plan.ordered)
         return range_order(plan, schedule, self._values())
 
+    def with_bodies(self) -> FunctionPlan:
+        """The plan of the function with the text of all its loops, which a plan by itself does without."""
+        made = with_all_bodies(self.function.program, self.function.outlined, dict(self.function.types))
+        return plan_with_bodies(self.function, made)
+
     def check(self, workers: int | None = None) -> None:
         """Prove by isl that the schedule of every loop keeps every dependence; PlanError with the pair where one
         does not.
@@ -164,9 +169,7 @@ class Plan:
         what could be proved neither right nor wrong.
         """
         counts = sorted({1, 2, 3, 4, self.sizes.workers}) if workers is None else [workers]
-        types = dict(self.function.types)
-        made = with_all_bodies(self.function.program, self.function.outlined, types)
-        text = plan_with_bodies(self.function, made)
+        text = self.with_bodies()
         for plan in whole_loops(text):
             prove_new_order(text, plan)
             for sentence in prove_text(text, plan):

@@ -357,7 +357,7 @@ REFUSED = [
     ("y = W.shape[2]", "`W` has 2 dimensions", "W.shape[2]"),
     ("y = n.shape[0]", "`n` is a scalar", "n.shape[0]"),
     ("y = f.dtype", "`dtype` is used as a value", "f.dtype"),
-    ("y = None", "`y` is given something that is not a number", "y = None"),
+    ("y = None", "`y` is given None", "y = None"),
     ("y = 1\ny = f", "`y` is a scalar in one place and a row here", "y = f"),
     ("y = 0.0\ny += f", "`y` is a scalar in one place and a row here", "y += f"),
     ("a = f", "the array `a` is assigned by its plain name", "a = f"),
@@ -373,7 +373,7 @@ REFUSED = [
     ("for (r, c, d), v in R:\n    pass", "an element of `R` has 2 keys and 1 values", "for (r, c, d), v in R"),
     ("for (r, c), (v, u) in R:\n    pass", "an element of `R` has 2 keys and 1 values", "for (r, c), (v, u) in R"),
     ("for r, c in R:\n    pass", "an element of `R` has 2 keys and 1 values", "for r, c in R"),
-    ("p, r = W.shape[0], (n, 2)", "`r` is given something that is not a number", "p, r = W.shape[0], (n, 2)"),
+    ("p, r = W.shape[0], (n, 2)", "a tuple is used as a value", "p, r = W.shape[0], (n, 2)"),
     ("p, r, t = W.shape", "2 values cannot be unpacked into 3 targets", "p, r, t = W.shape"),
 ]
 

@@ -113,4 +113,4 @@ def test_tiles_of_an_unknown_size_are_parallel_inside():
 
 
 def test_no_name_of_the_user_begins_like_those_made_of_a_new_variable():
-    assert fresh_names(3, {"x1", "x2_low", "x20", "x"}) == ["x0", "x1_", "x2_"]
+    assert fresh_names(3, {"x1", "x2_low", "x20", "x"}) == ["x0", "xx1", "xx2"]

@@ -134,7 +134,7 @@ def interpreted(f, mine, workers):
     prepared = orion.parallel_for(f)._preparation.prepare(mine, workers, True)
     prepared.plan.check(workers)
     codes = [kernel_code(loop.kernel.text) for loop in prepared.program.loops]
-    return prepared.plan, run_interpreted(prepared.program, codes, mine, Order(workers))
+    return prepared.plan, run_interpreted(prepared.program, codes, {**mine, **prepared.local.take()}, Order(workers))
 
 
 @pytest.mark.parametrize(("body", "expected"), [row[1:] for row in LEGAL], ids=[row[0] for row in LEGAL])

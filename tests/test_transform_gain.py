@@ -11,6 +11,7 @@ from orion.loop.signature import argument_types
 from orion.loop.views import resolve_views
 from orion.plan.analysed import _is_faster
 from orion.transform.apply import rewrite_loop
+from orion.transform.caches import USUAL
 from orion.transform.strides import cannot_gain
 from tests import transform_loops, trap_loops
 
@@ -85,5 +86,5 @@ def test_the_order_of_what_cannot_gain_is_not_faster(function):
     program, types, found = studies(function, KNOWN[function])
     for study in found:
         if cannot_gain(study.region):
-            new = rewrite_loop(program, study, types, Maps())
+            new = rewrite_loop(program, study, types, Maps(), USUAL)
             assert new is None or not _is_faster(new)

@@ -34,7 +34,7 @@ def with_all_bodies(program: Program, outlined: Sequence[Outlined], types: Types
 
 def plan_with_bodies(plan: FunctionPlan, made: Bodies) -> FunctionPlan:
     """The plan of a program for the same one with the bodies of its loops."""
-    return replace(plan, program=made.program, loops=tuple(_loop(loop, made) for loop in plan.loops))
+    return replace(plan, program=made.program, outlined=(), loops=tuple(_loop(loop, made) for loop in plan.loops))
 
 
 def _loop(loop: LoopPlan, made: Bodies) -> LoopPlan:

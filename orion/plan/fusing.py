@@ -119,6 +119,7 @@ class _Finder:
         self.types = types
         self.maps = Maps()
         self.apart: list[Separate] = []
+        self.copies = {one.copy for loop in analysed.loops for one in loop.nest.renamed}
         self.owners = {number: k for k, one in enumerate(analysed.changed) for number in one.numbers}
 
     def groups(self) -> Iterator[Group]:
@@ -151,6 +152,8 @@ class _Finder:
             return _Refused()
         if any(loop.analysis.private or loop.summed for loop in loops):
             return _Refused()
+        if any(use.array in self.copies for loop in loops for use in loop.uses):
+            return _Refused()  # a copy is made as a whole before its array is written
         sums = [one.name for loop in loops for one in loop.analysis.scalars.reductions]
         if any(loop.analysis.scalars.choices for loop in loops) or len(set(sums)) < len(sums):
             return _Refused()

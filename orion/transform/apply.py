@@ -186,13 +186,13 @@ def fresh_names(count: int, taken: set[str]) -> list[str]:
     are made of them.
 
     >>> fresh_names(3, {"x1", "x2_low"})
-    ['x0', 'x1_', 'x2_']
+    ['x0', 'xx1', 'xx2']
     """
     found = []
     for number in range(count):
         name = f"x{number}"
         while any(one == name or one.startswith(f"{name}_") for one in taken):
-            name += "_"
+            name = f"x{name}"  # not a `_` at its end: two in a row have a meaning in isl's names
         found.append(name)
     return found
 
