@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from orion.dependence.access import Access, LoopDependences
 from orion.dependence.analyse import analyse_loop
@@ -172,16 +171,25 @@ def analyse_program(
         changed.append(Changed(range(number, number + len(found)), around, work_of(study), is_taken_apart, is_swept))
         loops += found
         number += len(found)
-    nests = [loops[k].nest for one in changed for k in one.numbers]
     plain = AnalysedProgram(source, tuple(written), tuple(judged)) if changed else None
-    fewer = partial(analyse_program, source, given, caches)
-    if any(one.is_swept for one in changed):
-        plain = fewer(apart=apart, sweeps=False, renames=renames)
-    elif any(nest.renamed for nest in nests) and not all(nest.renamed or nest.is_filling for nest in nests):
-        plain = fewer(apart=apart, sweeps=False, renames=False)
-    elif len({one.is_taken_apart for one in changed}) == 2:
-        plain = fewer(apart=False, sweeps=False, renames=renames)
+    fewer = _fewer_changes(changed, loops, apart=apart, renames=renames)
+    plain = analyse_program(source, given, caches, **fewer) if fewer else plain
     return AnalysedProgram(program, tuple(loops), tuple(judged), tuple(changed), plain, tuple(outlined))
+
+
+def _fewer_changes(
+    changed: Sequence[Changed], loops: Sequence[AnalysedLoop], *, apart: bool, renames: bool
+) -> dict[str, bool]:
+    """What the program is analysed with for sizes at which these changes do not pay; empty where it then runs as
+    written."""
+    nests = [loops[number].nest for one in changed for number in one.numbers]
+    if any(one.is_swept for one in changed):
+        return {"apart": apart, "sweeps": False, "renames": renames}
+    if any(nest.renamed for nest in nests) and not all(nest.renamed or nest.is_filling for nest in nests):
+        return {"apart": apart, "sweeps": False, "renames": False}
+    if len({one.is_taken_apart for one in changed}) == 2:
+        return {"apart": False, "sweeps": False, "renames": renames}
+    return {}
 
 
 Better = tuple[Program, list[AnalysedLoop], list[Outlined]]

@@ -18,6 +18,7 @@ import numpy as np
 import orion
 from orion.api import ParallelFunction
 from orion.errors import PlanError, SerialLoopWarning, UnsupportedLoopError
+from orion.plan import sweeping
 from orion.plan.plan import LoopPlan
 from orion.planned import Plan
 from orion.prepare import Prepared
@@ -26,7 +27,7 @@ from orion.runtime.prepared import PreparedProgram
 from orion.schedule.build import build_schedule
 from orion.schedule.prove import prove_schedule
 from orion.schedule.schedule import Ints, Schedule
-from orion.transform import lockstep, order
+from orion.transform import lockstep, order, swept
 from tests.oracles.carried import mentions, update_of
 from tests.oracles.interpreted import Order, kernel_code, run_interpreted
 from tests.oracles.nests import Nest
@@ -43,7 +44,14 @@ def small_tiles(node: Any, *_: Any) -> tuple[int, ...]:
     return (*[2] * (node.band_n_member() - 1), 3)
 
 
-SMALL_SIZES = {1: {(order, "tile_sizes"): small_tiles, (lockstep, "ROWS"): 2}, 3: {(lockstep, "ROWS"): 3}}
+SMALL_SIZES = {
+    1: {(order, "tile_sizes"): small_tiles, (lockstep, "ROWS"): 2},
+    2: {
+        (sweeping, "FILLED"): 0, (sweeping, "FEWEST_ROUNDS"): 2, (sweeping, "SHARED_GRID"): 2,
+        (swept, "LONGEST"): 3, (swept, "SHORTEST"): 2, (swept, "INNER"): 2,
+    },
+    3: {(lockstep, "ROWS"): 3},
+}  # fmt: skip
 """In place of sizes of the compiler that are too large for nests of a few iterations, by the seed of the nest."""
 
 SLOW_SECONDS = 1.0
@@ -78,6 +86,7 @@ def _check_nest(nest: Nest, tally: Tally, compiled: bool, thorough: bool) -> Non
         tally.counts["refused"] += 1
         tally.refusals[refusal(str(error))] += 1
         return
+    tally.counts["in sweeps"] += any(loop.is_swept for loop in prepared.plan.function.executed.loops)
     plan = prepared.plan
     tally.counts["slow"] += process_time() - begun > SLOW_SECONDS
     tally.counts["rewritten"] += any(loop.origin is not None for loop in plan.loops)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-SHOWN = ("nests", "refused", "rewritten", "parallel", "compiled", "unsound", "wrong", "proof", "crash", "hang", "slow")
+SHOWN = (
+    "nests", "refused", "rewritten", "in sweeps", "parallel", "compiled", "unsound", "wrong", "proof", "crash", "hang",
+    "slow",
+)  # fmt: skip
 
 
 class Failure(AssertionError):  # noqa: N818  (what the fuzzer reports, by kind)
