@@ -32,7 +32,7 @@ from orion.loop.program import split_program
 from orion.loop.signature import argument_types
 from orion.loop.views import resolve_views
 from orion.plan.extents import parameter_values
-from orion.prepare import Options, Preparation, make_plan
+from orion.prepare import Options, Preparation, checks_of, make_plan
 
 from .polybench.kernels import KERNELS
 
@@ -117,11 +117,11 @@ def measured(example: Example) -> Times:
     plan = preparation.plan(arguments, WORKERS, False)
     planned = perf_counter() - start
     start = perf_counter()
-    typed = preparation.typed(types)
+    typed, shapes = preparation.typed_for(types, shapes, arguments)
     plan = make_plan(typed, arguments, shapes, WORKERS, True)
-    values = parameter_values(shapes, plan.sizes.integers)
+    values = parameter_values(plan.sizes.shapes, plan.sizes.integers)
     executed = plan.function.executed
-    for loop, checks in zip(executed.loops, typed.checks[id(executed.program)], strict=True):
+    for loop, checks in zip(executed.loops, checks_of(typed, executed), strict=True):
         plan.proved_schedule(loop)
         prove_bounds(checks, values, loop.origin.nest if loop.origin else loop.nest)
     prove = perf_counter() - start

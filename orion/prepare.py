@@ -8,7 +8,7 @@ workers; then the sparse arrays themselves, whose elements decide where blocks a
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -320,16 +320,20 @@ class Preparation:
         values = parameter_values(shapes, plan.sizes.integers)
         kernels = []
         typing = with_names(typed.typing, executed.program.variables, executed.program.tests)
-        planned = plan.function.executed
-        found = iter(typed.checks[id(planned.separate or planned.program)])
-        for loop in executed.loops:
-            checks = all_checks(islice(found, max(1, len(loop.members))))
+        every = checks_of(typed, plan.function.executed)
+        for loop, checks in zip(executed.loops, every, strict=True):
             source = loop.origin.nest if loop.origin else loop.nest
             proved: frozenset[Span] = prove_bounds(checks, values, source)
             kernels.append(
                 emit_kernel(loop, typed.types, shapes, typing, fastmath=self._options.fastmath, proved=proved)
             )
         return kernels
+
+
+def checks_of(typed: Typed, plan: FunctionPlan) -> Iterator[BoundsChecks]:
+    """The bounds checks of the loops of a plan: of neighbours that are run as one, those of all."""
+    found = iter(typed.checks[id(plan.separate or plan.program)])
+    return (all_checks(islice(found, max(1, len(loop.members)))) for loop in plan.loops)
 
 
 def _checks(analysed: AnalysedProgram, types: Types) -> tuple[BoundsChecks, ...]:
