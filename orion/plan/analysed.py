@@ -4,30 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from orion.dependence.access import Access, LoopDependences
-from orion.dependence.analyse import analyse_loop
 from orion.dependence.bounds import bounds_checks
-from orion.dependence.effects import assigned_names
-from orion.dependence.element_sums import with_element_sums
 from orion.dependence.maps import Maps
-from orion.dependence.model import Model, model_loop, own_space, used_names
-from orion.dependence.names import isl_name
-from orion.dependence.private_arrays import with_private_arrays
+from orion.dependence.model import model_loop, own_space
 from orion.dependence.references import collect_references
 from orion.dependence.scalars import scalar_roles
 from orion.dependence.study import Study, study_loop
 from orion.loop.fuse import Group
 from orion.loop.made import with_made
-from orion.loop.nest import SYNTHETIC, LoopNest, Program, Repeat, RunLoop, Step, blocks_of
+from orion.loop.nest import LoopNest, Program
 from orion.loop.program import open_outer_loop
 from orion.loop.types import Types
-from orion.plan.copies import Summed
-from orion.plan.extents import bounded_dims
-from orion.plan.placement import ArrayUse, array_uses
+from orion.plan.one_loop import AnalysedLoop, analyse_nest, candidates_of, is_once
+from orion.plan.placement import ArrayUse
 from orion.plan.plan import Origin, Verdict
-from orion.plan.rules import Candidate, Question, difference_sets, legal_candidates
 from orion.plan.verdicts import verdicts
 from orion.plan.worth import Work, depth_of, work_of
 from orion.reasons import Reason
@@ -38,37 +31,6 @@ from orion.transform.order import is_simple
 from orion.transform.renamed import with_copies_before
 from orion.transform.stored_sums import with_stored_sums
 from orion.transform.strides import JUMP, cannot_gain
-from orion.transform.sweeps import Sweeps
-
-
-@dataclass(frozen=True, slots=True)
-class AnalysedLoop:
-    """What planning a loop needs that does not depend on shapes or workers: computed once per types.
-
-    `origin` is the loop of the source that this one, among others, stands for in another order. `places` is then
-    the isl union map, as text, from the instances of its statements to the coordinates of the serial loops around it
-    and its own. `members` are the neighbouring loops that are run as this one (`orion.plan.fusing`).
-    """
-
-    nest: LoopNest
-    analysis: LoopDependences
-    candidates: tuple[Candidate, ...]
-    uses: tuple[ArrayUse, ...]
-    rounds_overlap: bool
-    origin: Origin | None = None
-    places: str = ""
-    work: tuple[Work, ...] = ()
-    model: Model | None = None
-    summed: Summed | None = None
-    capped: tuple[Reason, ...] = ()
-    sweeps: Sweeps | None = None
-    members: tuple[AnalysedLoop, ...] = ()
-
-    @property
-    def parameters(self) -> frozenset[str]:
-        """The isl names of the parameters that the domain and the relations of the loop have."""
-        relations = [self.analysis.domain, *(access.relation for access in self.analysis.accesses)]
-        return frozenset(name for relation in relations for name in _parameters(relation))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +91,7 @@ def analyse_program(
     apart: bool = True,
     sweeps: bool = True,
     renames: bool = True,
+    seen: _Seen | None = None,
 ) -> AnalysedProgram:
     """Analyse every loop. Where a nest is serial as a whole but its outer loop can be taken as a serial loop around
     planned ones, and one of those is parallel, that is done. The tiles of new orders are made for `caches`.
@@ -137,6 +100,7 @@ def analyse_program(
     it, but with the other changes, is what it is as written. `sweeps`: serial loops around planned ones are run in
     tiles where they can be; as that pays for large arrays only, what it is as written then is the program without it.
     `renames`: the same for reads that see copies of arrays made before their loop (`orion.transform.renamed`).
+    `seen` is what was found when the program was analysed before with more changes.
     """
     number, source, given = 0, program, types
     loops: list[AnalysedLoop] = []
@@ -144,37 +108,66 @@ def analyse_program(
     judged: list[Verdict] = []
     changed: list[Changed] = []
     outlined: list[Outlined] = []
-    maps = Maps()
+    seen = seen or _Seen()
+    maps = seen.maps
     while number < len(program.nests):
-        model = model_loop(program, number, types)
-        study = study_loop(program, number, types, model, maps)
-        loop = analyse_nest(program, number, types, study, model, maps)
-        judged += verdicts(loop.nest, loop.analysis, study, types, model.live_after, maps)
+        first = seen.look(program, number, types)
+        loop, study = first.loop, first.study
+        judged += first.verdicts
         written.append(replace(loop, nest=source.nests[len(written)]))
-        given_up = maps.given_up()
-        better = _better(program, loop, study, types, maps, caches, apart=apart, sweeps=sweeps)
+        better = _better(program, first, types, maps, caches, apart=apart, sweeps=sweeps)
         better = _with_copies(program, loop, types, maps, better, apart=apart) if renames else better
-        loop = replace(loop, capped=tuple(_capped(loop, study, (*given_up, *maps.given_up()))))
+        loop = replace(loop, capped=tuple(_capped(loop, study, (*first.given_up, *maps.given_up()))))
         written[-1] = replace(written[-1], capped=loop.capped)
         if better is None:
             loops.append(loop)
             number += 1
             continue
         around = depth_of(program, number)
-        program, found, rest = better
+        program, found, rest = better[0], [*better[1]], better[2]
         outlined += rest
         types = with_made(types, program.function)
         if found[0].origin is None:  # opened, as the loop as a whole is not known to be parallel
             found[0] = replace(found[0], capped=(*loop.capped, *found[0].capped))
-        is_taken_apart = _is_once(loop.nest) or any(_is_once(part.nest) for part in found)
+        is_taken_apart = is_once(loop.nest) or any(is_once(part.nest) for part in found)
         is_swept = any(part.sweeps for part in found)
         changed.append(Changed(range(number, number + len(found)), around, work_of(study), is_taken_apart, is_swept))
         loops += found
         number += len(found)
     plain = AnalysedProgram(source, tuple(written), tuple(judged)) if changed else None
     fewer = _fewer_changes(changed, loops, apart=apart, renames=renames)
-    plain = analyse_program(source, given, caches, **fewer) if fewer else plain
+    plain = analyse_program(source, given, caches, seen=seen, **fewer) if fewer else plain
     return AnalysedProgram(program, tuple(loops), tuple(judged), tuple(changed), plain, tuple(outlined))
+
+
+@dataclass(slots=True)
+class _First:
+    """What is found of a loop before anything is changed: `opened` is what `_opened` gives for it, once it is known."""
+
+    program: Program
+    loop: AnalysedLoop
+    study: Study | None
+    verdicts: tuple[Verdict, ...]
+    given_up: tuple[str, ...]
+    opened: tuple[Better | None, ...] = ()
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What was found of loops, by the identity of their program and their number."""
+
+    maps: Maps = field(default_factory=Maps)
+    found: dict[tuple[int, int], _First] = field(default_factory=dict)
+
+    def look(self, program: Program, number: int, types: Types) -> _First:
+        key = id(program), number  # `_First` keeps the program
+        if key not in self.found:
+            model = model_loop(program, number, types)
+            study = study_loop(program, number, types, model, self.maps)
+            loop = analyse_nest(program, number, types, study, model, self.maps)
+            judged = verdicts(loop.nest, loop.analysis, study, types, model.live_after, self.maps)
+            self.found[key] = _First(program, loop, study, judged, self.maps.given_up())
+        return self.found[key]
 
 
 def _fewer_changes(
@@ -197,24 +190,18 @@ Better = tuple[Program, list[AnalysedLoop], list[Outlined]]
 
 
 def _better(
-    program: Program,
-    loop: AnalysedLoop,
-    study: Study | None,
-    types: Types,
-    maps: Maps,
-    caches: Caches,
-    *,
-    apart: bool,
-    sweeps: bool,
+    program: Program, first: _First, types: Types, maps: Maps, caches: Caches, *, apart: bool, sweeps: bool
 ) -> Better | None:
     """The program with a loop opened or in another order, and its loops, where that is better than the loop as it is.
 
     Loops without tiles that wait, in a serial one, are preferred to a new order of the whole, if nothing else is in it.
     """
-    number = loop.nest.number
-    if _is_once(loop.nest):
+    loop, study, number = first.loop, first.study, first.loop.nest.number
+    if is_once(loop.nest):
         return _opened(program, number, types, maps) if apart else None
-    opened = None if loop.candidates else _opened(program, number, types, maps, plainly=True)
+    if not first.opened:
+        first.opened = (None if loop.candidates else _opened(program, number, types, maps, plainly=True),)
+    (opened,) = first.opened
     if opened is not None and all(_is_simple(inner) for inner in opened[1]):
         return (_swept(program, loop, study, types, maps, caches) if sweeps else None) or opened
     is_fine = bool(loop.candidates) or (opened is not None and all(inner.candidates for inner in opened[1]))
@@ -240,12 +227,12 @@ def _with_copies(
 
 def _count_serial(better: Better) -> int:
     """How many loops of the source, other than statements that run once, are serial."""
-    return sum(not loop.candidates and not _is_once(loop.nest) for loop in better[1])
+    return sum(not loop.candidates and not is_once(loop.nest) for loop in better[1])
 
 
 def _renamed(program: Program, loop: AnalysedLoop, types: Types, maps: Maps) -> Better | None:
     """The program with copies made before a serial loop, or one in it where that is opened, so that it is parallel."""
-    if loop.candidates or _is_once(loop.nest):
+    if loop.candidates or is_once(loop.nest):
         return None
     changed = with_copies_before(program, loop.nest.number, types, loop.analysis)
     if changed is None:
@@ -272,11 +259,6 @@ def _capped(loop: AnalysedLoop, study: Study | None, given_up: Iterable[str]) ->
         yield Reason("ORN109", message, (loop.nest.span,), hint)
     for what in given_up:
         yield Reason("ORN109", f"it would take too long: {what}", (loop.nest.span,), hint)
-
-
-def _is_once(nest: LoopNest) -> bool:
-    """Whether it stands for statements between loops, which one worker runs."""
-    return nest.loops[0].index == SYNTHETIC and not nest.is_rewritten
 
 
 def _is_simple(loop: AnalysedLoop) -> bool:
@@ -364,7 +346,7 @@ def _analyse_rewritten(
     scalars = scalar_roles(nest, types, live)
     domain = band.domain if band else own_space(nest, types).text()
     analysis = LoopDependences(domain, (), band.dependences if band else (), scalars, ())
-    candidates = _candidates(nest, analysis, maps) if band else []
+    candidates = candidates_of(nest, analysis, maps) if band else []
     if band and band.sweeps:  # blocks of space are shared out, those of rounds follow one another
         candidates = [one for one in candidates if (one.space, one.time) == (1, (0,))]
     touched: dict[str, bool] = {}
@@ -395,7 +377,7 @@ def _opened(
     opened = open_outer_loop(program, number, types, plainly=plainly)
     if opened is None:
         return None
-    is_once, program = _is_once(program.nests[number]), opened
+    apart, program = is_once(program.nests[number]), opened
     found: list[AnalysedLoop] = []
     last = number + len(program.nests) - before + 1
     while number < last:
@@ -403,7 +385,7 @@ def _opened(
         study = study_loop(program, number, types, model, maps)
         loop = analyse_nest(program, number, types, study, model, maps)
         loop = replace(loop, capped=tuple(_capped(loop, None, maps.given_up())))
-        is_fine = bool(loop.candidates) and not _is_once(loop.nest)
+        is_fine = bool(loop.candidates) and not is_once(loop.nest)
         changed = None if is_fine else _opened(program, number, types, maps, plainly=plainly, renames=renames)
         changed = changed or (_renamed(program, loop, types, maps) if renames and not is_fine else None)
         if changed is None:
@@ -415,80 +397,8 @@ def _opened(
         found += inner
         last += len(inner) - 1
         number += len(inner)
-    return (program, found, []) if is_once or is_shared_out(found) else None
+    return (program, found, []) if apart or is_shared_out(found) else None
 
 
 def is_shared_out(loops: Iterable[AnalysedLoop]) -> bool:
-    return any(loop.candidates and not _is_once(loop.nest) and not loop.nest.is_filling for loop in loops)
-
-
-def analyse_nest(
-    program: Program, number: int, types: Types, study: Study | None, model: Model, maps: Maps
-) -> AnalysedLoop:
-    """Analyse one loop: its dependences, the legal candidates of the strongest strategy, and how it uses its arrays."""
-    nest = program.nests[number]
-    analysis = analyse_loop(program, number, types, study, model, maps)
-    candidates = _candidates(nest, analysis, maps)
-    summed: Summed | None = None
-    if all(candidate.time for candidate in candidates):  # none, or tiles that wait
-        freed = with_private_arrays(analysis, nest, types, _changing(program, number), maps)
-        better = _candidates(nest, freed, maps) if freed.private else []
-        if any(not candidate.time for candidate in better):
-            analysis, candidates = freed, better
-        elif not candidates:
-            summed = _summed(nest, freed, types, maps)
-    uses = array_uses(analysis.accesses, len(nest.dims) if candidates else 0, maps)
-    overlap = _rounds_overlap(program, number, model)
-    found = AnalysedLoop(nest, analysis, tuple(candidates), uses, overlap, work=work_of(study), model=model)
-    return replace(found, summed=summed)
-
-
-def _summed(nest: LoopNest, private: LoopDependences, types: Types, maps: Maps) -> Summed | None:
-    """A serial loop with copies of the arrays whose elements it adds to, where it is parallel with them; `private` is
-    its analysis without the arrays that are private to its iterations."""
-    if _is_once(nest):
-        return None
-    analysis = with_element_sums(private, nest, types)
-    candidates = _candidates(nest, analysis, maps) if analysis.sums else []
-    if not candidates:
-        return None
-    return Summed(analysis, tuple(candidates), array_uses(analysis.accesses, len(nest.dims), maps))
-
-
-def _candidates(nest: LoopNest, analysis: LoopDependences, maps: Maps) -> list[Candidate]:
-    """The legal candidates of the strongest strategy."""
-    if analysis.reasons or analysis.scalars.carried:
-        return []
-    dims = len(nest.dims)
-    deltas = difference_sets(analysis.dependences, dims, maps)
-    return legal_candidates(Question(deltas, dims, bounded_dims(analysis.domain, dims, maps), nest.ordered, maps))
-
-
-def _rounds_overlap(program: Program, number: int, model: Model) -> bool:
-    """Whether no subscript or bound depends on a name that changes from round to round of a loop around it."""
-    return _changing(program, number).isdisjoint(used_names(model))
-
-
-def _parameters(relation: str) -> set[str]:
-    head = relation.partition("->")[0].strip()
-    return {name.strip() for name in head.strip("[]").split(",")} if head.startswith("[") else set()
-
-
-def _changing(program: Program, number: int) -> frozenset[str]:
-    """The isl names of what has other values in other rounds of the serial loops around a planned loop."""
-    return frozenset(isl_name(name) for name in _changing_names(program.steps, number, frozenset()))
-
-
-def _changing_names(steps: tuple[Step, ...], number: int, around: frozenset[str]) -> frozenset[str]:
-    for step in steps:
-        if isinstance(step, RunLoop) and step.number == number:
-            return around
-        inside = around
-        if isinstance(step, Repeat):
-            inside |= {step.space.var} if step.space else set()
-            inside |= set(assigned_names(step.loop.body))
-        for block in blocks_of(step):
-            found = _changing_names(block, number, inside)
-            if found:
-                return found
-    return frozenset()
+    return any(loop.candidates and not is_once(loop.nest) and not loop.nest.is_filling for loop in loops)

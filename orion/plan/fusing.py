@@ -27,7 +27,8 @@ from orion.loop.fuse import Group, fuse_loops, neighbours
 from orion.loop.ir import Assign, Call, Expr, For, Node, Pass, Range, Stmt, Update, While, walk
 from orion.loop.nest import LoopNest
 from orion.loop.types import Types
-from orion.plan.analysed import AnalysedLoop, AnalysedProgram, Changed, Fusable, Separate, analyse_nest
+from orion.plan.analysed import AnalysedProgram, Changed, Fusable, Separate
+from orion.plan.one_loop import AnalysedLoop, analyse_nest
 from orion.plan.whole import WEAKEST_FIRST
 from orion.reasons import Reason
 

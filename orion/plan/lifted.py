@@ -25,7 +25,8 @@ from orion.loop.made import make_arrays, with_made
 from orion.loop.program import split_program
 from orion.loop.source import Span
 from orion.loop.types import ArgumentType, Types
-from orion.plan.analysed import AnalysedLoop, AnalysedProgram, analyse_program
+from orion.plan.analysed import AnalysedProgram, analyse_program
+from orion.plan.one_loop import AnalysedLoop
 from orion.transform.caches import USUAL, Caches
 
 

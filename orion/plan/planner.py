@@ -9,7 +9,7 @@ from math import inf, prod
 from orion.dependence.maps import Maps
 from orion.loop.nest import LoopNest
 from orion.loop.types import Types
-from orion.plan.analysed import AnalysedLoop, AnalysedProgram, Fusable, is_shared_out
+from orion.plan.analysed import AnalysedProgram, Fusable, is_shared_out
 from orion.plan.copies import why_no_copies, with_copies
 from orion.plan.explain import blocking_reasons, not_stronger
 from orion.plan.extents import coordinate_ranges, parameter_values
@@ -17,6 +17,7 @@ from orion.plan.fusing import fused_program
 from orion.plan.grid import DISPATCH_NS, cuts, predicted_ns
 from orion.plan.made import made_arrays
 from orion.plan.neighbours import handovers, moved_between
+from orion.plan.one_loop import AnalysedLoop
 from orion.plan.placement import cheapest, placements
 from orion.plan.plan import FunctionPlan, LoopPlan, Origin, Placement
 from orion.plan.renaming import why_not_renamed, with_dear_copies

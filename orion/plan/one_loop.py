@@ -1,0 +1,132 @@
+"""One planned loop by itself, before sizes are known: its dependences, its legal strategies, how it uses its arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from orion.dependence.access import LoopDependences
+from orion.dependence.analyse import analyse_loop
+from orion.dependence.effects import assigned_names
+from orion.dependence.element_sums import with_element_sums
+from orion.dependence.maps import Maps
+from orion.dependence.model import Model, used_names
+from orion.dependence.names import isl_name
+from orion.dependence.private_arrays import with_private_arrays
+from orion.dependence.study import Study
+from orion.loop.nest import SYNTHETIC, LoopNest, Program, Repeat, RunLoop, Step, blocks_of
+from orion.loop.types import Types
+from orion.plan.copies import Summed
+from orion.plan.extents import bounded_dims
+from orion.plan.placement import ArrayUse, array_uses
+from orion.plan.plan import Origin
+from orion.plan.rules import Candidate, Question, difference_sets, legal_candidates
+from orion.plan.worth import Work, work_of
+from orion.reasons import Reason
+from orion.transform.sweeps import Sweeps
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysedLoop:
+    """What planning a loop needs that does not depend on shapes or workers: computed once per types.
+
+    `origin` is the loop of the source that this one, among others, stands for in another order. `places` is then
+    the isl union map, as text, from the instances of its statements to the coordinates of the serial loops around it
+    and its own. `members` are the neighbouring loops that are run as this one (`orion.plan.fusing`).
+    """
+
+    nest: LoopNest
+    analysis: LoopDependences
+    candidates: tuple[Candidate, ...]
+    uses: tuple[ArrayUse, ...]
+    rounds_overlap: bool
+    origin: Origin | None = None
+    places: str = ""
+    work: tuple[Work, ...] = ()
+    model: Model | None = None
+    summed: Summed | None = None
+    capped: tuple[Reason, ...] = ()
+    sweeps: Sweeps | None = None
+    members: tuple[AnalysedLoop, ...] = ()
+
+    @property
+    def parameters(self) -> frozenset[str]:
+        """The isl names of the parameters that the domain and the relations of the loop have."""
+        relations = [self.analysis.domain, *(access.relation for access in self.analysis.accesses)]
+        return frozenset(name for relation in relations for name in _parameters(relation))
+
+
+def is_once(nest: LoopNest) -> bool:
+    """Whether it stands for statements between loops, which one worker runs."""
+    return nest.loops[0].index == SYNTHETIC and not nest.is_rewritten
+
+
+def analyse_nest(
+    program: Program, number: int, types: Types, study: Study | None, model: Model, maps: Maps
+) -> AnalysedLoop:
+    """Analyse one loop: its dependences, the legal candidates of the strongest strategy, and how it uses its arrays."""
+    nest = program.nests[number]
+    analysis = analyse_loop(program, number, types, study, model, maps)
+    candidates = candidates_of(nest, analysis, maps)
+    summed: Summed | None = None
+    if all(candidate.time for candidate in candidates):  # none, or tiles that wait
+        freed = with_private_arrays(analysis, nest, types, _changing(program, number), maps)
+        better = candidates_of(nest, freed, maps) if freed.private else []
+        if any(not candidate.time for candidate in better):
+            analysis, candidates = freed, better
+        elif not candidates:
+            summed = _summed(nest, freed, types, maps)
+    uses = array_uses(analysis.accesses, len(nest.dims) if candidates else 0, maps)
+    overlap = _rounds_overlap(program, number, model)
+    found = AnalysedLoop(nest, analysis, tuple(candidates), uses, overlap, work=work_of(study), model=model)
+    return replace(found, summed=summed)
+
+
+def _summed(nest: LoopNest, private: LoopDependences, types: Types, maps: Maps) -> Summed | None:
+    """A serial loop with copies of the arrays whose elements it adds to, where it is parallel with them; `private` is
+    its analysis without the arrays that are private to its iterations."""
+    if is_once(nest):
+        return None
+    analysis = with_element_sums(private, nest, types)
+    candidates = candidates_of(nest, analysis, maps) if analysis.sums else []
+    if not candidates:
+        return None
+    return Summed(analysis, tuple(candidates), array_uses(analysis.accesses, len(nest.dims), maps))
+
+
+def candidates_of(nest: LoopNest, analysis: LoopDependences, maps: Maps) -> list[Candidate]:
+    """The legal candidates of the strongest strategy."""
+    if analysis.reasons or analysis.scalars.carried:
+        return []
+    dims = len(nest.dims)
+    deltas = difference_sets(analysis.dependences, dims, maps)
+    return legal_candidates(Question(deltas, dims, bounded_dims(analysis.domain, dims, maps), nest.ordered, maps))
+
+
+def _rounds_overlap(program: Program, number: int, model: Model) -> bool:
+    """Whether no subscript or bound depends on a name that changes from round to round of a loop around it."""
+    return _changing(program, number).isdisjoint(used_names(model))
+
+
+def _parameters(relation: str) -> set[str]:
+    head = relation.partition("->")[0].strip()
+    return {name.strip() for name in head.strip("[]").split(",")} if head.startswith("[") else set()
+
+
+def _changing(program: Program, number: int) -> frozenset[str]:
+    """The isl names of what has other values in other rounds of the serial loops around a planned loop."""
+    return frozenset(isl_name(name) for name in _changing_names(program.steps, number, frozenset()))
+
+
+def _changing_names(steps: tuple[Step, ...], number: int, around: frozenset[str]) -> frozenset[str]:
+    for step in steps:
+        if isinstance(step, RunLoop) and step.number == number:
+            return around
+        inside = around
+        if isinstance(step, Repeat):
+            inside |= {step.space.var} if step.space else set()
+            inside |= set(assigned_names(step.loop.body))
+        for block in blocks_of(step):
+            found = _changing_names(block, number, inside)
+            if found:
+                return found
+    return frozenset()
