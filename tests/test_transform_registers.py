@@ -237,3 +237,21 @@ def test_a_statement_beside_the_loop_may_have_the_coordinates_of_its_first_or_la
             if p < q:
                 assert at[p, edge] < at[q, -1]
                 assert at[p, -1] < at[q, edge]
+
+
+def short_rows(p, m):
+    for i in range(m):
+        for j in range(i, i + 2):
+            p[j + 2] = p[j]
+        p[i + 2] //= 3
+
+
+def test_rows_without_a_common_trip_are_run_one_after_the_other():
+    p = np.arange(100, 140)
+    expected = p.copy()
+    short_rows(expected, 30)
+    with orion.session(workers=2, force_parallel=True):
+        compiled = orion.parallel_for(short_rows)
+        compiled.plan(p, 30).check()  # refused: S1 of a row after S0 of the next ones
+        compiled(p, 30)
+    assert np.array_equal(p, expected)

@@ -211,7 +211,12 @@ class _Jammed:
             least = self.plus(self.extreme("min", space.stop, every), -int(bool(self.after)))
             bounds.append(Assign(last, Call("max", (start, least), self.span), self.span))
         loop = self.over(space, start, stop, common)
-        return (*bounds, *self.each(strips, early), loop, *self.each(strips, late))
+        jammed = (*self.each(strips, early), loop, *self.each(strips, late))
+        if not (self.before or self.after):
+            return (*bounds, *jammed)
+        # Without a common trip, those before it may lie beyond the statements beside a row.
+        alone = self.each(strips, (*self.before, self.innermost, *self.after))
+        return (*bounds, If(Compare((">=",), (start, stop), self.span), alone, jammed, self.span))
 
     def each(self, strips: dict[str, Expr], body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         """The statements for every trip of the strips, one after the other."""
