@@ -124,6 +124,35 @@ def test_meetings_are_saved(function, monkeypatch):
     assert len(found) == 2 * MEETINGS[function]
 
 
+def unlike_numbers_of_rounds(a, b):
+    """The second loop is run twice as often as the first: it gets further ahead in each round."""
+    total = 0
+    for t in range(12):
+        for i in range(a.shape[0]):
+            a[i] = (a[i] * 3 + b[a.shape[0] - 1 - i] + t) % 1009
+        k = 0
+        while k < 2:
+            for i in range(a.shape[0]):
+                b[i] = (b[i] - a[a.shape[0] - 1 - i] * k) % 1009
+                total += b[i]
+            k += 1 + total // 10**9
+    return total
+
+
+def test_what_is_waited_for_is_worked_out_once_for_two_loops(monkeypatch):
+    found = []
+
+    def counted(*given):
+        found.append(given[1])
+        return waits_between(*given)
+
+    monkeypatch.setattr(worker_module, "waits_between", counted)
+    program = prepared(unlike_numbers_of_rounds, 2)
+    assert run(program, Order(0)) == expected(unlike_numbers_of_rounds)
+    assert found
+    assert len(found) == 2 * len(set(found))  # by each worker once
+
+
 def test_without_the_waits_some_order_gives_wrong_numbers(monkeypatch):
     """So that the first test would see it."""
 

@@ -15,6 +15,7 @@ from tests.whole_functions import (
     find,
     jacobi,
     kmeans,
+    line_search,
     own_bound,
     power_iteration,
     scaled,
@@ -61,7 +62,8 @@ def test_small_functions_run_as_written(name):
 @pytest.mark.ray
 def test_on_ray():
     with orion.session("ray", 2, force_parallel=True):
-        for name in ("early stopping", "loss history", "PageRank", "Jacobi", "find", "the other branch", "nested"):
+        names = "early stopping", "loss history", "PageRank", "Jacobi", "find", "the other branch", "nested"
+        for name in (*names, "a while in a for"):
             check(name)
 
 
@@ -84,6 +86,16 @@ def test_the_loops_inside_are_the_loops_of_the_plan():
     counts = np.zeros(50, int)
     plan = orion.parallel_for(kmeans).plan(X, C, np.zeros(10_000, int), C.copy(), counts, 9, 0.1)
     assert next(loop.strategy for loop in plan.loops if loop.is_written_by_user) == "independent"
+    plan.check()
+
+
+def test_loops_are_not_left_to_one_worker_where_all_can_be_shared_out():
+    """Not taken apart into the first loop and a `while` that runs once."""
+    a = np.zeros(1_000_000)
+    with orion.session("threads", 2):
+        plan = orion.parallel_for(line_search).plan(a, a.copy(), 5)
+    assert [loop.strategy for loop in plan.loops] == ["independent"] * 2
+    assert plan.runs_on == 2
     plan.check()
 
 

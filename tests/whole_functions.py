@@ -358,6 +358,19 @@ def collatz(n):
     return steps
 
 
+def line_search(a, b, rounds):
+    """One loop of a round by itself, another in a `while`."""
+    for t in range(rounds):
+        for i in range(len(a)):
+            a[i] = 0.5 * a[i] + b[len(a) - 1 - i] + t
+        error = 1.0
+        while error > 0.1:
+            error = 0.0
+            for i in range(len(a)):
+                b[i] = 0.3 * b[i]
+                error = max(error, abs(b[i]))
+
+
 def nested(a, n):
     k = 0
     while k < n:
@@ -449,6 +462,7 @@ def cases() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
         "bounds from an array": (bounds_from_array, (u(20), np.array([0, 4]))),
         "Collatz": (collatz, (27,)),
         "nested": (nested, (u(20), 5)),
+        "a while in a for": (line_search, (u(20), u(20), 3)),
         "a value that a break keeps": (kept_by_break, (u(20), 5)),
         "a value that a continue keeps": (kept_by_continue, (u(20), 5)),
     }

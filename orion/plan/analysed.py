@@ -13,7 +13,9 @@ from orion.dependence.model import model_loop, own_space
 from orion.dependence.references import collect_references
 from orion.dependence.scalars import scalar_roles
 from orion.dependence.study import Study, study_loop
+from orion.loop.between import is_split
 from orion.loop.fuse import Group
+from orion.loop.ir import If, While, walk
 from orion.loop.made import with_made
 from orion.loop.nest import LoopNest, Program
 from orion.loop.program import open_outer_loop
@@ -73,7 +75,8 @@ class Separate:
 class Changed:
     """The loops that stand for one loop of the source, and what that one has to do: see `orion.plan.worth`.
 
-    `is_taken_apart`: there are statements among them that run once, which are started from Python, like all of them.
+    `is_taken_apart`: there are statements among them that run once, or branches or `while`s around them: rounds of
+    them are started from Python.
     """
 
     numbers: range
@@ -81,6 +84,7 @@ class Changed:
     work: tuple[Work, ...]
     is_taken_apart: bool
     is_swept: bool = False
+    has_other: bool = False
 
 
 def analyse_program(
@@ -131,7 +135,8 @@ def analyse_program(
             found[0] = replace(found[0], capped=(*loop.capped, *found[0].capped))
         is_taken_apart = is_once(loop.nest) or any(is_once(part.nest) for part in found)
         is_swept = any(part.sweeps for part in found)
-        changed.append(Changed(range(number, number + len(found)), around, work_of(study), is_taken_apart, is_swept))
+        numbers, has_other = range(number, number + len(found)), apart and first.has_other
+        changed.append(Changed(numbers, around, work_of(study), is_taken_apart, is_swept, has_other))
         loops += found
         number += len(found)
     plain = AnalysedProgram(source, tuple(written), tuple(judged)) if changed else None
@@ -142,7 +147,8 @@ def analyse_program(
 
 @dataclass(slots=True)
 class _First:
-    """What is found of a loop before anything is changed: `opened` is what `_opened` gives for it, once it is known."""
+    """What is found of a loop before anything is changed: `opened` is what `_opened` gives for it, once it is known.
+    `has_other`: it is taken apart although another order was found."""
 
     program: Program
     loop: AnalysedLoop
@@ -150,6 +156,7 @@ class _First:
     verdicts: tuple[Verdict, ...]
     given_up: tuple[str, ...]
     opened: tuple[Better | None, ...] = ()
+    has_other: bool = False
 
 
 @dataclass(slots=True)
@@ -180,7 +187,7 @@ def _fewer_changes(
         return {"apart": apart, "sweeps": False, "renames": renames}
     if any(nest.renamed for nest in nests) and not all(nest.renamed or nest.is_filling for nest in nests):
         return {"apart": apart, "sweeps": False, "renames": False}
-    if len({one.is_taken_apart for one in changed}) == 2:
+    if len({one.is_taken_apart for one in changed}) == 2 or any(one.has_other for one in changed):
         return {"apart": False, "sweeps": False, "renames": renames}
     return {}
 
@@ -206,7 +213,20 @@ def _better(
         return (_swept(program, loop, study, types, maps, caches) if sweeps else None) or opened
     is_fine = bool(loop.candidates) or (opened is not None and all(inner.candidates for inner in opened[1]))
     better = _rewritten(program, loop, study, types, maps, caches, must_gain=is_fine) or opened
-    return better if better or loop.candidates or not apart else _opened(program, number, types, maps)
+    if not apart or (better is not None and not _runs_branches_once(better)):
+        return better
+    other = None if loop.candidates else _opened(program, number, types, maps)
+    if better is None:
+        return other
+    first.has_other = other is not None and not _runs_branches_once(other)
+    return other if first.has_other else better
+
+
+def _runs_branches_once(better: Better) -> bool:
+    """Whether one worker runs all loops in an `if` or a `while`, for want of anything else to do with them."""
+    once = [loop.nest for loop in better[1] if is_once(loop.nest) or (loop.nest.is_rewritten and not loop.candidates)]
+    nodes = [node for nest in once for part in nest.body for node in walk(part)]
+    return any(isinstance(node, If | While) and is_split(node) for node in nodes)
 
 
 def _with_copies(

@@ -49,6 +49,12 @@ class AnalysedLoop:
     members: tuple[AnalysedLoop, ...] = ()
 
     @property
+    def has_results(self) -> bool:
+        """Whether it gives scalars other values."""
+        scalars = self.analysis.scalars
+        return bool(scalars.reductions or scalars.choices or scalars.carried)
+
+    @property
     def parameters(self) -> frozenset[str]:
         """The isl names of the parameters that the domain and the relations of the loop have."""
         relations = [self.analysis.domain, *(access.relation for access in self.analysis.accesses)]

@@ -25,7 +25,7 @@ from orion.plan.rules import Candidate
 from orion.plan.sizes import Sizes
 from orion.plan.sweeping import boxes, pays
 from orion.plan.together import along, keeps_blocks, why_together, with_members, with_reasons
-from orion.plan.worth import is_worthwhile, meetings_of, work_ns, work_of_parts
+from orion.plan.worth import is_started_from_python, is_worthwhile, meetings_of, work_ns, work_of_parts
 from orion.reasons import Reason
 
 Beside = Callable[[tuple[Placement, ...]], float]
@@ -136,9 +136,11 @@ def _is_worthwhile(analysed: AnalysedProgram, loops: tuple[LoopPlan, ...], sizes
         return False
     if sizes.symbolic or sizes.force_parallel:
         return True
+    with_results = {loop.nest.number for loop in analysed.loops if loop.has_results}
     for one in analysed.changed:
         meetings = meetings_of(analysed.program, one.numbers, values, one.around)
-        work, in_python = work_ns(one.work, values, maps), one.is_taken_apart and not one.work
+        in_python = is_started_from_python(analysed.program.steps, one.numbers, with_results, one.around)
+        work, in_python = work_ns(one.work, values, maps), in_python or (one.is_taken_apart and not one.work)
         if in_python or (work is not None and not any(loops[number].origin for number in one.numbers)):
             parts = [(loops[number], analysed.loops[number].work) for number in one.numbers]
             apart = work_of_parts(analysed.program, parts, values, sizes.shapes, one.around, maps)

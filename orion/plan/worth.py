@@ -6,7 +6,7 @@ often as the new loops make them. They do not depend on the number of workers, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -129,6 +129,31 @@ def meetings_of(program: Program, numbers: range, values: Mapping[str, int], aro
     """How often the workers start one of the planned loops in `numbers`, in one round of the `around` loops
     outermost."""
     return sum(prod(rounds[around:]) for number, rounds in _rounds(program.steps, (), values) if number in numbers)
+
+
+def is_started_from_python(steps: Iterable[Step], numbers: range, with_results: Set[int], around: int) -> bool:
+    """Whether rounds of the planned loops in `numbers` can only be started from Python (see `orion.runtime.rounds`),
+    where `around` serial loops are around all of them: they have results, or there are scalar statements, branches or
+    `while`s between them."""
+    for step in steps:
+        is_around = isinstance(step, Repeat) and around > 0
+        if isinstance(step, Repeat) and not is_around:
+            inside = [*_steps_in(step)]
+            started = [one.number for one in inside if isinstance(one, RunLoop)]
+            others = [one for one in inside if not isinstance(one, RunLoop)]
+            is_plain = all(isinstance(one, Repeat) and one.space is not None for one in others)
+            if any(one in numbers for one in started) and not (is_plain and with_results.isdisjoint(started)):
+                return True
+        elif any(is_started_from_python(block, numbers, with_results, around - is_around) for block in blocks_of(step)):
+            return True
+    return False
+
+
+def _steps_in(step: Step) -> Iterator[Step]:
+    yield step
+    for block in blocks_of(step):
+        for inner in block:
+            yield from _steps_in(inner)
 
 
 def depth_of(program: Program, number: int) -> int:

@@ -57,7 +57,7 @@ class LoopPart:
     `waits` and `flags` are the last arguments before the kernel's own: wait_offsets, waits, lags; done, control.
     `all_tiles` is a tile that waits for all tiles of the other workers, with what it waits for; None where some worker
     has no tile in this loop, or there is but one worker. `after` has what tiles wait for where they come after another
-    loop, by its number and lag (see `orion.runtime.waits`), where None says that it cannot be had so.
+    loop, by its number (see `orion.runtime.waits`), where None says that it cannot be had so.
     `scalars` are (position among the kernel's arguments, position among the loop's inputs, conversion);
     `outputs` are (position among the kernel's arguments, position among the loop's inputs, operator, "place" or
     "", its pair of arrays), and `choices` those that are not reductions; `ranks` are those of the tiles where the
@@ -81,7 +81,7 @@ class LoopPart:
     round: int = 0
     leading: tuple[Any, ...] = ()
     template: tuple[Any, ...] = ()
-    after: dict[tuple[int, int], Waits | None] = field(default_factory=dict)
+    after: dict[int, Waits | None] = field(default_factory=dict)
 
     def begin(self, data: LoopData) -> None:
         """Make ready for a run on these arrays."""

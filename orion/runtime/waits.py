@@ -51,6 +51,15 @@ def waits_between(
     return _waits(offsets, behind + others, lag)
 
 
+def with_lag(waits: Waits, lag: int) -> Waits:
+    """The same waits with another lag, in the same memory: a loop that is run more often than the one before has a new
+    one in each round."""
+    lags = waits[2].base
+    assert lags is not None
+    lags.fill(lag)
+    return waits
+
+
 def _others(loop: PreparedLoop, own: Ints) -> Ints:
     return np.setdiff1d(np.arange(loop.schedule.tiles), own)
 

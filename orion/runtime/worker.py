@@ -21,7 +21,7 @@ from orion.runtime.combine import FUNCTIONS, combine, plain
 from orion.runtime.memory import RunMemory
 from orion.runtime.parts import LoopPart, RoundsPart, Walk
 from orion.runtime.prepared import conflict
-from orion.runtime.waits import Waits, waits_between
+from orion.runtime.waits import Waits, waits_between, with_lag
 from orion.schedule.schedule import Ints
 
 SLICE_SECONDS = 0.03
@@ -177,11 +177,12 @@ class Worker:
         before that one; None where the workers must meet."""
         if before is None or before.all_tiles is None or part.all_tiles is None or before.copied:
             return None
-        key = before.number, part.round + 1 - before.round
-        if key not in part.after:
+        lag = part.round + 1 - before.round
+        if before.number not in part.after:
             loops, first = [one.loop for one in self.parts], int(part.tiles[0])
-            part.after[key] = waits_between(loops, (key[0], part.number), before.tiles, first, key[1])
-        return part.after[key]
+            part.after[before.number] = waits_between(loops, (before.number, part.number), before.tiles, first, lag)
+        waits = part.after[before.number]
+        return None if waits is None else with_lag(waits, lag)
 
     def wait_for_all(self, part: LoopPart) -> None:
         """Wait for the outputs of the loop that was just run by all workers."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.oracles.bounded import Bounded, Interval, either, named, plus
+from tests.oracles.bounded import Bounded, Interval, constant, either, named, plus
 from tests.oracles.nest_values import DTYPES, FILLS, MODULUS, Axis, Drawn, finished_accesses
 from tests.oracles.nests import COUNT_VALUES, ArraySpec, Nest
 
@@ -36,6 +36,9 @@ INITIAL = {
     "q": "-1",
 }  # fmt: skip
 """Scalars and their first values: `c`, `d`, `e` and `q` are integers."""
+
+SWEPT_SEED = 2
+"""Seed of the nests for which sweeps over arrays are run in tiles however small (`tests.oracles.nest_check`)."""
 
 FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
@@ -120,6 +123,52 @@ class Maker:
         if place.nested and "range(3)" in text and self.drawn.chance(3):
             lines += self.assign(place.after(variable))
         return lines
+
+    def rounds(self, place: Place) -> list[str]:
+        """A serial loop around sweeps over whole arrays, as in a time loop over a grid."""
+        text, values, trips = self.drawn.whole_range(place.budget // 9)
+        inside = place.inside(named(VARIABLES[0], *values), trips)
+        dims = self.drawn.pick(1, 1, 2)
+        body = [line for _ in range(self.drawn.pick(2, 2, 1, 3)) for line in self.sweep(inside, dims)]
+        return [f"for {inside.names[-1]} in {text}:", *indented(body)]
+
+    def sweep(self, place: Place, dims: int) -> list[str]:
+        """Loops over an array that assign to elements the values around them, or to a row at the edge."""
+        edge = self.drawn.pick(*(None,) * 8, *range(dims))
+        along: list[Bounded] = []
+        heads: list[str] = []
+        for axis in range(dims):
+            if axis == edge:
+                along.append(constant(self.drawn.pick(0, 1)))
+                continue
+            text, values, trips = self.drawn.whole_range(place.budget)
+            place = place.inside(named(VARIABLES[len(place.names)], *values), trips)
+            along.append(place.names[-1])
+            heads.append(f"for {along[-1]} in {text}:")
+        found = [line for _ in range(self.drawn.pick(1, 1, 1, 1, 2)) for line in self.stencil(place, along)]
+        for head in reversed(heads):
+            found = [head, *indented(found)]
+        return found
+
+    def stencil(self, place: Place, along: Sequence[Bounded]) -> list[str]:
+        """One element from those around it, most often those of another array."""
+        arrays = ("a", "b") if len(along) == 1 else ("A", "B")
+        own, other = self.drawn.pick(arrays, arrays[::-1])
+        target = self.near(own, along)
+        reads = [self.near(own if self.drawn.chance(10) else other, along) for _ in range(2)]
+        reads.append(self.drawn.pick(target, reads[0]))
+        value = self.drawn.pick(
+            f"0.3 * ({reads[0]} + {reads[1]} - {reads[2]})", f"0.5 * {reads[0]} - 0.25 * {reads[1]}",
+            f"0.5 * {reads[2]} + {place.names[0]}", f"max({reads[2]}, 0.5 * {reads[1]})",
+        )  # fmt: skip
+        if self.drawn.chance(12):
+            return [f"{self.scalar('t')} = {value}", f"{target} = t"]
+        if self.drawn.chance(6):
+            return [f"if {self.drawn.affine_condition(place.names)}:", *indented([f"{target} = {value}"])]
+        return [f"{target} = {value}"]
+
+    def near(self, array: str, along: Sequence[Bounded]) -> str:
+        return self.drawn.note(array, tuple(Axis(plus(v, self.drawn.pick(0, 0, -1, 1)), True) for v in along))
 
     # ------------------------------------------------------------ statements
 
@@ -382,6 +431,8 @@ def make_nest(choose: Callable[[Sequence[Any]], Any]) -> Nest:
     n, m = choose(range(low, high + 1)), choose(range(low, high + 1))
     drawn = Drawn(choose, {"n": (n, n + 3), "m": (m, m + 2)})
     maker = Maker(drawn, choose(POOLS), choose((True, True, False)), 1 if depth == 4 else choose(STATEMENTS))
+    if depth in (2, 3) and drawn.chance(6):
+        return finished(maker, maker.rounds(Place(depth, MOST_TRIPS)), (SWEPT_SEED, SWEPT_SEED, 0, 1))
     body = maker.loop(Place(depth, MOST_TRIPS))
     if drawn.chance(5):
         maker.left = 2
@@ -402,8 +453,8 @@ def between(maker: Maker) -> list[str]:
             return []
 
 
-def finished(maker: Maker, body: Sequence[str]) -> Nest:
-    """The function around a body, its arrays large enough for all subscripts."""
+def finished(maker: Maker, body: Sequence[str], seeds: Sequence[int] = range(4)) -> Nest:
+    """The function around a body, its arrays large enough for all subscripts, with one of the seeds."""
     drawn = maker.drawn
     texts, shapes = finished_accesses(drawn.accesses, drawn.pick(0, 0, 1))
     known = [name for name in INITIAL if name in maker.scalars]
@@ -422,7 +473,7 @@ def finished(maker: Maker, body: Sequence[str]) -> Nest:
         arrays["z"] = ArraySpec("float64", "value", small, large)
     integers = {name: sizes[name] for name in ("n", "m") if name in drawn.used}
     head = f"def nest({', '.join((*arrays, *integers))}):"
-    return Nest("\n".join([head, *indented(lines)]) + "\n", arrays, integers, drawn.pick(*range(4)))
+    return Nest("\n".join([head, *indented(lines)]) + "\n", arrays, integers, drawn.pick(*seeds))
 
 
 def replaced(line: str, texts: Sequence[str]) -> str:

@@ -84,6 +84,13 @@ class Drawn:
             return plus(divided(value, 2), 1)
         return plus(value, {"n - 1": -1, "m + 1": 1}.get(kind, 0))
 
+    def whole_range(self, most: int) -> tuple[str, tuple[Any, Any], int]:
+        """The same as `loop_range`, most often one whole extent in steps of 1, without outer variables."""
+        start, stop = constant(self.pick(0, 0, 1)), plus(self.extent(), self.pick(0, 0, -1))
+        values = loop_values(start, stop, 1)
+        trips = values[1][1] - values[1][0] + 1
+        return self.loop_range((), most) if trips > most or self.chance(10) else (_range(start, stop, 1), values, trips)
+
     def loop_range(self, outer: Sequence[Bounded], most: int) -> tuple[str, tuple[Any, Any], int]:
         """`range(…)`, the values of its variable, and the most trips that it makes, which are no more than `most`."""
         start, stop, step, known = self._bounds(outer)
@@ -92,11 +99,7 @@ class Drawn:
         if trips > most:
             start, stop, step = constant(0), constant(min(most, 3)), 1
             values, trips = loop_values(start, stop, 1), min(most, 3)
-        if step != 1:
-            text = f"range({start}, {stop}, {step})"
-        else:
-            text = f"range({stop})" if start.text == "0" else f"range({start}, {stop})"
-        return text, values, trips
+        return _range(start, stop, step), values, trips
 
     def _bounds(self, outer: Sequence[Bounded]) -> tuple[Bounded, Bounded, int, int]:
         """Start, stop, step, and a known limit of the trips."""
@@ -267,6 +270,12 @@ class Drawn:
                 return f"{plus(v, self.pick(*names))} {self.pick('<', '>=')} {self.pick(3, 4, 6)}"
             case _:
                 return f"{v} < {plus(self.extent(), self.pick(-1, -2))}"
+
+
+def _range(start: Bounded, stop: Bounded, step: int) -> str:
+    if step != 1:
+        return f"range({start}, {stop}, {step})"
+    return f"range({stop})" if start.text == "0" else f"range({start}, {stop})"
 
 
 # ---------------------------------------------------------------- subscripts once all are known
