@@ -86,15 +86,16 @@ class ParallelFunction:
 
     def _warn_if_serial(self, prepared: Prepared) -> None:
         for loop in prepared.serial:
+            if loop.nest.number in self._warned and not self.options.require_parallel:
+                continue  # no text is made at every call
             from orion.inspect.words import place
 
             reasons = "; ".join(f"{reason.code}: {reason.message}" for reason in loop.reasons[:1])
             text = f"{place(loop.nest.span)}: the loop over ({', '.join(loop.nest.dims)}) is serial. {reasons}"
             if self.options.require_parallel:
                 raise NotParallelError(f"{text}\n\n{prepared.plan}")
-            if loop.nest.number not in self._warned:
-                self._warned.add(loop.nest.number)
-                warnings.warn(f"{text} (see .explain())", SerialLoopWarning, stacklevel=3)
+            self._warned.add(loop.nest.number)
+            warnings.warn(f"{text} (see .explain())", SerialLoopWarning, stacklevel=3)
 
 
 @overload

@@ -30,6 +30,7 @@ from orion.loop.infer import Typing
 from orion.loop.ir import Function, Made, Var
 from orion.loop.lengths import check_lengths
 from orion.loop.parse import parse_with_lookups
+from orion.loop.recent import Recent, recent
 from orion.loop.scope import Lookup
 from orion.loop.signature import argument_types
 from orion.loop.source import Span
@@ -102,7 +103,7 @@ class Typed:
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """A function ready to run on arguments of one kind. `serial` are the loops of the source that are not parallel, and
-    `rows` has the shapes of flattened arrays as arrays of rows."""
+    `rows` has the shapes of flattened arrays as arrays of rows. `integers` are the arguments whose values it is for."""
 
     plan: Plan
     program: PreparedProgram
@@ -110,6 +111,7 @@ class Prepared:
     serial: tuple[LoopPlan, ...]
     rows: Shapes
     local: LocalArrays
+    integers: tuple[str, ...]
 
     def given(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """The arguments as the loops take them: flattened arrays as arrays of rows."""
@@ -119,10 +121,7 @@ class Prepared:
 
     def run(self, arguments: Mapping[str, Any], session: Session) -> Any:
         """Run it in a session: arrays change in place, the function's result is returned."""
-        from orion.runtime.alias import check_aliases
-
         arguments = self.given(arguments)
-        check_aliases({name: _memory(value) for name, value in arguments.items() if _is_dense(value)}, self.written)
         if not self.local.specs:
             return session.run(self.program, arguments)
         return self._run_with_local_arrays(arguments, session)
@@ -179,6 +178,29 @@ class _Parsed:
     lookups: tuple[Lookup, ...]
     kinds: dict[tuple[object, ...], _Known]
 
+    def is_current(self) -> bool:
+        """Whether all that it takes from outside is still the same."""
+        return all(lookup.is_current() for lookup in self.lookups)
+
+
+@dataclass(frozen=True, slots=True)
+class _Last:
+    """What the last call was given, and what was prepared for it."""
+
+    prepared: Prepared
+    recent: Recent
+    parsed: _Parsed
+    session: tuple[int, bool]
+
+    def is_for(self, parsed: _Parsed | None, arguments: Mapping[str, Any], session: tuple[int, bool]) -> bool:
+        """Whether it is for a call with these arguments, too."""
+        return (
+            self.session == session
+            and self.parsed is parsed
+            and self.recent.are_like(arguments)
+            and parsed.is_current()
+        )
+
 
 class Preparation:
     """The stages of one decorated function, each result kept. `caches` are those of this machine, if not given."""
@@ -188,6 +210,7 @@ class Preparation:
         self._options = options
         self._caches = caches
         self._parsed: _Parsed | None = None
+        self._last: _Last | None = None
         self._prepared: OrderedDict[tuple[object, ...], Prepared] = OrderedDict()
 
     def typed(self, types: Types) -> Typed:
@@ -219,7 +242,7 @@ class Preparation:
 
     def _known(self, types: Types) -> _Known:
         parsed = self._parsed
-        if parsed is None or not all(lookup.is_current() for lookup in parsed.lookups):
+        if parsed is None or not parsed.is_current():
             parsed = self._parsed = _Parsed(*parse_with_lookups(self._source), {})
         key = tuple(types.items())
         found = parsed.kinds.get(key)
@@ -255,8 +278,23 @@ class Preparation:
 
     def prepare(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> Prepared:
         """Everything up to compiled kernels for these arguments. Raises `OutOfBoundsError` where a subscript is sure to
-        leave its array."""
+        leave its array, `AliasError` where arrays overlap."""
+        from orion.runtime.alias import check_aliases
+
+        last = self._last
+        if last is not None and last.is_for(self._parsed, arguments, (workers, force_parallel)):
+            return last.prepared
         types, shapes = argument_types(arguments)
+        found = self._found(types, shapes, arguments, workers, force_parallel)
+        check_aliases({name: _memory(value) for name, value in arguments.items() if _is_dense(value)}, found.written)
+        like = recent(arguments, {*found.integers, *self._known(types).integers})
+        parsed = self._parsed
+        self._last = _Last(found, like, parsed, (workers, force_parallel)) if like and parsed else None
+        return found
+
+    def _found(
+        self, types: Types, shapes: Shapes, arguments: Mapping[str, Any], workers: int, force_parallel: bool
+    ) -> Prepared:
         typed, shapes = self.typed_for(types, shapes, arguments)
         key = (
             typed, tuple(shapes.items()), tuple([arguments[name] for name in typed.parameters]),
@@ -301,7 +339,8 @@ class Preparation:
         serial = tuple(loop for loop in plan.loops if not loop.is_parallel)
         local = LocalArrays(local_specs(plan))
         rows = {one.array: shapes[one.array] for one in typed.function.rows}
-        return Prepared(plan, PreparedProgram(executed.program, loops), typed.written, serial, rows, local)
+        program = PreparedProgram(executed.program, loops)
+        return Prepared(plan, program, typed.written, serial, rows, local, typed.parameters)
 
     def _executed(self, typed: Typed, plan: Plan) -> FunctionPlan:
         """The plan that a call runs by, with the bodies of all its loops, which are made once for each program."""

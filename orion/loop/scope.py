@@ -19,6 +19,8 @@ from orion.loop.refuse import unsupported
 from orion.loop.source import SourceText, Span
 
 MISSING = object()
+PLAIN = frozenset({np.ndarray, float, int, bool})
+"""The commonest types of arguments: this is asked of all, at every call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,7 @@ def plain_number(value: object) -> object:
     >>> plain_number(enum.IntEnum("Mode", "FAST SAFE").SAFE), plain_number(np.float64(0.5))
     (2, np.float64(0.5))
     """
-    if isinstance(value, bool | np.generic) or not isinstance(value, int | float):
+    if type(value) in PLAIN or isinstance(value, bool | np.generic) or not isinstance(value, int | float):
         return value
     return int.__index__(value) if isinstance(value, int) else float.__float__(value)
 

@@ -48,8 +48,13 @@ def argument_types(arguments: Mapping[str, object]) -> tuple[Types, Shapes]:
     return types, shapes
 
 
+def is_wide(number: int) -> bool:
+    """Whether an integer has more than 64 bits."""
+    return not -(2**63) <= number < 2**63
+
+
 def _python_scalar(name: str, value: Any, found: ArgumentType) -> ArgumentType:
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+    if isinstance(value, int) and is_wide(value):
         raise _problem(name, "is an integer of more than 64 bits", "", "pass a smaller one, or a float")
     return found
 

@@ -5,7 +5,7 @@ them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from weakref import ref
 
@@ -32,6 +32,23 @@ class LoopData:
     arguments: tuple[Any, ...]
 
 
+@dataclass(slots=True)
+class GivenArrays:
+    """The arguments of one run, with the memory of those that are dense arrays; a view that cannot be written is made
+    once for all loops."""
+
+    arguments: Mapping[str, object]
+    _fixed: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+    def memory(self, name: str, writeable: bool) -> NDArray[Any]:
+        """The memory of a dense array, as kernels take it that write it or do not."""
+        if writeable:
+            return dense_memory(self.arguments[name])
+        if name not in self._fixed:
+            self._fixed[name] = read_only(dense_memory(self.arguments[name]))
+        return self._fixed[name]
+
+
 class DataSource:
     """Makes the `LoopData` of one loop, run after run, from the arrays that the user passes. Nothing is
     copied.
@@ -41,19 +58,20 @@ class DataSource:
 
     def __init__(self, loop: PreparedLoop) -> None:
         self._loop = loop
+        self._sparse = loop.sparse
         self._boxes = read_only(tile_boxes(loop.schedule)) if loop.sparse is None else None
         self._last: tuple[Callable[[], SparseArray | None], Callable[[], TileLayout | None]] | None = None
 
-    def data(self, arguments: Mapping[str, object]) -> LoopData:
+    def data(self, given: GivenArrays) -> LoopData:
         """The data for a run with these arguments."""
-        name = self._loop.sparse
+        name = self._sparse
         if name is None:
             assert self._boxes is not None
-            return loop_data(self._loop, arguments, self._boxes, None)
-        array = arguments[name]
+            return loop_data(self._loop, given, self._boxes, None)
+        array = given.arguments[name]
         assert isinstance(array, SparseArray)
         layout = self._layout(array)
-        return loop_data(self._loop, arguments, read_only(layout.offsets), layout)
+        return loop_data(self._loop, given, read_only(layout.offsets), layout)
 
     def _layout(self, array: SparseArray) -> TileLayout:
         """The array in the tiles of the schedule; the same as last time, where somebody still holds it."""
@@ -71,34 +89,31 @@ def tile_layout(loop: PreparedLoop, array: SparseArray) -> TileLayout:
     return array.layout(loop.schedule.bounds, "ascending" if loop.plan.ordered else "shuffled")
 
 
-def loop_data(
-    loop: PreparedLoop, arguments: Mapping[str, object], extents: Ints, layout: TileLayout | None
-) -> LoopData:
+def loop_data(loop: PreparedLoop, given: GivenArrays, extents: Ints, layout: TileLayout | None) -> LoopData:
     """The data of one loop, whose elements are in `layout` where it goes over a sparse array."""
-    return LoopData(extents, tuple([_argument(a, arguments, layout) for a in loop.kernel.arguments]))
+    return LoopData(extents, tuple([_argument(a, given, layout) for a in loop.kernel.arguments]))
 
 
-def _argument(argument: Argument, arguments: Mapping[str, object], layout: TileLayout | None) -> Any:
+def _argument(argument: Argument, given: GivenArrays, layout: TileLayout | None) -> Any:
     match argument.kind:
         case "array":
-            memory = dense_memory(arguments[argument.name])
-            return memory if argument.writeable else read_only(memory)
+            return given.memory(argument.name, argument.writeable)
         case "key" if layout is not None:
             return read_only(layout.keys[argument.position])
         case "value" if layout is not None:
             return read_only(layout.values[argument.position])
         case "count":
-            return len(arguments[argument.name])  # type: ignore[arg-type]
+            return len(given.arguments[argument.name])  # type: ignore[arg-type]
         case _:
             return None
 
 
 def dense_memory(array: object) -> NDArray[Any]:
     """The memory of a dense argument: an ndarray itself, or the padded storage of a `DenseArray`."""
-    if isinstance(array, DenseArray | LocalArray):
-        return array.storage
-    assert isinstance(array, np.ndarray)
-    return array
+    if isinstance(array, np.ndarray):
+        return array
+    assert isinstance(array, DenseArray | LocalArray)
+    return array.storage
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from orion.runtime.arguments import DataSource, skeleton_arguments
+from orion.runtime.arguments import DataSource, GivenArrays, skeleton_arguments
 from orion.runtime.barrier import KERNEL
 from orion.runtime.failures import failure_in, left_without_error
 from orion.runtime.memory import RunMemory, allocate_run_memory
@@ -77,7 +77,8 @@ def run_locally(prepared: PreparedProgram, loaded: LoadedProgram, arguments: Map
     """
     memory = loaded.memory
     memory.reset()
-    data = [source.data(arguments) for source in loaded.sources]
+    arrays = GivenArrays(arguments)
+    data = [source.data(arrays) for source in loaded.sources]
     given = skeleton_arguments(prepared, arguments)
     errors: list[BaseException] = []
     returned: list[Any] = []
