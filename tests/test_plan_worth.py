@@ -60,17 +60,17 @@ def test_rounds_that_are_started_from_python_must_be_long(function):
     assert plan_at(function, 2_000_000).runs_on == 2
     rounds = [loop for loop in plan_at(function, 2_000_000).loops if loop.strategy == "independent"]
     assert len(rounds) == 2
-    small = plan_at(function, 150_000)
+    small = plan_at(function, 200_000)
     assert not [loop for loop in small.loops if loop.runs_on > 1 and loop.origin is None]
 
 
 def test_rounds_that_are_compiled_may_be_short():
-    assert plan_at(steady, 150_000).runs_on == 2
+    assert plan_at(steady, 200_000).runs_on == 2
     assert plan_at(steady, 1_000).runs_on == 1
 
 
 def test_where_a_branch_is_not_worth_starting_the_loops_beside_it_still_are():
     """In the order that has the `if` run once, by one worker, rounds are compiled."""
-    (loop,) = plan_at(where_flagged, 150_000).loops
+    (loop,) = plan_at(where_flagged, 200_000).loops
     assert loop.origin is not None
     assert loop.runs_on == 2

@@ -6,7 +6,7 @@ loop gives the same numbers on one worker and on eight.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from orion.loop.ir import Binary, Call, Elements, Expr, For, Node, Range, Subscript, Unary, Update, walk
 from orion.loop.nest import SYNTHETIC, LoopNest
@@ -24,6 +24,9 @@ grid, so that its elements are sorted once."""
 
 DISPATCH_NS = 100_000
 """A loop predicted to take less time than this stays on one worker: about twice what it costs to wake the others."""
+
+ROUND_NS = 15_000
+"""The same for the longest loop in a serial one that is compiled: the others are awake, and look for the next round."""
 
 OPERATION_NS = 0.5
 ITERATION_NS = 1.0
@@ -71,7 +74,7 @@ def _cost(nodes: Sequence[Node], shapes: Shapes, trips: int) -> float:
     total = 0.0
     for statement in nodes:
         if isinstance(statement, For):
-            inside = 1 if statement.index == SYNTHETIC else _trips(statement.space, shapes)
+            inside = 1 if statement.index == SYNTHETIC else trips_of(statement.space, parameter_values(shapes, {}))
             total += _cost(statement.body, shapes, trips * inside)
             continue
         for node in walk(statement):
@@ -80,11 +83,10 @@ def _cost(nodes: Sequence[Node], shapes: Shapes, trips: int) -> float:
     return total
 
 
-def _trips(space: Range | Elements, shapes: Shapes) -> int:
-    """The trips of an inner loop, as far as shapes tell."""
+def trips_of(space: Range | Elements, values: Mapping[str, int]) -> int:
+    """The trips of an inner loop, as far as values of names and extents tell."""
     if not isinstance(space, Range):
         return UNKNOWN_TRIPS
-    values = parameter_values(shapes, {})
     start, stop, step = (evaluated(bound, values) for bound in (space.start, space.stop, space.step))
     return UNKNOWN_TRIPS if start is None or stop is None or not step else len(range(start, stop, step))
 

@@ -31,7 +31,8 @@ class AnalysedLoop:
 
     `origin` is the loop of the source that this one, among others, stands for in another order. `places` is then
     the isl union map, as text, from the instances of its statements to the coordinates of the serial loops around it
-    and its own. `members` are the neighbouring loops that are run as this one (`orion.plan.fusing`).
+    and its own. `members` are the neighbouring loops that are run as this one (`orion.plan.fusing`). `round_ns` is the
+    predicted time of the longest loop in the compiled serial loop around it; 0 where there is none.
     """
 
     nest: LoopNest
@@ -47,6 +48,7 @@ class AnalysedLoop:
     capped: tuple[Reason, ...] = ()
     sweeps: Sweeps | None = None
     members: tuple[AnalysedLoop, ...] = ()
+    round_ns: float = 0.0
 
     @property
     def has_results(self) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from math import inf, prod
 
 from orion.dependence.maps import Maps
+from orion.loop.ir import For, walk
 from orion.loop.nest import LoopNest
 from orion.loop.types import Types
 from orion.plan.analysed import AnalysedProgram, Fusable, is_shared_out
@@ -14,7 +15,7 @@ from orion.plan.copies import why_no_copies, with_copies
 from orion.plan.explain import blocking_reasons, not_stronger
 from orion.plan.extents import coordinate_ranges, parameter_values
 from orion.plan.fusing import fused_program
-from orion.plan.grid import DISPATCH_NS, cuts, predicted_ns
+from orion.plan.grid import DISPATCH_NS, ROUND_NS, cuts, predicted_ns
 from orion.plan.made import made_arrays
 from orion.plan.neighbours import handovers, moved_between
 from orion.plan.one_loop import AnalysedLoop
@@ -25,7 +26,7 @@ from orion.plan.rules import Candidate
 from orion.plan.sizes import Sizes
 from orion.plan.sweeping import boxes, pays
 from orion.plan.together import along, keeps_blocks, why_together, with_members, with_reasons
-from orion.plan.worth import is_started_from_python, is_worthwhile, meetings_of, work_ns, work_of_parts
+from orion.plan.worth import depth_of, in_compiled_rounds, is_worthwhile, meetings_of, work_ns, work_of_parts
 from orion.reasons import Reason
 
 Beside = Callable[[tuple[Placement, ...]], float]
@@ -44,6 +45,7 @@ def plan_program(analysed: AnalysedProgram, types: Types, sizes: Sizes) -> Funct
 def _plan_program(analysed: AnalysedProgram, types: Types, sizes: Sizes, maps: Maps) -> FunctionPlan:
     chosen = [one for one in analysed.fusable if _is_better_as_one(one, types, sizes, maps)]
     whole = fused_program(analysed, chosen)
+    whole = _with_rounds(whole, sizes, maps)
     agreed = zip(whole.loops, _agreed(whole, types, sizes, maps), strict=True)
     loops = tuple(_with_neighbours(whole, loop, plan, types, sizes, maps) for loop, plan in agreed)
     separate = analysed.program if chosen else None
@@ -64,10 +66,11 @@ def _plan_program(analysed: AnalysedProgram, types: Types, sizes: Sizes, maps: M
         return plan
     if analysed.as_written.changed:
         return _plan_program(analysed.as_written, types, sizes, maps)
+    instead = _plan_program(analysed.as_written, types, sizes, maps)
     changed = {number for one in whole.changed for number in one.numbers}
     changed &= {loop.nest.number for loop in loops if loop.is_parallel}
-    alone = tuple(_on_one_worker(loop) if loop.nest.number in changed else loop for loop in loops)
-    return replace(plan, loops=alone, instead=_plan_program(analysed.as_written, types, sizes, maps))
+    told = tuple(_as_written(loop, instead.loops) if loop.nest.number in changed else loop for loop in loops)
+    return replace(plan, loops=told, instead=instead)
 
 
 def _is_better_as_one(neighbours: Fusable, types: Types, sizes: Sizes, maps: Maps) -> bool:
@@ -136,18 +139,35 @@ def _is_worthwhile(analysed: AnalysedProgram, loops: tuple[LoopPlan, ...], sizes
         return False
     if sizes.symbolic or sizes.force_parallel:
         return True
-    with_results = {loop.nest.number for loop in analysed.loops if loop.has_results}
+    compiled = {number for numbers in _compiled_rounds(analysed) for number in numbers}
     for one in analysed.changed:
         meetings = meetings_of(analysed.program, one.numbers, values, one.around)
-        in_python = is_started_from_python(analysed.program.steps, one.numbers, with_results, one.around)
-        work, in_python = work_ns(one.work, values, maps), in_python or (one.is_taken_apart and not one.work)
+        in_rounds = [number for number in one.numbers if depth_of(analysed.program, number) > one.around]
+        in_python = not compiled.issuperset(in_rounds) or (one.is_taken_apart and not one.work)
+        work = work_ns(one.work, sizes, maps)
         if in_python or (work is not None and not any(loops[number].origin for number in one.numbers)):
             parts = [(loops[number], analysed.loops[number].work) for number in one.numbers]
-            apart = work_of_parts(analysed.program, parts, values, sizes.shapes, one.around, maps)
+            apart = work_of_parts(analysed.program, parts, sizes, one.around, maps)
             work = max(apart, work or 0.0)  # as a whole it may have loops whose trips nobody knows
-        if not is_worthwhile(work, meetings, in_python=in_python):
+        if not is_worthwhile(work, meetings, wakes=one.around == 0, in_python=in_python):
             return False
     return True
+
+
+def _compiled_rounds(analysed: AnalysedProgram) -> Iterator[tuple[int, ...]]:
+    with_results = {loop.nest.number for loop in analysed.loops if loop.has_results}
+    return in_compiled_rounds(analysed.program.steps, with_results)
+
+
+def _with_rounds(analysed: AnalysedProgram, sizes: Sizes, maps: Maps) -> AnalysedProgram:
+    """The program with the times of the longest loops in compiled serial loops: where one of them is worth other
+    workers, so are all, since each worker then has its part of the arrays in its cache."""
+    loops = list(analysed.loops)
+    for numbers in _compiled_rounds(analysed):
+        longest = max((work_ns(loops[number].work, sizes, maps) or 0.0 for number in numbers), default=0.0)
+        for number in numbers:
+            loops[number] = replace(loops[number], round_ns=longest)
+    return replace(analysed, loops=tuple(loops))
 
 
 def _sweeps_pay(analysed: AnalysedProgram, sizes: Sizes, maps: Maps) -> bool:
@@ -161,10 +181,17 @@ def _sweeps_pay(analysed: AnalysedProgram, sizes: Sizes, maps: Maps) -> bool:
     return True
 
 
-def _on_one_worker(loop: LoopPlan) -> LoopPlan:
-    message = "at these sizes the loop runs as written, on one worker: meeting the others would cost more than it gains"
-    span = (loop.origin.nest if loop.origin else loop.nest).span
-    return replace(loop, runs_on=1, reasons=(*loop.reasons, Reason("ORN120", message, (span,), "")))
+def _as_written(loop: LoopPlan, written: Iterable[LoopPlan]) -> LoopPlan:
+    """The plan of a loop that is not used at these sizes, given the loops that run instead: it says where those run."""
+    own = (loop.origin.nest if loop.origin else loop.nest).loops[0]
+    workers = max((one.runs_on for one in written if own.index in _loops_in(one.nest)), default=1)
+    where = ", on one worker" if workers == 1 else ""
+    message = f"at these sizes the loop runs as written{where}: meeting the others would cost more than it gains"
+    return replace(loop, runs_on=workers, reasons=(*loop.reasons, Reason("ORN120", message, (own.span,), "")))
+
+
+def _loops_in(nest: LoopNest) -> set[int]:
+    return {node.index for node in walk(nest.loops[0]) if isinstance(node, For)}
 
 
 def _plan_loop(
@@ -176,7 +203,7 @@ def _plan_loop(
     found = loop.summed
     inside = replace(loop, analysis=found.analysis, candidates=found.candidates, uses=found.uses)
     plan = with_copies(_plan_plainly(inside, types, sizes, maps, beside), types, sizes.shapes)
-    time = work_ns(loop.work, parameter_values(sizes.shapes, sizes.integers), maps)
+    time = work_ns(loop.work, sizes, maps)
     why = why_no_copies(plan, time, sizes.shapes, any_size=sizes.symbolic or sizes.force_parallel)
     if why is None:
         return plan
@@ -201,9 +228,11 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
     grid = cuts(nest, chosen, [_one_block(e, sizes) for e in extents], workers, few=bool(analysis.sums))
     if loop.sweeps and chosen:
         grid = boxes(loop.sweeps, extents, workers) or grid
-    time = None if nest.is_rewritten or iterations is None else work_ns(loop.work, values, maps)
+    time = None if nest.is_rewritten or iterations is None else work_ns(loop.work, sizes, maps)
     if time is None and iterations is not None and not nest.is_rewritten:
         time = predicted_ns(nest, iterations, sizes.shapes)
+    if time is not None and (time >= DISPATCH_NS or loop.round_ns >= ROUND_NS):
+        time = None
     runs_on, reasons = _worth(nest, chosen, grid, time, iterations, sizes)
     strategy = _strategy(loop, chosen)
     written = loop.origin or loop
@@ -270,7 +299,7 @@ def _worth(
     iterations: int | None,
     sizes: Sizes,
 ) -> tuple[int, tuple[Reason, ...]]:
-    """How many workers a loop that takes `time` nanoseconds on one runs on, and why not on all of them."""
+    """How many workers a loop runs on, and why not on all of them: one where it takes but `time` nanoseconds there."""
     if chosen is None:
         return 1, ()
     workers = min(sizes.workers, grid[chosen.space])
@@ -278,7 +307,7 @@ def _worth(
         name = nest.dims[chosen.space]
         message = f"`{name}` has only {grid[chosen.space]} blocks for {sizes.workers} workers"
         return workers, (Reason("ORN121", message, (nest.span,), ""),)
-    if time is not None and workers > 1 and not sizes.force_parallel and not nest.is_rewritten and time < DISPATCH_NS:
+    if time is not None and workers > 1 and not sizes.force_parallel:
         microseconds = max(1, round(time / 1000))
         message = f"{iterations} iterations take about {microseconds} µs: waking other workers costs more"
         return 1, (Reason("ORN120", message, (nest.span,), ""),)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from orion.dependence.maps import Maps
 from orion.loop.ir import For, walk
 from orion.plan.analysed import AnalysedProgram
-from orion.plan.extents import parameter_values
 from orion.plan.grid import predicted_ns
 from orion.plan.plan import FunctionPlan, LoopPlan
 from orion.plan.sizes import Sizes
@@ -59,7 +59,7 @@ def _pays(works: tuple[Work, ...], loop: LoopPlan, plan: FunctionPlan, sizes: Si
     The serial loop is taken to be vectorized where that can be: anti dependences do not stand against it. In a serial
     loop both are those of one round.
     """
-    copied, work = copied_bytes(loop, plan), least_ns(works, parameter_values(sizes.shapes, sizes.integers))
+    copied, work = copied_bytes(loop, plan), least_ns(works, sizes, Maps())
     if work is None and loop.iterations is not None:
         work = predicted_ns(loop.nest, loop.iterations, sizes.shapes)
     return copied is None or work is None or BYTE_NS * copied <= SHARE * work

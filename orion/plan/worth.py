@@ -10,25 +10,42 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from math import prod
 
+import numpy as np
+
 from orion.dependence.maps import Maps
+from orion.dependence.names import isl_name
+from orion.dependence.region import Statement
 from orion.dependence.study import Study
-from orion.loop.ir import Binary, Call, For, If, Node, Stmt, Subscript, Unary, Update, children, walk
+from orion.loop.ir import Binary, Call, For, If, Node, Range, Stmt, Subscript, Unary, Update, children, walk
 from orion.loop.nest import Program, Repeat, RunLoop, Step, blocks_of
-from orion.loop.types import Shapes
-from orion.plan.extents import UNKNOWN_TRIPS, coordinate_ranges, evaluated
-from orion.plan.grid import predicted_ns
+from orion.plan.extents import coordinate_ranges, evaluated, parameter_values
+from orion.plan.grid import predicted_ns, trips_of
 from orion.plan.plan import LoopPlan
+from orion.plan.sizes import Sizes
+from orion.transform.strides import JUMP, STILL, trip_cost
 
 OPERATION_NS = 0.3
-VECTOR_NS = 0.1
+VECTOR_NS = 0.04
+"""An operation by itself, and as part of a vector instruction: between 0.02 and 0.06 were measured of PolyBench's
+kernels in the cache, 0.1 to 0.5 of those with sums or divisions."""
+
 SLOW_NS = 5.0
+NEAR_JUMP_NS, FAR_JUMP_NS, FAR_NS = 0.5, 2.0, 0.15
+"""An access that does not go to the next element: to an array in the second-level cache, to a larger one; and one that
+goes to the next element of a larger one, which may still be in the third-level cache."""
+
+ITEM_BYTES = 8
+
+WAKE_NS = 30_000
+"""What the first start of other workers in a call costs."""
+
 SYNC_NS = 3_000
 """What starting a loop once more costs all workers together, in a compiled serial loop: 1 µs was measured where every
-worker has a core. Started from Python it is 10 to 20 µs; that is done where a round is long enough for it."""
+worker has a core, and what one has written must get to the other."""
 
-STARTED_NS = 100_000
+STARTED_NS = 40_000
 """The same where tests and scalar statements between the loops keep a serial loop in Python. 10 µs were measured on one
-worker and about 40 on two; with this the first stays below 5 % of the loop as written."""
+worker and about 40 on two."""
 
 SHARE = 0.3
 """The part of the work that meeting may cost at most."""
@@ -38,32 +55,58 @@ UNKNOWN_ROUNDS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A statement's instances, as the text of an isl set, and the operations of one; `slow` are those among them that
-    no vector instruction does."""
+    """The instances of a statement, as the text of an isl set over the `variables` of its loops, and what one does.
+    `is_vector`: trips of the innermost loop do not depend on each other, and go through memory element by element.
+    `arrays` are those that it goes along, and whether by jumps.
+    """
 
     domain: str
-    dims: int
-    operations: float
-    slow: int = 0
+    variables: tuple[str, ...]
+    body: tuple[Stmt, ...]
+    is_vector: bool = False
+    arrays: tuple[tuple[str, bool], ...] = ()
+
+    def nanoseconds(self, values: Mapping[str, int], sizes: Sizes) -> float:
+        """The predicted time of one instance, with these values of parameters and loop variables."""
+        compute = sum(_operations(part, VECTOR_NS if self.is_vector else OPERATION_NS, values) for part in self.body)
+        shapes, cache = sizes.shapes, sizes.caches.second
+        memory = sum(_access_ns(prod(shapes.get(array, ())), jumps, cache) for array, jumps in self.arrays)
+        return max(compute, memory)
+
+
+def _access_ns(elements: int, jumps: bool, cache: int) -> float:
+    is_near = elements * ITEM_BYTES <= cache
+    return (NEAR_JUMP_NS if is_near else FAR_JUMP_NS) if jumps else (0.0 if is_near else FAR_NS)
 
 
 def work_of(study: Study | None) -> tuple[Work, ...]:
     """What the statements of a loop have to do; nothing is known without a study."""
     if study is None:
         return ()
-    return tuple(
-        Work(s.domain, len(s.space.dims), sum(_operations(part) for part in s.body), sum(map(_slow, s.body)))
-        for s in study.region.statements
-    )
+    carrying = {one.loop.index for one in study.carried if one.dependences}
+    return tuple(_work_of(statement, statement.loops[-1].index in carrying) for statement in study.region.statements)
 
 
-def _operations(statement: Stmt) -> int:
-    """The operations of a statement; a loop in it has trips that nobody knows here."""
+def _work_of(statement: Statement, is_carried: bool) -> Work:
+    innermost = np.eye(len(statement.space.dims))[-1]
+    moving = {(array, trip_cost(matrix, innermost)) for array, _, matrix in statement.subscripts}
+    jumping = {array for array, cost in moving if cost == JUMP}
+    arrays = {array: array in jumping for array, cost in moving if cost != STILL}
+    holds_loop = any(isinstance(node, For) for part in statement.body for node in walk(part))
+    is_vector = not (is_carried or jumping or holds_loop)
+    variables = tuple(loop.space.var for loop in statement.loops if isinstance(loop.space, Range))
+    return Work(statement.domain, variables, statement.body, is_vector, tuple(sorted(arrays.items())))
+
+
+def _operations(statement: Stmt, cost: float, values: Mapping[str, int]) -> float:
+    """The time of the operations of a statement, most of which take `cost`."""
     if isinstance(statement, For):
-        return 1 + UNKNOWN_TRIPS * sum(map(_operations, statement.body))
+        trips = trips_of(statement.space, values)
+        return cost + trips * sum(_operations(part, OPERATION_NS, values) for part in statement.body)
     if isinstance(statement, If):
-        return 1 + sum(map(_operations, (*statement.body, *statement.orelse)))
-    return 1 + sum(isinstance(node, Binary | Unary | Call | Update) for node in walk(statement))
+        return cost + sum(_operations(part, cost, values) for part in (*statement.body, *statement.orelse))
+    count = 1 + sum(isinstance(node, Binary | Unary | Call | Update) for node in walk(statement))
+    return cost * count + SLOW_NS * _slow(statement)
 
 
 FAST = frozenset({"abs", "min", "max", "int", "float", "sqrt", "minimum", "maximum", "fabs", "float32", "float64"})
@@ -75,54 +118,53 @@ def _slow(node: Node) -> int:
     integers. Those in subscripts do not count."""
     if isinstance(node, Subscript):
         return 0
-    if isinstance(node, For):
-        return UNKNOWN_TRIPS * sum(map(_slow, node.body))
     is_call = isinstance(node, Call) and node.function.rpartition(".")[2] not in FAST
     is_power = isinstance(node, Binary) and node.op in ("**", "//", "%")
     return int(is_call or is_power) + sum(map(_slow, children(node)))
 
 
-def least_ns(works: tuple[Work, ...], values: Mapping[str, int]) -> float | None:
-    """The same as `work_ns` for loops that the compiler vectorizes where it can."""
-    scaled = [replace(one, operations=one.operations * VECTOR_NS + one.slow * SLOW_NS) for one in works]
-    time = work_ns(tuple(scaled), values, Maps())
-    return None if time is None else time / OPERATION_NS
+def least_ns(works: tuple[Work, ...], sizes: Sizes, maps: Maps) -> float | None:
+    """The same as `work_ns`, as if dependences stood nowhere against vector instructions."""
+    return work_ns(tuple(replace(one, is_vector=True) for one in works), sizes, maps)
 
 
-def work_ns(works: tuple[Work, ...], values: Mapping[str, int], maps: Maps) -> float | None:
+def work_ns(works: tuple[Work, ...], sizes: Sizes, maps: Maps) -> float | None:
     """The predicted time of the statements on one worker, from the boxes around their domains; None where unknown."""
-    total = 0.0
+    total, values = 0.0, parameter_values(sizes.shapes, sizes.integers)
     for work in works:
-        ranges = [span for span in coordinate_ranges(work.domain, work.dims, values, maps) if span is not None]
-        if len(ranges) < work.dims:
+        dims = len(work.variables)
+        ranges = [span for span in coordinate_ranges(work.domain, dims, values, maps) if span is not None]
+        if len(ranges) < dims:
             return None
-        total += OPERATION_NS * work.operations * prod(float(end - start) for start, end in ranges)
+        middle = {isl_name(name): sum(span) // 2 for name, span in zip(work.variables, ranges, strict=True)}
+        instances = prod(float(end - start) for start, end in ranges)
+        total += instances * work.nanoseconds(values | middle, sizes)
     return total if works else None
 
 
 def work_of_parts(
     program: Program,
     parts: Iterable[tuple[LoopPlan, tuple[Work, ...]]],
-    values: Mapping[str, int],
-    shapes: Shapes,
+    sizes: Sizes,
     around: int,
     maps: Maps,
 ) -> float:
     """The predicted time of planned loops that stand for one, as far as their sizes are known, in one round of the
     `around` loops outermost."""
-    total = 0.0
+    total, values = 0.0, parameter_values(sizes.shapes, sizes.integers)
     for loop, works in parts:
-        number, time = loop.nest.number, work_ns(works, values, maps)
+        number, time = loop.nest.number, work_ns(works, sizes, maps)
         if time is None and loop.iterations is not None:
-            time = predicted_ns(loop.nest, loop.iterations, shapes)
+            time = predicted_ns(loop.nest, loop.iterations, sizes.shapes)
         total += (time or 0.0) * meetings_of(program, range(number, number + 1), values, around)
     return total
 
 
-def is_worthwhile(work: float | None, meetings: float, *, in_python: bool = False) -> bool:
-    """Whether meeting so often costs little next to the work, as far as it is known. `in_python`: the loops are started
-    from Python."""
-    return work is None or meetings * (STARTED_NS if in_python else SYNC_NS) <= SHARE * work
+def is_worthwhile(work: float | None, meetings: float, *, wakes: bool, in_python: bool = False) -> bool:
+    """Whether to meet so often costs little next to the work, as far as it is known. `wakes`: the other workers are
+    woken for it; `in_python`: the loops are started from Python."""
+    cost = WAKE_NS * wakes + meetings * (STARTED_NS if in_python else SYNC_NS)
+    return work is None or cost <= SHARE * work
 
 
 def meetings_of(program: Program, numbers: range, values: Mapping[str, int], around: int) -> float:
@@ -131,22 +173,19 @@ def meetings_of(program: Program, numbers: range, values: Mapping[str, int], aro
     return sum(prod(rounds[around:]) for number, rounds in _rounds(program.steps, (), values) if number in numbers)
 
 
-def is_started_from_python(steps: Iterable[Step], numbers: range, with_results: Set[int], around: int) -> bool:
-    """Whether rounds of the planned loops in `numbers` can only be started from Python (see `orion.runtime.rounds`),
-    where `around` serial loops are around all of them: they have results, or there are scalar statements, branches or
-    `while`s between them."""
+def in_compiled_rounds(steps: Iterable[Step], with_results: Set[int]) -> Iterator[tuple[int, ...]]:
+    """The planned loops in each serial loop that is run from compiled code (see `orion.runtime.rounds`): there are no
+    scalar statements, branches or `while`s in it, and no loops with results."""
     for step in steps:
-        is_around = isinstance(step, Repeat) and around > 0
-        if isinstance(step, Repeat) and not is_around:
-            inside = [*_steps_in(step)]
-            started = [one.number for one in inside if isinstance(one, RunLoop)]
-            others = [one for one in inside if not isinstance(one, RunLoop)]
-            is_plain = all(isinstance(one, Repeat) and one.space is not None for one in others)
-            if any(one in numbers for one in started) and not (is_plain and with_results.isdisjoint(started)):
-                return True
-        elif any(is_started_from_python(block, numbers, with_results, around - is_around) for block in blocks_of(step)):
-            return True
-    return False
+        inside = [*_steps_in(step)]
+        started = [one.number for one in inside if isinstance(one, RunLoop)]
+        others = [one for one in inside if not isinstance(one, RunLoop)]
+        is_plain = all(isinstance(one, Repeat) and one.space is not None for one in others)
+        if isinstance(step, Repeat) and is_plain and with_results.isdisjoint(started):
+            yield tuple(started)
+        else:
+            for block in blocks_of(step):
+                yield from in_compiled_rounds(block, with_results)
 
 
 def _steps_in(step: Step) -> Iterator[Step]:
