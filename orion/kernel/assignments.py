@@ -188,18 +188,25 @@ class Assignments(Folds):
         target = self.names.user(name)
         dtype = self.facts.declared(name)
         if reduction is not None:
-            self.writer.add(f"{target} {op}= {self.operand(value, dtype).text}")
+            self.add_or_multiply(target, op, self.operand(value, dtype))
             return
         whole = Binary(op, Var(name, statement.span), value, statement.span)
         kind = self.type_of(whole)
         if self.facts.fastmath and op in "+-" and kind.dtype == dtype and dtype.startswith("float"):
-            term = self.operand(value, dtype)
-            term = term if op == "+" else Code(f"-{term.at(SIGN)}", dtype, SIGN)
-            self.writer.add(f"{target} = add_to_sum({target}, {term.text})")
+            self.add_or_multiply(target, op, self.operand(value, dtype))
         else:
             code = self.converted(self.arithmetic(op, Var(name, statement.span), value, kind), dtype)
             self.writer.add(f"{target} = {code.text}")
         self.forget_indexed_by(name)
+
+    def add_or_multiply(self, target: str, op: str, term: Code) -> None:
+        """`target op= term` for + - or *, computed in the dtype of both. Sums of floats may be reassociated, so that a
+        loop over the terms can be vectorized."""
+        if self.facts.fastmath and op in "+-" and term.dtype.startswith("float"):
+            term = term if op == "+" else Code(f"-{term.at(SIGN)}", term.dtype, SIGN)
+            self.writer.add(f"{target} = add_to_sum({target}, {term.text})")
+        else:
+            self.writer.add(f"{target} {op}= {term.text}")
 
     def other_operand(self, name: str, value: Expr) -> Expr:
         """What a reduction written as an assignment combines its scalar with."""
@@ -227,7 +234,7 @@ class Assignments(Folds):
         term = self.operand(operand, dtype)
         match value:
             case Binary(op):
-                self.writer.add(f"{target} {op}= {term.text}")
+                self.add_or_multiply(target, op, term)
             case Call(function) if function.startswith("np."):
                 self.writer.add(f"{target} = {function}({target}, {term.text})")
             case _:  # Python's min and max keep the first value where the two do not compare

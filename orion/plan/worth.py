@@ -16,7 +16,7 @@ from orion.dependence.maps import Maps
 from orion.dependence.names import isl_name
 from orion.dependence.region import Statement
 from orion.dependence.study import Study
-from orion.loop.ir import Binary, Call, For, If, Node, Range, Stmt, Subscript, Unary, Update, children, walk
+from orion.loop.ir import Binary, Call, For, If, Node, Range, Stmt, Subscript, Unary, Update, Var, children, walk
 from orion.loop.nest import Program, Repeat, RunLoop, Step, blocks_of
 from orion.plan.extents import coordinate_ranges, evaluated, parameter_values
 from orion.plan.grid import predicted_ns, trips_of
@@ -83,19 +83,26 @@ def work_of(study: Study | None) -> tuple[Work, ...]:
     """What the statements of a loop have to do; nothing is known without a study."""
     if study is None:
         return ()
-    carrying = {one.loop.index for one in study.carried if one.dependences}
-    return tuple(_work_of(statement, statement.loops[-1].index in carrying) for statement in study.region.statements)
+    carried = {one.loop.index: {dependence.array for dependence in one.dependences} for one in study.carried}
+    return tuple(_work_of(statement, carried[statement.loops[-1].index]) for statement in study.region.statements)
 
 
-def _work_of(statement: Statement, is_carried: bool) -> Work:
+def _work_of(statement: Statement, carried: Set[str]) -> Work:
+    """The work of a statement, given what its innermost loop carries dependences over."""
     innermost = np.eye(len(statement.space.dims))[-1]
     moving = {(array, trip_cost(matrix, innermost)) for array, _, matrix in statement.subscripts}
     jumping = {array for array, cost in moving if cost == JUMP}
     arrays = {array: array in jumping for array, cost in moving if cost != STILL}
     holds_loop = any(isinstance(node, For) for part in statement.body for node in walk(part))
-    is_vector = not (is_carried or jumping or holds_loop)
+    is_vector = not (carried - _sums(statement) or jumping or holds_loop)
     variables = tuple(loop.space.var for loop in statement.loops if isinstance(loop.space, Range))
     return Work(statement.domain, variables, statement.body, is_vector, tuple(sorted(arrays.items())))
+
+
+def _sums(statement: Statement) -> set[str]:
+    """The scalars that a statement only adds to: several partial sums are kept in a vector."""
+    targets = [part.target for part in statement.body if isinstance(part, Update) and part.op in ("+", "-")]
+    return {target.name for target in targets if isinstance(target, Var)}
 
 
 def _operations(statement: Stmt, cost: float, values: Mapping[str, int]) -> float:
