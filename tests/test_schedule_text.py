@@ -11,6 +11,7 @@ from functools import cache
 from itertools import product
 
 import islpy as isl
+import numpy as np
 import pytest
 
 import orion
@@ -25,6 +26,7 @@ from orion.plan.whole import whole_loops
 from orion.schedule.prove_text import prove_text
 from tests.test_transform_skew import arguments as skewed_arguments
 from tests.test_transform_skew import conditional, from_below
+from tests.test_transform_sweeps import line
 from tests.transform_loops import (
     arguments,
     atax,
@@ -205,6 +207,22 @@ def test_a_broken_text_is_refused(name):
     function, change, message = BROKEN[name]
     with pytest.raises(PlanError, match=message):
         proof_of(function, change)
+
+
+def test_coordinates_of_sweeps_in_which_a_dependence_goes_backwards_are_refused():
+    """Tiles of these could be run in no order that keeps it, though the text does what the coordinates say."""
+    A = np.zeros(1_000_000)
+    with orion.session(workers=2):
+        plan = orion.parallel_for(line).plan(A, A.copy(), 20)
+    function = plan.with_bodies()
+    (loop,) = whole_loops(function)
+    (part,) = loop.parts
+    assert part.is_swept
+    assert prove_text(function, loop) == ()
+    less = part.places.replace("2_t", "_t")
+    assert less != part.places
+    with pytest.raises(PlanError, match="backwards in a coordinate"):
+        prove_text(function, replace(loop, parts=(replace(part, places=less),)))
 
 
 def lanes_swapped(loop):

@@ -39,6 +39,7 @@ from orion.schedule.text_sets import Found, Path
 from orion.schedule.text_tiles import one_tile
 from orion.schedule.text_values import Scope, UnprovedError
 from orion.schedule.text_walk import Walk
+from orion.transform.sweeps import is_permutable
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -178,6 +179,8 @@ class _Proof:
 
     def prove_box(self, box: _Box) -> None:
         nest = box.part.nest
+        if box.part.is_swept:
+            self.prove_permutable(box.part)
         body, limits = one_tile(nest) if box.part.is_swept else (nest.body, nest.limits)
         names = [*box.rounds, *(name for pair in limits for name in pair)]
         walk = self.walk(box.path, set(names))
@@ -193,6 +196,15 @@ class _Proof:
         for number, (first, end) in enumerate(limits, start=len(box.rounds)):
             conditions.append(f"{first} <= c{number} < {end}")
         self.compare(walk, found, self.in_band(box.part, conditions, names), f"of a box of ({', '.join(nest.dims)})")
+
+    def prove_permutable(self, part: LoopPlan) -> None:
+        """That tiles of any size may be run one after the other in lexicographic order: no dependence goes backwards in
+        any coordinate."""
+        import islpy as isl
+
+        dependences = isl.UnionMap(self.origin.dependences, self.context)
+        if not is_permutable(dependences, self.places[part.nest.number], len(part.nest.limits) - 1):
+            raise PlanError(f"a dependence goes backwards in a coordinate of tiles of ({', '.join(part.nest.dims)})")
 
     def compare(self, walk: Walk, found: Found, expected: Found, where: str) -> None:
         """PlanError where what is run is not what should be."""
