@@ -28,8 +28,9 @@ from dataclasses import replace
 
 from orion.dependence.access import Choice
 from orion.dependence.affine import Affine, affine_form
-from orion.dependence.effects import assigned_by, assigned_names
+from orion.dependence.effects import assigned_names
 from orion.loop.between import SYNTHETIC
+from orion.loop.dimensions import assigned_by
 from orion.loop.ir import (
     Assign,
     Call,

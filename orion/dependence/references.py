@@ -18,9 +18,9 @@ from orion.dependence.affine import (
     parameter,
     step_form,
 )  # fmt: skip
-from orion.dependence.effects import ASSIGNING, assigned_by, assigned_names
+from orion.dependence.effects import assigned_names
 from orion.dependence.names import extent_name, isl_name
-from orion.loop.dimensions import holds_break, own_level
+from orion.loop.dimensions import ASSIGNING, assigned_by, holds_break, own_level
 from orion.loop.ir import (
     Assign,
     Bind,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from orion.loop.ir import (
     Assign,
@@ -97,22 +97,27 @@ def mentions(node: Node, names: set[str]) -> bool:
 
 def assigned_names(body: Iterable[Stmt]) -> set[str]:
     """The names that the statements bind: by assignment, as a view, or as a loop variable."""
-    found: set[str] = set()
-    for node in (node for statement in body for node in walk(statement) if type(node) in BINDING):
-        match node:
-            case Assign(Var(name)) | Update(Var(name)) | Bind(name) | Range(name):
-                found.add(name)
-            case Assign(Tuple(items)):
-                found |= {item.name for item in items if isinstance(item, Var)}
-            case Elements(_, keys, values):
-                found |= {*keys, *values}
-            case _:
-                pass
-    return found
+    nodes = (node for statement in body for node in walk(statement) if type(node) in ASSIGNING)
+    return {name for node in nodes for name in assigned_by(node)}
 
 
-BINDING = frozenset({Assign, Update, Bind, Range, Elements})
-"""The nodes that bind names."""
+ASSIGNING = frozenset({Assign, Update, Bind, For})
+"""The nodes that assign names."""
+
+
+def assigned_by(node: Node) -> Iterator[str]:
+    """The names that this node itself assigns, not those inside it."""
+    match node:
+        case Assign(Var(name)) | Update(Var(name)) | Bind(name):
+            yield name
+        case Assign(Tuple(items)):
+            yield from (item.name for item in items if isinstance(item, Var))
+        case For(Range(var)):
+            yield var
+        case For(Elements(_, keys, values)):
+            yield from (*keys, *values)
+        case _:
+            pass
 
 
 def holds_break(body: Iterable[Stmt]) -> bool:

@@ -30,11 +30,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from orion.loop.dimensions import leaves_loop
+from orion.loop.dimensions import assigned_by, leaves_loop
 from orion.loop.ir import (
     Assign,
     Binary,
-    Bind,
     Call,
     Const,
     Count,
@@ -52,7 +51,6 @@ from orion.loop.ir import (
     Subscript,
     Tuple,
     Unary,
-    Update,
     Var,
     While,
     children,
@@ -185,9 +183,9 @@ def _without_counter(loop: For, name: str, first: int, function: Function, types
         case _:
             return None
     nodes = [node for statement in function.body for node in walk(statement)]
-    counts = Counter(one for node in nodes for one in _assigned(node))
+    counts = Counter(one for node in nodes for one in assigned_by(node))
     outside = count_names(function.body, name) - count_names((loop,), name)
-    inside = Counter(one for statement in body for node in walk(statement) for one in _assigned(node))
+    inside = Counter(one for statement in body for node in walk(statement) for one in assigned_by(node))
     kept = isinstance(width, Dim) or (isinstance(width, Var) and width.name in types and not counts[width.name])
     leaves = any(leaves_loop(s) or any(isinstance(node, Return) for node in walk(s)) for s in body)
     if not kept or leaves or counts[name] != 2 or outside != 1 or inside[var] or name in function.params:
@@ -224,8 +222,8 @@ class _Finder:
     def __post_init__(self) -> None:
         nodes = [node for statement in self.function.body for node in walk(statement)]
         self.mentions = Counter(name for node in nodes for name in _mentioned(node))
-        self.counts = Counter(name for node in nodes for name in _assigned(node))
-        self.variables = Counter(name for node in nodes if isinstance(node, For) for name in _assigned(node))
+        self.counts = Counter(name for node in nodes for name in assigned_by(node))
+        self.variables = Counter(name for node in nodes if isinstance(node, For) for name in assigned_by(node))
 
     def block(self, body: Sequence[Stmt], known: Mapping[str, Terms]) -> None:
         """Note the subscripts in some statements. `known` are the names that stand for a sum there."""
@@ -234,10 +232,9 @@ class _Finder:
             for part in _own_expressions(statement):
                 self.expression(part, here)
             match statement:
-                case For(space, inner):
-                    again = set(_assigned(statement))
+                case For(_, inner):
+                    again = set(assigned_by(statement))
                     self.block(inner, {n: t for n, t in here.items() if again.isdisjoint(self.names_in(t))})
-                    del space
                 case While(_, inner):
                     self.block(inner, here)
                 case If(_, then, orelse):
@@ -362,20 +359,6 @@ def _mentioned(node: Node) -> Iterator[str]:
             yield array
         case For(Elements(array)):
             yield array
-        case _:
-            pass
-
-
-def _assigned(node: Node) -> Iterator[str]:
-    match node:
-        case Assign(Var(name)) | Update(Var(name)) | Bind(name):
-            yield name
-        case Assign(Tuple(items)):
-            yield from (item.name for item in items if isinstance(item, Var))
-        case For(Range(var)):
-            yield var
-        case For(Elements(_, keys, values)):
-            yield from (*keys, *values)
         case _:
             pass
 

@@ -15,31 +15,27 @@ Integers only. A float that is increased again and again is rounded each time, k
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from orion.loop.dimensions import leaves_loop, mentions
+from orion.loop.dimensions import assigned_by, leaves_loop, mentions
 from orion.loop.expression_types import Typing
 from orion.loop.ir import (
     Assign,
     Binary,
-    Bind,
     Call,
     Const,
     Count,
     Dim,
-    Elements,
     Expr,
     For,
     Function,
     If,
     Induction,
-    Node,
     Pass,
     Range,
     Return,
     Stmt,
-    Tuple,
     Unary,
     Update,
     Var,
@@ -288,19 +284,7 @@ def _is_simple(bound: Expr) -> bool:
 
 def _assigned(body: Iterable[Stmt]) -> list[str]:
     """The names that the statements bind, once for each place that does."""
-    return [name for statement in body for node in walk(statement) for name in _bound_by(node)]
-
-
-def _bound_by(node: Node) -> Iterator[str]:
-    match node:
-        case Assign(Var(name)) | Update(Var(name)) | Bind(name) | Range(name):
-            yield name
-        case Assign(Tuple(items)):
-            yield from (item.name for item in items if isinstance(item, Var))
-        case Elements(_, keys, values):
-            yield from (*keys, *values)
-        case _:
-            pass
+    return [name for statement in body for node in walk(statement) for name in assigned_by(node)]
 
 
 def _without_unused(name: str, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:

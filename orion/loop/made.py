@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 
 from orion.errors import UnsupportedLoopError
 from orion.loop.definite import unsure_reads
-from orion.loop.dimensions import assigned_names
+from orion.loop.dimensions import assigned_by, assigned_names
 from orion.loop.elementwise import element_of
 from orion.loop.expression_types import Typing
 from orion.loop.functions import is_elementwise
@@ -52,6 +52,7 @@ from orion.loop.ir import (
     Update,
     Var,
     While,
+    names_in,
     walk,
 )  # fmt: skip
 from orion.loop.nest import FILLING
@@ -122,7 +123,7 @@ def fresh(name: str, taken: set[str]) -> str:
 def definitions(function: Function) -> dict[str, Expr]:
     """The values of the names that are assigned once in the function, at its top level, and are no parameters."""
     nodes = [node for statement in function.body for node in walk(statement)]
-    counts = Counter(name for node in nodes for name in _bound_by(node))
+    counts = Counter(name for node in nodes for name in assigned_by(node))
     found: dict[str, Expr] = {}
     for target, value in (pair for statement in function.body for pair in _pairs(statement)):
         if isinstance(target, Var) and counts[target.name] == 1 and target.name not in function.params:
@@ -139,35 +140,20 @@ def _pairs(statement: Stmt) -> Iterator[tuple[Expr, Expr]]:
             yield target, value
 
 
-def _bound_by(node: Node) -> set[str]:
-    """The names that a node itself gives a value, not those in it."""
-    match node:
-        case Assign() | Update() | Bind() | Range():
-            return assigned_names((node,))  # type: ignore[arg-type]
-        case For(space) if not isinstance(space, Range):
-            return {*space.keys, *space.values}
-        case _:
-            return set()
-
-
 def _one_by_one(body: tuple[Stmt, ...], names: Collection[str]) -> tuple[Stmt, ...]:
     """The statements, with an assignment to several names apart where one of those is an array to be made and no value
     mentions a name that is assigned."""
 
     def apart(statement: Stmt) -> tuple[Stmt, ...]:
         match statement:
-            case Assign(Tuple(targets) as left, Tuple(values) as right, span) if _names(left) & {*names}:
+            case Assign(Tuple(targets) as left, Tuple(values) as right, span) if names_in(left) & {*names}:
                 pairs = zip(targets, values, strict=False)
                 are_names = len(targets) == len(values) and all(isinstance(target, Var) for target in targets)
-                if are_names and _names(left).isdisjoint(_names(right)):
+                if are_names and names_in(left).isdisjoint(names_in(right)):
                     return tuple(Assign(target, value, span) for target, value in pairs)  # type: ignore[arg-type]
         return (statement,)
 
     return expand(body, apart)
-
-
-def _names(node: Node) -> set[str]:
-    return {part.name for part in walk(node) if isinstance(part, Var)}
 
 
 @dataclass(slots=True)
@@ -186,7 +172,7 @@ class _Maker:
         if not makers:
             raise self.refuse(name, nodes[0], "it is not given a new array as a whole")
         first, span = makers[0][1], makers[0][1].span
-        if len(makers) < sum(name in _bound_by(node) and not isinstance(node, Update) for node in nodes):
+        if len(makers) < sum(name in assigned_by(node) and not isinstance(node, Update) for node in nodes):
             raise self.refuse(name, first, f"`{name}` also stands for something that is no new array")
         if any(isinstance(node, Bind) and name in (node.name, node.row.base.name) for node in nodes):
             raise self.refuse(name, first, f"another name stands for a part of `{name}` that it may no longer have")
@@ -197,7 +183,7 @@ class _Maker:
         if len(lengths) > 1 or len(dtypes) > 1:
             what = "shapes" if len(lengths) > 1 else f"dtypes, {' and '.join(sorted(dtypes))}"
             raise self.refuse(name, makers[1][1], f"it is made with different {what}", f"use two names, or {BEFORE}")
-        is_returned = any(isinstance(node, Return) and name in _names(node) for node in nodes)
+        is_returned = any(isinstance(node, Return) and name in names_in(node) for node in nodes)
         is_zero = is_returned and len(makers) == 1 and first in self.function.body and _is_zeros(makers[0][0])
         return Made(name, dtypes.pop(), lengths.pop(), is_returned, self.is_sure(first), span, is_zero)
 
@@ -254,7 +240,7 @@ class _Maker:
 
 def _given(node: Assign, name: str) -> Iterator[Expr]:
     """The values that an assignment gives to a name as a whole."""
-    is_apart = not isinstance(node.target, Tuple) or _names(node.target).isdisjoint(_names(node.value))
+    is_apart = not isinstance(node.target, Tuple) or names_in(node.target).isdisjoint(names_in(node.value))
     yield from (v for t, v in _pairs(node) if is_apart and isinstance(t, Var) and t.name == name)
 
 

@@ -83,12 +83,21 @@ def _cost(nodes: Sequence[Node], shapes: Shapes, trips: int) -> float:
     return total
 
 
-def trips_of(space: Range | Elements, values: Mapping[str, int]) -> int:
-    """The trips of an inner loop, as far as values of names and extents tell."""
+def trips_of(space: Range | Elements, values: Mapping[str, int], unknown: int = UNKNOWN_TRIPS) -> int:
+    """The trips of a serial loop, or so many where values of names and extents do not tell.
+
+    >>> from orion.loop.ir import Const
+    >>> from orion.loop.source import Span
+    >>> start, stop, step = (Const(value, Span("f.py", 1, 0, 1, 1)) for value in (9, 0, -2))
+    >>> trips_of(Range("i", start, stop, step, start.span), {})
+    5
+    """
     if not isinstance(space, Range):
-        return UNKNOWN_TRIPS
+        return unknown
     start, stop, step = (evaluated(bound, values) for bound in (space.start, space.stop, space.step))
-    return UNKNOWN_TRIPS if start is None or stop is None or not step else len(range(start, stop, step))
+    if start is None or stop is None or not step:
+        return unknown
+    return max(0, -((start - stop) // step))  # a range may be longer than `len` takes
 
 
 def _row_length(node: Expr | Update, shapes: Shapes) -> int:

@@ -18,7 +18,7 @@ from orion.dependence.region import Statement
 from orion.dependence.study import Study
 from orion.loop.ir import Binary, Call, For, If, Node, Range, Stmt, Subscript, Unary, Update, Var, children, walk
 from orion.loop.nest import Program, Repeat, RunLoop, Step, blocks_of
-from orion.plan.extents import coordinate_ranges, evaluated, parameter_values
+from orion.plan.extents import coordinate_ranges, parameter_values
 from orion.plan.grid import predicted_ns, trips_of
 from orion.plan.plan import LoopPlan
 from orion.plan.sizes import Sizes
@@ -223,10 +223,4 @@ def _rounds(
 
 def rounds_of(step: Repeat, values: Mapping[str, int]) -> float:
     """The rounds of a serial loop, as far as its bounds are known."""
-    space = step.space
-    if space is None:
-        return UNKNOWN_ROUNDS
-    start, stop, stride = (evaluated(bound, values) for bound in (space.start, space.stop, space.step))
-    if start is None or stop is None or not stride:
-        return UNKNOWN_ROUNDS
-    return max(0, len(range(start, stop, stride)))
+    return UNKNOWN_ROUNDS if step.space is None else trips_of(step.space, values, UNKNOWN_ROUNDS)

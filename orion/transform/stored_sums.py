@@ -23,9 +23,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from orion.dependence.effects import assigned_by, assigned_names
+from orion.dependence.effects import assigned_names
 from orion.dependence.scalars import live_after
-from orion.loop.dimensions import own_level
+from orion.loop.dimensions import assigned_by, own_level
 from orion.loop.ir import (
     Assign,
     Binary,
