@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import orion
-from orion.plan.worth import STARTED_NS, SYNC_NS
+from orion.plan.worth import STARTED_NS, SYNC_NS, Changes, is_worthwhile
 
 
 def decaying(a, b, rounds):
@@ -74,3 +74,38 @@ def test_where_a_branch_is_not_worth_starting_the_loops_beside_it_still_are():
     (loop,) = plan_at(where_flagged, 200_000).loops
     assert loop.origin is not None
     assert loop.runs_on == 2
+
+
+TABLE = [
+    ([], True),
+    ([Changes(None, 1e9, True)], True),  # nothing is known
+    ([Changes(1e5, 0, False)], True),  # 30 µs to wake the others, of 100
+    ([Changes(0.9e5, 0, False)], False),
+    ([Changes(1e6, 90, False)], True),  # 90 meetings of 3 µs
+    ([Changes(1e6, 91, False)], False),
+    ([Changes(1e6, 6, True)], True),  # 6 starts from Python, of 40 µs each
+    ([Changes(1e6, 7, True)], False),
+    ([Changes(1e4, 3, False), Changes(1e9, 3, False)], True),  # the small one comes with the large one
+    ([Changes(None, 1e9, True), Changes(1e3, 1, False)], False),
+]
+
+
+@pytest.mark.parametrize(("changes", "expected"), TABLE)
+def test_what_is_worthwhile(changes, expected):
+    assert is_worthwhile(changes) is expected
+
+
+def columns_and_rows(A, small):
+    """Another order of the first loops saves next to nothing, that of the second much."""
+    for j in range(small.shape[1]):
+        for i in range(small.shape[0]):
+            small[i, j] = small[i, j] + 1.0
+    for j in range(A.shape[1]):
+        for i in range(1, A.shape[0]):
+            A[i, j] = A[i, j] + A[i - 1, j]
+
+
+def test_a_small_loop_does_not_keep_a_large_one_from_another_order():
+    with orion.session("threads", 2):
+        plan = orion.parallel_for(columns_and_rows).plan(np.zeros((2000, 2000)), np.zeros((20, 20)))
+    assert [loop.is_rewritten for loop in (one.nest for one in plan.function.executed.loops)] == [True, True]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import inf, prod
 
@@ -10,7 +10,7 @@ from orion.dependence.maps import Maps
 from orion.loop.ir import For, walk
 from orion.loop.nest import LoopNest
 from orion.loop.types import Types
-from orion.plan.analysed import AnalysedProgram, Fusable, is_shared_out
+from orion.plan.analysed import AnalysedProgram, Changed, Fusable, is_shared_out
 from orion.plan.copies import why_no_copies, with_copies
 from orion.plan.explain import blocking_reasons, not_stronger
 from orion.plan.extents import coordinate_ranges, parameter_values
@@ -26,7 +26,7 @@ from orion.plan.rules import Candidate
 from orion.plan.sizes import Sizes
 from orion.plan.sweeping import boxes, pays
 from orion.plan.together import along, keeps_blocks, why_together, with_members, with_reasons
-from orion.plan.worth import depth_of, in_compiled_rounds, is_worthwhile, meetings_of, work_ns, work_of_parts
+from orion.plan.worth import Changes, depth_of, in_compiled_rounds, is_worthwhile, meetings_of, work_ns, work_of_parts
 from orion.reasons import Reason
 
 Beside = Callable[[tuple[Placement, ...]], float]
@@ -132,26 +132,31 @@ def _like(plan: LoopPlan) -> Beside:
 
 def _is_worthwhile(analysed: AnalysedProgram, loops: tuple[LoopPlan, ...], sizes: Sizes, maps: Maps) -> bool:
     """Whether opened loops, and those in another order, are worth their meetings at these sizes."""
-    values = parameter_values(sizes.shapes, sizes.integers)
     if not all(is_shared_out(analysed.loops[k] for k in one.numbers) for one in analysed.changed):
         return False
     if any(one.is_swept for one in analysed.changed) and not _sweeps_pay(analysed, sizes, maps):
         return False
     if sizes.symbolic or sizes.force_parallel:
         return True
-    compiled = {number for numbers in _compiled_rounds(analysed) for number in numbers}
-    for one in analysed.changed:
-        meetings = meetings_of(analysed.program, one.numbers, values, one.around)
-        in_rounds = [number for number in one.numbers if depth_of(analysed.program, number) > one.around]
-        in_python = not compiled.issuperset(in_rounds) or (one.is_taken_apart and not one.work)
-        work = work_ns(one.work, sizes, maps)
-        if in_python or (work is not None and not any(loops[number].origin for number in one.numbers)):
-            parts = [(loops[number], analysed.loops[number].work) for number in one.numbers]
-            apart = work_of_parts(analysed.program, parts, sizes, one.around, maps)
-            work = max(apart, work or 0.0)  # as a whole it may have loops whose trips nobody knows
-        if not is_worthwhile(work, meetings, wakes=one.around == 0, in_python=in_python):
-            return False
-    return True
+    return is_worthwhile([_changes(one, analysed, loops, sizes, maps) for one in analysed.changed])
+
+
+def _changes(
+    changed: Changed, analysed: AnalysedProgram, loops: Sequence[LoopPlan], sizes: Sizes, maps: Maps
+) -> Changes:
+    numbers, around, program = changed.numbers, changed.around, analysed.program
+    compiled = {number for inside in _compiled_rounds(analysed) for number in inside}
+    in_rounds = [number for number in numbers if depth_of(program, number) > around]
+    in_python = not compiled.issuperset(in_rounds) or (changed.is_taken_apart and not changed.work)
+    work = work_ns(changed.work, sizes, maps)
+    if in_python or (work is not None and not any(loops[number].origin for number in numbers)):
+        parts = [(loops[number], analysed.loops[number].work) for number in numbers]
+        apart = work_of_parts(program, parts, sizes, around, maps)
+        work = max(apart, work or 0.0)  # as a whole it may have loops whose trips nobody knows
+    values = parameter_values(sizes.shapes, sizes.integers)
+    meetings = meetings_of(program, numbers, values, 0)
+    rounds = meetings / (meetings_of(program, numbers, values, around) or 1.0)
+    return Changes(None if work is None else work * rounds, meetings, in_python)
 
 
 def _compiled_rounds(analysed: AnalysedProgram) -> Iterator[tuple[int, ...]]:

@@ -6,7 +6,7 @@ often as the new loops make them. They do not depend on the number of workers, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -167,11 +167,26 @@ def work_of_parts(
     return total
 
 
-def is_worthwhile(work: float | None, meetings: float, *, wakes: bool, in_python: bool = False) -> bool:
-    """Whether to meet so often costs little next to the work, as far as it is known. `wakes`: the other workers are
-    woken for it; `in_python`: the loops are started from Python."""
-    cost = WAKE_NS * wakes + meetings * (STARTED_NS if in_python else SYNC_NS)
-    return work is None or cost <= SHARE * work
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What loops that stand for one of the source have to do in a call, in nanoseconds on one worker: None where nobody
+    knows. How often they are started; `in_python` where that is not done by compiled code."""
+
+    work: float | None
+    meetings: float
+    in_python: bool
+
+
+def is_worthwhile(changes: Sequence[Changes]) -> bool:
+    """Whether meeting so often costs little next to the work, as far as that is known:
+
+    WAKE_NS + Σ meetings · (SYNC_NS or STARTED_NS)  ≤  SHARE · Σ work
+
+    The changes of a program are judged together, as all of them are made or none is.
+    """
+    known = [one for one in changes if one.work is not None]
+    cost = WAKE_NS + sum(one.meetings * (STARTED_NS if one.in_python else SYNC_NS) for one in known)
+    return not known or cost <= SHARE * sum(one.work or 0.0 for one in known)
 
 
 def meetings_of(program: Program, numbers: range, values: Mapping[str, int], around: int) -> float:
