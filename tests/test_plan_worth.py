@@ -109,3 +109,40 @@ def test_a_small_loop_does_not_keep_a_large_one_from_another_order():
     with orion.session("threads", 2):
         plan = orion.parallel_for(columns_and_rows).plan(np.zeros((2000, 2000)), np.zeros((20, 20)))
     assert [loop.is_rewritten for loop in (one.nest for one in plan.function.executed.loops)] == [True, True]
+
+
+def rows(A, B):
+    for i in range(A.shape[0]):
+        A[i] = A[i] * B[i] + 1.0
+
+
+def copied_rows(A, B):
+    for i in range(A.shape[0]):
+        A[i] = B[i]
+
+
+def row_functions(A, B):
+    for i in range(A.shape[0]):
+        A[i, 1:] = np.exp(B[i, 1:])
+
+
+def until_small(A, B):
+    for i in range(A.shape[0]):
+        w = B[i, 0]
+        while w > 0.001:
+            w *= 0.9
+            A[i, 0] += w
+
+
+@pytest.mark.parametrize("function", [rows, copied_rows, row_functions], ids=lambda function: function.__name__)
+def test_rows_are_counted_by_their_elements(function):
+    for shape, workers in (((1000, 20_000), 2), ((1000, 4), 1)):
+        A = np.zeros(shape)
+        with orion.session("threads", 2):
+            assert orion.parallel_for(function).plan(A, A).runs_on == workers
+
+
+def test_loops_of_unknown_length_are_taken_to_be_long():
+    A = np.zeros((10_000, 2))
+    with orion.session("threads", 2):
+        assert orion.parallel_for(until_small).plan(A, A).runs_on == 2

@@ -7,8 +7,9 @@ loop gives the same numbers on one worker and on eight.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
-from orion.loop.ir import Binary, Call, Elements, Expr, For, Node, Range, Subscript, Unary, Update, walk
+from orion.loop.ir import Binary, Call, Elements, For, Node, Range, Slice, Subscript, Unary, Update, Var, children, walk
 from orion.loop.nest import SYNTHETIC, LoopNest
 from orion.loop.types import Shapes
 from orion.plan.extents import UNKNOWN_TRIPS, evaluated, parameter_values
@@ -79,7 +80,7 @@ def _cost(nodes: Sequence[Node], shapes: Shapes, trips: int) -> float:
             continue
         for node in walk(statement):
             if isinstance(node, Binary | Unary | Call | Update):
-                total += OPERATION_NS * trips * max(1, _row_length(node, shapes) / 8)
+                total += OPERATION_NS * trips * max(1, elements_of(node, shapes) / 8)
     return total
 
 
@@ -100,11 +101,23 @@ def trips_of(space: Range | Elements, values: Mapping[str, int], unknown: int = 
     return max(0, -((start - stop) // step))  # a range may be longer than `len` takes
 
 
-def _row_length(node: Expr | Update, shapes: Shapes) -> int:
-    """The length of the rows that an operation works on; 1 where it works on scalars."""
-    lengths = [1]
-    for part in walk(node):
-        if isinstance(part, Subscript):
-            shape = shapes.get(part.base.name, ())
-            lengths += shape[len(part.index) :]
-    return max(lengths)
+def elements_of(node: Node, shapes: Shapes) -> int:
+    """How many elements an operation works on, as far as shapes tell: 1 of scalars, those of the longest row otherwise.
+
+    >>> from orion.loop.ir import Slice, Subscript, Var
+    >>> from orion.loop.source import Span
+    >>> span = Span("f.py", 1, 0, 1, 1)
+    >>> A, i = Var("A", span), Var("i", span)
+    >>> whole = Slice(None, None, None, span)
+    >>> [elements_of(part, {"A": (5, 40)}) for part in (A, Subscript(A, (i,), span), Subscript(A, (whole, i), span))]
+    [200, 40, 5]
+    """
+    match node:
+        case Var(name):
+            return prod(shapes.get(name, ()))
+        case Subscript(base, index):
+            shape = shapes.get(base.name, ())
+            sliced = [extent for extent, part in zip(shape, index, strict=False) if isinstance(part, Slice)]
+            return prod((*sliced, *shape[len(index) :]))
+        case _:
+            return max((elements_of(part, shapes) for part in children(node)), default=1)

@@ -16,10 +16,11 @@ from orion.dependence.maps import Maps
 from orion.dependence.names import isl_name
 from orion.dependence.region import Statement
 from orion.dependence.study import Study
-from orion.loop.ir import Binary, Call, For, If, Node, Range, Stmt, Subscript, Unary, Update, Var, children, walk
+from orion.loop.ir import Binary, Call, For, If, Node, Range, Stmt, Subscript, Unary, Update, Var, While, children, walk
 from orion.loop.nest import Program, Repeat, RunLoop, Step, blocks_of
-from orion.plan.extents import coordinate_ranges, parameter_values
-from orion.plan.grid import predicted_ns, trips_of
+from orion.loop.types import Shapes
+from orion.plan.extents import UNKNOWN_TRIPS, coordinate_ranges, parameter_values
+from orion.plan.grid import elements_of, predicted_ns, trips_of
 from orion.plan.plan import LoopPlan
 from orion.plan.sizes import Sizes
 from orion.transform.strides import JUMP, STILL, trip_cost
@@ -68,8 +69,9 @@ class Work:
 
     def nanoseconds(self, values: Mapping[str, int], sizes: Sizes) -> float:
         """The predicted time of one instance, with these values of parameters and loop variables."""
-        compute = sum(_operations(part, VECTOR_NS if self.is_vector else OPERATION_NS, values) for part in self.body)
         shapes, cache = sizes.shapes, sizes.caches.second
+        cost = VECTOR_NS if self.is_vector else OPERATION_NS
+        compute = sum(_operations(part, cost, values, shapes) for part in self.body)
         memory = sum(_access_ns(prod(shapes.get(array, ())), jumps, cache) for array, jumps in self.arrays)
         return max(compute, memory)
 
@@ -93,7 +95,7 @@ def _work_of(statement: Statement, carried: Set[str]) -> Work:
     moving = {(array, trip_cost(matrix, innermost)) for array, _, matrix in statement.subscripts}
     jumping = {array for array, cost in moving if cost == JUMP}
     arrays = {array: array in jumping for array, cost in moving if cost != STILL}
-    holds_loop = any(isinstance(node, For) for part in statement.body for node in walk(part))
+    holds_loop = any(isinstance(node, For | While) for part in statement.body for node in walk(part))
     is_vector = not (carried - _sums(statement) or jumping or holds_loop)
     variables = tuple(loop.space.var for loop in statement.loops if isinstance(loop.space, Range))
     return Work(statement.domain, variables, statement.body, is_vector, tuple(sorted(arrays.items())))
@@ -105,29 +107,39 @@ def _sums(statement: Statement) -> set[str]:
     return {target.name for target in targets if isinstance(target, Var)}
 
 
-def _operations(statement: Stmt, cost: float, values: Mapping[str, int]) -> float:
-    """The time of the operations of a statement, most of which take `cost`."""
-    if isinstance(statement, For):
-        trips = trips_of(statement.space, values)
-        return cost + trips * sum(_operations(part, OPERATION_NS, values) for part in statement.body)
-    if isinstance(statement, If):
-        return cost + sum(_operations(part, cost, values) for part in (*statement.body, *statement.orelse))
-    count = 1 + sum(isinstance(node, Binary | Unary | Call | Update) for node in walk(statement))
-    return cost * count + SLOW_NS * _slow(statement)
+def _operations(statement: Stmt, cost: float, values: Mapping[str, int], shapes: Shapes) -> float:
+    """The time of the operations of a statement, most of which take `cost`; those on rows are vector instructions."""
+
+    def inside(body: Iterable[Stmt], cost: float) -> float:
+        return sum(_operations(part, cost, values, shapes) for part in body)
+
+    match statement:
+        case For(space, body):
+            return cost + trips_of(space, values) * inside(body, OPERATION_NS)
+        case While(_, body):
+            return cost + UNKNOWN_TRIPS * inside(body, OPERATION_NS)
+        case If(_, body, orelse):
+            return cost + inside((*body, *orelse), cost)
+    nodes = [statement, *(node for node in walk(statement) if isinstance(node, Binary | Unary | Call | Update))]
+    counts = [elements_of(node, shapes) for node in nodes]
+    plain = sum(cost if count == 1 else max(OPERATION_NS, VECTOR_NS * count) for count in counts)
+    return plain + sum(SLOW_NS * elements_of(node, shapes) for node in _slow(statement))
 
 
 FAST = frozenset({"abs", "min", "max", "int", "float", "sqrt", "minimum", "maximum", "fabs", "float32", "float64"})
 """The functions that vector instructions do, or that cost nothing."""
 
 
-def _slow(node: Node) -> int:
+def _slow(node: Node) -> Iterator[Node]:
     """The operations in some code that no vector instruction does: functions such as exp, powers, divisions of
     integers. Those in subscripts do not count."""
     if isinstance(node, Subscript):
-        return 0
+        return
     is_call = isinstance(node, Call) and node.function.rpartition(".")[2] not in FAST
-    is_power = isinstance(node, Binary) and node.op in ("**", "//", "%")
-    return int(is_call or is_power) + sum(map(_slow, children(node)))
+    if is_call or (isinstance(node, Binary) and node.op in ("**", "//", "%")):
+        yield node
+    for part in children(node):
+        yield from _slow(part)
 
 
 def least_ns(works: tuple[Work, ...], sizes: Sizes, maps: Maps) -> float | None:
