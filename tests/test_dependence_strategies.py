@@ -7,7 +7,7 @@ from orion.loop.parse import parse_function
 from orion.loop.program import split_program
 from orion.loop.types import ArrayType, ScalarType, SparseType
 from orion.loop.views import resolve_views
-from orion.plan.analysed import analyse_program
+from orion.plan.analysed import Allowed, analyse_program
 from orion.plan.planner import plan_program
 from orion.plan.sizes import Sizes
 
@@ -25,7 +25,7 @@ def sparse(ndim, values=1):
 
 def plan(function, types, ordered=None):
     resolved = resolve_views(parse_function(function), types)
-    analysed = analyse_program(split_program(resolved, types, ordered), types, renames=False)
+    analysed = analyse_program(split_program(resolved, types, ordered), types, allowed=Allowed(renames=False))
     return plan_program(analysed, types, Sizes(symbolic=True, workers=2))
 
 

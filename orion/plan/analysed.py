@@ -87,24 +87,35 @@ class Changed:
     has_other: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """Which changes of loops are made where they can be.
+
+    `apart`: serial loops are taken apart also where statements between those in them then run once, on one worker. As
+    that costs more, the program without it, but with the other changes, is what it is as written. `sweeps`: serial
+    loops around planned ones are run in tiles; as that pays for large arrays only, what it is as written then is the
+    program without it. `renames`: the same for reads that see copies of arrays made before their loop
+    (`orion.transform.renamed`).
+    """
+
+    apart: bool = True
+    sweeps: bool = True
+    renames: bool = True
+
+
+ALL = Allowed()
+
+
 def analyse_program(
     program: Program,
     types: Types,
     caches: Caches = USUAL,
-    *,
-    apart: bool = True,
-    sweeps: bool = True,
-    renames: bool = True,
+    allowed: Allowed = ALL,
     seen: _Seen | None = None,
 ) -> AnalysedProgram:
     """Analyse every loop. Where a nest is serial as a whole but its outer loop can be taken as a serial loop around
-    planned ones, and one of those is parallel, that is done. The tiles of new orders are made for `caches`.
-
-    `apart`: also where statements between those then run once, on one worker. As that costs more, the program without
-    it, but with the other changes, is what it is as written. `sweeps`: serial loops around planned ones are run in
-    tiles where they can be; as that pays for large arrays only, what it is as written then is the program without it.
-    `renames`: the same for reads that see copies of arrays made before their loop (`orion.transform.renamed`).
-    `seen` is what was found when the program was analysed before with more changes.
+    planned ones, and one of those is parallel, that is done. The tiles of new orders are made for `caches`. `seen` is
+    what was found when the program was analysed before with more changes.
     """
     number, source, given = 0, program, types
     loops: list[AnalysedLoop] = []
@@ -116,12 +127,12 @@ def analyse_program(
     maps = seen.maps
     while number < len(program.nests):
         first = seen.look(program, number, types)
-        loop, study = first.loop, first.study
+        loop = first.loop
         judged += first.verdicts
         written.append(replace(loop, nest=source.nests[len(written)]))
-        better = _better(program, first, types, maps, caches, apart=apart, sweeps=sweeps)
-        better = _with_copies(program, loop, types, maps, better, apart=apart) if renames else better
-        loop = replace(loop, capped=tuple(_capped(loop, study, (*first.given_up, *maps.given_up()))))
+        better = _better(program, first, types, maps, caches, allowed)
+        better = _with_copies(program, loop, types, maps, better, apart=allowed.apart) if allowed.renames else better
+        loop = replace(loop, capped=tuple(_capped(loop, first.study, (*first.given_up, *maps.given_up()))))
         written[-1] = replace(written[-1], capped=loop.capped)
         if better is None:
             loops.append(loop)
@@ -133,15 +144,12 @@ def analyse_program(
         types = with_made(types, program.function)
         if found[0].origin is None:  # opened, as the loop as a whole is not known to be parallel
             found[0] = replace(found[0], capped=(*loop.capped, *found[0].capped))
-        is_taken_apart = is_once(loop.nest) or any(is_once(part.nest) for part in found)
-        is_swept = any(part.sweeps for part in found)
-        numbers, has_other = range(number, number + len(found)), apart and first.has_other
-        changed.append(Changed(numbers, around, work_of(study), is_taken_apart, is_swept, has_other))
+        changed.append(_changed(first, found, around, apart=allowed.apart))
         loops += found
         number += len(found)
     plain = AnalysedProgram(source, tuple(written), tuple(judged)) if changed else None
-    fewer = _fewer_changes(changed, loops, apart=apart, renames=renames)
-    plain = analyse_program(source, given, caches, seen=seen, **fewer) if fewer else plain
+    fewer = _fewer_changes(changed, loops, allowed)
+    plain = analyse_program(source, given, caches, fewer, seen) if fewer else plain
     return AnalysedProgram(program, tuple(loops), tuple(judged), tuple(changed), plain, tuple(outlined))
 
 
@@ -177,19 +185,29 @@ class _Seen:
         return self.found[key]
 
 
+def _changed(first: _First, found: Sequence[AnalysedLoop], around: int, *, apart: bool) -> Changed:
+    """That loops were found to stand for one."""
+    number = first.loop.nest.number
+    is_taken_apart = is_once(first.loop.nest) or any(is_once(part.nest) for part in found)
+    is_swept, has_other = any(part.sweeps for part in found), apart and first.has_other
+    numbers = range(number, number + len(found))
+    return Changed(numbers, around, work_of(first.study), is_taken_apart, is_swept, has_other)
+
+
 def _fewer_changes(
-    changed: Sequence[Changed], loops: Sequence[AnalysedLoop], *, apart: bool, renames: bool
-) -> dict[str, bool]:
-    """What the program is analysed with for sizes at which these changes do not pay; empty where it then runs as
+    changed: Sequence[Changed], loops: Sequence[AnalysedLoop], allowed: Allowed
+) -> Allowed | None:
+    """What the program is analysed with for sizes at which these changes do not pay; None where it then runs as
     written."""
+    fewer = replace(allowed, sweeps=False)
     nests = [loops[number].nest for one in changed for number in one.numbers]
     if any(one.is_swept for one in changed):
-        return {"apart": apart, "sweeps": False, "renames": renames}
+        return fewer
     if any(nest.renamed for nest in nests) and not all(nest.renamed or nest.is_filling for nest in nests):
-        return {"apart": apart, "sweeps": False, "renames": False}
+        return replace(fewer, renames=False)
     if len({one.is_taken_apart for one in changed}) == 2 or any(one.has_other for one in changed):
-        return {"apart": False, "sweeps": False, "renames": renames}
-    return {}
+        return replace(fewer, apart=False)
+    return None
 
 
 Better = tuple[Program, list[AnalysedLoop], list[Outlined]]
@@ -197,7 +215,7 @@ Better = tuple[Program, list[AnalysedLoop], list[Outlined]]
 
 
 def _better(
-    program: Program, first: _First, types: Types, maps: Maps, caches: Caches, *, apart: bool, sweeps: bool
+    program: Program, first: _First, types: Types, maps: Maps, caches: Caches, allowed: Allowed
 ) -> Better | None:
     """The program with a loop opened or in another order, and its loops, where that is better than the loop as it is.
 
@@ -205,15 +223,15 @@ def _better(
     """
     loop, study, number = first.loop, first.study, first.loop.nest.number
     if is_once(loop.nest):
-        return _opened(program, number, types, maps) if apart else None
+        return _opened(program, number, types, maps) if allowed.apart else None
     if not first.opened:
         first.opened = (None if loop.candidates else _opened(program, number, types, maps, plainly=True),)
     (opened,) = first.opened
     if opened is not None and all(_is_simple(inner) for inner in opened[1]):
-        return (_swept(program, loop, study, types, maps, caches) if sweeps else None) or opened
+        return (_swept(program, loop, study, types, maps, caches) if allowed.sweeps else None) or opened
     is_fine = bool(loop.candidates) or (opened is not None and all(inner.candidates for inner in opened[1]))
     better = _rewritten(program, loop, study, types, maps, caches, must_gain=is_fine) or opened
-    if not apart or (better is not None and not _runs_branches_once(better)):
+    if not allowed.apart or (better is not None and not _runs_branches_once(better)):
         return better
     other = None if loop.candidates else _opened(program, number, types, maps)
     if better is None:
