@@ -83,6 +83,23 @@ def test_kernels_of_polybench_are_proved(name):
         plan.check(workers=2)
 
 
+def every_second(A, B, x, n, m):
+    for i in range(A.shape[0] - 8):
+        for j in range(n // 2, 1, -1):
+            for k in range(1, m, 2):
+                B[j + 1, k + 5] = x[k - 1] + 0.1
+                B[j + 1, k + 6] = 0.3 * (A[0, 2 * k - j + 5] + A[j + 3, j + 2] - x[k - 1])
+        A[i // 2 + 3, i + 2] = B[i, i // 2 + 6] - A[i + 1, 3 * i + 2]
+
+
+def test_values_between_the_trips_of_a_loop_are_none():
+    """Loops with steps of 2 and 4: that one statement is run twice for x2 = 8 and 9 is no error where 9 is no trip."""
+    with orion.session(workers=2, force_parallel=True):
+        plan = orion.parallel_for(every_second).plan(np.zeros((20, 40)), np.zeros((30, 30)), np.zeros(30), 8, 7)
+    assert [loop.nest.is_rewritten for loop in plan.function.loops] == [True]
+    plan.check()
+
+
 # ---------------------------------------------------------------- what is broken by hand is found
 
 

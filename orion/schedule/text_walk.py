@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from orion.dependence.effects import assigned_names
@@ -88,7 +89,8 @@ def running_greatest(loop: Stmt, scope: Scope) -> RunningGreatest | None:
 class Walk:
     """Goes through a text. `forwards` are the relations that are to go forwards, by the statements at their ends, and
     `live` the names that stand for parameters here: those of the text, and of the loops that are open.
-    `changed` are the names that the text has been found to assign beside what statements do."""
+    `changed` are the names that the text has been found to assign beside what statements do. `steps` has the trips of
+    each loop that is open, for each step that it may have: on the path there are but their limits."""
 
     context: isl.Context
     statements: Sequence[Statement]
@@ -97,6 +99,7 @@ class Walk:
     live: set[str]
     buffers: Mapping[str, Buffer]
     changed: set[str] = field(default_factory=set)
+    steps: list[list[isl.Set]] = field(default_factory=list)
 
     # ------------------------------------------------------------ pieces of text
 
@@ -192,15 +195,16 @@ class Walk:
         limits = all_of([compared(start, "<=", {name: 1}), compared({name: 1}, "<", stop)])
         spacings, depth = self.spacings(start, step), len(self.path.exact)
         self.path.enter(self.condition(limits))
+        trips = [all_of([limits, *(text.format(name) for text in texts)]) for texts in spacings]
+        self.steps.append([self.condition(text) for text in trips])
         self.changed.add(space.var)
         self.live.add(name)
         inner = scope.inner()
         inner.names[space.var] = {name: 1}
         found = inside(inner)
         self.forbid_across(found, name, step)
-        trips = [self.condition(all_of([limits, *(text.format(name) for text in texts)])) for texts in spacings]
         summed: Found = {}
-        for trip in trips:
+        for trip in self.steps.pop():
             here = {key: without(values.intersect_params(trip), name) for key, values in found.items()}
             summed = united(summed, here)
         self.live.remove(name)
@@ -347,9 +351,16 @@ class Walk:
 
     def witness(self, relation: isl.Map | isl.Set) -> isl.Map | isl.Set | None:
         """A part of a relation or a set, not empty, for which all conditions hold here."""
+        import islpy as isl
+
         if relation.is_empty():
             return None
         split = [holds for holds in reversed(self.path.exact) if holds.n_basic_set() > 1]
+        found = part_within(relation.intersect_params(self.path.nearby()), split)
+        if found is None or not self.steps:
+            return found
+        for trips in self.steps:  # looked at only here: sets of every second number cost much
+            relation = relation.intersect_params(reduce(isl.Set.union, trips))
         return part_within(relation.intersect_params(self.path.nearby()), split)
 
     def tidied(self, values: isl.Set) -> isl.Set:
