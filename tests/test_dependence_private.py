@@ -359,3 +359,25 @@ def test_a_plan_with_a_dependence_left_out_for_another_array_is_not_proved():
     broken = replace(plan, function=replace(plan.function, loops=(replace(loop, analysis=analysis),)))
     with pytest.raises(PlanError, match="iterations cannot each have their own A"):
         broken.check()
+
+
+def last_trip_may_do_nothing(a, z, m):
+    """The nest is over (i, j), whose last iteration writes all of a; the last trip of i may have no j."""
+    for i in range(m):
+        for j in range(i, z.shape[0]):
+            for k in range(m):
+                a[k] = i
+            j += 0
+
+
+def test_what_is_private_to_iterations_of_a_nest_may_not_be_to_trips_of_its_first_loop():
+    a, z = np.full(9, 5.0), np.zeros((3, 6))
+    expected = a.copy()
+    function = orion.parallel_for(last_trip_may_do_nothing)
+    with orion.session("threads", 3, force_parallel=True):
+        plan = function.plan(a, z, 6)
+        function(a, z, 6)
+    function.serial(expected, z, 6)
+    assert a.tolist() == expected.tolist()
+    assert [private.name for loop in plan.loops for private in loop.analysis.private] == ["a"]
+    assert [verdict.is_parallel for verdict in plan.verdicts] == [False, True, True]

@@ -54,8 +54,11 @@ def _planned(
     elif nest.elements is not None:
         yield Verdict(nest.loops[0].index, nest.span.line, analysis.dependences, analysis.reasons)
     else:
-        for depth, loop in enumerate(nest.loops):
-            carried = tuple(d for d in analysis.dependences if _carries(d, depth))
+        several = len(nest.loops) > 1
+        own = tuple(d for private in analysis.private for d in private.dependences) if several else ()
+        for depth, loop in enumerate(nest.loops):  # what is private to iterations may not be to trips of one loop
+            carried = tuple(d for d in (*analysis.dependences, *own) if _carries(d, depth))
+            carried = without_private_arrays(carried, loop, nest.function, types, maps) if own else carried
             yield Verdict(loop.index, loop.span.line, carried, analysis.reasons)
 
 
