@@ -79,3 +79,27 @@ def test_the_result_is_right_past_a_limit(monkeypatch):
     decorated(mine, 3)
     stencil(plain, 3)
     assert np.array_equal(mine, plain)
+
+
+def chain(a):
+    for i in range(1, a.shape[0]):
+        a[i] = a[i - 1] + 1.0
+
+
+def test_what_statements_have_in_common_may_take_too_long(monkeypatch):
+    """The study of the statements is there then, and the dependences of iterations come from pairs of accesses."""
+    (before,) = orion.parallel_for(stencil).plan(*LOOPS[stencil]()).loops
+    monkeypatch.setattr(study, "MAX_WHOLE", 1)
+    (serial,) = orion.parallel_for(chain).plan(np.zeros(9)).loops
+    assert any("what statements have in common" in reason.message for reason in serial.reasons)
+    with orion.session("threads", 2, force_parallel=True):
+        function = orion.parallel_for(stencil)
+        plan = function.plan(*LOOPS[stencil]())
+        plan.check()
+        (A, T), (B, _) = LOOPS[stencil](), LOOPS[stencil]()
+        function(A, T)
+    function.serial(B, T)
+    assert A.tobytes() == B.tobytes()
+    pairs = {(d.source.text, d.sink.text) for d in before.origin.analysis.dependences}
+    assert pairs
+    assert pairs <= {(d.source.text, d.sink.text) for d in plan.loops[0].origin.analysis.dependences}

@@ -38,11 +38,9 @@ def analyse_loop(
     accesses = tuple(access_relation(reference, space, maps) for reference in model.references)
     carried = tuple(_carried_accesses(nest, scalars, space))
     domain = space.text()
-    if study is None:
-        dependences = find_dependences((*accesses, *carried), domain, len(nest.dims), nest.ordered, maps)
-    else:
-        dependences = dependences_of(study, maps)
-        dependences += find_dependences(carried, domain, len(nest.dims), nest.ordered, maps)
+    dependences = None if study is None else dependences_of(study, maps)
+    others = (*accesses, *carried) if dependences is None else carried
+    dependences = (*(dependences or ()), *find_dependences(others, domain, len(nest.dims), nest.ordered, maps))
     reasons = tuple(_early_exits(nest))
     return LoopDependences(domain, accesses, dependences, scalars, reasons)
 

@@ -19,6 +19,9 @@ from orion.loop.types import Types
 MAX_OPERATIONS = 2_000_000
 """isl operations that the study of a nest may cost: about a second. Past it the nest is analysed as a whole."""
 
+MAX_WHOLE = 2_000_000
+"""The same for what statements have in common as iterations of the nest."""
+
 
 @dataclass(frozen=True, slots=True)
 class Study:
@@ -67,12 +70,19 @@ def study_nest(
         return None
 
 
-def dependences_of(study: Study, maps: Maps) -> tuple[Dependence, ...]:
+def dependences_of(study: Study, maps: Maps) -> tuple[Dependence, ...] | None:
     """The dependences between iterations of the nest as a whole, over arrays: in the dimensions that all statements
-    have."""
+    have. None where finding them would take too long."""
+    import islpy as isl
+
     dims, scalars = len(study.region.nest.dims), study.region.scalars
     pairs = [pair for pair in study.relations.pairs if pair.array not in scalars]
-    found = [dependence for pair in pairs for dependence in _over_nest(pair, dims, maps)]
+    try:
+        with capped(maps.context, MAX_WHOLE):
+            found = [dependence for pair in pairs for dependence in _over_nest(pair, dims, maps)]
+    except (CapReached, isl.Error):
+        maps.give_up("what statements have in common was not found out; the loop is looked at as a whole")
+        return None
     return tuple(sorted(found, key=lambda d: (d.source.span, d.sink.span)))
 
 
