@@ -22,7 +22,7 @@ from orion.schedule.prove import prove_schedule
 from tests import fuzz
 from tests.oracles import nest_check
 from tests.oracles.brute_force import record
-from tests.oracles.carried import loop_facts
+from tests.oracles.carried import Recording, loop_facts
 from tests.oracles.interpreted import Order, StuckError, kernel_code, run_interpreted
 from tests.oracles.nest_check import check_nest
 from tests.oracles.nest_strategy import nests, random_nest
@@ -285,6 +285,17 @@ def test_which_loops_carry_a_dependence(body, result, carried, affine):
     facts = loop_facts(Nest(source, arrays, {}, 3))
     assert [NONE if fact.is_parallel else COPIES if fact.copies_help else STAYS for fact in facts] == carried
     assert facts[0].is_affine == affine
+
+
+def test_a_run_that_is_ended_says_nothing_of_the_last_trips():
+    """All trips of i write the same elements; when the run ends, the one under way has not yet written them all."""
+    source = "def nest(A, a):\n  for i in range(5):\n    for j in range(4):\n      a[j] = A[i, j]\n"
+    arrays = {"A": ArraySpec("float64", "value", (5, 4), (5, 4)), "a": ArraySpec("float64", "value", (4,), (4,))}
+    nest = Nest(source, arrays, {}, 3)
+    for most_trips in (None, 13):
+        outer, inner = Recording(nest).facts(nest.arguments(0), most_trips)
+        assert outer.copies_help
+        assert inner.is_parallel
 
 
 ELSEWHERE = [

@@ -163,8 +163,9 @@ class Recorder:
                 self.frames = (*around, (number, own, trip))
                 yield value
             self.end(number, uses, trip)
-        except GeneratorExit:  # the loop was left early
-            self.end(number, uses, trip)
+        except GeneratorExit:  # the loop was left early; where the whole run was, its last trip says nothing
+            if self.trips_left is None or self.trips_left >= 0:
+                self.end(number, uses, trip)
             raise
         finally:
             self.frames = around
