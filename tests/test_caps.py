@@ -1,11 +1,13 @@
 """What an analysis gives up because it would take too long is answered with care, and the plan says so."""
 
+import islpy as isl
 import numpy as np
 import pytest
 
 import orion
 from orion.dependence import conflicts, study, within
 from orion.transform import apply
+from orion.transform.outline import hull
 
 
 def stencil(A, T):
@@ -103,3 +105,21 @@ def test_what_statements_have_in_common_may_take_too_long(monkeypatch):
     pairs = {(d.source.text, d.sink.text) for d in before.origin.analysis.dependences}
     assert pairs
     assert pairs <= {(d.source.text, d.sink.text) for d in plan.loops[0].origin.analysis.dependences}
+
+
+def test_the_hull_of_values_of_a_serial_loop_is_found():
+    """Without end where isl may look for integers between large inequalities."""
+    pieces = (
+        "exists (e1: i0 mod 15 = 0 and 510e1 <= 7i0 and 1020e1 >= -15n + 14i0 and 2700e1 >= -60 + 37i0 "
+        "and 3795e1 <= 15 + 52i0)",
+        "exists (e0, e1: 2e1 <= 256 - i0 and 4e1 >= 512 - n - 2i0 and 6572e1 >= 841980 - 3289i0 - 38e0 "
+        "and 9857e1 <= 1262849 - 4933i0 - 57e0 and 18615e1 >= 2384895 - 9316i0 - 108e0 "
+        "and 21900e1 <= 2805762 - 10960i0 - 127e0)",
+    )
+    values = isl.Set(f"[n] -> {{ [i0] : ({pieces[0]}) or ({pieces[1]}) }}")
+    assert hull(values).is_equal(isl.Set(f"[n] -> {{ [i0] : n >= 0 and -1020 <= i0 <= 17880 and {ENDS} }}"))
+    even = isl.Set("[n] -> { [i] : i mod 2 = 0 and (0 <= i <= n or 10 <= i <= 20) }")
+    assert hull(even).is_subset(isl.Set("[n] -> { [i] : i mod 2 = 0 }"))
+
+
+ENDS = "2i0 <= 3084 + 1167n and 2i0 <= 732 + 1265n"

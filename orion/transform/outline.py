@@ -156,7 +156,7 @@ class _Outliner:
         places = node.child(0).get_prefix_schedule_union_map().intersect_domain(node.get_domain())
         values = isl.Set.from_union_set(places.range())
         values = values.project_out(isl.dim_type.set, depth + 1, values.dim(isl.dim_type.set) - depth - 1)
-        values = fixed(values, self.order.variables[:depth]).simple_hull().to_set()
+        values = hull(fixed(values, self.order.variables[:depth]))
         values = values.set_tuple_name("trip")
         build = ast_build(self.order.variables[depth:], isl.Set(self.known, values.get_ctx()))
         tree = build.node_from_schedule(
@@ -238,6 +238,12 @@ def holds_mark(node: isl.ScheduleNode) -> bool:
     import islpy as isl
 
     return not node.every_descendant(lambda inner: inner.get_type() != isl.schedule_node_type.mark)
+
+
+def hull(values: isl.Set) -> isl.Set:
+    """A convex set around a set, with the steps that its pieces have in common. isl looks for one with integers that
+    the set says no more of than inequalities, and may not end: these are left out first."""
+    return values.remove_unknown_divs().simple_hull().to_set()
 
 
 def fixed(values: isl.Set, names: Iterable[str]) -> isl.Set:
