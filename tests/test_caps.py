@@ -6,8 +6,9 @@ import pytest
 
 import orion
 from orion.dependence import conflicts, study, within
-from orion.transform import apply
+from orion.transform import apply, generate
 from orion.transform.outline import hull
+from tests.transform_loops import arguments, gemm, gs, lcs, lu, trisolv
 
 
 def stencil(A, T):
@@ -123,3 +124,54 @@ def test_the_hull_of_values_of_a_serial_loop_is_found():
 
 
 ENDS = "2i0 <= 3084 + 1167n and 2i0 <= 732 + 1265n"
+
+
+@pytest.mark.parametrize("function", [gemm, gs, lcs, lu, trisolv], ids=lambda function: function.__name__)
+def test_loops_that_would_take_too_long_to_make_have_tests_inside(function, monkeypatch):
+    def made():
+        with orion.session("threads", 2, force_parallel=True):
+            loop = orion.parallel_for(function)
+            plan = loop.plan(*arguments(24)[function])
+            plan.check()
+            given = arguments(24)[function]
+            returned = loop(*given)
+        return loop, returned, given
+
+    monkeypatch.setattr(generate, "MAX_OPERATIONS", 1)
+    loop, returned, given = made()
+    expected = arguments(24)[function]
+    assert returned == loop.serial(*expected)
+    for one, other in zip(given, expected, strict=True):
+        assert np.array_equal(one, other)
+
+
+def steps(A, B, n, m):
+    """Four statements in three loops each, at different places in the coordinates."""
+    for i in range(m):
+        for j in range(m + 1):
+            for k in range(1, n // 2 + 1):
+                B[j + 1, k + 2] = 0.3 * (B[j + 1, k + 2] + A[j + 1, k] - B[j + 1, k + 2])
+        for j in range(1, n):
+            for k in range(1, m):
+                A[j + 1, k] = 0.3 * (B[j + 1, k + 1] + B[j - 1, k] - A[j + 1, k])
+                B[j, k + 2] = max(A[j, k], 0.5 * B[j, k + 1])
+        for j in range(n // 2 + 1):
+            for k in range(n // 2 + 1):
+                A[j, k] = 0.5 * B[j, k + 2] - 0.25 * B[j, k]
+
+
+def test_a_nest_of_which_isl_would_make_thousands_of_loops():
+    given = square_of(30), square_of(30), 20, 12
+    expected = given[0].copy(), given[1].copy(), 20, 12
+    function = orion.parallel_for(steps)
+    with orion.session("threads", 2, force_parallel=True):
+        plan = function.plan(*given)
+        plan.check()
+        function(*given)
+    function.serial(*expected)
+    assert [loop.origin is not None for loop in plan.loops] == [True]
+    assert all(np.array_equal(one, other) for one, other in zip(given, expected, strict=True))
+
+
+def square_of(size):
+    return np.random.default_rng(size).random((size, size))

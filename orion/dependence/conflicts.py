@@ -37,9 +37,10 @@ class CapReached(Exception):  # noqa: N818 - a signal inside this stage, never s
 def capped(context: isl.Context, limit: int | None = None) -> Iterator[None]:
     """Limit what isl may spend inside the block; raises `CapReached` past it. Whoever asked goes on with the careful
     answer, and notes that (`Maps.give_up`). Parse isl text outside: a parse that
-    hits the limit looks like a syntax error."""
+    hits the limit looks like a syntax error. A block around it counts anew after it."""
     import islpy as isl
 
+    around = context.get_max_operations()
     context.reset_operations()
     context.set_max_operations(MAX_OPERATIONS if limit is None else limit)
     try:
@@ -49,7 +50,8 @@ def capped(context: isl.Context, limit: int | None = None) -> Iterator[None]:
             raise CapReached from error
         raise
     finally:
-        context.set_max_operations(0)
+        context.set_max_operations(around)
+        context.reset_operations()
 
 
 class _Relations:

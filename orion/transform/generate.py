@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from orion.dependence.conflicts import CapReached, capped
 from orion.dependence.region import Region
 from orion.loop.ir import Stmt
 from orion.loop.types import Types
@@ -28,6 +29,9 @@ from orion.transform.writer import Writer
 
 if TYPE_CHECKING:
     import islpy as isl
+
+MAX_OPERATIONS = 500_000
+"""isl operations that the loops of one box may cost to make, some 0.3 s."""
 
 Body = tuple[Band | None, tuple[Stmt, ...]]
 """A band, with buffers if it is run in them, and what is run for a box of it, in which the limits of the box are
@@ -71,15 +75,24 @@ class _Generator:
         return band, in_cache_tiles(body, self.tiles[number], self.writer.span)
 
     def scan(self, node: isl.ScheduleNode, band: Band | None) -> isl.AstNode:
-        """The program that runs all instances below a node, inside the limits of a box of the band if it is one."""
+        """The program that runs all instances below a node, inside the limits of a box of the band if it is one.
+
+        isl takes loops apart so that no tests are left in them, which for some nests gives thousands of loops. Past a
+        limit each coordinate is one loop, with tests inside.
+        """
         import islpy as isl
 
         domain = self.instances(node, band)
         context = isl.Set(self.known, domain.get_ctx())
         inside = node.child(0) if band is not None and band.cache_tiles else node  # below the loops over tiles
-        copied = copy_below(isl.ScheduleNode.from_domain(domain).child(0), inside)
+        copied = copy_below(isl.ScheduleNode.from_domain(domain).child(0), inside).get_schedule()
         build = ast_build(self.order.variables[node.get_schedule_depth() :], context)
-        return build.node_from_schedule(copied.get_schedule())
+        try:
+            with capped(domain.get_ctx(), MAX_OPERATIONS):
+                return build.node_from_schedule(copied)
+        except CapReached:
+            whole = copied.get_root().map_descendant_bottom_up(as_one_loop).get_schedule()
+            return build.node_from_schedule(whole)
 
     def skewed(self, node: isl.ScheduleNode, band: Band, body: tuple[Stmt, ...]) -> Body | None:
         """A band in skewed buffers, if it can be: where those do not pay, it runs `body` in lockstep."""
@@ -99,6 +112,16 @@ class _Generator:
         prefix = node.get_prefix_schedule_union_map().intersect_domain(node.get_domain())
         domain = within(node.get_domain(), prefix, self.order.variables[: node.get_schedule_depth()])
         return domain if band is None else domain.intersect(in_box(band, domain.get_ctx()))
+
+
+def as_one_loop(node: isl.ScheduleNode) -> isl.ScheduleNode:
+    """The node with each of its coordinates gone through by a single loop, if it is a band."""
+    import islpy as isl
+
+    if node.get_type() == isl.schedule_node_type.band:
+        for member in range(node.band_n_member()):
+            node = node.band_member_set_ast_loop_type(member, isl.ast_loop_type.atomic)
+    return node
 
 
 def within(instances: isl.UnionSet, prefix: isl.UnionMap, names: Iterable[str]) -> isl.UnionSet:
