@@ -215,12 +215,16 @@ class Preparation:
 
     def typed(self, types: Types) -> Typed:
         """Parse, resolve views, infer types, split into loops, and analyse them."""
-        return self._as_written(self._known(types), types)
+        return self._as_written(self._known(self._current(), types), types)
 
     def typed_for(self, types: Types, shapes: Shapes, integers: Mapping[str, Any]) -> tuple[Typed, Shapes]:
         """What is known of the function, and the shapes as it takes them: with flattened arrays as arrays of rows where
         they are such (`orion.loop.flattened`), at these sizes or, where some are not given, at all."""
-        known = self._known(types)
+        return self._typed_for(self._known(self._current(), types), types, shapes, integers)
+
+    def _typed_for(
+        self, known: _Known, types: Types, shapes: Shapes, integers: Mapping[str, Any]
+    ) -> tuple[Typed, Shapes]:
         if known.flat is None:
             return self._as_written(known, types), shapes
         if known.typed_flat is None:
@@ -240,10 +244,14 @@ class Preparation:
             known.typed = self._analyse(known.function, types)
         return known.typed
 
-    def _known(self, types: Types) -> _Known:
+    def _current(self) -> _Parsed:
+        """The source as it is, read again where something that it takes from outside has changed."""
         parsed = self._parsed
         if parsed is None or not parsed.is_current():
             parsed = self._parsed = _Parsed(*parse_with_lookups(self._source), {})
+        return parsed
+
+    def _known(self, parsed: _Parsed, types: Types) -> _Known:
         key = tuple(types.items())
         found = parsed.kinds.get(key)
         if found is None:
@@ -285,28 +293,29 @@ class Preparation:
         if last is not None and last.is_for(self._parsed, arguments, (workers, force_parallel)):
             return last.prepared
         types, shapes = argument_types(arguments)
-        found = self._found(types, shapes, arguments, workers, force_parallel)
+        parsed = self._current()  # another thread may read the source again meanwhile
+        known = self._known(parsed, types)
+        found = self._found(known, types, shapes, arguments, workers, force_parallel)
         check_aliases({name: _memory(value) for name, value in arguments.items() if _is_dense(value)}, found.written)
-        like = recent(arguments, {*found.integers, *self._known(types).integers})
-        parsed = self._parsed
-        self._last = _Last(found, like, parsed, (workers, force_parallel)) if like and parsed else None
+        like = recent(arguments, {*found.integers, *known.integers})
+        self._last = _Last(found, like, parsed, (workers, force_parallel)) if like else None
         return found
 
     def _found(
-        self, types: Types, shapes: Shapes, arguments: Mapping[str, Any], workers: int, force_parallel: bool
+        self, known: _Known, types: Types, shapes: Shapes, arguments: Mapping[str, Any], workers: int, force: bool
     ) -> Prepared:
-        typed, shapes = self.typed_for(types, shapes, arguments)
+        typed, shapes = self._typed_for(known, types, shapes, arguments)
         key = (
             typed, tuple(shapes.items()), tuple([arguments[name] for name in typed.parameters]),
             tuple([_Identity(arguments[name]) for name, kind in types.items() if isinstance(kind, SparseType)]),
-            workers, force_parallel,
+            workers, force,
         )  # fmt: skip
         found = self._prepared.get(key)
         last = next(reversed(self._prepared.values()), None)
         if last is not None and last is not found:
             last.local.forget()
         if found is None:
-            found = self._make(typed, arguments, shapes, workers, force_parallel)
+            found = self._make(typed, arguments, shapes, workers, force)
             self._prepared[key] = found
             if len(self._prepared) > KEPT:
                 self._prepared.popitem(last=False)

@@ -6,7 +6,7 @@ import pytest
 
 import orion
 from orion.dependence import conflicts, study, within
-from orion.transform import apply, generate
+from orion.transform import apply, generate, order
 from orion.transform.outline import hull
 from tests.transform_loops import arguments, gemm, gs, lcs, lu, trisolv
 
@@ -45,6 +45,7 @@ LOOPS = {
 CAPS = [
     (study, stencil, "which statement depends on which"),
     (apply, stencil, "what other order of the loops is best"),
+    (order, stencil, "what other order of the loops is best"),
     (conflicts, own_row, "whether iterations may have their own `t`"),
     (within, wrapped, "at which sizes all subscripts stay in their arrays"),
 ]
@@ -66,7 +67,7 @@ def test_a_limit_is_told(where, function, what, monkeypatch):
     assert any(what in message for message in said(function))
 
 
-@pytest.mark.parametrize("where", [study, apply, conflicts, within])
+@pytest.mark.parametrize("where", [study, apply, order, conflicts, within])
 @pytest.mark.parametrize("function", LOOPS)
 def test_the_schedules_are_right_past_every_limit(where, function, monkeypatch):
     monkeypatch.setattr(where, "MAX_OPERATIONS", 1)
@@ -82,6 +83,30 @@ def test_the_result_is_right_past_a_limit(monkeypatch):
     decorated(mine, 3)
     stencil(plain, 3)
     assert np.array_equal(mine, plain)
+
+
+def test_subscripts_that_are_not_proved_within_shapes_are_checked_where_they_are_run(monkeypatch):
+    given, expected = np.arange(12.0), np.arange(12.0)
+    function = orion.parallel_for(wrapped)
+    proved = function.kernel_source(given, 9)
+    monkeypatch.setattr(conflicts, "MAX_OPERATIONS", 1)
+    function = orion.parallel_for(wrapped)
+    assert function.kernel_source(given, 9) != proved
+    with orion.session("threads", 2), pytest.warns(orion.SerialLoopWarning):
+        function(given, 9)
+        with pytest.raises(orion.OutOfBoundsError):
+            function(np.arange(12.0), 20)
+    wrapped(expected, 9)
+    assert np.array_equal(given, expected)
+
+
+def test_an_example_that_would_take_too_long_to_find_is_left_out(monkeypatch):
+    def reasons():
+        return [reason.message for reason in orion.parallel_for(chain).plan(np.zeros(9)).reasons]
+
+    assert any("e.g." in message for message in reasons())
+    monkeypatch.setattr(conflicts, "MAX_OPERATIONS", 1)
+    assert reasons() and not any("e.g." in message for message in reasons())
 
 
 def chain(a):
@@ -171,6 +196,55 @@ def test_a_nest_of_which_isl_would_make_thousands_of_loops():
     function.serial(*expected)
     assert [loop.origin is not None for loop in plan.loops] == [True]
     assert all(np.array_equal(one, other) for one, other in zip(given, expected, strict=True))
+
+
+def large_steps(A, T, m):
+    """isl's search for whole numbers did not end with coefficients of any size."""
+    for i in range(m + 1):
+        g = 0
+        for j in range(1, 5):
+            A[i + 6, j + 3] /= 2.0
+            for k in range(1, m, 2):
+                T[2 * i + 1, j - 1, k + 2] = A[j + 2 * k + 4, k - j + 3] - T[i, j - 1, -k - 1]
+                T[i, j + 3, k - 1] *= 0.5
+            A[j + 5, g + 3] = A[2 * i - j + 4, j + 3] + 0.1
+            g += 1
+
+
+def many_dimensions(a, x, y, n, m):
+    """Pieces of dependences with 17 inequalities in 12 dimensions."""
+    t = 0.5
+    for i in range(m):
+        for j in range(max(0, i - 1), min(m, i + 2)):
+            for k in range(n):
+                g = 0
+                for l in range(j, n // 2 + 1, 2):
+                    a[g] = x[k + 3] * 0.7
+                    t = 0.25 * x[k] * x[l + 1]
+                    a[l + 2] = t * 0.5 + y[i + 2]
+                    g += 1
+    return t
+
+
+def large_given():
+    made = np.random.default_rng(5)
+    return made.random((40, 40)), made.random((40, 40, 40)), 8
+
+
+def many_given():
+    made = np.random.default_rng(5)
+    return made.random(30), made.random(30), made.random(30), 11, 7
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning", "ignore:.*not proved")
+@pytest.mark.parametrize(("loops", "given"), [(large_steps, large_given), (many_dimensions, many_given)])
+def test_searches_for_an_order_that_took_isl_minutes(loops, given):
+    function, mine, expected = orion.parallel_for(loops), given(), given()
+    with orion.session("threads", 2, force_parallel=True):
+        plan = function.plan(*mine)
+        plan.check()
+        assert function(*mine) == loops(*expected)
+    assert all(np.array_equal(one, other) for one, other in zip(mine, expected, strict=True))
 
 
 def square_of(size):

@@ -8,6 +8,7 @@ import pytest
 
 import orion
 from orion.loop.recent import recent
+from orion.loop.signature import argument_types
 
 FACTOR = 2.0
 
@@ -123,3 +124,26 @@ def test_overlaps_are_seen_by_addresses_where_arrays_are_views():
     c = np.zeros(8)
     for one, other in ((c, c), (c, c[:]), (a, b)):
         assert not own.are_like({"a": one, "b": other})
+
+
+def test_a_source_read_again_by_another_thread_meanwhile(monkeypatch):
+    @orion.parallel_for
+    def f(a):
+        for i in range(a.shape[0]):
+            a[i] = FACTOR
+
+    preparation = f._preparation
+    prepared, first, a = preparation._found, FACTOR, np.zeros(4)
+
+    def found_while_another_thread_calls(*arguments):
+        one = prepared(*arguments)
+        monkeypatch.setitem(globals(), "FACTOR", 7.0)
+        preparation.typed(argument_types({"a": a})[0])
+        return one
+
+    monkeypatch.setattr(preparation, "_found", found_while_another_thread_calls)
+    f(a)
+    assert a[0] == first
+    monkeypatch.setattr(preparation, "_found", prepared)
+    f(a)
+    assert a[0] == 7.0

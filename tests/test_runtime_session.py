@@ -142,7 +142,6 @@ def test_threads_import_no_ray_and_import_orion_neither_ray_nor_numba():
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_process_starts_threads_of_its_own():
     with orion.session("threads", 2, force_parallel=True):

@@ -68,7 +68,6 @@ def test_a_run_inside_of_a_run_is_refused(turn):
     assert turn.run(lambda: 5) == 5
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_process_forked_off_in_the_middle_of_a_run_begins_anew(turn, events):
     is_running, may_end = threading.Event(), threading.Event()

@@ -12,6 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from orion.dependence.affine import Affine, NotAffine
+from orion.dependence.conflicts import CapReached, capped
 from orion.dependence.model import Model, Space, inner_constraints, model_loop
 from orion.dependence.names import extent_name, parameter_list
 from orion.dependence.references import Reference
@@ -136,24 +137,34 @@ def prove_bounds(checks: BoundsChecks, values: Mapping[str, int], nest: LoopNest
     """The spans of the subscripts proved to lie in `[0, extent)` for these parameter values.
 
     `values` gives extents and integer arguments by their isl names; a check with a parameter that is not among them
-    proves nothing. Raises `OutOfBoundsError` where an access that is sure to happen leaves its array.
+    proves nothing, nor does one that would take isl too long. Raises `OutOfBoundsError` where an access that is sure to happen leaves its array.
     """
     import islpy as isl
 
     context = isl.Context()
     open_spans = set(checks.unchecked)
     for check in checks.checks:
-        if not check.names <= values.keys():
-            open_spans.add(check.span)
-            continue
-        outside = fix_parameters(isl.Set(check.outside, context), values)
-        if not outside.is_empty():
-            if check.is_certain:
-                raise OutOfBoundsError(_message(check, outside, values, nest))
-            open_spans.add(check.span)
-        elif not fix_parameters(isl.Set(check.wraps, context), values).is_empty():
+        outside, wraps = isl.Set(check.outside, context), isl.Set(check.wraps, context)
+        try:
+            with capped(context):
+                is_proved = check.names <= values.keys() and _is_inside(check, outside, wraps, values, nest)
+        except CapReached:
+            is_proved = False
+        if not is_proved:
             open_spans.add(check.span)
     return frozenset(check.span for check in checks.checks) - open_spans
+
+
+def _is_inside(
+    check: BoundsCheck, outside: isl.Set, wraps: isl.Set, values: Mapping[str, int], nest: LoopNest
+) -> bool:
+    """Whether a subscript lies in `[0, extent)` for all iterations."""
+    outside = fix_parameters(outside, values)
+    if outside.is_empty():
+        return bool(fix_parameters(wraps, values).is_empty())
+    if check.is_certain:
+        raise OutOfBoundsError(_message(check, outside, values, nest))
+    return False
 
 
 def fix_parameters(relation: isl.Set, values: Mapping[str, int]) -> isl.Set:

@@ -75,8 +75,8 @@ class Separate:
 class Changed:
     """The loops that stand for one loop of the source, and what that one has to do: see `orion.plan.worth`.
 
-    `is_taken_apart`: there are statements among them that run once, or branches or `while`s around them: rounds of
-    them are started from Python.
+    `is_taken_apart`: there are statements among them that run once, so that rounds of them are started from Python.
+    `has_other`: they were preferred to another order of the loops, which may be better at some sizes.
     """
 
     numbers: range

@@ -6,6 +6,7 @@ from collections.abc import Container, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from orion.dependence.access import Access, Dependence
+from orion.dependence.conflicts import CapReached, capped
 from orion.dependence.maps import Maps
 from orion.loop.nest import LoopNest
 from orion.loop.source import Span
@@ -97,12 +98,16 @@ def witness(dependence: Dependence, nest: LoopNest, maps: Maps | None = None) ->
 def witness_pair(
     dependence: Dependence, dims: int, maps: Maps | None = None
 ) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """The coordinates of two iterations that conflict, source first; None where isl gives none."""
+    """The coordinates of two iterations that conflict, source first; None where isl gives none, or not soon."""
     import islpy as isl
 
     relation = (maps or Maps()).map(dependence.relation)
-    apart = relation.subtract(_same_key(relation, dims))
-    point = (relation if apart.is_empty() else apart).wrap().sample_point()
+    try:
+        with capped(relation.get_ctx()):
+            apart = relation.subtract(_same_key(relation, dims))
+            point = (relation if apart.is_empty() else apart).wrap().sample_point()
+    except CapReached:
+        return None
     if point.is_void():
         return None
 
