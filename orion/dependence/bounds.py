@@ -137,7 +137,8 @@ def prove_bounds(checks: BoundsChecks, values: Mapping[str, int], nest: LoopNest
     """The spans of the subscripts proved to lie in `[0, extent)` for these parameter values.
 
     `values` gives extents and integer arguments by their isl names; a check with a parameter that is not among them
-    proves nothing, nor does one that would take isl too long. Raises `OutOfBoundsError` where an access that is sure to happen leaves its array.
+    proves nothing, nor does one that would take isl too long. Raises `OutOfBoundsError` where an access that is sure to
+    happen leaves its array.
     """
     import islpy as isl
 

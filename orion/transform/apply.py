@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     import islpy as isl
 
 MAX_COEFFICIENT = 4
-"""The largest factor of a loop of the source in a coordinate of a new order, which the search for one is limited to: with
-any at all, isl took minutes for some nests of four statements."""
+"""The largest factor of a loop of the source in a coordinate of a new order: without a limit, isl took minutes to find
+an order for some nests of four statements."""
 
 MAX_OPERATIONS = 500_000
 """isl operations that a new order may cost. Those of all thirty PolyBench kernels take fewer than 300,000; past the
