@@ -41,6 +41,11 @@ class Ratings:
             yield tuple(map(int, row[0])), (row[1] if len(self.values) == 1 else tuple(row[1:]))
 
 
+def copies(arguments: list[Any]) -> list[Any]:
+    """The arguments with arrays of their own."""
+    return [a.copy(order="K") if isinstance(a, np.ndarray) else a for a in arguments]
+
+
 def type_of(value: object) -> ArgumentType:
     if isinstance(value, Ratings):
         dtypes = tuple(v.dtype.name for v in value.values)

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
-from tests.kernel_loops import Ratings, compiled, kernel_cache, make_loop, run_loop
+from tests.kernel_loops import compiled, copies, kernel_cache, make_loop, run_loop
 
 __all__ = ["kernel_cache"]
 
@@ -363,10 +363,6 @@ CASES = [
 ]
 
 
-def copies(arguments):
-    return [a.copy(order="K") if isinstance(a, np.ndarray) else a for a in arguments]
-
-
 def in_python(function, arguments):
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -398,71 +394,6 @@ def test_without_fastmath_loops_give_the_bits_of_python(case):
     in_python(function, expected)
     for ours, theirs in zip(found, expected, strict=True):
         np.testing.assert_array_equal(ours, theirs)
-
-
-# ------------------------------------------------------------ loops over elements
-
-
-def mf(ratings, W, H, step, reg):
-    for (i, j), r in ratings:
-        err = r - W[i] @ H[j]
-        wi = W[i].copy()
-        W[i] += step * (err * H[j] - reg * W[i])
-        H[j] += step * (err * wi - reg * H[j])
-
-
-def adagrad(ratings, W, H, GW, GH, step, reg):
-    for (i, j), r in ratings:
-        err = r - W[i] @ H[j]
-        gw = err * H[j] - reg * W[i]
-        gh = err * W[i] - reg * H[j]
-        GW[i] += gw * gw
-        GH[j] += gh * gh
-        W[i] += step * gw / np.sqrt(GW[i])
-        H[j] += step * gh / np.sqrt(GH[j])
-
-
-def biased(ratings, W, H, bw, bh, mean, step):
-    for (i, j), (r, weight) in ratings:
-        err = weight * (r - mean - bw[i] - bh[j] - np.dot(W[i], H[j]))
-        bw[i] += step * err
-        bh[j] += step * err
-        if err > 0.5:
-            W[i] += step * err * H[j]
-
-
-def elements(values, keys=np.int32, count=60, shape=(9, 7)):
-    return Ratings(
-        tuple(generator.integers(0, extent, count).astype(keys) for extent in shape),
-        tuple(generator.normal(size=count).astype(dtype) for dtype in values),
-    )
-
-
-def element_cases():
-    for length in (1, 3, 16, 20, 32, 100, 300):
-        for dtype in (np.float32, np.float64):
-            W, H = (0.3 * generator.normal(size=(n, length)).astype(dtype) for n in (9, 7))
-            yield mf, elements([dtype]), W, H, 0.01, 0.02
-    W, H = f32(9, 20), f32(7, 20)
-    yield adagrad, elements(["f4"], np.int64), W, H, np.abs(W) + 1, np.abs(H) + 1, 0.1, 0.02
-    yield biased, elements(["f4", "f4"]), W, H, f32(9), f32(7), np.float32(0.5), 0.1
-    yield mf, elements(["f8"]), f32(9, 20), f32(7, 20), 0.01, 0.02
-
-
-@pytest.mark.parametrize(
-    "case", list(element_cases()), ids=lambda case: f"{case[0].__name__}-{case[2].shape[1]}-{case[2].dtype}"
-)
-@pytest.mark.parametrize("fastmath", [True, False])
-def test_elements_as_in_python(case, fastmath):
-    function, *arguments = case
-    found, expected = copies(arguments), copies(arguments)
-    loop = make_loop(function, *found, fastmath=fastmath)
-    run_loop(loop, compiled(loop))
-    function(*expected)
-    for ours, theirs in zip(found, expected, strict=True):
-        if isinstance(ours, np.ndarray):
-            tolerance = 2e-5 if ours.dtype == np.float32 else 1e-12
-            np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance)
 
 
 # ------------------------------------------------------------ scalars that leave the loop

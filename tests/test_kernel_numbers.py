@@ -406,74 +406,7 @@ def test_terms_that_cancel_are_not_cancelled_ahead():
     assert_as_serial(cancelled_products, W, np.full((3, 8), big), 3.0, np.zeros((3, 8)))
 
 
-# ------------------------------------------------------------ what NumPy refuses
-
-
-def counted_by_truth(x, count):
-    for i in range(x.size):
-        count[x[i] > 0] += 1
-
-
-def half_added(A, x):
-    for i in range(A.shape[0]):
-        A[i] += 0.5 * x
-
-
-@pytest.mark.parametrize(
-    ("function", "arguments", "hint"),
-    [
-        (counted_by_truth, (f64(5), np.zeros(2)), r"int\("),
-        (half_added, (np.ones((3, 4), int), f64(4)), "A = A"),
-    ],
-)
-def test_what_numpy_reads_otherwise_is_refused(function, arguments, hint):
-    with pytest.raises(orion.UnsupportedLoopError) as error:
-        orion.parallel_for(function).plan(*arguments)
-    assert "help:" in str(error.value)
-
-
-def a_thousand_more(x):
-    for i in range(x.size):
-        x[i] = x[i] + 1000
-
-
-def made_infinite(x):
-    for i in range(x.size):
-        x[i] = np.inf
-
-
-@pytest.mark.parametrize("function", [a_thousand_more, made_infinite])
-def test_a_constant_that_does_not_fit_its_array_is_refused(function):
-    with pytest.raises(orion.UnsupportedLoopError, match="does not fit uint8"):
-        orion.parallel_for(function)(np.zeros(3, np.uint8))
-
-
-def summed_wide(W, out):
-    for i in range(W.shape[0]):
-        out[i] = np.sum(W[i], dtype=np.float64) + W[i].sum(dtype=np.float64)
-
-
-def test_a_sum_of_another_dtype():
-    assert_as_serial(summed_wide, np.full((3, 3), 2**24 + 2, np.float32), np.zeros(3))
-
-
-def converted(W, out):
-    for i in range(W.shape[0]):
-        a = W[i].astype(dtype=np.float64)
-        out[i] = a.sum() + W[i].astype(np.int64).sum()
-
-
-def converted_in_place(W, out):
-    for i in range(W.shape[0]):
-        a = W[i].astype(np.float64, copy=False)
-        a += 1.0
-        out[i] = W[i, 0]
-
-
-def test_a_conversion_that_may_be_a_view_is_refused():
-    assert_as_serial(converted, np.full((3, 3), 2.5, np.float32), np.zeros(3))
-    with pytest.raises(orion.UnsupportedLoopError, match="astype"):
-        orion.parallel_for(converted_in_place).plan(np.ones((3, 3)), np.zeros(3))
+# ------------------------------------------------------------ division
 
 
 def divided(x, y, out):
@@ -485,9 +418,6 @@ def divided(x, y, out):
 def test_the_smallest_integer_divided_by_minus_one(dtype):
     x = np.full(3, np.iinfo(dtype).min, dtype)
     assert_as_serial(divided, x, np.array([-1, 2, 0], dtype), np.zeros(3, dtype))
-
-
-# ------------------------------------------------------------ division by zero
 
 
 def quotient(n, out):
@@ -519,38 +449,3 @@ def test_python_numbers_divided_by_zero(function, n):
 def test_elements_divided_by_zero():
     assert_as_serial(of_elements, np.array([1.0, 0.0, -2.0]), np.zeros(3))
     assert_as_serial(divided, np.array([1, 0, -2]), np.array([0, 0, 1]), np.zeros(3, int))
-
-
-# ------------------------------------------------------------ truth values
-
-
-def all_of(start, x):
-    for i in range(x.size):
-        start = start and x[i] > 1
-    return start
-
-
-def any_of(start, x):
-    for i in range(x.size):
-        start = start or x[i] > 1
-    return start
-
-
-def last_of(x):
-    found = 5
-    for i in range(x.size):
-        found = found and x[i]
-    return found
-
-
-@pytest.mark.parametrize("function", [all_of, any_of])
-@pytest.mark.parametrize("start", [True, False, 0, 3])
-def test_truth_values_are_joined_to_what_python_gives(function, start):
-    for x in (np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0])):
-        with orion.session(workers=2, force_parallel=True):
-            assert orion.parallel_for(function)(start, x) == function(start, x)
-
-
-def test_and_between_other_values_is_refused():
-    with pytest.raises(orion.UnsupportedLoopError, match="not a truth value"):
-        orion.parallel_for(last_of)(np.array([4, 7]))

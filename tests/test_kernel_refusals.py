@@ -1,0 +1,111 @@
+"""Numbers that NumPy refuses or reads in a way of its own, and truth values joined with `and` and `or`."""
+
+import numpy as np
+import pytest
+
+import orion
+from tests.kernel_loops import kernel_cache
+from tests.serial_results import assert_as_serial
+
+__all__ = ["kernel_cache"]
+
+
+def counted_by_truth(x, count):
+    for i in range(x.size):
+        count[x[i] > 0] += 1
+
+
+def half_added(A, x):
+    for i in range(A.shape[0]):
+        A[i] += 0.5 * x
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "hint"),
+    [
+        (counted_by_truth, (np.ones(5), np.zeros(2)), r"int\("),
+        (half_added, (np.ones((3, 4), int), np.ones(4)), "an assignment converts"),
+    ],
+)
+def test_what_numpy_reads_otherwise_is_refused(function, arguments, hint):
+    with pytest.raises(orion.UnsupportedLoopError, match=f"help: .*{hint}"):
+        orion.parallel_for(function).plan(*arguments)
+
+
+def a_thousand_more(x):
+    for i in range(x.size):
+        x[i] = x[i] + 1000
+
+
+def made_infinite(x):
+    for i in range(x.size):
+        x[i] = np.inf
+
+
+@pytest.mark.parametrize("function", [a_thousand_more, made_infinite])
+def test_a_constant_that_does_not_fit_its_array_is_refused(function):
+    with pytest.raises(orion.UnsupportedLoopError, match="does not fit uint8"):
+        orion.parallel_for(function)(np.zeros(3, np.uint8))
+
+
+def summed_wide(W, out):
+    for i in range(W.shape[0]):
+        out[i] = np.sum(W[i], dtype=np.float64) + W[i].sum(dtype=np.float64)
+
+
+def test_a_sum_of_another_dtype():
+    assert_as_serial(summed_wide, np.full((3, 3), 2**24 + 2, np.float32), np.zeros(3))
+
+
+def converted(W, out):
+    for i in range(W.shape[0]):
+        a = W[i].astype(dtype=np.float64)
+        out[i] = a.sum() + W[i].astype(np.int64).sum()
+
+
+def converted_in_place(W, out):
+    for i in range(W.shape[0]):
+        a = W[i].astype(np.float64, copy=False)
+        a += 1.0
+        out[i] = W[i, 0]
+
+
+def test_a_conversion_that_may_be_a_view_is_refused():
+    assert_as_serial(converted, np.full((3, 3), 2.5, np.float32), np.zeros(3))
+    with pytest.raises(orion.UnsupportedLoopError, match="astype"):
+        orion.parallel_for(converted_in_place).plan(np.ones((3, 3)), np.zeros(3))
+
+
+# ------------------------------------------------------------ truth values
+
+
+def all_of(start, x):
+    for i in range(x.size):
+        start = start and x[i] > 1
+    return start
+
+
+def any_of(start, x):
+    for i in range(x.size):
+        start = start or x[i] > 1
+    return start
+
+
+def last_of(x):
+    found = 5
+    for i in range(x.size):
+        found = found and x[i]
+    return found
+
+
+@pytest.mark.parametrize("function", [all_of, any_of])
+@pytest.mark.parametrize("start", [True, False, 0, 3])
+def test_truth_values_are_joined_to_what_python_gives(function, start):
+    for x in (np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0])):
+        with orion.session(workers=2, force_parallel=True):
+            assert orion.parallel_for(function)(start, x) == function(start, x)
+
+
+def test_and_between_other_values_is_refused():
+    with pytest.raises(orion.UnsupportedLoopError, match="not a truth value"):
+        orion.parallel_for(last_of)(np.array([4, 7]))
