@@ -67,6 +67,11 @@ def test_a_limit_is_told(where, function, what, monkeypatch):
     assert any(what in message for message in said(function))
 
 
+def test_dependences_that_the_scheduler_is_not_given_are_told(monkeypatch):
+    monkeypatch.setattr(order, "MAX_WEIGHT", 0.5)
+    assert any("too many pieces" in message for message in said(stencil))
+
+
 @pytest.mark.parametrize("where", [study, apply, order, conflicts, within])
 @pytest.mark.parametrize("function", LOOPS)
 def test_the_schedules_are_right_past_every_limit(where, function, monkeypatch):

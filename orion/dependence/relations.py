@@ -91,14 +91,14 @@ def relations_of(region: Region, maps: Maps) -> Relations:
         if found.is_empty():
             continue
         sizes = _sizes(region, maps) if sizes is None else sizes
-        instances = at_sizes(isl.UnionMap.from_map(found), sizes)
+        instances = at_sizes(isl.UnionMap.from_map(found.coalesce()), sizes)
         if instances.is_empty():
             continue
         pairs.append(Pair(tuple(alike), instances))
         everything = everything.union(instances)
         if source.is_write and not sink.is_write:
             flow = flow.union(instances)
-    return Relations(domain, written, tuple(pairs), everything.coalesce(), flow.coalesce())
+    return Relations(domain, written, tuple(pairs), everything.coalesce(), flow)
 
 
 def _sizes(region: Region, maps: Maps) -> isl.Set:

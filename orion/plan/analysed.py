@@ -29,7 +29,6 @@ from orion.reasons import Reason
 from orion.transform.apply import Outlined, Rewritten, rewrite_loop, rewrite_sweeps
 from orion.transform.bands import Band
 from orion.transform.caches import USUAL, Caches
-from orion.transform.order import is_simple
 from orion.transform.renamed import with_copies_before
 from orion.transform.stored_sums import with_stored_sums
 from orion.transform.strides import JUMP, cannot_gain
@@ -132,7 +131,7 @@ def analyse_program(
         written.append(replace(loop, nest=source.nests[len(written)]))
         better = _better(program, first, types, maps, caches, allowed)
         better = _with_copies(program, loop, types, maps, better, apart=allowed.apart) if allowed.renames else better
-        loop = replace(loop, capped=tuple(_capped(loop, first.study, (*first.given_up, *maps.given_up()))))
+        loop = replace(loop, capped=tuple(_capped(loop, (*first.given_up, *maps.given_up()))))
         written[-1] = replace(written[-1], capped=loop.capped)
         if better is None:
             loops.append(loop)
@@ -287,14 +286,11 @@ def _analysed(program: Program, number: int, types: Types, maps: Maps) -> Analys
     return analyse_nest(program, number, types, study, model, maps)
 
 
-def _capped(loop: AnalysedLoop, study: Study | None, given_up: Iterable[str]) -> Iterator[Reason]:
+def _capped(loop: AnalysedLoop, given_up: Iterable[str]) -> Iterator[Reason]:
     """What was not found out of a loop that is serial, or has tiles that wait, because it would have taken too long."""
     if _is_simple(loop):
         return
     hint = "simplify the subscripts and the bounds of the loops"
-    if study is not None and not loop.candidates and not is_simple(study.relations):
-        message = "the dependences fall into so many pieces that no other order of the loops was looked for"
-        yield Reason("ORN109", message, (loop.nest.span,), hint)
     for what in given_up:
         yield Reason("ORN109", f"it would take too long: {what}", (loop.nest.span,), hint)
 
@@ -422,7 +418,7 @@ def _opened(
         model = model_loop(program, number, types)
         study = study_loop(program, number, types, model, maps)
         loop = analyse_nest(program, number, types, study, model, maps)
-        loop = replace(loop, capped=tuple(_capped(loop, None, maps.given_up())))
+        loop = replace(loop, capped=tuple(_capped(loop, maps.given_up())))
         is_fine = bool(loop.candidates) and not is_once(loop.nest)
         changed = None if is_fine else _opened(program, number, types, maps, plainly=plainly, renames=renames)
         changed = changed or (_renamed(program, loop, types, maps) if renames and not is_fine else None)

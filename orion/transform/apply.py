@@ -24,7 +24,7 @@ from orion.transform.bands import Band, band_of
 from orion.transform.caches import Caches
 from orion.transform.generate import Body, generate
 from orion.transform.lockstep import new_names
-from orion.transform.order import Order, is_simple, new_order
+from orion.transform.order import Order, as_given, new_order
 from orion.transform.outline import Around, Leaf, Piece, Tiles, cache_tiles, known_names, outline
 from orion.transform.skewed import buffers_of
 from orion.transform.sweeps import MOST, find_sweeps
@@ -89,8 +89,6 @@ def rewrite_loop(program: Program, study: Study, types: Types, maps: Maps, cache
     import islpy as isl
 
     region, relations, number = study.region, study.relations, study.region.nest.number
-    if not is_simple(relations):
-        return None
     context = relations.domain.get_ctx()
     context.set_tile_scale_tile_loops(0)
     context.set_tile_shift_point_loops(0)
@@ -98,7 +96,11 @@ def rewrite_loop(program: Program, study: Study, types: Types, maps: Maps, cache
     variables = fresh_names(4 * max(len(statement.loops) for statement in region.statements) + 2, _names(program))
     try:
         with capped(context, MAX_OPERATIONS):
-            order = new_order(region, relations, variables, memory_of(types, caches))
+            given = as_given(relations)
+            if given is None:
+                maps.give_up("no other order of the loops was looked for, as the dependences fall into too many pieces")
+                return None
+            order = new_order(region, relations, given, variables, memory_of(types, caches))
             if not order.bands:
                 return None
             written, places = relations.dependences, order.tree.get_map()

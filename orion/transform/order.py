@@ -54,31 +54,39 @@ class Order:
     memory: Memory
 
 
-def new_order(region: Region, relations: Relations, variables: Sequence[str], memory: Memory) -> Order:
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What isl's scheduler is given: what a new order must keep, and the pairs that it is better near each other."""
+
+    dependences: isl.UnionMap
+    near: isl.UnionMap
+
+
+def new_order(
+    region: Region, relations: Relations, given: Given, variables: Sequence[str], memory: Memory
+) -> Order:
     """The best of the orders that isl's scheduler finds for a region, marked; `variables` name its loops by depth.
 
     Tried are: statements together where that lets data be used again, and, where that leaves statements out of planned
     bands or innermost loops jumping through memory, a loop of its own for each strongly connected component of the
     dependences.
     """
-    together = _marked(region, relations, variables, memory, apart=False)
+    together = _marked(region, relations, given, variables, memory, apart=False)
     if len(region.statements) == 1:
         return together
     if together.shared == len(region.statements) and together.trips[1] < JUMP:
         return together
-    apart = _marked(region, relations, variables, memory, apart=True)
+    apart = _marked(region, relations, given, variables, memory, apart=True)
     return max(together, apart, key=lambda order: (order.shared, -order.trips[1]))
 
 
 def _marked(
-    region: Region, relations: Relations, variables: Sequence[str], memory: Memory, apart: bool
+    region: Region, relations: Relations, given: Given, variables: Sequence[str], memory: Memory, apart: bool
 ) -> Order:
     import islpy as isl
 
-    constraints = isl.ScheduleConstraints.on_domain(relations.domain)
-    dependences = simplified(relations.dependences, relations.domain)
-    flow = with_unit_coefficients(simplified(relations.flow, relations.domain))
-    constraints = constraints.set_validity(dependences).set_coincidence(dependences).set_proximity(flow)
+    constraints = isl.ScheduleConstraints.on_domain(relations.domain).set_proximity(given.near)
+    constraints = constraints.set_validity(given.dependences).set_coincidence(given.dependences)
     relations.domain.get_ctx().set_schedule_serialize_sccs(int(apart))
     with capped(relations.domain.get_ctx(), MAX_OPERATIONS):
         schedule = constraints.compute_schedule()
@@ -121,12 +129,14 @@ def _weight(piece: isl.BasicMap) -> float:
     return float(2.0 ** max(0, len(constraints) - dims) * max(1.0, free / 8) ** 6)
 
 
-def is_simple(relations: Relations) -> bool:
-    """Whether the scheduler can be given the dependences of a region: its time grows fast with the pieces of a relation
-    between two statements, and does not count as operations, so that a limit on those would not end it."""
+def as_given(relations: Relations) -> Given | None:
+    """What the scheduler is given for a region; None where it would take too long: its time grows fast with the pieces of
+    a relation between two statements, and a limit of operations alone would not end it soon."""
     found = simplified(relations.dependences, relations.domain)
     few = all(_pieces(relation) <= PIECES[min(_loops(relation), len(PIECES) - 1)] for relation in _maps(found))
-    return few and weight(found) <= MAX_WEIGHT
+    if not few or weight(found) > MAX_WEIGHT:
+        return None
+    return Given(found, with_unit_coefficients(simplified(relations.flow, relations.domain)))
 
 
 def with_unit_coefficients(flow: isl.UnionMap) -> isl.UnionMap:
