@@ -11,6 +11,7 @@ sizes that the arrays do not allow are left out (`orion.dependence.within`).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
@@ -38,6 +39,12 @@ class Pair:
     @property
     def array(self) -> str:
         return self.accesses[0][0].array
+
+    @property
+    def is_flow(self) -> bool:
+        """Whether the first access writes what the second one reads."""
+        source, sink = self.accesses[0]
+        return source.is_write and not sink.is_write
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +89,6 @@ def relations_of(region: Region, maps: Maps) -> Relations:
             wanted.setdefault((a.relation, b.relation, a.is_write, b.is_write), []).append((a, b))
             ends[a.relation, b.relation] = before.between(one, other)
     pairs: list[Pair] = []
-    everything, flow = isl.UnionMap("{ }", context), isl.UnionMap("{ }", context)
     sizes: isl.Set | None = None
     for alike in wanted.values():
         source, sink = alike[0]
@@ -95,10 +101,20 @@ def relations_of(region: Region, maps: Maps) -> Relations:
         if instances.is_empty():
             continue
         pairs.append(Pair(tuple(alike), instances))
-        everything = everything.union(instances)
-        if source.is_write and not sink.is_write:
-            flow = flow.union(instances)
+    everything = united((pair.instances for pair in pairs), context)
+    flow = united((pair.instances for pair in pairs if pair.is_flow), context)
     return Relations(domain, written, tuple(pairs), everything.coalesce(), flow)
+
+
+def united(parts: Iterable[isl.UnionMap], context: isl.Context) -> isl.UnionMap:
+    """The union of relations, by halves: isl copies both sides of each union."""
+    import islpy as isl
+
+    found = [*parts] or [isl.UnionMap("{ }", context)]
+    while len(found) > 1:
+        rest = found[len(found) // 2 * 2 :]
+        found = [one.union(other) for one, other in zip(found[::2], found[1::2], strict=False)] + rest
+    return found[0]
 
 
 def _sizes(region: Region, maps: Maps) -> isl.Set:
@@ -119,13 +135,25 @@ class _Before:
         self.depth = depth
         self.maps = maps
         self.known: dict[tuple[str, str], isl.Map] = {}
+        self.alike: dict[tuple[int, int, int, bool], isl.Map] = {}
 
     def between(self, one: Statement, other: Statement) -> isl.Map:
         key = one.name, other.name
         if key not in self.known:
-            first, second = (self.maps.map(written_order(statement, self.depth)) for statement in (one, other))
-            self.known[key] = first.lex_lt_map(second)
+            self.known[key] = self.named(one, other)
         return self.known[key]
+
+    def named(self, one: Statement, other: Statement) -> isl.Map:
+        """It is the same but for names where as many loops are around both, and the same one comes first in those."""
+        import islpy as isl
+
+        together = next((k for k, ends in enumerate(zip(one.place, other.place, strict=False)) if len({*ends}) > 1), -1)
+        key = len(one.loops), len(other.loops), together, one.place[together] < other.place[together]
+        if key not in self.alike:
+            first, second = (self.maps.map(written_order(statement, self.depth)) for statement in (one, other))
+            self.alike[key] = first.lex_lt_map(second)
+        found = self.alike[key].set_tuple_name(isl.dim_type.in_, one.name)
+        return found.set_tuple_name(isl.dim_type.out, other.name)
 
 
 def written_order(statement: Statement, depth: int) -> str:
