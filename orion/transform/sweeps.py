@@ -91,11 +91,14 @@ def find_sweeps(region: Region, relations: Relations, types: Types) -> tuple[Swe
     spots = {spot.statement.name: spot for spot in spots_of(region.statements, levels)}
     if not _agree(spots.values()):
         return None
-    found = [_coordinate(relations, spots, position) for position in range(len(levels))]
-    slopes = tuple(one[0] for one in found if one is not None and one[0])
-    shifts = {(k, place): f for k, one in enumerate(found) if one is not None for place, f in one[1].items()}
-    if len(slopes) < len(levels):
-        return None
+    found: list[tuple[int, dict[Place, int]]] = []
+    for position in range(len(levels)):
+        one = _coordinate(relations, spots, position)
+        if one is None or not one[0]:
+            return None
+        found.append(one)
+    slopes = tuple(slope for slope, _ in found)
+    shifts = {(k, place): shift for k, (_, by_place) in enumerate(found) for place, shift in by_place.items()}
     parameters = parameter_list(frozenset().union(*(spot.parameters for spot in spots.values())))
     text = f"{parameters}{{ {'; '.join(_coordinates(spot, slopes, shifts) for spot in spots.values())} }}"
     places = isl.UnionMap(text, relations.domain.get_ctx()).intersect_domain(relations.domain)
@@ -182,10 +185,10 @@ def _coordinate(relations: Relations, spots: Mapping[str, Spot], k: int) -> tupl
     for one, other, deltas in _differences(relations, spots, k):
         for edges, rounds in ((within, "r = 0"), (later, "r > 0")):
             least = _least(deltas, rounds)
+            if least == UNBOUNDED:
+                return None
             if least is not None:
                 edges.append((one.places[k], other.places[k], least))
-    if any(least == UNBOUNDED for _, _, least in (*within, *later)):
-        return None
     shifts = {spot.places[k]: 0 for spot in spots.values()}
     for _ in range(len(shifts) + 1):
         before = dict(shifts)
