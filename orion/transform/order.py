@@ -130,8 +130,8 @@ def _weight(piece: isl.BasicMap) -> float:
 
 
 def as_given(relations: Relations) -> Given | None:
-    """What the scheduler is given for a region; None where it would take too long: its time grows fast with the pieces of
-    a relation between two statements, and a limit of operations alone would not end it soon."""
+    """What the scheduler is given for a region; None where it would take too long: its time grows fast with the pieces
+    of a relation between two statements, and a limit of operations alone would not end it soon."""
     found = simplified(relations.dependences, relations.domain)
     few = all(_pieces(relation) <= PIECES[min(_loops(relation), len(PIECES) - 1)] for relation in _maps(found))
     if not few or weight(found) > MAX_WEIGHT:
