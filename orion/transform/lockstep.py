@@ -99,29 +99,21 @@ def _strips(loop: For, rows: Range, columns: Range, body: tuple[Stmt, ...], coun
     def row(number: int) -> Expr:
         return Binary("+", Var(strip, span), const(number), span) if number else Var(strip, span)
 
-    def bound(expr: Expr, number: int) -> Expr:
-        """A bound of the columns, in row `number` of a strip."""
-        return substituted(expr, p, row(number))
-
-    def shifted(expr: Expr, number: int) -> Expr:
-        """The column at which row `number` is when row 0 is at `expr`."""
-        return Binary("-", expr, const(number), span) if number else expr
-
     def run(start: Expr, stop: Expr) -> For:
         """All rows of a strip, one after the other, from column to column."""
         inner = For(Range(q, start, stop, const(1), span), body, SYNTHETIC, span)
         return For(Range(p, Var(strip, span), row(count), const(1), span), (inner,), SYNTHETIC, span)
 
     def step(number: int) -> tuple[Stmt, ...]:
-        """Row `number` in one step of all rows."""
-        column_here = shifted(Var(column, span), number)
-        return Assign(Var(p, span), row(number), span), Assign(Var(q, span), column_here, span), *body
+        """Row `number` in one step of all rows: as many columns behind row 0."""
+        here = Binary("-", Var(column, span), const(number), span) if number else Var(column, span)
+        return Assign(Var(p, span), row(number), span), Assign(Var(q, span), here, span), *body
 
     def extreme(name: str, expr: Expr) -> Expr:
         """The greatest or least bound in a strip, in terms of the column of row 0."""
         if not any(isinstance(part, Var) and part.name == p for part in walk(expr)):
             return _plus(expr, count - 1 if name == "max" else 0)
-        lanes = [_plus(bound(expr, number), number) for number in range(count)]
+        lanes = [_plus(substituted(expr, p, row(number)), number) for number in range(count)]
         return reduce(lambda left, right: Call(name, (left, right), span), lanes)
 
     behind = Binary("-", Var(p, span), Var(strip, span), span)
