@@ -252,6 +252,25 @@ def leaves_at_once(A, m):
             A[j, 0] += i
 
 
+def far_apart(a, b, x, n):
+    """The one order that isl finds has a loop over 6135 i + 3060 j."""
+    t = 0.5
+    for i in range(n // 2 + 1):
+        t = 0.5 * b[i + 2] + 0.25 * t
+        b[i + 3] = t * 0.5 + x[-i - 1]
+        g = 0
+        for j in range((i - 3) // 2, (i + 4) // 3):
+            a[j + 4] = 0.3 * (a[3] + a[i + 4] - a[j + 3])
+            a[g + 4] += 0.5 * b[j + 2] + 0.25 * t
+            g += 1  # noqa: SIM113
+
+
+def test_a_loop_whose_trips_would_be_far_apart_stays_as_it_is_written():
+    given = np.ones(9), np.ones(8), np.ones(5), 6
+    (loop,) = orion.parallel_for(far_apart).plan(*given).loops
+    assert loop.origin is None
+
+
 @pytest.mark.parametrize("function", [many_pieces, leaves_at_once], ids=lambda f: f.__name__)
 def test_what_stays_as_it_is_written(function):
     """The scheduler would take minutes for the one; a loop that is left is no loop of statements."""

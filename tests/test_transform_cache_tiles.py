@@ -8,6 +8,7 @@ from orion.loop.ir import Const, Var
 from orion.loop.parse import parse_function
 from orion.loop.printer import print_stmt
 from orion.loop.spans import NOWHERE
+from orion.transform import order
 from orion.transform.cache_tiles import CacheTile, in_cache_tiles
 
 FAR = 2**62
@@ -82,3 +83,25 @@ def test_products_of_matrices_larger_than_a_tile_have_the_bits_of_python(shape):
         with orion.session(workers=workers, force_parallel=True):
             orion.parallel_for(product)(A, B, found)
         np.testing.assert_array_equal(found, expected)
+
+
+def steps_of_two(A, z, n):
+    for i in range(n - 1, -1, -2):
+        for j in range(i, z.shape[0], 2):
+            for k in range(min(j + 1, 3)):
+                A[i, k] = 0.5
+                A[i + 2, 2] = 0.25
+
+
+def test_bounds_of_tiles_that_depend_on_remainders(monkeypatch):
+    """isl took the remainder of z.shape[0] for that of z.shape[0] + n in a bound of k."""
+    monkeypatch.setattr(order, "tile_sizes", lambda node, *_: (*[2] * (node.band_n_member() - 1), 3))
+    function = orion.parallel_for(steps_of_two)
+    for rows in range(7):
+        for n in range(7):
+            given, expected = np.ones((9, 5)), np.ones((9, 5))
+            with orion.session(workers=2, force_parallel=True):
+                function(given, np.ones((rows, 1)), n)
+            steps_of_two(expected, np.ones((rows, 1)), n)
+            np.testing.assert_array_equal(given, expected)
+    function.plan(given, np.ones((3, 1)), 3).check()

@@ -34,10 +34,6 @@ from orion.transform.tile_sizes import Memory, memory_of
 if TYPE_CHECKING:
     import islpy as isl
 
-MAX_COEFFICIENT = 4
-"""The largest factor of a loop of the source in a coordinate of a new order: without a limit, isl took minutes to find
-an order for some nests of four statements."""
-
 MAX_OPERATIONS = 500_000
 """isl operations that a new order may cost. Those of all thirty PolyBench kernels take fewer than 300,000; past the
 limit the loop stays as it is written."""
@@ -92,7 +88,6 @@ def rewrite_loop(program: Program, study: Study, types: Types, maps: Maps, cache
     context = relations.domain.get_ctx()
     context.set_tile_scale_tile_loops(0)
     context.set_tile_shift_point_loops(0)
-    context.set_schedule_max_coefficient(MAX_COEFFICIENT)
     variables = fresh_names(4 * max(len(statement.loops) for statement in region.statements) + 2, _names(program))
     try:
         with capped(context, MAX_OPERATIONS):

@@ -33,6 +33,11 @@ MAX_OPERATIONS = 100_000
 """isl operations that one search for an order may cost; those of PolyBench take fewer than 40,000. An operation is a
 step of the simplex method, and takes from 0.1 to 100 µs, as tableaus grow."""
 
+MAX_COEFFICIENT = 4
+"""The largest factor of a loop of the source in a coordinate of a new order. Without a limit, isl took minutes to find
+an order for some nests of four statements; and a coordinate such as 6135 i + 3060 j has few trips with anything in
+them."""
+
 PLANNED = "planned"
 """The mark on bands whose boxes are shared out."""
 
@@ -87,9 +92,13 @@ def _marked(
 
     constraints = isl.ScheduleConstraints.on_domain(relations.domain).set_proximity(given.near)
     constraints = constraints.set_validity(given.dependences).set_coincidence(given.dependences)
-    relations.domain.get_ctx().set_schedule_serialize_sccs(int(apart))
-    with capped(relations.domain.get_ctx(), MAX_OPERATIONS):
+    context = relations.domain.get_ctx()
+    context.set_schedule_serialize_sccs(int(apart))
+    context.set_schedule_max_coefficient(MAX_COEFFICIENT)
+    with capped(context, MAX_OPERATIONS):
         schedule = constraints.compute_schedule()
+    if not has_small_coefficients(schedule):
+        return Order(schedule, (), (0, 0), tuple(variables), 0, memory)
     costs = {statement.name: innermost_cost(statement) for statement in region.statements}
     marker = _Marker(region, relations, tuple(variables), memory)
     root = marker.visit(schedule.get_root().child(0))
@@ -97,6 +106,31 @@ def _marked(
     deepest = [statement.name for statement in region.statements if len(statement.loops) == most]
     trips = sum(costs[name] for name in deepest), sum((costs | marker.costs)[name] for name in deepest)
     return Order(root.get_schedule(), tuple(marker.bands), trips, tuple(variables), marker.shared, memory)
+
+
+def has_small_coefficients(schedule: isl.Schedule) -> bool:
+    """Whether no coordinate has a factor above `MAX_COEFFICIENT`: the scheduler keeps to that where it looks for bands
+    of several loops, not where it looks for a loop that carries as many dependences as possible."""
+    import islpy as isl
+
+    parts: list[isl.PwAff] = []
+
+    def look(node: isl.ScheduleNode) -> bool:
+        if node.get_type() == isl.schedule_node_type.band:
+            coordinates = node.band_get_partial_schedule()
+            for position in range(coordinates.dim(isl.dim_type.out)):
+                coordinates.get_at(position).foreach_pw_aff(parts.append)
+        return True
+
+    schedule.get_root().every_descendant(look)
+    affine: list[isl.Aff] = []
+    for part in parts:
+        part.foreach_piece(lambda _, value: affine.append(value))
+    return all(
+        abs(value.get_coefficient_val(isl.dim_type.in_, position).to_python()) <= MAX_COEFFICIENT
+        for value in affine
+        for position in range(value.dim(isl.dim_type.in_))
+    )
 
 
 def simplified(dependences: isl.UnionMap, domain: isl.UnionSet) -> isl.UnionMap:

@@ -73,7 +73,7 @@ def _tiles_of(band: Band, region: Region, order: Order, types: Types) -> Iterato
         return
     span, names = region.nest.span, known_names(region, order, types)
     domain = isl.Set(band.domain, order.tree.get_ctx())
-    build = isl.AstBuild.from_context(isl.Set(known_extents(types, span), domain.get_ctx()))
+    build = ast_build((), isl.Set(known_extents(types, span), domain.get_ctx()))
     for coordinate, size in band.cache_tiles:
         last = domain.dim_max(coordinate)
         bounds = domain.dim_min(coordinate), last.add_constant_val(isl.Val.one(domain.get_ctx()))
@@ -223,13 +223,18 @@ def _fixed_dims(outer: isl.MultiUnionPwAff, name: str) -> dict[str, int]:
 
 
 def ast_build(variables: Iterable[str], context: isl.Set) -> isl.AstBuild:
-    """isl's loop generation, with names for the loops from the outermost on."""
+    """isl's loop generation, with names for the loops from the outermost on.
+
+    Without `%` in place of divisions that round down: where isl looks for numerators that are not negative, it made
+    `z % 2` of `(z + n) % 2` in a condition.
+    """
     import islpy as isl
 
     names = list(variables)
     ids = isl.IdList.alloc(context.get_ctx(), len(names))
     for name in names:
         ids = ids.add(isl.Id(name, context=context.get_ctx()))
+    context.get_ctx().set_ast_build_prefer_pdiv(0)
     return isl.AstBuild.from_context(context).set_iterators(ids)
 
 

@@ -35,6 +35,7 @@ from orion.loop.source import Span
 from orion.transform.bands import Band
 from orion.transform.expressions import from_isl
 from orion.transform.halfspaces import Form, InexactError, Scanner, between, combined, replaced, simplified, without
+from orion.transform.outline import ast_build
 from orion.transform.skew import MIN_ROUNDS, ROUNDS, VECTOR, Layout, Skew, unimodular_axes
 from orion.transform.writer import value_at
 
@@ -131,7 +132,7 @@ class _Box:
         parts: list[Expr] = [Compare((">=",), (product, self.const(MIN_ROUNDS)), self.span)]
         for layout in self.layouts:
             inside = isl.Set(layout.inside)
-            build = isl.AstBuild.from_context(isl.Set("{ : }", inside.get_ctx()))
+            build = ast_build((), isl.Set("{ : }", inside.get_ctx()))
             test = from_isl(build.expr_from_set(inside), self.scanner.names, self.span)
             parts += [] if isinstance(test, Const) else [test]
         return parts[0] if len(parts) == 1 else Logic("and", tuple(parts), self.span)
