@@ -100,6 +100,22 @@ def test_values_between_the_trips_of_a_loop_are_none():
     plan.check()
 
 
+def never(b, n, m):
+    c = 0
+    for _ in range(n):
+        for j in range(m):
+            if c > 0:
+                b[j] = 0
+
+
+def test_an_if_of_the_source_stays_with_its_statement():
+    """As a test around register tiles, it left rows of them without the statement, which was none of the proof's."""
+    with orion.session(workers=2, force_parallel=True):
+        plan = orion.parallel_for(never).plan(np.ones(7), 2, 2)
+    assert [loop.nest.is_rewritten for loop in plan.function.loops] == [True]
+    plan.check()
+
+
 # ---------------------------------------------------------------- what is broken by hand is found
 
 

@@ -93,8 +93,9 @@ def _unswitched(loop: For, jammed: Loops) -> Stmt | None:
 
 
 def _is_same(statement: Stmt, loop: For) -> bool:
-    """Whether it is an `if` of isl's program that is the same for all trips of a loop."""
-    if not isinstance(statement, If) or statement.orelse:
+    """Whether it is an `if` of isl's program, which has the place of its loops in the source, that is the same for all
+    trips of a loop. Those of the source belong to statements."""
+    if not isinstance(statement, If) or statement.orelse or statement.span != loop.span:
         return False
     if any(isinstance(part, Subscript) for part in walk(statement.test)):
         return False
