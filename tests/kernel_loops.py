@@ -41,9 +41,25 @@ class Ratings:
             yield tuple(map(int, row[0])), (row[1] if len(self.values) == 1 else tuple(row[1:]))
 
 
-def copies(arguments: list[Any]) -> list[Any]:
-    """The arguments with arrays of their own."""
-    return [a.copy(order="K") if isinstance(a, np.ndarray) else a for a in arguments]
+def mf(ratings: Any, W: Any, H: Any, step: float, reg: float) -> None:
+    """Stochastic gradient descent for a factorization of a matrix."""
+    for (i, j), r in ratings:
+        err = r - W[i] @ H[j]
+        wi = W[i].copy()
+        W[i] += step * (err * H[j] - reg * W[i])
+        H[j] += step * (err * wi - reg * H[j])
+
+
+def adagrad(ratings: Any, W: Any, H: Any, GW: Any, GH: Any, step: float, reg: float) -> None:
+    """The same with steps that become smaller, as AdaGrad has them."""
+    for (i, j), r in ratings:
+        err = r - W[i] @ H[j]
+        gw = err * H[j] - reg * W[i]
+        gh = err * W[i] - reg * H[j]
+        GW[i] += gw * gw
+        GH[j] += gh * gh
+        W[i] += step * gw / np.sqrt(GW[i])
+        H[j] += step * gh / np.sqrt(GH[j])
 
 
 def type_of(value: object) -> ArgumentType:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,8 @@ def assert_as_serial(function: Callable[..., Any], *arguments: Any, workers: tup
                 assert np.asarray(a).dtype.kind in "f" or np.array_equal(a, b)
 
 
-def copies(arguments: tuple[Any, ...]) -> list[Any]:
+def copies(arguments: Sequence[Any]) -> list[Any]:
+    """The arguments with arrays of their own."""
     return [argument.copy(order="K") if isinstance(argument, np.ndarray) else argument for argument in arguments]
 
 

@@ -160,18 +160,11 @@ ENDS = "2i0 <= 3084 + 1167n and 2i0 <= 732 + 1265n"
 
 @pytest.mark.parametrize("function", [gemm, gs, lcs, lu, trisolv], ids=lambda function: function.__name__)
 def test_loops_that_would_take_too_long_to_make_have_tests_inside(function, monkeypatch):
-    def made():
-        with orion.session("threads", 2, force_parallel=True):
-            loop = orion.parallel_for(function)
-            plan = loop.plan(*arguments(24)[function])
-            plan.check()
-            given = arguments(24)[function]
-            returned = loop(*given)
-        return loop, returned, given
-
     monkeypatch.setattr(generate, "MAX_OPERATIONS", 1)
-    loop, returned, given = made()
-    expected = arguments(24)[function]
+    loop, given, expected = orion.parallel_for(function), arguments(24)[function], arguments(24)[function]
+    with orion.session("threads", 2, force_parallel=True):
+        loop.plan(*given).check()
+        returned = loop(*given)
     assert returned == loop.serial(*expected)
     for one, other in zip(given, expected, strict=True):
         assert np.array_equal(one, other)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from tests.kernel_loops import Ratings, compiled, copies, kernel_cache, make_loop, run_loop
+from tests.kernel_loops import Ratings, adagrad, compiled, kernel_cache, make_loop, mf, run_loop
+from tests.serial_results import copies
 
 __all__ = ["kernel_cache"]
 
@@ -12,25 +13,6 @@ generator = np.random.default_rng(1)
 
 def f32(*shape):
     return generator.normal(size=shape).astype(np.float32)
-
-
-def mf(ratings, W, H, step, reg):
-    for (i, j), r in ratings:
-        err = r - W[i] @ H[j]
-        wi = W[i].copy()
-        W[i] += step * (err * H[j] - reg * W[i])
-        H[j] += step * (err * wi - reg * H[j])
-
-
-def adagrad(ratings, W, H, GW, GH, step, reg):
-    for (i, j), r in ratings:
-        err = r - W[i] @ H[j]
-        gw = err * H[j] - reg * W[i]
-        gh = err * W[i] - reg * H[j]
-        GW[i] += gw * gw
-        GH[j] += gh * gh
-        W[i] += step * gw / np.sqrt(GW[i])
-        H[j] += step * gh / np.sqrt(GH[j])
 
 
 def biased(ratings, W, H, bw, bh, mean, step):

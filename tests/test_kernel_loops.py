@@ -6,7 +6,8 @@ import warnings
 import numpy as np
 import pytest
 
-from tests.kernel_loops import compiled, copies, kernel_cache, make_loop, run_loop
+from tests.kernel_loops import compiled, kernel_cache, make_loop, run_loop
+from tests.serial_results import copies
 
 __all__ = ["kernel_cache"]
 

@@ -8,31 +8,12 @@ import pytest
 
 from orion.kernel.calling import ABORT, CONTROL_SIZE, FLAG_STRIDE, OUT_OF_BOUNDS
 from orion.kernel.compile import compile_kernel
-from tests.kernel_loops import Ratings, argument_value, compiled, kernel_cache, make_loop, run_loop
+from tests.kernel_loops import Ratings, adagrad, argument_value, compiled, kernel_cache, make_loop, mf, run_loop
 
 __all__ = ["kernel_cache"]
 
 generator = np.random.default_rng(5)
 ELEMENTS = 200
-
-
-def mf(ratings, W, H, step, reg):
-    for (i, j), r in ratings:
-        err = r - W[i] @ H[j]
-        wi = W[i].copy()
-        W[i] += step * (err * H[j] - reg * W[i])
-        H[j] += step * (err * wi - reg * H[j])
-
-
-def adagrad(ratings, W, H, GW, GH, step, reg):
-    for (i, j), r in ratings:
-        err = r - W[i] @ H[j]
-        gw = err * H[j] - reg * W[i]
-        gh = err * W[i] - reg * H[j]
-        GW[i] += gw * gw
-        GH[j] += gh * gh
-        W[i] += step * gw / np.sqrt(GW[i])
-        H[j] += step * gh / np.sqrt(GH[j])
 
 
 def stencil(A, B):

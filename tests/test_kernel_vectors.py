@@ -7,7 +7,7 @@ import pytest
 
 from orion.kernel.compile import compile_kernel
 from orion.kernel.vectors import LANES
-from tests.kernel_loops import Ratings, compiled, kernel_cache, make_loop, run_loop
+from tests.kernel_loops import Ratings, compiled, kernel_cache, make_loop, mf, run_loop
 
 __all__ = ["kernel_cache"]
 
@@ -114,14 +114,6 @@ def test_rows_of_two_precisions():
 # ------------------------------------------------------------ instructions
 
 WIDEST = {16: "zmm", 8: "ymm", 4: "xmm"}[LANES]
-
-
-def mf(ratings, W, H, step, reg):
-    for (i, j), r in ratings:
-        err = r - W[i] @ H[j]
-        wi = W[i].copy()
-        W[i] += step * (err * H[j] - reg * W[i])
-        H[j] += step * (err * wi - reg * H[j])
 
 
 def adagrad(ratings, W, GW, H, step):

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     import islpy as isl
 
 MAX_OPERATIONS = 500_000
-"""isl operations that a new order may cost. Those of all thirty PolyBench kernels take fewer than 300,000; past the
-limit the loop stays as it is written."""
+"""isl operations that a new order may cost, but for searches for it and the loops of boxes, which have limits of their
+own. Those of all thirty PolyBench kernels take fewer than 300,000; past the limit the loop stays as it is written."""
 
 
 @dataclass(frozen=True, slots=True)
