@@ -90,6 +90,21 @@ def test_the_result_is_right_past_a_limit(monkeypatch):
     assert np.array_equal(mine, plain)
 
 
+def test_a_limit_inside_another_one_does_not_end_it():
+    context = isl.Context()
+    values = isl.Set("[n] -> { [i, j] : 0 <= i < n and i <= 3j <= 2n and exists (e : 5e = 2i + j) }", context)
+
+    def both():
+        with conflicts.capped(context, 10):
+            with conflicts.capped(context, 1_000_000):
+                values.lexmin()
+            values.lexmax()
+
+    with pytest.raises(conflicts.CapReached):
+        both()
+    values.lexmax()  # no limit is left behind
+
+
 @pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 def test_subscripts_that_are_not_proved_within_shapes_are_checked_where_they_are_run(monkeypatch):
     given, expected = np.arange(12.0), np.arange(12.0)
