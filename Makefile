@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench fuzz polybench wavefront planning docs clean setup
+.PHONY: help run test cpus check bench fuzz polybench wavefront cliffs interrupts planning docs clean setup
 
 help:            ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -24,6 +24,9 @@ run: $(STAMP)    ## SGD matrix factorization on generated ratings: the plan, the
 test: check      ## the checks, then all tests, two at a time
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal $(ARGS)
 
+cpus: $(STAMP)   ## all tests as if on Haswell, Skylake-X, Zen 3 and Zen 4, as far as this machine can
+	$(BIN)/python tests/cpus.py $(ARGS)
+
 check: $(STAMP)  ## ruff, strict mypy, and the layers test
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -38,6 +41,12 @@ polybench: $(STAMP) ## the 30 PolyBench kernels: serial Numba, hand-written pran
 wavefront: $(STAMP) ## chains of dependent iterations: Gauss-Seidel, common subsequence; serial Numba and Orion
 	$(BIN)/python -m benchmarks.wavefront $(ARGS)
 
+interrupts: $(STAMP) ## seconds from Ctrl-C to KeyboardInterrupt, and what looking for it costs kernels
+	$(BIN)/python -m benchmarks.interrupts $(ARGS)
+
+cliffs: $(STAMP) ## loops of the first week next to @numba.njit of the same text
+	$(BIN)/python -m benchmarks.cliffs $(ARGS)
+
 planning: $(STAMP) ## the time of the first plan of every example
 	$(BIN)/python -m benchmarks.planning $(ARGS)
 
@@ -45,7 +54,7 @@ fuzz: $(STAMP)   ## random loop nests through every oracle, for ten minutes (ARG
 	$(BIN)/python tests/fuzz.py $(ARGS)
 
 docs: $(STAMP)   ## run the examples in the documentation and in docstrings
-	$(BIN)/python -m pytest --doctest-modules --doctest-glob='*.md' orion docs README.md
+	$(BIN)/python -m pytest tests/test_documentation.py orion
 
 clean:           ## remove the environment and everything generated
 	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .hypothesis benchmarks/build benchmarks/results

@@ -120,8 +120,7 @@ def measured(example: Example) -> Times:
     typed, shapes = preparation.typed_for(types, shapes, arguments)
     plan = make_plan(typed, arguments, shapes, WORKERS, True)
     values = parameter_values(plan.sizes.shapes, plan.sizes.integers)
-    executed = plan.function.executed
-    for loop, checks in zip(executed.loops, checks_of(typed, executed), strict=True):
+    for loop, checks in zip(plan.function.loops, checks_of(typed, plan.function), strict=True):
         plan.proved_schedule(loop)
         prove_bounds(checks, values, loop.origin.nest if loop.origin else loop.nest)
     prove = perf_counter() - start

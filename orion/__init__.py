@@ -71,11 +71,19 @@ __all__ = sorted(_HOME_OF)  # noqa: PLE0605 - computed, so that there is one lis
 def __getattr__(name: str) -> Any:
     home = _HOME_OF.get(name)
     if home is None:
-        raise AttributeError(f"module 'orion' has no attribute {name!r}")
+        from orion.errors import did_you_mean
+        from orion.tracebacks import cut
+
+        similar = did_you_mean(name, __all__)
+        try:
+            raise AttributeError(f"module 'orion' has no attribute {name!r}{similar and f': {similar}'}")
+        except AttributeError as error:
+            cut(error)
+            raise
     value = getattr(import_module(home), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return [*__all__, "__version__"]

@@ -6,60 +6,95 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import warnings
 from collections.abc import Callable, Mapping
-from types import FunctionType
-from typing import Any, overload
+from types import FunctionType, MethodType
+from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar, cast, overload
 
-from orion.errors import ArgumentError, NotParallelError, SerialLoopWarning, UnsupportedLoopError
+from orion.errors import (
+    ArgumentError,
+    NotParallelError,
+    SerialLoopWarning,
+    UnsupportedLoopError,
+    describe,
+    did_you_mean,
+)  # fmt: skip
+from orion.loop.outside import version_of
+from orion.loop.source import Span
+from orion.methods import is_method, method_refusal
 from orion.planned import Plan
 from orion.prepare import Options, Preparation, Prepared
+from orion.tracebacks import ends_in_users_line, shorten
 
 RELAX = "`relax` is not supported yet: every dependence of the loop is kept"
 
 
-class ParallelFunction:
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class ParallelFunction(Generic[P, R]):
     """A function whose loops Orion plans and runs. Made by `parallel_for`.
 
     Calling it runs the loops on the session's workers; arrays change in place and the function's result is returned.
     """
 
-    def __init__(self, function: FunctionType, options: Options) -> None:
+    __module__: str
+    __qualname__: str
+
+    def __init__(self, function: Callable[P, R], options: Options) -> None:
         functools.update_wrapper(self, function)
+        assert isinstance(function, FunctionType)
         self.__wrapped__: FunctionType = function
         self.options = options
+        self._preparation = Preparation(function, options)
+        self._look()
+
+    def _look(self) -> None:
+        """Look at the function as it is now: a reload gives it other code."""
+        function = self.__wrapped__
+        self._version = version_of(function)
         self._signature = inspect.signature(function)
         self._names = tuple(self._signature.parameters)
         kinds = {parameter.kind for parameter in self._signature.parameters.values()}
         self._is_plain = kinds <= {inspect.Parameter.POSITIONAL_OR_KEYWORD}
-        self._preparation = Preparation(function, options)
-        self._warned: set[int] = set()
+        self._is_method = is_method(function)
+        self._warned: set[Span] = set()
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         from orion.runtime.session import current_session
 
-        session = current_session()
-        arguments = self._bind(args, kwargs)
-        prepared = self._preparation.prepare(arguments, session.workers, session.force_parallel)
-        self._warn_if_serial(prepared)
-        return prepared.run(arguments, session)
+        try:
+            session = current_session()
+            arguments = self._bind(args, kwargs)
+            prepared = self._preparation.prepare(arguments, session.workers, session.force_parallel)
+            self._warn_if_serial(prepared)
+            return cast(R, prepared.run(arguments, session))
+        except BaseException as error:  # what `ends_in_users_line` does, without a call more
+            shorten(error)
+            raise
 
-    def plan(self, *args: Any, **kwargs: Any) -> Plan:
+    @ends_in_users_line
+    def plan(self, *args: P.args, **kwargs: P.kwargs) -> Plan:
         """The plan for these arguments, made from their types and shapes alone: nothing runs, no worker starts."""
         from orion.runtime.session import current_session
 
         session = current_session()
         return self._preparation.plan(self._bind(args, kwargs), session.workers, session.force_parallel)
 
-    def explain(self, *args: Any, **kwargs: Any) -> str:
+    @ends_in_users_line
+    def explain(self, *args: P.args, **kwargs: P.kwargs) -> str:
         """The plan as text."""
         return str(self.plan(*args, **kwargs))
 
-    def serial(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the undecorated function in the Python interpreter."""
-        return self.__wrapped__(*args, **kwargs)
+    @property
+    def serial(self) -> Callable[P, R]:
+        """The undecorated function, which the Python interpreter runs."""
+        return cast(Callable[P, R], self.__wrapped__)
 
-    def kernel_source(self, *args: Any, **kwargs: Any) -> str:
+    @ends_in_users_line
+    def kernel_source(self, *args: P.args, **kwargs: P.kwargs) -> str:
         """The Python source of the kernels generated for these arguments."""
         from orion.runtime.session import current_session
 
@@ -74,32 +109,82 @@ class ParallelFunction:
     def __repr__(self) -> str:
         return f"<orion.parallel_for {self.__wrapped__.__qualname__}{self._signature}>"
 
+    # ------------------------------------------------------------ as an attribute of a class, and in other processes
+
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]: ...
+    def __get__(self, instance: object | None, owner: type | None = None) -> Self | Callable[..., R]:
+        """A method, as of any function in a class: calling it says how loops of a class are written."""
+        return self if instance is None else MethodType(self, instance)
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """By its name where other processes can import it; by value, with its source, where it is one of a script, a
+        notebook or another function."""
+        if self.__module__ != "__main__" and _named(self.__module__, self.__qualname__) is self:
+            return self.__qualname__
+        from orion.kernel.pickled import to_bytes
+
+        return _from_value, (to_bytes(self.__wrapped__), self.options)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
     def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        if not self._version.is_current():
+            self._look()
+        if self._is_method:
+            raise method_refusal(self.__wrapped__)
         if self._is_plain and not kwargs and len(args) == len(self._names):
             return dict(zip(self._names, args, strict=True))
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise ArgumentError(f"{self.__wrapped__.__name__}(): {error}") from None
+            unknown = [name for name in kwargs if name not in self._names]
+            hint = did_you_mean(unknown[0], self._names) if unknown else ""
+            raise ArgumentError(describe(f"{self.__wrapped__.__name__}(): {error}", hint=hint)) from None
         bound.apply_defaults()
         return dict(bound.arguments)
 
     def _warn_if_serial(self, prepared: Prepared) -> None:
-        for loop in prepared.serial:
-            if loop.nest.number in self._warned and not self.options.require_parallel:
+        for span in prepared.serial:
+            if span in self._warned and not self.options.require_parallel:
                 continue  # no text is made at every call
-            from orion.inspect.words import place
-
-            reasons = "; ".join(f"{reason.code}: {reason.message}" for reason in loop.reasons[:1])
-            text = f"{place(loop.nest.span)}: the loop over ({', '.join(loop.nest.dims)}) is serial. {reasons}"
+            text = prepared.why_serial(span)
             if self.options.require_parallel:
                 raise NotParallelError(f"{text}\n\n{prepared.plan}")
-            self._warned.add(loop.nest.number)
+            self._warned.add(span)
             warnings.warn(f"{text} (see .explain())", SerialLoopWarning, stacklevel=3)
 
 
+def _named(module: str, name: str) -> object:
+    """What other processes get who import a module and look for a name there."""
+    found: object = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+@functools.lru_cache(maxsize=64)
+def _from_value(data: bytes, options: Options) -> ParallelFunction[..., Any]:
+    """The function that was sent; the same one where the same is sent again, so that it is planned only once."""
+    from orion.kernel.pickled import from_bytes
+
+    return ParallelFunction(from_bytes(data), options)
+
+
+class Decorator(Protocol):
+    """What `parallel_for` with options gives."""
+
+    def __call__(self, function: Callable[P, R], /) -> ParallelFunction[P, R]: ...
+
+
 @overload
-def parallel_for(function: Callable[..., Any], /) -> ParallelFunction: ...
+def parallel_for(function: Callable[P, R], /) -> ParallelFunction[P, R]: ...
 @overload
 def parallel_for(
     *,
@@ -107,25 +192,30 @@ def parallel_for(
     relax: tuple[str, ...] = (),
     require_parallel: bool = False,
     fastmath: bool = True,
-) -> Callable[[Callable[..., Any]], ParallelFunction]: ...
+) -> Decorator: ...
 
 
+@ends_in_users_line
 def parallel_for(
-    function: Callable[..., Any] | None = None,
+    function: Callable[P, R] | None = None,
     /,
     *,
     ordered: bool | None = None,
     relax: tuple[str, ...] = (),
     require_parallel: bool = False,
     fastmath: bool = True,
-) -> ParallelFunction | Callable[[Callable[..., Any]], ParallelFunction]:
+) -> ParallelFunction[P, R] | Decorator:
     """Run the loops of a function in parallel where that is proved to be right, and compiled on one worker where not.
 
     `ordered`: True for the result of the written order, False for that of any serial order, None for True in
     `range` loops and False in loops over a sparse array's elements. `require_parallel`: raise `NotParallelError`
-    for a loop whose plan is serial instead of warning. `fastmath`: sums inside one iteration may be reassociated.
+    for a loop whose plan is serial instead of warning. `fastmath`: sums inside one iteration may be reassociated, and
+    rounded fewer times: dot products, sums of rows, and what `row += …` and `row -= …` add up, the same for every
+    layout. Everything else is rounded as NumPy does it, operation by operation.
 
-    Errors: `UnsupportedLoopError` at the first call or plan, for code that cannot be compiled.
+    Errors: `UnsupportedLoopError` at the first call or plan, for code that cannot be compiled. Ctrl-C ends a call with
+    `KeyboardInterrupt` within a second; of the arrays that it writes some elements are then new and others are not
+    (docs/stopping.md), and the next call is right.
 
     >>> import numpy as np, orion
     >>> @orion.parallel_for
@@ -142,10 +232,13 @@ def parallel_for(
     if relax:
         raise UnsupportedLoopError(RELAX)
     options = Options(ordered, require_parallel, fastmath)
+    return functools.partial(_decorate, options) if function is None else _decorate(options, function)
 
-    def decorate(function: Callable[..., Any]) -> ParallelFunction:
-        if not isinstance(function, FunctionType):
-            raise ArgumentError(f"parallel_for decorates a plain function, not {type(function).__name__}")
-        return ParallelFunction(function, options)
 
-    return decorate if function is None else decorate(function)
+@ends_in_users_line
+def _decorate(options: Options, function: Callable[P, R]) -> ParallelFunction[P, R]:
+    if not isinstance(function, FunctionType):
+        kind = type(function).__name__
+        hint = f"write `@{kind}` above `@orion.parallel_for`" if kind in ("staticmethod", "classmethod") else ""
+        raise ArgumentError(describe(f"parallel_for decorates a plain function, not {kind}", hint=hint))
+    return ParallelFunction(function, options)

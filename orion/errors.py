@@ -5,7 +5,7 @@ Each message says what is wrong, where, why, and what to write instead; `describ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from orion.loop.source import SourceText, Span
 
@@ -79,3 +79,42 @@ def describe(
     if hint:
         parts.append(f"  help: {hint}")
     return "\n".join(parts)
+
+
+def did_you_mean(word: str, known: Iterable[str], otherwise: str = "") -> str:
+    """A hint for a word that is misspelt: what is most like it among those known, or else what to do `otherwise`.
+
+    >>> did_you_mean("shap", ["shape", "size"])
+    'did you mean `shape`?'
+    >>> did_you_mean("rate", ["shape", "size"], "make it an argument of the function")
+    'make it an argument of the function'
+    """
+    from difflib import get_close_matches
+
+    found = get_close_matches(word, sorted(set(known) - {word}), n=5, cutoff=0.7)
+    if not found:
+        return otherwise
+    best = next((one for one in found if one[:1] == word[:1]), found[0])  # few misspell the first letter
+    return f"did you mean `{best}`?{f' Otherwise {otherwise}' if otherwise else ''}"
+
+
+# ---------------------------------------------------------------- errors that the user's code raises
+
+PLAIN_ERRORS = (ZeroDivisionError, OverflowError, FloatingPointError, ArithmeticError, ValueError, TypeError)
+"""Errors of Python's own that are made from a text alone."""
+
+
+def of_user(error: Exception, span: Span | None = None, source: SourceText | None = None) -> Exception:
+    """An error that a loop, or a statement between loops, raised as the user wrote it: of the same class, with its
+    place where that is known, and marked as what it is."""
+    if span is not None and type(error) in PLAIN_ERRORS:
+        error = type(error)(describe(str(error), span=span, source=source))
+    elif span is not None:
+        error.add_note(describe("raised here", span=span, source=source))
+    error._orion_of_user = True  # type: ignore[attr-defined]
+    return error
+
+
+def is_of_user(error: BaseException) -> bool:
+    """Whether `of_user` has marked the error; errors that came from another process keep the mark."""
+    return getattr(error, "_orion_of_user", False)

@@ -19,7 +19,8 @@ from orion.dependence.access import Dependence
 from orion.errors import PlanError, UnprovedWarning
 from orion.plan.bodies import plan_with_bodies, with_all_bodies
 from orion.plan.extents import coordinate_ranges, parameter_values
-from orion.plan.plan import FunctionPlan, LoopPlan, Placement, Verdict
+from orion.plan.plan import Considered, FunctionPlan, LoopPlan, Placement, Verdict
+from orion.plan.shares import costliest_loop, costliest_part, is_parallel, shares
 from orion.plan.sizes import Sizes
 from orion.plan.whole import main_part, whole_loops
 from orion.reasons import Reason
@@ -32,9 +33,14 @@ from orion.schedule.prove_renamed import prove_renamed
 from orion.schedule.prove_text import prove_text
 from orion.schedule.prove_together import prove_together
 from orion.schedule.schedule import Ints, Schedule
+from orion.tracebacks import ends_in_users_line
 
 if TYPE_CHECKING:
     import networkx as nx
+
+
+def _own_dependences(loop: LoopPlan) -> tuple[Dependence, ...]:
+    return loop.dependences if loop.parts or loop.origin is None else loop.analysis.dependences
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +67,7 @@ class Plan:
         return tuple(loop for loop in whole_loops(self.function) if loop.is_written_by_user)
 
     @property
+    @ends_in_users_line
     def only(self) -> LoopPlan:
         """The plan of the only loop. PlanError where the function has several, or none."""
         if len(self.loops) != 1:
@@ -69,8 +76,8 @@ class Plan:
 
     @property
     def is_parallel(self) -> bool:
-        """Whether every loop has a legal parallel schedule."""
-        return all(loop.is_parallel for loop in self.loops)
+        """Whether there are loops, each has a legal parallel schedule, and one worker need not do most of the work."""
+        return is_parallel(self.function)
 
     @property
     def strategy(self) -> str:
@@ -83,7 +90,10 @@ class Plan:
 
     @property
     def dependences(self) -> tuple[Dependence, ...]:
-        return tuple(dependence for loop in self.loops for dependence in loop.dependences)
+        """Those of the loops as they are written; of a loop in another order that has none, those of its parts, between
+        iterations of the loops further in."""
+        found = (part for loop in self.loops for part in (loop, *(() if loop.dependences else loop.parts)))
+        return tuple(dependence for part in found for dependence in _own_dependences(part))
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -93,6 +103,11 @@ class Plan:
     @property
     def reasons(self) -> tuple[Reason, ...]:
         return tuple(reason for loop in self.loops for reason in loop.reasons)
+
+    @property
+    def considered(self) -> tuple[Considered, ...]:
+        """Other ways to run the function that were not taken: name, predicted time, reason."""
+        return self.function.considered
 
     @property
     def placements(self) -> tuple[Placement, ...]:
@@ -107,6 +122,7 @@ class Plan:
 
     # ------------------------------------------------------------ schedules
 
+    @ends_in_users_line
     def schedule(self, workers: int | None = None, loop: int | None = None) -> Schedule:
         """The tiles by step and worker of loop number `loop` (the only one, if not given).
 
@@ -117,6 +133,7 @@ class Plan:
         """
         return self.schedule_of(self._loop(loop), workers)
 
+    @ends_in_users_line
     def schedule_of(self, plan: LoopPlan, workers: int | None = None) -> Schedule:
         """The schedule of one of the function's loops; of one with `parts`, that of the part with most dimensions."""
         plan = main_part(plan)
@@ -129,7 +146,7 @@ class Plan:
         if self.sizes.symbolic:
             raise PlanError("a schedule needs sizes: make the plan with arguments, `f.plan(*arguments)`")
         used = 1 if plan.space is None else min(count, plan.cuts[plan.space])
-        return build_schedule(plan, block_bounds(plan, ranges, self._counts(plan)), used)
+        return build_schedule(plan, block_bounds(plan, ranges, self._elements(plan)), used)
 
     def proved_schedule(self, plan: LoopPlan) -> Schedule:
         """The schedule that one of the function's loops runs by, proved to keep every dependence."""
@@ -137,6 +154,7 @@ class Plan:
         prove_schedule(plan, schedule, self._values())
         return schedule
 
+    @ends_in_users_line
     def serial_order(self, workers: int | None = None, loop: int | None = None) -> Ints:
         """A serial order of the iterations that a run on `workers` workers equals.
 
@@ -156,6 +174,7 @@ class Plan:
         made = with_all_bodies(self.function.program, self.function.outlined, dict(self.function.types))
         return plan_with_bodies(self.function, made)
 
+    @ends_in_users_line
     def check(self, workers: int | None = None) -> None:
         """Prove by isl that the schedule of every loop keeps every dependence; PlanError with the pair where one
         does not.
@@ -173,7 +192,7 @@ class Plan:
         for plan in whole_loops(text):
             prove_new_order(text, plan)
             for sentence in prove_text(text, plan):
-                warnings.warn(sentence, UnprovedWarning, stacklevel=2)
+                warnings.warn(sentence, UnprovedWarning, stacklevel=3)
         for plan in self.function.loops:
             prove_together(plan)
             prove_renamed(self.function, plan)
@@ -192,23 +211,22 @@ class Plan:
     def _ranges(self, plan: LoopPlan) -> tuple[tuple[int, int] | None, ...]:
         return coordinate_ranges(plan.analysis.domain, len(plan.nest.dims), self._values())
 
-    def _counts(self, plan: LoopPlan) -> dict[int, Ints]:
+    def _elements(self, plan: LoopPlan) -> Any:
+        """The sparse array whose elements a loop goes over, if it does."""
         elements = plan.nest.elements
-        if elements is None:
-            return {}
-        array = self.arrays[elements.array]
-        return {dim: array.histogram(dim) for dim in range(len(plan.nest.dims))}
+        return None if elements is None else self.arrays[elements.array]
 
     # ------------------------------------------------------------ forms
 
     def __repr__(self) -> str:
-        loops = ", ".join(f"{loop.strategy} over ({', '.join(loop.nest.dims)})" for loop in self.loops)
-        return f"<orion.Plan of {self.function.program.function.name}: {loops or 'no loops'}>"
+        loops = [f"{loop.strategy} over ({', '.join(loop.nest.dims)})" for loop in self.loops]
+        more = [f"{len(loops) - 3} more"] if len(loops) > 3 else []
+        return f"<orion.Plan of {self.function.program.function.name}: {', '.join(loops[:3] + more) or 'no loops'}>"
 
     def __str__(self) -> str:
-        from orion.inspect.text import plan_text
+        from orion.inspect.text import plan_text, terminal_width
 
-        return plan_text(self.function)
+        return plan_text(self.function, terminal_width())
 
     def _repr_html_(self) -> str:
         from orion.inspect.html import plan_html
@@ -224,22 +242,28 @@ class Plan:
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), indent=2)
 
+    @ends_in_users_line
     def save_svg(self, path: str | os.PathLike[str]) -> None:
-        """Write the picture of the iteration space of the first loop as an SVG file."""
+        """Write the picture of the iteration space of the costliest loop as an SVG file."""
+        costliest = costliest_loop(self.function)
+        if costliest is None:
+            raise PlanError("the function has no loop to draw")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.svg_of(costliest))
+
+    def svg_of(self, loop: LoopPlan) -> str:
+        """The picture of one of the loops: of its costliest part, where several stand for it."""
         from orion.inspect.svg import plan_svg
 
-        if not self.loops:
-            raise PlanError("the function has no loop to draw")
-        text = plan_svg(self.loops[0], self._picture(self.loops[0]))
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+        return plan_svg(loop, self._picture(loop), costliest_part(loop, shares(self.function)))
 
     def _pictures(self) -> list[Schedule | None]:
         """The schedule of each loop of the source where there is one to draw."""
         return [self._picture(plan) for plan in whole_loops(self.function)]
 
     def _picture(self, plan: LoopPlan) -> Schedule | None:
+        part = costliest_part(plan, shares(self.function))
         try:
-            return self.schedule_of(plan)
+            return self.schedule_of(part, part.runs_on)
         except PlanError:
             return None

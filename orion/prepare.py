@@ -8,9 +8,9 @@ workers; then the sparse arrays themselves, whose elements decide where blocks a
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import prod
 from types import FunctionType
@@ -21,28 +21,31 @@ from numpy.typing import NDArray
 
 from orion.arrays.dense import DenseArray
 from orion.arrays.sparse import SparseArray
-from orion.dependence.bounds import BoundsChecks, all_checks, bounds_checks, prove_bounds
+from orion.aside import aside
+from orion.dependence.bounds import BoundsChecks, Place, all_checks, bounds_checks, prove_bounds
 from orion.dependence.effects import assigned_names
 from orion.dependence.flat_rows import stays_in_rows
+from orion.dependence.guarded import Guarded, guarded_by, not_proved
 from orion.loop.expression_types import with_names
 from orion.loop.flattened import as_rows, shapes_of_rows, with_row_types, with_rows
 from orion.loop.infer import Typing
 from orion.loop.ir import Function, Made, Var
 from orion.loop.lengths import check_lengths
-from orion.loop.parse import parse_with_lookups
-from orion.loop.recent import Recent, recent
-from orion.loop.scope import Lookup
-from orion.loop.signature import argument_types
+from orion.loop.narrow import Narrow, narrow_function
+from orion.loop.outside import Outside
+from orion.loop.parse import parse_with_outside
+from orion.loop.recent import Identity, Recent, recent
+from orion.loop.signature import argument_types, index_value
 from orion.loop.source import Span
 from orion.loop.types import ScalarType, Shapes, SparseType, Types
 from orion.loop.views import resolve_views
 from orion.plan.analysed import AnalysedProgram
 from orion.plan.bodies import Bodies, plan_with_bodies, with_all_bodies
-from orion.plan.extents import parameter_values
+from orion.plan.extents import named_values, parameter_values
 from orion.plan.fusing import with_fusable_loops
 from orion.plan.lifted import analyse_function, variants
 from orion.plan.made import names_in_lengths, with_made_shapes
-from orion.plan.plan import FunctionPlan, LoopPlan
+from orion.plan.plan import FunctionPlan
 from orion.plan.planner import plan_program
 from orion.plan.sizes import Sizes
 from orion.planned import Plan
@@ -72,10 +75,13 @@ class Options:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Typed:
-    """What is known of a function once the types of its arguments are. `checks` has those of all loops of a program, by
+    """What is known of a function once the types of its arguments are: those `given`, and with those of what it makes
+    itself (`types`). `checks` has those of all loops of a program, by
     the identity of the program: there is one in another order, and one as written. `made` are the arrays that any of
-    them makes. `bodies` keeps those that have been made, by the identities of programs."""
+    them makes. `guarded` is what is evaluated for some values of a scalar only, and may fail. `bodies` keeps those that
+    have been made, by the identities of programs."""
 
+    given: Types
     types: Types
     function: Function
     typing: Typing
@@ -85,33 +91,62 @@ class Typed:
     parameters: tuple[str, ...]
     caches: Caches
     made: tuple[Made, ...]
+    guarded: tuple[Guarded, ...]
     bodies: dict[int, Bodies] = field(default_factory=dict)
 
     def stays_in_rows(self, values: Mapping[str, int], longer: frozenset[str]) -> bool:
         """Whether the subscripts of flattened arrays stay within rows, at these values of isl's parameters; see
         `orion.dependence.flat_rows`."""
+        return stays_in_rows(self.function, self.checks[id(self.as_written.program)], values, longer)
+
+    @property
+    def as_written(self) -> AnalysedProgram:
+        """The program with all loops as the source has them."""
         last = self.analysed
         while last.as_written is not None:
             last = last.as_written
-        return stays_in_rows(self.function, self.checks[id(last.program)], values, longer)
+        return last
+
+    def in_turn(self, shapes: Shapes, integers: Mapping[str, Any]) -> frozenset[str]:
+        """The scalars that what is evaluated depends on where it may fail at these sizes. What is not given counts as
+        large enough."""
+        arrays = {name for name, kind in self.given.items() if not isinstance(kind, ScalarType)}
+        if not arrays <= shapes.keys() or any(name not in integers for name in self.parameters):
+            return frozenset(one.name for one in self.guarded if one.may_fail)
+        values = parameter_values(shapes, {name: int(integers[name]) for name in self.parameters})
+        return not_proved(self.guarded, self.checks[id(self.as_written.program)], values, self.as_written.loops[0].nest)
 
     def all_sizes(self, sizes: Sizes) -> Sizes:
-        """The sizes of a call with those of the arrays that the function makes."""
-        return with_made_shapes(self.made, self.function.source, sizes)
+        """The sizes of a call with those of the arrays that the function makes, and of the names that it gives once."""
+        sizes = with_made_shapes(self.made, self.function.source, sizes)
+        return replace(sizes, named=named_values(self.function, sizes.values))
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A function ready to run on arguments of one kind. `serial` are the loops of the source that are not parallel, and
-    `rows` has the shapes of flattened arrays as arrays of rows. `integers` are the arguments whose values it is for."""
+    """A function ready to run on arguments of one kind. `serial` are the places of loops of the source that are
+    not parallel, or that of the function where it is not parallel as a whole though they are. `rows` has the shapes of
+    flattened arrays as arrays of rows. `integers` are the arguments whose values it is for."""
 
     plan: Plan
     program: PreparedProgram
     written: frozenset[str]
-    serial: tuple[LoopPlan, ...]
+    serial: tuple[Span, ...]
     rows: Shapes
     local: LocalArrays
     integers: tuple[str, ...]
+
+    def why_serial(self, span: Span) -> str:
+        """What to say of one of the places in `serial`."""
+        from orion.inspect.where import where_the_work_is
+        from orion.inspect.words import place
+
+        for loop in self.plan.loops:
+            if loop.nest.span == span:
+                reasons = "; ".join(f"{reason.code}: {reason.message}" for reason in loop.reasons[:1])
+                return f"{place(span)}: the loop over ({', '.join(loop.nest.dims)}) is serial. {reasons}"
+        function = self.plan.function
+        return f"{place(span)}: `{function.program.function.name}` has {where_the_work_is(function)}"
 
     def given(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """The arguments as the loops take them: flattened arrays as arrays of rows."""
@@ -148,7 +183,12 @@ def _memory(value: Any) -> NDArray[np.generic]:
 class _Known:
     """What is known of a function for arguments of some types, as it is written and, where it has flattened arrays, as
     a function of arrays of rows (`flat`). `in_rows` has the shapes that this then takes, by those of the arguments and
-    the values of `integers`; None where they are no arrays of rows."""
+    the values of `integers`; None where they are no arrays of rows. `in_turn` has what is known of it where loops do
+    not combine some scalars, which what they evaluate depends on, by what is known else and these scalars; `at_sizes`
+    has which of the two it is, by sizes.
+
+    `narrow`, where it computes subscripts with integers that are narrower than Python's, says which function it is at
+    the sizes and integers of a call; `marked` has what is known of those."""
 
     function: Function
     flat: Function | None
@@ -156,6 +196,19 @@ class _Known:
     typed_flat: Typed | None = None
     integers: tuple[str, ...] = ()
     in_rows: dict[tuple[object, ...], Shapes | None] = field(default_factory=dict)
+    in_turn: dict[tuple[Typed, frozenset[str]], Typed] = field(default_factory=dict)
+    at_sizes: dict[tuple[object, ...], Typed] = field(default_factory=dict)
+    narrow: Narrow | None = None
+    marked: dict[Function, _Known] = field(default_factory=dict)
+
+    def at(self, types: Types, shapes: Shapes, arguments: Mapping[str, Any]) -> _Known:
+        """What is known of it at these sizes and integers, some of which need not be given."""
+        if self.narrow is None:
+            return self
+        function = self.narrow.at(shapes, arguments)
+        if function not in self.marked:
+            self.marked[function] = _Known(function, with_rows(function, types), integers=self.narrow.integers)
+        return self.marked[function]
 
 
 def _shapes_in_rows(flat: Function, typed: Typed, shapes: Shapes, integers: Mapping[str, Any]) -> Shapes | None:
@@ -165,7 +218,7 @@ def _shapes_in_rows(flat: Function, typed: Typed, shapes: Shapes, integers: Mapp
         return None
     arrays = {one.array for one in flat.rows}
     given = {name: shape for name, shape in shapes.items() if name not in arrays} | rows
-    numbers = {name: int(integers[name]) for name in typed.parameters if name in integers}
+    numbers = {name: index_value(name, integers[name]) for name in typed.parameters if name in integers}
     longer = frozenset(name for name, shape in rows.items() if prod(shape) < shapes[name][0])
     return given if typed.stays_in_rows(parameter_values(given, numbers), longer) else None
 
@@ -175,12 +228,12 @@ class _Parsed:
     """The source, and what it takes from outside: while that stays the same, the source and what is known of it do."""
 
     function: Function
-    lookups: tuple[Lookup, ...]
+    outside: Outside
     kinds: dict[tuple[object, ...], _Known]
 
     def is_current(self) -> bool:
         """Whether all that it takes from outside is still the same."""
-        return all(lookup.is_current() for lookup in self.lookups)
+        return self.outside.is_current()
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,40 +268,61 @@ class Preparation:
 
     def typed(self, types: Types) -> Typed:
         """Parse, resolve views, infer types, split into loops, and analyse them."""
-        return self._as_written(self._known(self._current(), types), types)
+        return self._as_written(self._known(self._current(), types).at(types, {}, {}), types)
 
     def typed_for(self, types: Types, shapes: Shapes, integers: Mapping[str, Any]) -> tuple[Typed, Shapes]:
         """What is known of the function, and the shapes as it takes them: with flattened arrays as arrays of rows where
         they are such (`orion.loop.flattened`), at these sizes or, where some are not given, at all."""
-        return self._typed_for(self._known(self._current(), types), types, shapes, integers)
+        known = self._known(self._current(), types).at(types, shapes, integers)
+        return self._typed_for(known, types, shapes, integers)
 
     def _typed_for(
         self, known: _Known, types: Types, shapes: Shapes, integers: Mapping[str, Any]
     ) -> tuple[Typed, Shapes]:
+        typed, shapes = self._in_rows(known, types, shapes, integers)
+        return (self._in_turn(known, typed, shapes, integers) if typed.guarded else typed), shapes
+
+    def _in_turn(self, known: _Known, typed: Typed, shapes: Shapes, integers: Mapping[str, Any]) -> Typed:
+        """What is known of the function where it combines only those scalars that it may at these sizes."""
+        key = typed, tuple(shapes.items()), tuple([integers.get(name) for name in typed.parameters])
+        if key not in known.at_sizes:
+            if len(known.at_sizes) >= MAX_SIZES:
+                known.at_sizes.clear()
+            names = typed.in_turn(shapes, integers)
+            if names and (typed, names) not in known.in_turn:
+                source = known.function if typed is known.typed or known.flat is None else known.flat
+                types = typed.given
+                known.in_turn[typed, names] = self._analyse(replace(source, in_turn=names), types)
+            known.at_sizes[key] = known.in_turn[typed, names] if names else typed
+            known.integers = tuple(sorted({*known.integers, *typed.parameters}))
+        return known.at_sizes[key]
+
+    def _in_rows(self, known: _Known, types: Types, shapes: Shapes, given: Mapping[str, Any]) -> tuple[Typed, Shapes]:
         if known.flat is None:
             return self._as_written(known, types), shapes
         if known.typed_flat is None:
-            known.typed_flat = self._analyse(known.flat, with_row_types(types, known.flat.rows))
+            flat, row_types = known.flat, with_row_types(types, known.flat.rows)
+            known.typed_flat = aside(lambda: self._analyse(flat, row_types))
             widths = {width.name for one in known.flat.rows for width in one.widths if isinstance(width, Var)}
-            known.integers = tuple(sorted(widths.union(known.typed_flat.parameters)))
-        key = tuple(shapes.items()), tuple([integers.get(name) for name in known.integers])
+            known.integers = tuple(sorted(widths.union(known.integers, known.typed_flat.parameters)))
+        key = tuple(shapes.items()), tuple([given.get(name) for name in known.integers])
         if key not in known.in_rows:
             if len(known.in_rows) >= MAX_SIZES:
                 known.in_rows.clear()
-            known.in_rows[key] = _shapes_in_rows(known.flat, known.typed_flat, shapes, integers)
-        given = known.in_rows[key]
-        return (self._as_written(known, types), shapes) if given is None else (known.typed_flat, given)
+            known.in_rows[key] = _shapes_in_rows(known.flat, known.typed_flat, shapes, given)
+        found = known.in_rows[key]
+        return (self._as_written(known, types), shapes) if found is None else (known.typed_flat, found)
 
     def _as_written(self, known: _Known, types: Types) -> Typed:
         if known.typed is None:
-            known.typed = self._analyse(known.function, types)
+            known.typed = aside(lambda: self._analyse(known.function, types))
         return known.typed
 
     def _current(self) -> _Parsed:
         """The source as it is, read again where something that it takes from outside has changed."""
         parsed = self._parsed
         if parsed is None or not parsed.is_current():
-            parsed = self._parsed = _Parsed(*parse_with_lookups(self._source), {})
+            parsed = self._parsed = _Parsed(*parse_with_outside(self._source), {})
         return parsed
 
     def _known(self, parsed: _Parsed, types: Types) -> _Known:
@@ -256,11 +330,12 @@ class Preparation:
         found = parsed.kinds.get(key)
         if found is None:
             function = resolve_views(parsed.function, types)
-            found = parsed.kinds[key] = _Known(function, with_rows(function, types))
+            narrow = narrow_function(function, types)
+            found = parsed.kinds[key] = _Known(function, with_rows(function, types), narrow=narrow)
         return found
 
     def _analyse(self, function: Function, types: Types) -> Typed:
-        caches = self._caches or caches_here()
+        given, caches = types, self._caches or caches_here()
         found = analyse_function(function, types, self._options.ordered, caches)
         function, types, typing = found.function, found.types, found.typing
         analysed = with_fusable_loops(found.analysed, types)
@@ -276,13 +351,14 @@ class Preparation:
         changed = assigned_names(function.body)  # those have other values than the arguments when their loop begins
         parameters = tuple(name for name in integers if name in used and name not in changed)
         written = frozenset(use.array for loop in every[-1].loops for use in loop.uses if use.is_written)
-        return Typed(types, function, typing, analysed, checks, written, parameters, caches, made)
+        guarded = guarded_by(function, typing, _combined(every) - function.in_turn)
+        return Typed(given, types, function, typing, analysed, checks, written, parameters, caches, made, guarded)
 
     def plan(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> Plan:
         """The plan for these arguments; nothing is compiled and nothing runs."""
         types, shapes = argument_types(arguments)
         typed, shapes = self.typed_for(types, shapes, arguments)
-        return make_plan(typed, arguments, shapes, workers, force_parallel)
+        return aside(lambda: make_plan(typed, arguments, shapes, workers, force_parallel))
 
     def prepare(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> Prepared:
         """Everything up to compiled kernels for these arguments. Raises `OutOfBoundsError` where a subscript is sure to
@@ -294,7 +370,7 @@ class Preparation:
             return last.prepared
         types, shapes = argument_types(arguments)
         parsed = self._current()  # another thread may read the source again meanwhile
-        known = self._known(parsed, types)
+        known = self._known(parsed, types).at(types, shapes, arguments)
         found = self._found(known, types, shapes, arguments, workers, force_parallel)
         check_aliases({name: _memory(value) for name, value in arguments.items() if _is_dense(value)}, found.written)
         like = recent(arguments, {*found.integers, *known.integers})
@@ -307,7 +383,7 @@ class Preparation:
         typed, shapes = self._typed_for(known, types, shapes, arguments)
         key = (
             typed, tuple(shapes.items()), tuple([arguments[name] for name in typed.parameters]),
-            tuple([_Identity(arguments[name]) for name, kind in types.items() if isinstance(kind, SparseType)]),
+            tuple([Identity(arguments[name]) for name, kind in types.items() if isinstance(kind, SparseType)]),
             workers, force,
         )  # fmt: skip
         found = self._prepared.get(key)
@@ -315,7 +391,7 @@ class Preparation:
         if last is not None and last is not found:
             last.local.forget()
         if found is None:
-            found = self._make(typed, arguments, shapes, workers, force)
+            found = aside(lambda: self._make(typed, arguments, shapes, workers, force))
             self._prepared[key] = found
             if len(self._prepared) > KEPT:
                 self._prepared.popitem(last=False)
@@ -345,7 +421,9 @@ class Preparation:
             PreparedLoop(loop, plan.proved_schedule(loop), kernel)
             for loop, kernel in zip(executed.loops, kernels, strict=True)
         )
-        serial = tuple(loop for loop in plan.loops if not loop.is_parallel)
+        serial = tuple(loop.nest.span for loop in plan.loops if not loop.is_parallel)
+        if not serial and not plan.is_parallel:
+            serial = (typed.function.span,)
         local = LocalArrays(local_specs(plan))
         rows = {one.array: shapes[one.array] for one in typed.function.rows}
         program = PreparedProgram(executed.program, loops)
@@ -353,7 +431,7 @@ class Preparation:
 
     def _executed(self, typed: Typed, plan: Plan) -> FunctionPlan:
         """The plan that a call runs by, with the bodies of all its loops, which are made once for each program."""
-        found = plan.function.executed
+        found = plan.function
         if found.separate is not None:  # a program made for these sizes
             return plan_with_bodies(found, with_all_bodies(found.program, found.outlined, typed.types))
         key = id(found.program)
@@ -368,13 +446,12 @@ class Preparation:
         values = parameter_values(shapes, plan.sizes.integers)
         kernels = []
         typing = with_names(typed.typing, executed.program.variables, executed.program.tests)
-        every = checks_of(typed, plan.function.executed)
+        every = checks_of(typed, plan.function)
         for loop, checks in zip(executed.loops, every, strict=True):
             source = loop.origin.nest if loop.origin else loop.nest
-            proved: frozenset[Span] = prove_bounds(checks, values, source)
-            kernels.append(
-                emit_kernel(loop, typed.types, shapes, typing, fastmath=self._options.fastmath, proved=proved)
-            )
+            proved: frozenset[Place] = prove_bounds(checks, values, source)
+            fastmath, integers = self._options.fastmath, plan.sizes.integers
+            kernels.append(emit_kernel(loop, typed.types, shapes, typing, fastmath, proved, integers))
         return kernels
 
 
@@ -392,19 +469,11 @@ def _checks(analysed: AnalysedProgram, types: Types) -> tuple[BoundsChecks, ...]
     )
 
 
-class _Identity:
-    """An object as part of a key: equal only to itself, and kept alive so that its identity is not taken by another."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: object) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Identity) and self.value is other.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
+def _combined(every: Iterable[AnalysedProgram]) -> set[str]:
+    """The scalars that some loop combines from its iterations by conditions."""
+    roles = [loop.analysis.scalars for variant in every for loop in variant.loops]
+    conditions = {one.name for role in roles for one in role.reductions if one.op in ("and", "or")}
+    return conditions | {name for role in roles for choice in role.choices for name in choice.names}
 
 
 def make_plan(
@@ -412,10 +481,9 @@ def make_plan(
 ) -> Plan:
     """The plan for arguments of known types."""
     arrays = {name: value for name, value in arguments.items() if isinstance(value, SparseArray)}
-    integers = {name: int(arguments[name]) for name in typed.parameters}
+    integers = {name: index_value(name, arguments[name]) for name in typed.parameters}
     counts = {name: len(array) for name, array in arrays.items()}
-    sizes = Sizes(shapes, integers, counts, workers, force_parallel, caches=typed.caches)
-    sizes = typed.all_sizes(sizes)
+    sizes = typed.all_sizes(Sizes(shapes, integers, counts, workers, force_parallel, caches=typed.caches))
     return Plan(plan_program(typed.analysed, typed.types, sizes), sizes, arrays)
 
 
@@ -423,7 +491,7 @@ def local_specs(plan: Plan) -> tuple[LocalSpec, ...]:
     """What a function makes when it runs by a plan."""
     from orion.runtime.local_arrays import LocalSpec
 
-    made = plan.function.executed.program.function.made
+    made = plan.function.program.function.made
     shapes = plan.sizes.shapes
     return tuple(LocalSpec(one.name, shapes[one.name], one.dtype, one.is_returned, one.is_zero) for one in made)
 

@@ -44,6 +44,67 @@ class Reason:
     spans: tuple[Span, ...]
     hint: str
 
+    def __repr__(self) -> str:
+        where = f" (line {self.spans[0].line})" if self.spans else ""
+        return f"<Reason {self.code}{where}: {self.message}>"
+
     @property
     def title(self) -> str:
         return CODES[self.code]
+
+
+class Hint:
+    """What to write instead, for every reason that has a cure: `tests/test_inspect_hints.py` does what each says and
+    shows that the loop is then parallel. Those with a brace are filled in."""
+
+    NEEDED = (
+        "the later iteration needs what the earlier one wrote; only another way to compute it, without that need, "
+        "can be shared out"
+    )
+    COPY = "read from a copy of `{array}` made before the loop"
+    OLD_VALUES = (
+        "if iterations need only what `{array}` held before the loop, read from a copy of it made there; where they"
+        " need what others wrote, they stay in their order"
+    )
+    ELEMENTS = (
+        "let each iteration write elements of `{array}` of its own; an element that many may set can be a scalar "
+        "that the loop sets, stored after it"
+    )
+    STEP = "write the step of the range as a number: an argument may be 0 or negative, and iterations then meet"
+    KEY = (
+        "make the subscript a loop variable: loop over a sparse array that has it as a key, `for (k, i), value in "
+        "data:`, or group the data by it and loop over the groups"
+    )
+    AFFINE = (
+        "write the subscript as a sum of loop variables and constants, or compute it before the loop into a key of "
+        "a sparse array, `for (k, i), value in data:`"
+    )
+    FLATTENED = (
+        "use an array of two dimensions, or only subscripts such as `A[i * m + j]` with 0 <= j < m, m an integer "
+        "argument, wherever the array is used"
+    )
+    VIEW = "bind the name once, to one row"
+    BOUNDS = (
+        "compute the bounds from the loop variables, as for rows of one length; or go over all elements in one "
+        "loop, with an array that says which row each is in"
+    )
+    SCALAR = (
+        "compute `{name}` in each iteration from the loop variable and from arrays, without its value of the "
+        "iteration before; sums and products that nothing else in the loop reads need not be changed"
+    )
+    BEST = (
+        "a least or greatest value is found in parallel where an `if value < {name}:` (or >, <=, >=) sets `{name} ="
+        " value` and what belongs to it, and nothing else in the loop reads or sets these"
+    )
+    IN_TURN = (
+        "narrow the loop so that its subscripts stay in their arrays, or evaluate it in every iteration, by a name "
+        "of its own: `found = a[i] > 3`, then `{name} = {name} or found`"
+    )
+    EXIT = (
+        "find the first iteration that leaves in a loop of its own, `if …: first = min(first, i)`, and then go "
+        "through all iterations with the rest under `if i < first:`"
+    )
+    LAST = "set another name than `{name}`, which a bound of the loop reads"
+    VARIABLE = "give what the body assigns to the loop variable `{name}` another name"
+    RANGE = "pass the bound as an argument, or compute it from arguments and shapes"
+    LIMIT = "simpler subscripts, or a loop for each statement, may be looked at in time"

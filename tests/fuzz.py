@@ -7,7 +7,8 @@
 Each nest is planned and its schedules are proved; its generated kernels are run by the Python interpreter in several
 orders of the tiles on one, two and three workers and compared, bit for bit, with the undecorated function; the verdict
 on every `for` is compared with dependences found by brute force, that on a serial one at many sizes. One nest in two
-hundred is compiled and run on threads.
+hundred is compiled and run on threads, of those with slices or with integers of few bits more. In between, random
+files of CSV are read.
 Exits with 1 if a verdict was unsound, a result wrong, a schedule not proved, or if anything crashed or did not end.
 """
 
@@ -29,14 +30,20 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from tests.oracles.csv_files import check_file, random_file
 from tests.oracles.nest_check import check_nest
 from tests.oracles.nest_strategy import random_nest
 from tests.oracles.nests import Nest, read_nest
 from tests.oracles.reduce import reduced
 from tests.oracles.tally import Failure, Tally
 
-COMPILE_EVERY = 200
+COMPILE_EVERY, COMPILE_NARROW_EVERY, COMPILE_SLICES_EVERY = 200, 40, 8
+"""One nest in so many is compiled and run on threads; more of those of which interpreted kernels tell less."""
+
 THOROUGH_EVERY = 8
+FILE_EVERY = 4
+"""After one nest in so many a file of CSV is read."""
+
 HANG_SECONDS, WAIT_SECONDS = 20.0, 600.0
 """A nest that takes more processor time, or is not done after the second, is reported and its process ended."""
 
@@ -69,6 +76,10 @@ def work(job: Job, end: Connection) -> None:
         tally = Tally()
         begun = process_time()
         failure = checked(random_nest(job.seed, number), number, tally)
+        if number % FILE_EVERY == 0:
+            told = wrong_file(job.seed, number, tally)
+            if told:
+                end.send(("wrong file", number, told))
         tally.examples |= dict.fromkeys(tally.missed, number)
         tally.counts["milliseconds"] += round(1000 * (process_time() - begun))
         if failure is not None:
@@ -82,15 +93,30 @@ def work(job: Job, end: Connection) -> None:
     end.send(("renew", job.first + RENEW_AFTER * job.stride))
 
 
+def wrong_file(seed: int, number: int, tally: Tally) -> str:
+    """What is wrong with how a file of that number is read, nothing if it is right."""
+    file = random_file(seed, number)
+    tally.counts["files"] += 1
+    try:
+        check_file(file)
+    except Exception as error:  # whatever it is, a file must not raise it
+        tally.counts["wrong files"] += 1
+        return f"{type(error).__name__}: {error}\n{file}"
+    return ""
+
+
 def checked(nest: Nest, number: int, tally: Tally) -> Failure | None:
     """The failure of a nest, if it fails."""
     try:
-        check_nest(
-            nest, tally, compiled=number % COMPILE_EVERY == COMPILE_EVERY // 2, thorough=number % THOROUGH_EVERY == 0
-        )
+        check_nest(nest, tally, compiled=is_compiled(nest, number), thorough=number % THOROUGH_EVERY == 0)
     except Failure as failure:
         return failure
     return None
+
+
+def is_compiled(nest: Nest, number: int) -> bool:
+    every = COMPILE_SLICES_EVERY if nest.has_slices else COMPILE_NARROW_EVERY if nest.scalars else COMPILE_EVERY
+    return number % every == every // 2
 
 
 def smaller(nest: Nest, number: int, key: str) -> Nest:
@@ -198,6 +224,8 @@ class Fuzzer:
                 self.keys[key] += 1
                 runner.allow(REDUCE_SECONDS)
                 print(f"\nnest {number}: {text}", flush=True)
+            case ("wrong file", number, text):
+                print(f"\nfile {number}: {text}", flush=True)
             case ("reduced", number, text):
                 print(f"\n{text}", flush=True)
                 self.save(number, text)
@@ -237,7 +265,7 @@ class Fuzzer:
 
     @property
     def failures(self) -> int:
-        return sum(self.tally.counts[kind] for kind in ("unsound", "wrong", "proof", "crash", "hang"))
+        return sum(self.tally.counts[kind] for kind in ("unsound", "wrong", "proof", "crash", "hang", "wrong files"))
 
 
 def replay(path: Path) -> int:

@@ -154,7 +154,7 @@ def history(means, a):
     for t in range(means.shape[0]):
         s = 0.0
         for i in range(a.shape[0]):
-            s += a[i]
+            s = 0.5 * s + a[i]
         means[t] = s / a.size
         for i in range(a.shape[0]):
             a[i] = 0.5 * a[i]

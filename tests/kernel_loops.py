@@ -11,6 +11,7 @@ import pytest
 
 from orion.arrays.dense import DenseArray
 from orion.dependence.access import LoopDependences
+from orion.dependence.bounds import Place
 from orion.dependence.scalars import live_after, scalar_roles
 from orion.kernel.calling import CONTROL_SIZE, FLAG_STRIDE, KernelSource
 from orion.kernel.compile import compile_kernel
@@ -20,7 +21,6 @@ from orion.loop.ir import Const, Range
 from orion.loop.nest import Program
 from orion.loop.parse import parse_function
 from orion.loop.program import split_program
-from orion.loop.source import Span
 from orion.loop.types import ArgumentType, ArrayType, ScalarType, SparseType
 from orion.loop.views import resolve_views
 from orion.plan.plan import LoopPlan
@@ -93,7 +93,7 @@ def make_loop(
     *arguments: Any,
     number: int = 0,
     fastmath: bool = True,
-    proved: str | frozenset[Span] | None = "affine",
+    proved: str | frozenset[Place] | None = "affine",
     cuts: tuple[int, ...] | None = None,
 ) -> Loop:
     """The kernel of loop `number` of the function for these arguments.
@@ -117,7 +117,7 @@ def make_loop(
     return Loop(source, plan, values)
 
 
-def prove(program: Program, number: int, types: Any, shapes: Any, values: dict[str, Any]) -> frozenset[Span]:
+def prove(program: Program, number: int, types: Any, shapes: Any, values: dict[str, Any]) -> frozenset[Place]:
     from orion.dependence.bounds import bounds_checks, prove_bounds
     from orion.dependence.names import extent_name
 

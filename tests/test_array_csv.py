@@ -2,6 +2,8 @@
 
 import bz2
 import gzip
+import itertools
+import re
 from pathlib import Path
 
 import numpy as np
@@ -93,9 +95,35 @@ def test_dtypes_and_tuples(tmp_path):
 
 
 def test_large_ids(tmp_path):
-    s = oa.read_csv(write(tmp_path, "r.csv", "5000000000,1,2\n1,1,3\n"))
+    s = oa.read_csv(write(tmp_path, "r.csv", "5000000000,1,2\n1,1,3\n"), shape=(5_000_000_001, 2))
     assert s.key_dtype == np.int64
-    assert s.shape == (5_000_000_001, 2)
+    assert s.extents == (5_000_000_001, 2)
+
+
+@pytest.mark.parametrize("one_based", [False, True])
+def test_ids_far_above_the_number_of_lines_need_a_shape(tmp_path, one_based):
+    """A loop would ask for memory for each of them: 16 GiB for an id of 2**31."""
+    lines = [f"{n},1,2\n" for n in range(1, 70_001)]
+    lines[60_000:60_000] = ["\n", "7,2147483648,5\n"]
+    lines.append("5,4294967296,5\n")
+    path = write(tmp_path, "r.csv", "user,item,stars\n" + "".join(lines))
+    with pytest.raises(DataFormatError) as error:
+        oa.read_csv(path, one_based=one_based)
+    length = 2**32 if one_based else 2**32 + 1
+    assert "r.csv, line 60003, column 2 ('item'): the id is 2147483648\n" in str(error.value)
+    assert f"dimension 1 would have {length:,} indices for 70,002 elements" in str(error.value)
+    shape = re.search(r"say shape=(\(.*?\)) if", str(error.value))[1]
+    assert oa.read_csv(path, one_based=one_based, shape=eval(shape)).shape[1] == length
+
+
+@pytest.mark.parametrize("one_based", [False, True])
+def test_the_longest_dimension_without_a_shape(tmp_path, one_based):
+    largest = 2**24 - 1 + one_based
+    text = "{},1,1\n1,1,1\n"
+    s = oa.read_csv(write(tmp_path, "r.csv", text.format(largest)), one_based=one_based)
+    assert s.shape[0] == 2**24
+    with pytest.raises(DataFormatError, match="line 1, column 1: the id is "):
+        oa.read_csv(write(tmp_path, "r.csv", text.format(largest + 1)), one_based=one_based)
 
 
 @pytest.mark.parametrize("text", ["user,item,stars\n", "user,item,stars"])
@@ -129,6 +157,8 @@ def test_separators_are_replaced_across_blocks(data, size):
 
 
 HEADED = "user,item,stars\n0,2,5.0\n"
+HEADED4 = "user,item,stars,x\n0,2,5.0,a\n"
+BROKEN = "the line ends inside quotation marks"
 BAD = {
     "too few columns": ("0,2,5.0\n3,0\n1,1,1\n", {}, r"line 2: 2 columns, where the first line has 3\n    \| 3,0\n"),
     "too many columns": ("0,2,5.0\n3,0,1,9\n", {}, r"line 2: 4 columns, where the first line has 3"),
@@ -164,8 +194,31 @@ BAD = {
     "blank lines are counted": ("0,2,5\n\n\n3,0,x\n", {}, r"line 4, column 3: 'x'"),
     "lines left out are counted": ("a\nb\n0,2,5\n3,0,x\n", {"skip_lines": 2}, r"line 4, column 3: 'x'"),
     "Windows lines are counted": ("0,2,5\r\n\r\n3,0,x\r\n", {}, r"line 3, column 3: 'x'"),
-    "quoted line breaks are counted": ('0,2,5,"a\nb"\n3,0,x,c\n', {}, r"line 3, column 3: 'x'"),
-    "quote left open": ('0,2,5\n"3,0,4\n1,1,1\n', {}, r"line 2: 1 columns, where the first line has 3"),
+    "quoted line break": ('3,0,x\n0,2,"5\n"\n', {}, r"line 1, column 3: 'x'"),
+    "quoted line break in the first line": ('0,2,5,"a\nb"\n3,0,x,c\n', {}, rf"line 1, column 4: {BROKEN}"),
+    "quoted line break in the header": ('u,"i\ni",s\n3,0,x\n', {}, rf"line 1, column 2: {BROKEN}"),
+    "quoted line break in another column": (HEADED4 + '0,2,5,"a\nb"\n', {}, rf"line 3, column 4 \('x'\): {BROKEN}"),
+    "quote left open": ('0,2,5\n"3,0,4\n1,1,1\n', {}, rf"line 2, column 1: {BROKEN}"),
+    "quote left open in another column": (HEADED4 + '0,2,5,"b\n1,1,1,c\n', {}, rf"line 3, column 4 \('x'\): {BROKEN}"),
+    "quote left open at the end": (HEADED4 + '0,2,5,"b', {}, rf"line 3, column 4 \('x'\): {BROKEN}(.|\n)*quoted=False"),
+    "quote left open beyond the columns": ('0,2,5\n3,0,4,"a', {}, rf"line 2, column 4: {BROKEN}"),
+    "thousands of digits": ("0,2,5\n1" + 5000 * "0" + ",1,1\n", {}, r"line 2, column 1: the id 10+… of 5,001 char"),
+    "thousands of digits as int": (
+        "0,2,5\n0,1,1" + 5000 * "0" + "\n", {"dtype": "int64"}, r"line 2, column 3: 10+… of 5,001 characters is out of"
+    ),
+    "thousands of digits as float": ("0,2,5\n0,1,1" + 5000 * "0" + "\n", {}, r"line 2, column 3: 10+.* is infinite"),
+    "thousands of zeros before a negative id": ("-" + 5000 * "0" + "3,2,5\n", {}, r"line 1, .* is negative"),
+    "a form feed": ("0,2,5\n0,1,\x0c.5\n", {}, r"line 2, column 3: '\\x0c.5' is not a number"),
+    "a space outside ASCII": ("0,2,5\n0,1,\xa05\n", {}, r"line 2, column 3: '\\xa05' is not a number"),
+    "digits outside ASCII": ("0,2,5\n0,1,٣\n", {}, r"line 2, column 3: '٣' is not a number"),
+    "a plus sign in an id": ("0,2,5\n+1,1,1\n", {}, r"line 2, column 1: '\+1' is not an integer"),
+    "mixed case truth": ("0,2,1\n0,1,tRuE\n", {"dtype": "bool"}, r"line 2: it cannot be read: .*tRuE"),
+    "an entry of 200,000 characters": ("0,2,5,x\n3,0,y," + 200_000 * "x" + "\n", {}, r"line 2, column 3: 'y'"),
+    "a line of more than a megabyte": (
+        "0,2,5,x\n3,0,4," + (1 << 21) * "x" + "\n", {}, r"line 2 has more than 1,048,576 bytes\n    \| 3,0,4,x"
+    ),
+    "a first line of more than a megabyte": ((1 << 21) * "x", {}, r"line 1 has more than 1,048,576 bytes"),
+    "the stand-in for a separator": ("0::2::5\n0::1\x1f2::3\n", {"sep": "::"}, r"line 2, column 2: '1\\x1f2' is not"),
     "wrong separator": ("0\t2\t5\n", {}, r"line 1: no column at position 1: its lines have 1(.|\n)*say sep="),
     "column position": ("0,2,5\n", {"values": 3}, r"no column at position 3: its lines have 3, counted from 0"),
     "column name": (HEADED, {"values": "rating"}, r"line 1: no column 'rating'\n    \| user,item,stars"),
@@ -175,6 +228,40 @@ BAD = {
     "all lines left out": ("a\nb\n", {"skip_lines": 2}, "is empty after the 2 lines left out"),
     "binary": (b"\x00\x01\x02,\xff\n\x00", {}, r"line 1: no column at position 2"),
 }
+
+
+@pytest.mark.parametrize("line", [10, 50_000, 100_000, 199_998, 199_999])
+@pytest.mark.parametrize("name", ["r.csv", "r.csv.gz"])
+def test_no_row_is_lost_after_a_stray_quotation_mark_in_another_column(tmp_path, line, name):
+    lines = [f"{n},{n % 77},{n % 5},text\n" for n in range(200_000)]
+    lines[line] = lines[line].replace("text", '"text')
+    path = write(tmp_path, name, "".join(lines))
+    with pytest.raises(DataFormatError, match=rf"line {line + 1}, column 4: {BROKEN}"):
+        oa.read_csv(path)
+    s = oa.read_csv(path, quoted=False)
+    np.testing.assert_array_equal(s.coords[0], np.arange(200_000))
+
+
+def test_entries_of_200_000_characters_are_passed_over(tmp_path):
+    lines = [f"{n},{n},1,{'x' * 200_000}\n" for n in range(20)]
+    s = oa.read_csv(write(tmp_path, "r.csv", "".join(lines)))
+    assert s.coords[1].tolist() == list(range(20))
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\n\n\n"])
+def test_a_quotation_mark_is_found_wherever_blocks_end(tmp_path, end, monkeypatch):
+    """The parser says nothing of the last line of a block."""
+    lines = [f"{n * 37 % 1000},{n % 77},{n % 5},{'text' * (n % 3)}" for n in range(12)]
+    for block, wrong in itertools.product((26, 29, 31, 37, 41, 47, 53, 64), range(1, 12)):
+        for place in ("csv", "csv_lines", "csv_errors"):
+            monkeypatch.setattr(f"orion.arrays.{place}.BLOCK", block)
+        broken = lines.copy()
+        broken[wrong] = broken[wrong][: broken[wrong].rindex(",") + 1] + '"t'
+        path = write(tmp_path, "r.csv", end.join(broken))
+        number = wrong * (3 if end == "\n\n\n" else 1) + 1
+        with pytest.raises(DataFormatError, match=rf"line {number}, column 4: {BROKEN}"):
+            oa.read_csv(path)
+        assert oa.read_csv(path, quoted=False).nnz == 12
 
 
 @pytest.mark.parametrize(("text", "options", "message"), BAD.values(), ids=BAD.keys())

@@ -1,8 +1,11 @@
 """Sparse arrays: construction, access in user order, bad input, conversions."""
 
+import re
+
 import numpy as np
 import pytest
 
+import orion
 import orion.arrays as oa
 from orion.errors import ArgumentError, DataFormatError, OrionError
 
@@ -40,15 +43,15 @@ def test_tuples_of_values():
     assert s.values_are_tuple
     assert s.value_dtypes == (np.dtype("float32"), np.dtype("int64"))
     assert s.dtype == np.dtype([("f0", "float32"), ("f1", "int64")])
-    assert [(k, (float(r), int(w))) for k, (r, w) in s][1] == ((0, 3), (3.5, 1))
+    assert next((k, (float(r), int(w))) for k, (r, w) in s) == ((0, 3), (3.5, 1))
     np.testing.assert_array_equal(s.values[1], weights)
     assert oa.sparse((U, J), (R,)).values_are_tuple
 
 
 def test_iteration_gives_what_a_plain_loop_needs():
     elements = list(small())
-    assert [k for k, _ in elements] == list(zip(U.tolist(), J.tolist(), strict=True))
-    assert [r for _, r in elements] == R.tolist()
+    assert [k for k, _ in elements] == sorted(zip(U.tolist(), J.tolist(), strict=True))
+    assert [r for _, r in elements] == [3.5, 1.0, 4.0, 5.0]
     assert all(type(r) is np.float32 for _, r in elements)
     assert all(type(i) is int for (i, _), _ in elements)
 
@@ -67,10 +70,52 @@ def test_keys_of_any_integer_type_become_int32(kind):
 
 
 def test_large_keys_stay_int64():
-    s = oa.sparse(([0, 2**31], [1, 1]), [1.0, 2.0])
+    s = oa.sparse(([0, 2**31], [1, 1]), [1.0, 2.0], shape=(2**31 + 1, 2))
     assert s.key_dtype == np.int64
-    assert s.shape == (2**31 + 1, 2)
-    assert oa.sparse(([0, 2**31 - 1],), [1.0, 2.0]).key_dtype == np.int32
+    assert s.extents == (2**31 + 1, 2)
+    assert oa.sparse(([0, 2**31 - 1],), [1.0, 2.0], shape=(2**31,)).key_dtype == np.int32
+
+
+def test_keys_far_above_the_number_of_elements_need_a_shape():
+    coords, values = ([1, 0, 2**31, 2**32], [1, 2, 3, 4]), np.ones(4)
+    with pytest.raises(DataFormatError, match=r"\[0\]\[2\] is 2147483648\n.*4,294,967,297 indices for 4 el") as error:
+        oa.sparse(coords, values)
+    shape = re.search(r"say shape=(\(.*?\)) if", str(error.value))[1]
+    assert shape == "(4294967297, 5)"
+    assert oa.sparse(coords, values, shape=eval(shape)).shape == (2**32 + 1, 5)
+    counted = tuple(np.unique(keys, return_inverse=True)[1] for keys in coords)
+    assert oa.sparse(counted, values).shape == (4, 4)
+    assert oa.sparse(([0, 2**24 - 1],), [1.0, 2.0]).shape == (2**24,)
+
+
+@orion.parallel_for
+def sum_of_values(ratings):
+    total = 0.0
+    for (_i, _j), r in ratings:
+        total += r
+    return total
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_loop_over_a_long_dimension_takes_no_memory_for_it(workers):
+    keys = np.array([2**40, 5, 2**40 - 7, 5, 0])
+    ratings = oa.sparse((keys, keys[::-1].copy()), np.arange(5.0), shape=(2**41, 2**41))
+    empty = oa.sparse(([], []), [], shape=(2**41, 2**41))
+    with orion.session(workers=workers, force_parallel=True):
+        assert sum_of_values(ratings) == 10.0
+        assert sum_of_values(empty) == 0.0
+        assert sorted(sum_of_values.plan(ratings).serial_order()) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 3, 8])
+def test_blocks_of_a_long_dimension_hold_as_many_elements_as_those_of_a_short_one(blocks):
+    keys = np.random.default_rng(blocks).integers(0, 40, 200)
+    short = oa.sparse((keys,), np.ones(200))
+    long = oa.sparse((keys * 2**30,), np.ones(200), shape=(2**40,))
+    found, wanted = long.balanced_bounds(0, blocks), short.balanced_bounds(0, blocks)
+    assert (found[0], found[-1]) == (0, 2**40)
+    counts = [np.histogram(a.coords[0], cuts)[0].tolist() for a, cuts in ((long, found), (short, wanted))]
+    assert counts[0] == counts[1]
 
 
 def test_what_was_given_is_copied_and_what_is_returned_is_read_only():
@@ -112,7 +157,7 @@ BAD = [
     ("second value too long", lambda: oa.sparse((U, J), (R, np.ones(5))), r"values\[1\] has 5 entries"),
     ("fractional key", lambda: oa.sparse((U, [0.0, 1.0, 1.5, 2.0]), R), r"coords\[1\]\[2\] is 1.5, not an integer"),
     ("NaN key", lambda: oa.sparse((U, NAN), R), r"coords\[1\]\[2\] is nan, not an integer"),
-    ("float keys", lambda: oa.sparse((U, J.astype(float)), R), r"float64.*integers(.|\n)*astype\(np.int64\)"),
+    ("float keys", lambda: oa.sparse((U, J.astype(float)), R), r"float64.*integers(.|\n)*dtype=np.int64\)"),
     ("text keys", lambda: oa.sparse((U, list("0123")), R), r"coords\[1\]\[0\] is 0, not an integer"),
     ("bool keys", lambda: oa.sparse((U, J > 0), R), r"coords\[1\]\[0\] is False, not an integer"),
     ("negative key", lambda: oa.sparse((U, [0, 1, 2, -3]), R), r"coords\[1\]\[3\] is -3, a negative key"),
@@ -162,7 +207,8 @@ def test_histogram():
     ],
 )
 def test_unique_keys(coords, unique):
-    assert oa.sparse(coords, np.ones(len(coords[0]))).unique_keys is unique
+    shape = (2**63 - 1,) * len(coords)
+    assert oa.sparse(coords, np.ones(len(coords[0])), shape).unique_keys is unique
 
 
 def test_to_numpy_adds_up_elements_with_the_same_key():

@@ -138,7 +138,8 @@ def chain(a):
 
 def test_what_statements_have_in_common_may_take_too_long(monkeypatch):
     """The study of the statements is there then, and the dependences of iterations come from pairs of accesses."""
-    (before,) = orion.parallel_for(stencil).plan(*LOOPS[stencil]()).loops
+    with orion.session("threads", 2, force_parallel=True):
+        (before,) = orion.parallel_for(stencil).plan(*LOOPS[stencil]()).loops
     monkeypatch.setattr(study, "MAX_WHOLE", 1)
     (serial,) = orion.parallel_for(chain).plan(np.zeros(9)).loops
     assert any("what statements have in common" in reason.message for reason in serial.reasons)

@@ -337,7 +337,7 @@ def test_an_array_of_each_iteration_and_copies_of_another_in_one_loop():
         decorated, hist = orion.parallel_for(with_a_row), np.zeros((11, 4))
         plan = decorated.plan(idx, A, hist, row)
         plan.check()
-        (loop,) = plan.function.executed.loops
+        (loop,) = plan.function.loops
         assert [array.name for array in loop.private_arrays] == ["row"]
         assert [copies.array for copies in loop.copies] == ["hist"]
         decorated(idx, A, hist, row)

@@ -194,8 +194,8 @@ def test_the_compiled_loops_do_what_the_interpreter_does(small: Path) -> None:
         with orion.session(backend="threads", workers=1):
             compiled.train(1)
         order = compiled.plan().serial_order(1)
-        keys = tuple(keys[order] for keys in data.train.coords)
-        ratings = orion.sparse(keys, data.train.values[order], shape=data.train.shape)
+        keys = zip(*(keys[order].tolist() for keys in data.train.coords), strict=True)
+        ratings = list(zip(keys, data.train.values[order], strict=True))
         interpreted.loop.serial(ratings, *interpreted.state, interpreted.step, interpreted.reg, 1)
         for ours, theirs in zip(compiled.state, interpreted.state, strict=True):
             np.testing.assert_allclose(ours.to_numpy(), theirs.to_numpy(), rtol=2e-4, atol=2e-5)

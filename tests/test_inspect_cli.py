@@ -1,15 +1,23 @@
 """`python -m orion explain`: what it executes of a file, what it prints and writes, and its exit status."""
 
 import json
+import linecache
+import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import orion
 from orion.api import parallel_for
+from orion.errors import UnsupportedLoopError
+from orion.inspect.cells import LoadError
 from orion.inspect.cli import main
-from orion.inspect.loading import LoadError, load_functions
+from orion.inspect.loading import load_functions
+from orion.reasons import CODES
 
 SCRIPT = """
 from __future__ import annotations
@@ -201,6 +209,123 @@ def test_an_error_in_a_constant_names_its_line(tmp_path):
     path.write_text("A = 1\nB = A / 0\n")
     with pytest.raises(LoadError, match=r"zero\.py:2: ZeroDivisionError"):
         load_functions(path, parallel_for)
+
+
+NOTEBOOK = [
+    ("markdown", "# not code", None),
+    ("code", "%matplotlib inline\nimport numpy as np, orion\n!touch ran.txt\nRATE = 0.5", 4),
+    ("code", "%%time\n@orion.parallel_for\ndef f(a):\n    for i in range(a.shape[0]):\n        a[i] *= RATE", None),
+    ("code", "%%bash\ntouch ran.txt", None),
+    ("code", "@orion.parallel_for\ndef g(a):\n    for i in range(a.shape[0]):\n        a[i] = lenn(a)", None),
+    ("code", "@orion.parallel_for\ndef f(a, n):\n    if n:\n        !ls\n    for i in range(n):\n        a[i] = 1", 9),
+]
+
+
+@pytest.fixture
+def notebook(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cells = [
+        {"cell_type": kind, "source": text.splitlines(keepends=True), "execution_count": count, "metadata": {}}
+        for kind, text, count in NOTEBOOK
+    ]
+    (tmp_path / "train.ipynb").write_text(json.dumps({"cells": cells, "nbformat": 4, "nbformat_minor": 5}))
+    return tmp_path / "train.ipynb"
+
+
+def test_a_notebook(notebook, capsys):
+    assert main(["explain", "train.ipynb"]) == 1
+    shown = capsys.readouterr()
+    assert "f(a, n): 1 loop, parallel" in shown.out
+    assert "train.ipynb, cell In[9], line 5" in shown.out
+    assert "g: train.ipynb, cell 4, line 4: `lenn` is not defined" in shown.err
+    assert "passing over" not in shown.err
+    assert not Path("ran.txt").exists()
+    assert main(["explain", "train.ipynb:f", "--check"]) == 0
+
+
+def test_constants_of_a_notebook(notebook):
+    assert load_functions(notebook, parallel_for).functions["f"].__wrapped__.__globals__["RATE"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{}", "bad.ipynb: not a notebook"),
+        ("no json", "bad.ipynb: not a notebook"),
+        ('{"cells": [{"cell_type": "code", "source": "x = 1\\ndef f(:"}]}', "bad.ipynb, cell 1, line 2: not a Python"),
+        ('{"cells": [{"cell_type": "code", "source": "x = 1 / 0"}]}', "bad.ipynb, cell 1, line 1: ZeroDivisionError"),
+    ],
+)
+def test_a_notebook_that_is_none(tmp_path, monkeypatch, capsys, text, message):
+    monkeypatch.chdir(tmp_path)
+    Path("bad.ipynb").write_text(text)
+    assert main(["explain", "bad.ipynb"]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_function_defined_twice_is_the_last_one_and_none_is_passed_over(tmp_path, capsys):
+    loop = "@orion.parallel_for\ndef f({}):\n    for i in range(3):\n        a[i] = 0.0\n"
+    path = tmp_path / "twice.py"
+    path.write_text("import orion\n" + loop.format("a") + loop.format("a, b"))
+    assert main(["explain", str(path)]) == 0
+    shown = capsys.readouterr()
+    assert "f(a, b): 1 loop" in shown.out
+    assert shown.err == ""
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_the_page_of_a_code(code, capsys):
+    assert main(["explain", code.lower()]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"{code}: {CODES[code]}\n")
+    assert len(shown.splitlines()) >= 4
+
+
+def test_a_code_that_there_is_not(capsys):
+    assert main(["explain", "ORN999"]) == 2
+    assert "no reason has the code ORN999; there are ORN101, ORN102" in capsys.readouterr().err
+
+
+def run(*command, **options):
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+COMMANDS = [["--help"], ["--version"], ["explain", "--help"], ["explain"], ["explain", "train.py"]]
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+def test_the_command_and_the_module_are_the_same(script, arguments):
+    command = [sys.executable, "-c", "import sys; from orion.inspect.cli import main; sys.exit(main())"]
+    one, other = run(*command, *arguments), run(sys.executable, "-m", "orion", *arguments)
+    assert (one.returncode, one.stdout, one.stderr) == (other.returncode, other.stdout, other.stderr)
+    assert "python -m" not in one.stderr + one.stdout.partition("\n")[0]
+
+
+def test_the_version():
+    assert run(sys.executable, "-m", "orion", "--version").stdout == f"orion {orion.__version__}\n"
+
+
+def test_whoever_reads_may_have_enough(script):
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "orion", "explain", "train.py:sgd"], stdout=write, stderr=subprocess.PIPE, check=False
+    )
+    os.close(write)
+    assert b"Broken" not in done.stderr
+    assert b"Traceback" not in done.stderr
+    assert done.returncode == 141
+
+
+@pytest.mark.parametrize("call", ["str(i)", "np.str(i)", "np.object(i)", "bytes(i)"])
+def test_names_that_numpy_has_no_longer_are_refused_without_a_warning(call):
+    text, name = f"@parallel_for\ndef loop(a):\n    for i in range(a.shape[0]):\n        a[i] = {call}\n", f"<{call}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    names = {"np": np, "parallel_for": parallel_for}
+    exec(compile(text, name, "exec"), names)
+    warnings.simplefilter("error")  # pytest puts the filters back after each test
+    with pytest.raises(UnsupportedLoopError):
+        names["loop"].plan(np.zeros(3))
 
 
 def test_it_runs_as_a_module_without_numba_or_ray(script):

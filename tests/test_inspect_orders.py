@@ -97,7 +97,7 @@ def test_every_for_has_its_verdict():
     found = [re.sub(r" {2,}", "|", line) for line in lines]
     assert found == [
         "for t in range(means.shape[0])|carries dependences over a",
-        "for i in range(a.shape[0])|parallel by itself",
+        "for i in range(a.shape[0])|carries dependences over s",
         "for i in range(a.shape[0])|parallel by itself",
     ]
 

@@ -67,7 +67,7 @@ def test_what_is_not_about_a_pair_comes_first():
 def test_one_worker_moves_nothing():
     alone = plan_text(plan_of(sgd_epoch, workers=1))
     assert "moved per run" not in alone
-    assert "its blocks go from worker to worker" in alone
+    assert "which go from worker to worker" in alone
 
 
 def test_unknown_sizes_are_said_to_be_unknown():

@@ -7,15 +7,19 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import llvmlite.binding as llvm
+import numba
 import numpy as np
 import pytest
 
 from orion.errors import UnsupportedLoopError
 from orion.kernel.cache import cache_folder, load_module, write_once
 from orion.kernel.compile import compile_kernel, module_name
+from tests.cpus import AVX2, Cpu, environment
 from tests.kernel_loops import make_loop, run_loop
 
 ROOT = Path(__file__).resolve().parents[1]
+NATIVE = [name for name, has in llvm.get_host_cpu_features().items() if has]
 
 
 def scale(x, factor):
@@ -105,10 +109,10 @@ print(sum(k.module.walk.stats.cache_misses != {} for k in (kernel, compile_kerne
 """
 
 
-def python(script, folder):
-    environment = {**os.environ, "ORION_CACHE": str(folder), "PYTHONPATH": str(ROOT)}
+def python(script, folder, settings=None):
+    variables = {**os.environ, "ORION_CACHE": str(folder), "PYTHONPATH": str(ROOT), **(settings or {})}
     return subprocess.Popen(
-        [sys.executable, str(script)], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True
+        [sys.executable, str(script)], cwd=ROOT, env=variables, stdout=subprocess.PIPE, text=True
     )  # fmt: skip
 
 
@@ -178,8 +182,44 @@ def test_a_full_disk_is_done_without(folder, monkeypatch):
 def test_names_differ_by_the_settings_of_numba(folder, monkeypatch):
     source = make_loop(scale, np.ones(3), 2.0).source
     before = module_name(source)
-    monkeypatch.setenv("NUMBA_OPT", "0")
+    monkeypatch.setattr(numba.config, "OPT", 0)
     assert module_name(source) != before
+    monkeypatch.undo()
+    assert module_name(source) == before
+
+
+WIDTH = """
+import numpy as np
+from tests.kernel_loops import make_loop, run_loop
+from orion.kernel.compile import compile_kernel
+
+def scale(x, y):
+    for i in range(x.shape[0]):
+        x[i] = x[i] * 2 + y[i]
+
+x, y = np.arange(100.0), np.ones(100)
+loop = make_loop(scale, x, y)
+kernel = compile_kernel(loop.source)
+run_loop(loop, kernel.walk)
+assert x.tolist() == [2.0 * k + 1 for k in range(100)]
+is_made = bool(kernel.module.walk.stats.cache_misses)
+print(kernel.module.__name__, is_made, is_made and "ymm" in kernel.machine_code())  # what is found has no text
+"""
+
+
+@pytest.mark.skipif("avx2" not in NATIVE, reason="needs a CPU that can stand for two others")
+def test_machine_code_is_found_again_by_the_cpu_that_it_was_made_for(tmp_path):
+    script = tmp_path / "width.py"
+    script.write_text(WIDTH)
+    told = []
+    for name in ("nehalem", "haswell", "nehalem", "haswell"):
+        cpu = environment(Cpu(name, "Haswell", AVX2, ()))
+        ran = python(script, tmp_path / "cache", cpu)
+        told.append(ran.communicate(timeout=100)[0].split())
+        assert ran.returncode == 0
+    assert told[0][0] == told[2][0] != told[1][0] == told[3][0]
+    assert [made for _, made, _ in told] == ["True", "True", "False", "False"]
+    assert [is_wide for *_, is_wide in told[:2]] == ["False", "True"]
 
 
 # ------------------------------------------------------------ refusals

@@ -174,6 +174,11 @@ def product_of_negatives(A, x, out):
         out[i] = (-A[i, 1:]) @ x[1:]
 
 
+def chosen_norms(A, out):
+    for i in range(A.shape[0]):
+        out[i] = np.linalg.norm(A[i]) if A[i, 0] > 0 else np.linalg.norm(A)
+
+
 def norms(A, out):
     for i in range(A.shape[0]):
         out[i] = np.linalg.norm(A[i])
@@ -186,6 +191,7 @@ def norms(A, out):
         (product_of_negatives, (np.arange(15, dtype=np.uint8).reshape(3, 5), f64(5), np.zeros(3))),
         (norms, (np.full((3, 4), 100, np.int8), np.zeros(3))),
         (norms, (np.full((3, 4), 100, np.int64), np.zeros(3))),
+        (chosen_norms, (np.full((3, 4), 100, np.int8), np.zeros(3))),
         (norms, (f32(3, 300), np.zeros(3, np.float32))),
     ],
 )

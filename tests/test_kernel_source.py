@@ -73,7 +73,7 @@ def scale(x, y, factor):
         ("float64", 0.5, "x[uint64(i)] = factor * y[uint64(i)] + 1"),
         ("float32", 0.5, "x[uint64(i)] = factor_float32 * y[uint64(i)] + float32(1.0)"),
         ("float32", np.float64(0.5), "x[uint64(i)] = factor * y[uint64(i)] + 1"),
-        ("int32", 3, "x[uint64(i)] = int32(int32(factor_int32 * y[uint64(i)]) + int32(1))"),
+        ("int32", 3, "x[uint64(i)] = int32(int32(fitting(factor, factor_int32, 0) * y[uint64(i)]) + int32(1))"),
         ("int64", 3, "x[uint64(i)] = factor * y[uint64(i)] + 1"),
     ],
 )

@@ -1,12 +1,14 @@
 """Rows in vector registers: every operation against NumPy, and the instructions that come out."""
 
+import platform
 import re
 
+import numba
 import numpy as np
 import pytest
 
 from orion.kernel.compile import compile_kernel
-from orion.kernel.vectors import LANES
+from orion.kernel.vectors import LANES, native_lanes
 from tests.kernel_loops import Ratings, compiled, kernel_cache, make_loop, mf, run_loop
 
 __all__ = ["kernel_cache"]
@@ -164,6 +166,17 @@ def test_matrix_factorization_works_on_the_widest_registers(ratings, length, dty
     assert scalar <= 4  # coefficients
     assert "prefetch" in code
     assert not re.search(r"call\w*\s+.*(gemm|dot)", code)
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="CPUs of x86")
+@pytest.mark.parametrize(
+    ("name", "features", "lanes"),
+    [("nehalem", "", 4), ("haswell", "", 8), ("skylake-avx512", "", 16), ("znver4", "-avx512f", 8), (None, "-avx", 4)],
+)
+def test_registers_are_those_of_the_cpu_that_is_compiled_for(name, features, lanes, monkeypatch):
+    monkeypatch.setattr(numba.config, "CPU_NAME", name)
+    monkeypatch.setattr(numba.config, "CPU_FEATURES", features)
+    assert native_lanes() == lanes
 
 
 def test_square_roots_and_divisions_are_vector_instructions(ratings):

@@ -11,7 +11,7 @@ PACKAGE = ROOT / "orion"
 # From first to last. A file may import from its own line and from those above it.
 LAYERS = (
     ("orion.loop.source",),
-    ("orion.errors", "orion.reasons", "orion.arrays"),
+    ("orion.errors", "orion.reasons", "orion.tracebacks", "orion.aside", "orion.arrays"),
     ("orion.loop",),
     ("orion.dependence",),
     ("orion.transform",),
@@ -20,7 +20,7 @@ LAYERS = (
     ("orion.kernel",),
     ("orion.runtime",),
     ("orion.inspect",),
-    ("orion.planned", "orion.prepare"),
+    ("orion.planned", "orion.prepare", "orion.methods"),
     ("orion.api",),
     ("orion", "orion.__main__", "orion.inspect.cli"),
 )

@@ -61,7 +61,7 @@ RESOLVED = [
     ("a slice of the rest", "v = W[i, 1:]\nu = v[1:]\nu[:] = 0", "W[i, 2:] = 0"),
     ("a column of a matrix view", "t = T[i]\nc = t[:, 1]\nc[2] = 1", "T[i, 2, 1] = 1"),
     ("another name for an array", "x = W\nx[i, 0] = 1", "W[i, 0] = 1"),
-    ("another name for another name", "x = W\ny = x\ny += 1", "W += 1"),
+    ("another name for another name", "x = W\ny = x\ny += 1", "W[:, :] += 1"),
     ("a private row under two names", "w = W[i] * 2\nv = w\nv[0] = 1", "w = W[i] * 2\nw[0] = 1"),
     ("bound again to another row", "w = W[i]\nw[0] = 1\nw = H[i]\nw[0] = 2", "W[i, 0] = 1\nH[i, 0] = 2"),
     (

@@ -139,13 +139,18 @@ def test_arrays_that_meet_must_be_of_one_length():
 # ---------------------------------------------------------------- plans
 
 
+def one_line(text):
+    """The text of a plan, which is wrapped at the terminal's width, in one line."""
+    return " ".join(text.split())
+
+
 def test_the_plan_says_what_is_made_and_where_it_lives():
     with orion.session("threads", 2):
         plan = orion.parallel_for(padded).plan(np.zeros(4_000_000), 8)
-    text = str(plan)
+    text = one_line(str(plan))
     assert text.startswith("padded(a, by): 1 loop, parallel")
-    assert "makes       b  float32 (4000008), 16.0 MB  in memory that all workers share; the caller gets it" in text
-    assert "fills       b: blocks of axis 0 are shared out among 2 workers" in text  # by ones
+    assert "makes b float32 (4000008), 16.0 MB in memory that all workers share; the caller gets it" in text
+    assert "fills b: blocks of axis 0 are shared out among 2 workers" in text  # by ones
     assert [loop.strategy for loop in plan.loops] == ["independent"]
     (made,) = plan.to_dict()["makes"]
     assert made == {
@@ -163,7 +168,7 @@ def test_rounds_that_make_an_array_are_opened():
         plan = orion.parallel_for(jacobi_with_copies).plan(np.zeros((2000, 2000)), 10)
     assert plan.is_parallel
     assert plan.runs_on == 2
-    assert "B  float64 (2000, 2000), 32.0 MB  in memory that all workers share; used again" in str(plan)
+    assert "B float64 (2000, 2000), 32.0 MB in memory that all workers share; used again" in one_line(str(plan))
     plan.check()
 
 
@@ -210,7 +215,7 @@ def test_what_stands_for_statements_that_make_arrays(body, expected):
 
 REFUSED = [
     ("b = np.zeros(k[0])\nreturn b", "how large `b` is must follow from the arguments"),
-    ("b = a[a > x]\nreturn b", "how large `b` is must follow from the arguments"),
+    ("b = a[a > x]\nreturn b", "a mask as a subscript is not supported"),
     ("n = n + 1\nb = np.zeros(n)\nreturn b", "how large `b` is must follow from the arguments"),
     ("if n > 1:\n    b = a * n\nfor i in range(n):\n    a[i] = b[i]", "the array `b` may be used before it is made"),
     ("b = np.zeros(n)\nb = np.zeros(n + 1)\nreturn b", "it is made with different shapes"),

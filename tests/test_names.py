@@ -41,6 +41,8 @@ BOUNDS = {
     "of its own inner loop": "for i in range(n):\n    for i in range(i):\n        A[i, i] += 1.0",
     "of the loop around": "for j in range(m):\n    a[j] = j\nfor i in range(j):\n    for j in range(i):\n"
     "        A[i, j] += 1",
+    "an argument that is set later": "for i in range(n):\n    a[i] += 1.0\nn = 3\nfor i in range(n):\n    a[i] += 2.0\n"
+    "return n",
     "an argument": "for i in range(m):\n    for m in range(m):\n        A[i, m] += 1.0",
     "two loops further out": "for i in range(m):\n    for j in range(i, m):\n        for i in range(j):\n"
     "            A[i, j] += 1.0",

@@ -8,6 +8,10 @@ import numpy as np
 import pytest
 
 import orion
+from orion.loop.parse import parse_function
+from orion.loop.types import ArrayType, ScalarType
+from orion.loop.views import resolve_views
+from orion.plan.extents import named_values
 from orion.plan.worth import STARTED_NS, SYNC_NS, Changes, is_worthwhile
 
 
@@ -108,7 +112,7 @@ def columns_and_rows(A, small):
 def test_a_small_loop_does_not_keep_a_large_one_from_another_order():
     with orion.session("threads", 2):
         plan = orion.parallel_for(columns_and_rows).plan(np.zeros((2000, 2000)), np.zeros((20, 20)))
-    assert [loop.is_rewritten for loop in (one.nest for one in plan.function.executed.loops)] == [True, True]
+    assert [loop.is_rewritten for loop in (one.nest for one in plan.function.loops)] == [True, True]
 
 
 def rows(A, B):
@@ -146,3 +150,101 @@ def test_loops_of_unknown_length_are_taken_to_be_long():
     A = np.zeros((10_000, 2))
     with orion.session("threads", 2):
         assert orion.parallel_for(until_small).plan(A, A).runs_on == 2
+
+
+def forward(A, B, alpha, scale):
+    """The forward algorithm of a hidden Markov model."""
+    for t in range(1, alpha.shape[0]):
+        for j in range(A.shape[0]):
+            s = 0.0
+            for i in range(A.shape[0]):
+                s += alpha[t - 1, i] * A[i, j]
+            alpha[t, j] = s * B[t, j]
+        total = 0.0
+        for j in range(A.shape[0]):
+            total += alpha[t, j]
+        scale[t] = total
+        for j in range(A.shape[0]):
+            alpha[t, j] /= total
+
+
+def forward_with_names(A, B, alpha, scale):
+    """The same, as it is mostly written."""
+    rounds, states = alpha.shape
+    for t in range(1, rounds):
+        for j in range(states):
+            s = 0.0
+            for i in range(states):
+                s += alpha[t - 1, i] * A[i, j]
+            alpha[t, j] = s * B[t, j]
+        total = 0.0
+        for j in range(states):
+            total += alpha[t, j]
+        scale[t] = total
+        for j in range(states):
+            alpha[t, j] /= total
+
+
+@pytest.mark.parametrize("rounds", [3_000, 5_000, 50_000])
+def test_names_for_extents_are_as_good_as_the_extents(rounds):
+    """Rounds over 64 states take 4 µs: to meet in each of them would cost more. A name for the number of states is no
+    reason to take it for 256."""
+    A, alpha = np.zeros((64, 64)), np.zeros((rounds, 64))
+    with orion.session("threads", 2):
+        plans = [orion.parallel_for(f).plan(A, alpha, alpha, alpha[:, 0].copy()) for f in (forward, forward_with_names)]
+    assert [(plan.runs_on, len(plan.function.loops)) for plan in plans] == [(1, 1)] * 2
+
+
+def test_what_names_stand_for():
+    types = {"A": ArrayType("float64", 2), "k": ScalarType("int64", weak=True)}
+    function = resolve_views(parse_function(named), types)
+    assert named_values(function, {"A__0": 12, "A__1": 5, "k": 3}) == {"n": 12, "m": 5, "half": 6, "most": 9}
+    assert named_values(function, {"k": 3}) == {}
+
+
+def named(A, k):
+    n, m = A.shape
+    half = n // 2
+    most = max(half, k * 3)
+    float_ = 0.5 * n
+    twice = n
+    twice = twice + 1
+    for i in range(n):
+        inside = n
+        A[i, 0] = inside + m + half + most + float_ + twice
+
+
+def with_a_source(a, b, source, rounds):
+    for t in range(rounds):
+        for i in range(1, a.shape[0] - 1):
+            b[i] = 0.5 * a[i] + 0.25 * (a[i - 1] + a[i + 1])
+        b[100] = source[t]
+        for i in range(1, a.shape[0] - 1):
+            a[i] = 0.5 * b[i] + 0.25 * (b[i - 1] + b[i + 1])
+
+
+@pytest.mark.parametrize(("size", "strategies"), [(2_000, ["serial"]), (1_000_000, ["independent"] * 3)])
+def test_an_element_between_two_stencils_does_not_cost_the_vectors(size, strategies):
+    """Tiles of rounds and space that wait for each other run one iteration after another: 24 times as slow."""
+    a, source = np.random.default_rng(3).random(size), np.random.default_rng(4).random(300)
+    with orion.session("threads", 2):
+        function = orion.parallel_for(with_a_source)
+        plan = function.plan(a, a.copy(), source, 300)
+        assert [loop.strategy for loop in plan.function.loops] == strategies
+        ours, wanted = [a[:2000].copy(), a[:2000].copy()], [a[:2000].copy(), a[:2000].copy()]
+        function(*ours, source, 20)
+        with_a_source(*wanted, source, 20)
+    assert [one.tobytes() for one in ours] == [one.tobytes() for one in wanted]
+
+
+def wave(a, rounds):
+    """Not in vectors as written: its tiles wait as before."""
+    for _ in range(rounds):
+        for i in range(1, a.shape[0] - 1):
+            a[i] = 0.5 * a[i] + 0.25 * (a[i - 1] + a[i + 1])
+
+
+def test_chains_that_are_not_in_vectors_still_have_tiles_that_wait():
+    with orion.session("threads", 2):
+        plan = orion.parallel_for(wave).plan(np.zeros(1_000_000), 300)
+    assert [loop.strategy for loop in plan.function.loops] == ["wavefront"]

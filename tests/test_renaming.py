@@ -141,9 +141,10 @@ def test_the_plan_says_so():
     with orion.session("threads", 2):
         plan = orion.parallel_for(heavy).plan(np.zeros(1_000_000))
     words = "reads of A see a copy made before the loop (8.00 MB): A[i + 1] in line"
-    assert f"renamed     {words}" in str(plan).replace("\u00a0", " ")
-    assert "A_before  float64 (1000000), 8.00 MB" in str(plan)
-    assert "fills       A_before: blocks of axis 0 are shared out among 2 workers" in str(plan)
+    text = " ".join(str(plan).split())  # in one line: it is wrapped at the terminal's width
+    assert f"renamed {words}" in text
+    assert "A_before float64 (1000000), 8.00 MB" in text
+    assert "fills A_before: blocks of axis 0 are shared out among 2 workers" in text
     loop = plan.to_dict()["loops"][-1]
     assert loop["renamed"] == [{"array": "A", "copy": "A_before", "reads": ["A[i + 1]"]}]
     assert "see a copy made before the loop" in plan._repr_html_()
@@ -179,7 +180,7 @@ def test_a_serial_loop_among_parallel_ones_in_rounds_has_a_copy_in_each():
         assert copied(plan) == ("A",)
         plan.check()
         small = orion.parallel_for(scaled_rounds).plan(np.zeros(10), 5)
-        assert copied(small.function.executed and replace(small, function=small.function.executed)) == ()
+        assert copied(small) == ()
     results = []
     for workers in (1, 2, 4):
         a = np.random.default_rng(0).random(300)

@@ -21,7 +21,7 @@ from orion.runtime.skeleton import make_skeleton, skeleton_source
 
 
 def test_every_member_runs_once_and_member_zero_is_the_caller():
-    pool = Pool(4)
+    pool = Pool()
     for members in (1, 4, 2, 4):
         seen = []
         pool.run(lambda m, seen=seen: seen.append((m, threading.get_ident())), members, lambda: None)
@@ -32,7 +32,7 @@ def test_every_member_runs_once_and_member_zero_is_the_caller():
 
 
 def test_an_exception_in_the_caller_waits_for_the_others():
-    pool = Pool(3)
+    pool = Pool()
     go, left = threading.Event(), []
 
     def body(member):
@@ -52,7 +52,7 @@ def test_an_exception_in_the_caller_waits_for_the_others():
 def test_closing_ends_the_threads():
     """Of this pool: threads of a pool that an earlier test left behind may end meanwhile."""
     before = set(threading.enumerate())
-    pool = Pool(3)
+    pool = Pool()
     pool.run(lambda m: None, 3, lambda: None)
     mine = set(threading.enumerate()) - before
     assert len(mine) == 2
@@ -82,7 +82,7 @@ def test_nobody_leaves_a_barrier_before_all_have_come():
                 wrong.append((member, round))
             meet(barrier.order[member], 2 * round + 1, barrier.waits, *waits, done, control)
 
-    Pool(workers).run(body, workers, lambda: None)
+    Pool().run(body, workers, lambda: None)
     assert wrong == []
 
 

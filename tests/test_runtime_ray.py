@@ -138,6 +138,37 @@ def test_an_actor_that_died_between_runs_is_replaced_without_an_error(four_actor
     assert four_actors._backend._team.group is not group
 
 
+def test_a_run_right_after_an_actor_was_killed_changes_arrays_once(four_actors):
+    """Whether its death is noticed before the call or only when it does not answer: nothing ran yet."""
+    H, expected = array(integers(40)), integers(40)
+    for victim in (0, 3):
+        mix(**(cases()["rotated"][1] | {"H": H}))
+        os.kill(four_actors._backend._team.group.processes[victim], signal.SIGKILL)
+    mix(**(cases()["rotated"][1] | {"H": H}))
+    with orion.session("serial"):
+        for _ in range(3):
+            mix(**(cases()["rotated"][1] | {"H": expected}))
+    np.testing.assert_array_equal(H.to_numpy(), expected)
+
+
+def test_a_run_whose_workers_die_again_and_again_is_given_up(four_actors, monkeypatch):
+    from orion.runtime.ray.group import Group
+    from orion.runtime.ray.lines import LostError
+
+    tried = []
+
+    def dead(line, orders):
+        tried.append(orders)
+        raise LostError(2, "its process has ended")
+
+    monkeypatch.setattr("orion.runtime.ray.lines.PipeLine.start", dead)
+    monkeypatch.setattr(Group, "_leave", lambda *_: pytest.fail("nobody is in a run"))
+    with pytest.raises(orion.WorkerLostError, match=r"worker 2 died before the loop began(?s:.*)nothing has") as e:
+        mix(**cases()["dist arrays"][1])
+    assert tried == [[None] * 4] * 3
+    assert not hasattr(e.value, "__notes__")
+
+
 def test_what_the_cluster_has_no_room_for_is_refused(four_actors):
     mix(**cases()["rotated"][1])  # Ray runs, with four CPUs
     with (
@@ -149,11 +180,24 @@ def test_what_the_cluster_has_no_room_for_is_refused(four_actors):
         pass
 
 
+def test_too_many_workers_for_this_machine_are_refused_before_ray_is_started(four_actors, monkeypatch):
+    import ray
+
+    four_actors.close()
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    with (
+        orion.session("ray", 300, force_parallel=True),
+        pytest.raises(orion.ArgumentError, match=r"(?s)workers=300 is too many.*\d+ are the limit"),
+    ):
+        divides(np.zeros(300), 2)
+    assert not ray.is_initialized()
+
+
 def test_an_inner_session_is_told_at_once_that_the_outer_one_holds_the_cpus(four_actors):
     mix(**cases()["rotated"][1])
     with (
         orion.session("ray", 2, force_parallel=True),
-        pytest.raises(orion.ArgumentError, match="the sessions around this one hold 4"),
+        pytest.raises(orion.ArgumentError, match="other sessions of this process hold 4"),
     ):
         mix(**cases()["rotated"][1])
 

@@ -377,5 +377,5 @@ def test_a_worker_that_dies_while_it_starts_is_lost(monkeypatch):
         raise ray_exceptions.RayActorError()
 
     monkeypatch.setattr(group, "start_actors", start_actors)
-    with pytest.raises(WorkerLostError, match="died while it started"):
+    with pytest.raises(WorkerLostError, match="died before the loop began"):
         group.Group(2, 0)

@@ -126,3 +126,16 @@ def test_a_killed_actor_on_another_node_is_reported_and_replaced(nodes, expected
     assert time.monotonic() - start < 30
     np.testing.assert_array_equal(arguments["W"], integers(60))
     assert_same(outcome("two loops"), expected["two loops"])
+
+
+def test_an_actor_on_another_node_that_died_between_runs_is_replaced_without_an_error(nodes):
+    H, expected = array(integers(40)), integers(40)
+    mix(**(cases()["rotated"][1] | {"H": H}))
+    group = nodes._backend._team.group
+    os.kill(group.processes[-1], signal.SIGKILL)
+    mix(**(cases()["rotated"][1] | {"H": H}))
+    assert nodes._backend._team.group is not group
+    with orion.session("serial"):
+        for _ in range(2):
+            mix(**(cases()["rotated"][1] | {"H": expected}))
+    np.testing.assert_array_equal(H.to_numpy(), expected)

@@ -1,8 +1,11 @@
 """Settings of a session: defaults, the environment, refusals, and what is imported."""
 
+import asyncio
 import os
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -11,7 +14,7 @@ import orion
 from orion.errors import ArgumentError, PlanError
 from orion.runtime.backend import cores
 from orion.runtime.session import Session, Settings, current_session, planned_workers, settings_from
-from tests.runtime_programs import cases, mix
+from tests.runtime_programs import cases, mix, outcome
 
 
 @pytest.fixture(autouse=True)
@@ -36,6 +39,7 @@ def fresh_session(monkeypatch):
         ({"ORION_FORCE_PARALLEL": "1"}, (None, None, None, False), Settings("threads", None, None, False)),
         ({"ORION_FORCE_PARALLEL": "0", "ORION_WORKERS": ""}, (), Settings("threads", None, None, False)),
         ({"ORION_WORKERS": "4"}, ("serial",), Settings("serial", None, None, False)),
+        ({}, ("threads", np.int64(4)), Settings("threads", 4, None, False)),
     ],
 )
 def test_arguments_come_before_the_environment(monkeypatch, environment, arguments, settings):
@@ -54,8 +58,21 @@ def test_arguments_come_before_the_environment(monkeypatch, environment, argumen
         ({}, ("threads", -2), "workers=-2"),
         ({}, ("threads", True), "workers=True"),
         ({}, ("threads", 2.0), "workers=2.0"),
+        ({}, ("threads", 2.5), "workers=2.5"),
+        ({}, ("threads", "4"), "workers='4' is not a number"),
+        ({}, ("ray", 0), "workers=0"),
+        ({}, ("ray", True), "workers=True"),
+        ({}, ("threads", np.int64(-3)), r"workers=np.int64\(-3\) is not a number"),
+        ({}, ("threads", np.array([2])), "is not a number"),
+        ({}, ("threads", 10**9), r"workers=1000000000 is too many workers(?s:.*)[\d,]{4,} are the limit"),
+        ({}, ("ray", 10**9), "workers=1000000000 is too many workers(?s:.*)65,536 are the limit"),
+        ({}, ("threads", 10**5000), "workers=a number of more than 18 digits is too many"),
+        ({}, ("threads", -(10**5000)), "workers=a number of more than 18 digits is not"),
         ({"ORION_WORKERS": "two"}, (), "ORION_WORKERS='two'"),
         ({"ORION_WORKERS": "0"}, (), "ORION_WORKERS='0'"),
+        ({"ORION_WORKERS": "2.5"}, (), "ORION_WORKERS='2.5'"),
+        ({"ORION_WORKERS": "-1"}, (), "ORION_WORKERS='-1'"),
+        ({"ORION_WORKERS": "1" * 5000}, (), r"ORION_WORKERS='1+\.\.\.1+' is too many"),
         ({}, ("serial", 2), "the serial backend has one worker, not 2"),
         ({}, ("threads", 2, "auto"), "address"),
         ({}, ("ray", 2, 6379), "address"),
@@ -109,6 +126,75 @@ def test_a_session_begun_inside_of_another_ends_with_it(monkeypatch):
         begun = current_session()
         assert begun is not outer
     assert closed[3:] == [inside, begun, inside]
+
+
+def test_each_thread_has_the_session_of_its_own_with_statement():
+    """Two threads that enter and leave by turns; a third one without a session has that of the main thread."""
+    steps, seen = [threading.Event() for _ in range(4)], []
+
+    def first():
+        with orion.session("threads", 3) as session:
+            steps[0].set()
+            steps[1].wait(20)  # the second is in its own
+            seen.append(current_session() is session)
+        steps[2].set()
+        seen.append(planned_workers()[0])
+
+    def second():
+        steps[0].wait(20)
+        with orion.session("threads", 5) as session:
+            steps[1].set()
+            steps[2].wait(20)  # the first has left its own
+            seen.append(current_session() is session)
+            outcome("rotated")
+
+    with orion.session("threads", 2) as main:
+        callers = [threading.Thread(target=body) for body in (first, second)]
+        for caller in callers:
+            caller.start()
+        assert current_session() is main
+        for caller in callers:
+            caller.join(60)
+        assert current_session() is main
+    assert seen.count(True) == 2
+    assert seen.count(2) == 1
+
+
+def test_each_task_has_the_session_of_its_own_with_statement():
+    async def task(workers, other):
+        with orion.session("threads", workers) as session:
+            other.set()
+            await asyncio.sleep(0.01)
+            assert current_session() is session
+        return planned_workers()[0]
+
+    async def both():
+        event = asyncio.Event()
+        tasks = [asyncio.create_task(task(workers, event)) for workers in (3, 5)]
+        await event.wait()
+        return planned_workers()[0], await asyncio.gather(*tasks)
+
+    orion.init("threads", 2)
+    assert asyncio.run(both()) == (2, [2, 2])
+
+
+def test_threads_of_a_pool_work_in_the_session_of_the_main_thread():
+    with ThreadPoolExecutor(1) as pool:
+        with orion.session("threads", 3), orion.session("threads", 4):
+            assert pool.submit(planned_workers).result() == (4, False)
+        orion.init("threads", 2)
+        assert pool.submit(planned_workers).result() == (2, False)
+
+
+def test_sessions_may_be_left_in_any_order():
+    orion.init("threads", 2)
+    one, other = orion.session("threads", 3), orion.session("threads", 4)
+    one.__enter__()
+    inner = other.__enter__()
+    one.__exit__(None, None, None)
+    assert current_session() is inner
+    other.__exit__(None, None, None)
+    assert planned_workers() == (2, False)
 
 
 def test_shutdown_can_be_called_at_any_time_and_loops_still_run():

@@ -2,6 +2,7 @@
 session usable.
 """
 
+import re
 import signal
 import sys
 import threading
@@ -83,6 +84,39 @@ def test_ctrl_c_leaves_at_the_next_tile(workers):
             mix(**arguments)
         assert time.monotonic() - start < 30
         assert_same(outcome("two loops"), outcome("two loops"))
+
+
+def own_threads(before=()):
+    """The workers' threads, without those that were there `before`: earlier tests may have left some, or they end."""
+    found = [thread for thread in threading.enumerate() if re.fullmatch(r"orion-\d+", thread.name)]
+    return [thread for thread in found if thread not in before]
+
+
+def test_only_the_threads_that_plans_use_are_started():
+    few, more, before = np.zeros(3), np.zeros(100), own_threads()
+    with orion.session("threads", 1000):
+        divides(few, 2)  # too short to be shared out
+        assert own_threads(before) == []
+    with orion.session("threads", 5, force_parallel=True):
+        divides(few, 2)
+        assert len(own_threads(before)) == 2
+        divides(more, 2)
+        assert len(own_threads(before)) == 4
+        divides(few, 2)
+    assert few.tolist() == [-4.5] * 3
+    assert set(more) == {-1.5}
+
+
+def test_a_system_that_starts_no_more_threads_is_told_of(monkeypatch):
+    def refused(**_):
+        raise RuntimeError("can't start new thread")
+
+    with orion.session("threads", 3, force_parallel=True):
+        with monkeypatch.context() as patch:
+            patch.setattr("orion.runtime.pool.Thread", refused)
+            with pytest.raises(orion.ArgumentError, match=r"(?s)cannot start 3 threads.*can't start new thread, aft"):
+                outcome("sums")
+        assert_same(outcome("rotated"), outcome("rotated"))
 
 
 def test_callers_in_several_threads_take_turns():

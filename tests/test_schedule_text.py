@@ -22,6 +22,7 @@ from orion.errors import PlanError, UnprovedWarning
 from orion.loop.ir import Assign, Binary, Call, Const, Dim, Evaluate, For, If, Stmt, Subscript, Var, walk
 from orion.loop.printer import print_stmt
 from orion.loop.rewrite import expand, rewrite
+from orion.plan import analysed
 from orion.plan.whole import whole_loops
 from orion.schedule.prove_text import prove_text
 from tests.test_transform_skew import arguments as skewed_arguments
@@ -92,8 +93,9 @@ def every_second(A, B, x, n, m):
         A[i // 2 + 3, i + 2] = B[i, i // 2 + 6] - A[i + 1, 3 * i + 2]
 
 
-def test_values_between_the_trips_of_a_loop_are_none():
+def test_values_between_the_trips_of_a_loop_are_none(monkeypatch):
     """Loops with steps of 2 and 4: that one statement is run twice for x2 = 8 and 9 is no error where 9 is no trip."""
+    monkeypatch.setattr(analysed, "_loses_vectors", lambda better, study: False)  # the order that this is about
     with orion.session(workers=2, force_parallel=True):
         plan = orion.parallel_for(every_second).plan(np.zeros((20, 40)), np.zeros((30, 30)), np.zeros(30), 8, 7)
     assert [loop.nest.is_rewritten for loop in plan.function.loops] == [True]

@@ -16,7 +16,7 @@ from orion.loop.parse import parse_function
 from orion.loop.program import split_program
 from orion.loop.types import ArrayType, ScalarType
 from orion.loop.views import resolve_views
-from orion.plan import sweeping
+from orion.plan import analysed, sweeping
 from orion.plan.sizes import Sizes
 from orion.plan.sweeping import boxes, pays
 from orion.transform.sweeps import Sweeps, find_sweeps, is_permutable
@@ -207,8 +207,9 @@ def test_a_slope_that_is_too_small_is_not_permutable(slope, legal):
 
 @pytest.fixture
 def always(monkeypatch):
-    """Small arrays are run in tiles, too."""
+    """Small arrays are run in tiles, too, and tiles that wait also where the loops as written are run in vectors."""
     monkeypatch.setattr(sweeping, "FILLED", 0)
+    monkeypatch.setattr(analysed, "_loses_vectors", lambda better, study: False)
 
 
 def run_both(function, arguments, workers):
@@ -289,7 +290,8 @@ def test_large_arrays_are_swept_in_tiles_and_small_ones_are_not():
         plan = f.plan(*np.zeros((2, 1000, 1000)), 20)
         assert plan.only.strategy == "wavefront"
         assert "stays in the cache of that worker from round to round" in " ".join(str(plan).split())
-        assert [loop.strategy for loop in f.plan(*np.zeros((2, 200, 200)), 20).loops] == ["independent"] * 2
+        small = f.plan(*np.zeros((2, 200, 200)), 20)  # it runs as written, on one worker
+        assert [(loop.strategy, loop.reasons[-1].code) for loop in small.loops] == [("serial", "ORN120")]
         assert [loop.strategy for loop in f.plan(*np.zeros((2, 1000, 1000)), 3).loops] == ["independent"] * 2
 
 

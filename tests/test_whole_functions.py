@@ -12,6 +12,7 @@ from tests.whole_functions import (
     cases,
     collatz,
     components,
+    conjugate_gradients,
     find,
     jacobi,
     kmeans,
@@ -41,9 +42,23 @@ def check(name):
     result, wanted = ours(*arguments), ours.serial(*expected)
     assert type(result) is type(wanted) or isinstance(wanted, np.generic)
     assert result == (None if wanted is None else pytest.approx(wanted, rel=1e-12))
-    for argument, other in zip(arguments, expected, strict=True):
+    rounding = solver_rounding(result) if function is conjugate_gradients else [1e-12] * len(expected)
+    for argument, other, atol in zip(arguments, expected, rounding, strict=True):
         if isinstance(argument, np.ndarray):
-            np.testing.assert_allclose(argument, other, rtol=1e-10, atol=1e-12)
+            np.testing.assert_allclose(argument, other, rtol=1e-10, atol=atol)
+
+
+def solver_rounding(steps):
+    """How far apart the arrays of conjugate gradients may be, argument by argument, with sums in another order.
+
+    A sum of n terms is off by n times the machine epsilon, of terms that are as large as the right-hand side at
+    first: the residual then shrinks to 1e-7 of it, its error does not. A step multiplies by numbers of which the
+    quotient of the largest and the smallest is the condition of the matrix.
+    """
+    matrix, _, right, *_ = cases()["conjugate gradients"][1]
+    values = np.linalg.eigvalsh(matrix)
+    error = steps * len(right) * np.finfo(float).eps * (values[-1] / values[0]) * np.linalg.norm(right)
+    return 0.0, error / values[0], error, error, error * values[-1], 0.0, 0
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -84,7 +99,8 @@ def test_the_loops_inside_are_the_loops_of_the_plan():
     plan.check()
     X, C = np.zeros((10_000, 100)), np.zeros((50, 100))
     counts = np.zeros(50, int)
-    plan = orion.parallel_for(kmeans).plan(X, C, np.zeros(10_000, int), C.copy(), counts, 9, 0.1)
+    with orion.session("threads", 2, force_parallel=True):
+        plan = orion.parallel_for(kmeans).plan(X, C, np.zeros(10_000, int), C.copy(), counts, 9, 0.1)
     assert next(loop.strategy for loop in plan.loops if loop.is_written_by_user) == "independent"
     plan.check()
 

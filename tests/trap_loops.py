@@ -286,7 +286,7 @@ TRAPS = {
     another_name: (lambda: (whole(8, 4),), ["serial"]),
     own_counter: (lambda: (whole(8, 4),), ["serial"]),
     reassigned_variable: (lambda: (whole(8, 4),), ["serial"]),
-    history: (lambda: (np.zeros(5), whole(N)), ["independent"]),
+    history: (lambda: (np.zeros(5), whole(N)), ["independent", "independent"]),
     left_early: (lambda: (whole(N), N), ["independent"]),
     view_of_two_arrays: (lambda: (whole(8, 4), whole(8, 4), whole(8)), ["serial"]),
     view_of_a_row_of_its_own: (lambda: (whole(8, 4),), ["independent"]),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import mmap
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,3 +43,34 @@ class DistArray(ABC):
     def ndim(self) -> int:
         """The number of dimensions."""
         return len(self.shape)
+
+    @abstractmethod
+    def _facts(self) -> Mapping[str, str]:
+        """What a notebook shows beside the kind of the array, by name."""
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><th>{name}</th><td>{text}</td></tr>" for name, text in self._facts().items())
+        return f"<table><caption>orion.{type(self).__name__}</caption><tbody>{rows}</tbody></table>"
+
+
+def bytes_text(count: int) -> str:
+    """A number of bytes as people read it.
+
+    >>> bytes_text(72_351_744)
+    '69.0 MiB'
+    """
+    size, units = float(count), iter(("bytes", "KiB", "MiB", "GiB", "TiB"))
+    unit = next(units)
+    while size >= 1024 and unit != "TiB":
+        size, unit = size / 1024, next(units)
+    return f"{count} bytes" if unit == "bytes" else f"{size:.1f} {unit}"
+
+
+def place_text(array: NDArray[np.generic]) -> str:
+    """Where the memory of an array is."""
+    owner: object = array
+    while isinstance(owner, np.ndarray) and owner.base is not None:
+        owner = owner.base
+    if isinstance(owner, memoryview):
+        owner = owner.obj
+    return "memory shared by the workers of this machine" if isinstance(owner, mmap.mmap) else "this process"

@@ -18,6 +18,9 @@ Arrays = tuple[NDArray[Any], ...]
 INT32 = np.dtype(np.int32)
 INT64 = np.dtype(np.int64)
 
+FEW_INDICES, INDICES_PER_ELEMENT = 1 << 24, 64
+"""How long a dimension may be by what keys say alone: past both, one wrong key is likelier than so few elements."""
+
 
 def checked_keys(coords: Sequence[ArrayLike], names: Sequence[str] | None = None) -> Arrays:
     """One 1-D int32 array per dimension, or int64 where a key needs it. They may share memory with `coords`.
@@ -58,10 +61,7 @@ def checked_values(values: Sequence[ArrayLike], length: int, allow_nan: bool, na
             raise _unequal_lengths(name, len(array), length)
         if array.dtype.newbyteorder("=") not in SUPPORTED:
             raise DataFormatError(
-                describe(
-                    f"{name} holds elements of type {array.dtype}",
-                    hint="convert them with .astype(np.float32)",
-                )
+                describe(f"{name} holds elements of type {array.dtype}", hint=_as_numbers(name, array, np.float32))
             )
         if not allow_nan:
             _check_no_nan(array, name)
@@ -72,10 +72,13 @@ def checked_extents(keys: Arrays, shape: Sequence[int] | None) -> tuple[tuple[in
     """The extents (one past the largest key of each dimension) and the shape: `shape`, or the extents if
     None.
 
-    `DataFormatError` where a key lies outside of `shape`.
+    `DataFormatError` where a key lies outside of `shape`, or, without one, far above the number of elements.
     """
-    extents = tuple(int(k.max()) + 1 if k.size else 0 for k in keys)
+    extents = extents_of(keys)
     if shape is None:
+        dim = far_dimension(keys)
+        if dim is not None:
+            raise _far(dim, keys, extents)
         return extents, extents
     limits = tuple(int(n) for n in shape)
     if len(limits) != len(keys):
@@ -92,6 +95,33 @@ def checked_extents(keys: Arrays, shape: Sequence[int] | None) -> tuple[tuple[in
     return extents, limits
 
 
+def extents_of(keys: Arrays) -> tuple[int, ...]:
+    """One past the largest key of each dimension."""
+    return tuple(int(k.max()) + 1 if k.size else 0 for k in keys)
+
+
+def largest_extent(count: int) -> int:
+    """How long the dimensions of `count` elements may be where nobody says how long they are."""
+    return max(FEW_INDICES, INDICES_PER_ELEMENT * count)
+
+
+def far_dimension(keys: Arrays) -> int | None:
+    """The first dimension that is longer than `largest_extent`, if any is."""
+    limit = largest_extent(len(keys[0]))
+    return next((dim for dim, extent in enumerate(extents_of(keys)) if extent > limit), None)
+
+
+def _far(dim: int, keys: Arrays, extents: tuple[int, ...]) -> DataFormatError:
+    at = int(np.argmax(keys[dim] >= largest_extent(len(keys[0]))))
+    return DataFormatError(
+        describe(
+            f"coords[{dim}][{at}] is {keys[dim][at]}",
+            why=f"dimension {dim} would have {extents[dim]:,} indices for {len(keys[0]):,} elements",
+            hint=f"say shape={extents} if that is meant, or count keys from 0: np.unique(keys, return_inverse=True)[1]",
+        )
+    )
+
+
 def _check_one_dimensional(array: NDArray[Any], name: str) -> None:
     if array.ndim != 1:
         raise DataFormatError(
@@ -106,9 +136,10 @@ def _check_integers(keys: NDArray[Any], name: str) -> None:
     if keys.dtype.kind not in "iu":
         at = next((k for k, key in enumerate(keys.tolist()) if not _is_whole(key)), None)
         if at is not None:
-            raise DataFormatError(f"{name}[{at}] is {keys[at]!s}, not an integer")
+            hint = _as_numbers(name, keys, np.int64) if keys.dtype.kind in "OUS" else ""
+            raise DataFormatError(describe(f"{name}[{at}] is {keys[at]!s}, not an integer", hint=hint))
         raise DataFormatError(
-            describe(f"{name} is of type {keys.dtype}, keys are integers", hint="convert it with .astype(np.int64)")
+            describe(f"{name} is of type {keys.dtype}, keys are integers", hint=_as_numbers(name, keys, np.int64))
         )
     if keys.min() < 0:
         at = int(np.argmax(keys < 0))
@@ -116,6 +147,20 @@ def _check_integers(keys: NDArray[Any], name: str) -> None:
     if int(keys.max()) >= np.iinfo(INT64).max:
         at = int(np.argmax(keys))
         raise DataFormatError(f"{name}[{at}] is {keys[at]}, too large for a key")
+
+
+def _as_numbers(name: str, array: NDArray[Any], kind: type[np.generic]) -> str:
+    """What to write for entries that are no numbers of this kind. Of a column, `name` is "column 'its name'"."""
+    column = name.removeprefix("column ")
+    try:
+        array.astype(kind)
+    except (TypeError, ValueError):
+        if column == name:
+            return f"number them: `names, numbers = np.unique({name}, return_inverse=True)`"
+        return f"number them, of a frame `frame[{column}] = np.unique(frame[{column}], return_inverse=True)[1]`"
+    if column == name:
+        return f"give `np.asarray({name}, dtype=np.{kind.__name__})` instead"
+    return f"convert it, of a frame `frame = frame.astype({{{column}: {kind.__name__!r}}})`"
 
 
 def _is_whole(key: object) -> bool:

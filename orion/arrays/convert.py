@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from orion.arrays.check import checked_keys, checked_values
 from orion.arrays.sparse import SparseArray, adopt, sparse
 from orion.errors import DataFormatError, describe
+from orion.tracebacks import ends_in_users_line
 
 Names = str | Sequence[str]
 
 
+@ends_in_users_line
 def from_scipy(matrix: Any, *, allow_nan: bool = False) -> SparseArray:
     """A sparse array from a SciPy matrix or sparse array of any format.
 
@@ -34,6 +36,7 @@ def from_scipy(matrix: Any, *, allow_nan: bool = False) -> SparseArray:
     return sparse(coords, coo.data, coo.shape, allow_nan=allow_nan)
 
 
+@ends_in_users_line
 def from_pandas(
     frame: Any, *, keys: Names, values: Names, shape: Sequence[int] | None = None, allow_nan: bool = False
 ) -> SparseArray:
@@ -56,12 +59,14 @@ def from_pandas(
         missing = series.isna().to_numpy()
         kind = getattr(series.dtype, "numpy_dtype", None)
         if missing.any() and not _may_be_missing(name, values, kind or series.dtype, allow_nan):
-            raise _missing(name, int(np.argmax(missing)))
+            hint = f"drop such rows, `frame = frame.dropna(subset=[{name!r}])`"
+            raise _missing(name, int(np.argmax(missing)), hint)
         return np.asarray(series.to_numpy() if kind is None else series.to_numpy(dtype=kind))
 
     return _from_columns(fetch, keys, values, shape, allow_nan)
 
 
+@ends_in_users_line
 def from_arrow(
     table: Any, *, keys: Names, values: Names, shape: Sequence[int] | None = None, allow_nan: bool = False
 ) -> SparseArray:
@@ -78,7 +83,7 @@ def from_arrow(
         column = table.column(name)
         array = np.asarray(column.to_numpy())
         if column.null_count and not _may_be_missing(name, values, array.dtype, allow_nan):
-            raise _missing(name, int(np.argmax(column.is_null().to_numpy())))
+            raise _missing(name, int(np.argmax(column.is_null().to_numpy())), "drop such rows, `table.drop_null()`")
         return array
 
     return _from_columns(fetch, keys, values, shape, allow_nan)
@@ -110,7 +115,5 @@ def _may_be_missing(name: str, values: Names, kind: Any, allow_nan: bool) -> boo
     return allow_nan and name in _as_tuple(values) and np.dtype(kind).kind == "f"
 
 
-def _missing(name: str, position: int) -> DataFormatError:
-    return DataFormatError(
-        describe(f"column {name!r} has no entry at position {position}", hint="drop such rows first")
-    )
+def _missing(name: str, position: int, hint: str) -> DataFormatError:
+    return DataFormatError(describe(f"column {name!r} has no entry at position {position}", hint=hint))

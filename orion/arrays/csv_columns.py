@@ -23,6 +23,7 @@ class Columns:
     values: tuple[int, ...]
     dtypes: tuple[np.dtype, ...]
     lines_before_data: int
+    bytes_before_data: int
     limits: tuple[int, ...] | None
     lowest: int
     allow_nan: bool
@@ -71,7 +72,8 @@ def find_columns(
         keys=tuple(_position(path, first, names, c) for c in wanted_keys),
         values=tuple(_position(path, first, names, c) for c in wanted_values),
         dtypes=dtypes,
-        lines_before_data=first.number if has_header else first.number - 1,
+        lines_before_data=first.line.number if has_header else first.line.number - 1,
+        bytes_before_data=first.line.end if has_header else first.line.start,
         limits=limits,
         lowest=lowest,
         allow_nan=allow_nan,
@@ -109,7 +111,7 @@ def _position(path: str, first: Row, names: tuple[str, ...] | None, column: Colu
         found = f"{'no' if column not in names else 'more than one'} column {column!r}"
     raise DataFormatError(
         describe(
-            f"{path}, line {first.number}: {found}\n    | {first.text[:100]}",
+            f"{path}, line {first.line.number}: {found}\n    | {first.text[:100]}",
             hint="if the columns are separated by something else, say sep=",
         )
     )

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from orion.arrays.aligned import aligned_zeros, is_aligned, padded_shape
-from orion.arrays.base import DistArray
+from orion.arrays.base import DistArray, bytes_text, place_text
 from orion.arrays.dtypes import checked_shape, supported_dtype
 from orion.errors import ArgumentError
+from orion.tracebacks import ends_in_users_line
 
 
 class DenseArray(DistArray):
@@ -95,7 +96,15 @@ class DenseArray(DistArray):
     def __repr__(self) -> str:
         return f"DenseArray(shape={self.shape}, dtype={self.dtype})"
 
+    def _facts(self) -> Mapping[str, str]:
+        return {
+            "shape": " × ".join(f"{n:,}" for n in self.shape) or "()",
+            "dtype": str(self.dtype),
+            "memory": f"{bytes_text(self.nbytes)} with padding, in {place_text(self._storage)}",
+        }
 
+
+@ends_in_users_line
 def array(data: ArrayLike, dtype: DTypeLike | None = None) -> DenseArray:
     """A dense array with the contents of `data`, copied. Any layout and byte order will do.
 
@@ -112,6 +121,7 @@ def array(data: ArrayLike, dtype: DTypeLike | None = None) -> DenseArray:
     return result
 
 
+@ends_in_users_line
 def zeros(shape: int | Sequence[int], dtype: DTypeLike = np.float64) -> DenseArray:
     """A dense array of zeros.
 
@@ -121,6 +131,7 @@ def zeros(shape: int | Sequence[int], dtype: DTypeLike = np.float64) -> DenseArr
     return DenseArray(checked_shape(shape), supported_dtype(dtype))
 
 
+@ends_in_users_line
 def ones(shape: int | Sequence[int], dtype: DTypeLike = np.float64) -> DenseArray:
     """A dense array of ones.
 
@@ -130,6 +141,7 @@ def ones(shape: int | Sequence[int], dtype: DTypeLike = np.float64) -> DenseArra
     return full(shape, 1, dtype)
 
 
+@ends_in_users_line
 def full(shape: int | Sequence[int], value: complex, dtype: DTypeLike | None = None) -> DenseArray:
     """A dense array filled with `value`; its dtype is that of `value` if not given.
 

@@ -121,6 +121,11 @@ def tile_layout(elements: Elements, bounds: Bounds, order: Order) -> TileLayout:
     return result
 
 
+def position_dtype(count: int) -> np.dtype:
+    """What holds the positions of so many elements."""
+    return np.dtype(np.uint32 if count <= 1 << 32 else np.int64)
+
+
 def user_order(elements: Elements) -> Elements:
     """The elements in the order the user gave: new arrays, unless they already are."""
     positions = elements.positions
@@ -158,11 +163,10 @@ def _block_lookup(cuts: NDArray[np.int64], stride: int, dtype: np.dtype) -> Call
 
 
 def _empty_layout(elements: Elements, grid: tuple[int, ...], order: Order, offsets: NDArray[np.int64]) -> TileLayout:
-    narrow = len(elements) <= 1 << 32
     return TileLayout(
         keys=tuple(map(np.empty_like, elements.keys)),
         values=tuple(map(np.empty_like, elements.values)),
-        positions=np.empty(len(elements), dtype=np.uint32 if narrow else np.int64),
+        positions=np.empty(len(elements), dtype=position_dtype(len(elements))),
         grid=grid,
         order=order,
         offsets=offsets,
@@ -219,12 +223,27 @@ def _scatter(source: Array, target: Array, pieces: list[tuple[slice, slice]]) ->
 def _sort_tile(layout: TileLayout, tile: int) -> None:
     """Sort one tile by key, last dimension first: stable radix passes, 16 bits at a time."""
     inside = slice(int(layout.offsets[tile]), int(layout.offsets[tile + 1]))
-    order = np.arange(inside.stop - inside.start)
-    for keys in reversed(layout.keys):
-        order = _stable_order(keys[inside], order)
+    order = ascending_order(tuple(keys[inside] for keys in layout.keys))
     assert layout.positions is not None
     for array in (*layout.keys, *layout.values, layout.positions):
         array[inside] = array[inside].take(order)
+
+
+def is_ascending(keys: tuple[Array, ...]) -> bool:
+    """Whether elements are in ascending order of their keys, the first dimension being the most significant."""
+    in_order: Array = np.ones(max(0, len(keys[0]) - 1), dtype=bool)
+    for axis in reversed(keys):
+        in_order &= axis[:-1] == axis[1:]
+        in_order |= axis[:-1] < axis[1:]
+    return bool(in_order.all())
+
+
+def ascending_order(keys: tuple[Array, ...]) -> NDArray[np.int64]:
+    """The positions of elements in ascending order of their keys, those with equal keys as they are."""
+    order = np.arange(len(keys[0]))
+    for axis in reversed(keys) if len(order) else ():
+        order = _stable_order(axis, order)
+    return order
 
 
 def _stable_order(keys: Array, order: NDArray[np.int64]) -> NDArray[np.int64]:

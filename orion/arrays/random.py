@@ -17,12 +17,14 @@ from numpy.typing import DTypeLike, NDArray
 from orion.arrays.dense import DenseArray
 from orion.arrays.dtypes import checked_shape, supported_dtype
 from orion.errors import ArgumentError, describe
+from orion.tracebacks import ends_in_users_line
 
 Draw = Callable[[np.random.Generator, tuple[int, ...]], NDArray[np.floating]]
 
 BLOCK_ELEMENTS = 1 << 16
 
 
+@ends_in_users_line
 def uniform(
     shape: int | Sequence[int],
     low: float = 0.0,
@@ -52,6 +54,7 @@ def uniform(
     return _filled(checked_shape(shape), kind, seed, draw)
 
 
+@ends_in_users_line
 def normal(
     shape: int | Sequence[int],
     mean: float = 0.0,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from math import prod
@@ -12,11 +12,23 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from orion.arrays.base import DistArray
-from orion.arrays.check import Arrays, checked_extents, checked_keys, checked_values
-from orion.arrays.layout import Bounds, Elements, Order, TileLayout, checked_bounds, tile_layout, user_order
-from orion.arrays.partition import even_bounds
+from orion.arrays.base import DistArray, bytes_text, place_text
+from orion.arrays.check import Arrays, checked_extents, checked_keys, checked_values, largest_extent
+from orion.arrays.layout import (
+    Bounds,
+    Elements,
+    Order,
+    TileLayout,
+    ascending_order,
+    checked_bounds,
+    is_ascending,
+    position_dtype,
+    tile_layout,
+    user_order,
+)
+from orion.arrays.partition import balanced_bounds, even_bounds
 from orion.errors import ArgumentError, describe
+from orion.tracebacks import ends_in_users_line
 
 _ITERATED_AT_ONCE = 1 << 16
 
@@ -25,9 +37,12 @@ class SparseArray(DistArray):
     """A sparse array. Make one with `orion.sparse`, `from_scipy`, `from_pandas`, `from_arrow` or `read_csv`.
 
     Element e has one key per dimension and one value, or a tuple of values. The same key may occur more than
-    once. `for (i, j), r in ratings` goes through the elements in the order they were given in.
+    once. `for (i, j), r in ratings` goes through the elements by ascending keys, in Python as in a loop with
+    `ordered=True`: the first dimension is the most significant one, and elements with equal keys come in the order they
+    were given in. `coords`, `values` and `to_scipy` show the elements as they were given.
 
-    Memory: the elements are held once. Before the first loop they are in the order they were given in;
+    Memory: the elements are held once. Iterating in Python keeps 4 bytes per element for the order, unless they were
+    given in it. Before the first loop they are in the order they were given in;
     `layout` moves them into tile order, and from then on the array holds them in the tile order asked for
     last, with 4 bytes per element to find the way back (8 above 2**32 elements). While they are moved, both
     orders are in memory.
@@ -98,7 +113,8 @@ class SparseArray(DistArray):
 
     @property
     def nbytes(self) -> int:
-        return self._elements.nbytes
+        order = vars(self).get("_ascending")
+        return self._elements.nbytes + (0 if order is None else order.nbytes)
 
     @property
     def coords(self) -> Arrays:
@@ -113,10 +129,26 @@ class SparseArray(DistArray):
         values = tuple(map(_read_only, user_order(self._elements).values))
         return values if self._values_are_tuple else values[0]
 
+    @cached_property
+    def _ascending(self) -> NDArray[Any] | None:
+        """The order of iteration, None where the elements were given in it."""
+        keys = user_order(self._elements).keys
+        return None if is_ascending(keys) else ascending_order(keys).astype(position_dtype(self.nnz))
+
+    @property
+    def iteration_order(self) -> NDArray[np.int64]:
+        """The positions of the elements, as they were given, in the order in which they are iterated.
+
+        >>> sparse(([2, 0, 2], [0, 3, 0]), np.array([4.0, 3.5, 5.0])).iteration_order
+        array([1, 0, 2])
+        """
+        return np.arange(self.nnz) if self._ascending is None else self._ascending.astype(np.int64)
+
     def __iter__(self) -> Iterator[tuple[tuple[int, ...], Any]]:
-        ordered = user_order(self._elements)
+        ordered, ascending = user_order(self._elements), self._ascending
         for start in range(0, self.nnz, _ITERATED_AT_ONCE):
-            part = slice(start, start + _ITERATED_AT_ONCE)
+            part: Any = slice(start, start + _ITERATED_AT_ONCE)
+            part = part if ascending is None else ascending[part]
             keys = zip(*(k[part].tolist() for k in ordered.keys), strict=True)
             values = tuple(v[part] for v in ordered.values)
             yield from zip(keys, zip(*values, strict=True) if self._values_are_tuple else values[0], strict=True)
@@ -134,6 +166,23 @@ class SparseArray(DistArray):
             return np.bincount(keys, minlength=self._shape[dim])
         cuts = even_bounds(self._shape[dim], bins)
         return np.bincount(np.searchsorted(cuts, keys, side="right") - 1, minlength=bins)
+
+    def balanced_bounds(self, dim: int, blocks: int) -> NDArray[np.int64]:
+        """Bounds of blocks of a dimension that hold about as many elements each (`orion.arrays.partition`). That takes
+        no more memory than the elements do, however long the dimension is.
+
+        >>> sparse(([0, 10**12],), np.ones(2), shape=(10**13,)).balanced_bounds(0, 2)
+        array([             0,  1000000000000, 10000000000000])
+        """
+        keys, length = self._elements.keys[dim], self._shape[dim]
+        if not self.nnz:
+            return even_bounds(length, blocks)
+        if length <= largest_extent(self.nnz):
+            return balanced_bounds(self.histogram(dim), blocks)
+        present, counts = np.unique(keys, return_counts=True)
+        starts = np.append(present, length)
+        starts[0] = 0
+        return starts[balanced_bounds(counts, blocks)]
 
     @cached_property
     def unique_keys(self) -> bool:
@@ -231,11 +280,25 @@ class SparseArray(DistArray):
         return coo_array((ordered.values[0].copy(), tuple(k.copy() for k in ordered.keys)), shape=self._shape)
 
     def __repr__(self) -> str:
-        kind = ", ".join(map(str, self.value_dtypes))
-        dtype = f"({kind})" if self._values_are_tuple else kind
-        return f"SparseArray(shape={self.shape}, nnz={self.nnz}, dtype={dtype})"
+        return f"SparseArray(shape={self.shape}, nnz={self.nnz}, dtype={self._kinds()})"
+
+    def _kinds(self) -> str:
+        kinds = ", ".join(map(str, self.value_dtypes))
+        return f"({kinds})" if self._values_are_tuple else kinds
+
+    def _facts(self) -> Mapping[str, str]:
+        cells = prod(self._shape)
+        order = getattr(self._elements, "order", None)
+        return {
+            "shape": " × ".join(f"{n:,}" for n in self._shape),
+            "elements": f"{self.nnz:,}" + (f" ({self.nnz / cells:.2g} of all cells)" if cells else ""),
+            "dtype": f"{self._kinds()}, keys {self.key_dtype}",
+            "memory": f"{bytes_text(self.nbytes)}, in {place_text(self._elements.keys[0])}",
+            "stored": "as given" if order is None else f"in tiles, {order} inside",
+        }
 
 
+@ends_in_users_line
 def sparse(
     coords: Sequence[ArrayLike],
     values: ArrayLike | tuple[ArrayLike, ...],
@@ -250,7 +313,8 @@ def sparse(
     [])` and `[]` will do.
 
     `DataFormatError`, naming the first position, for keys that are not integers, are negative or lie outside
-    of `shape`, for lengths that differ, and for NaN unless `allow_nan`.
+    of `shape`, for lengths that differ, and for NaN unless `allow_nan`. Keys far above the number of elements need a
+    `shape`: rather than in so long a dimension, a loop would end in a lack of memory.
 
     >>> sparse(([0, 5], [1, 1], [2, 0]), (np.ones(2), np.array([3, 4])))
     SparseArray(shape=(6, 2, 3), nnz=2, dtype=(float64, int64))

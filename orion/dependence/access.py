@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orion.loop.source import Span
-from orion.reasons import Reason
+from orion.reasons import Hint, Reason
+
+INDEXED = ("ORN102", "ORN103")
+"""The codes of subscripts that are not understood."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,9 @@ class Access:
     exact: bool
     reason: Reason | None
     span: Span
+
+    def __repr__(self) -> str:
+        return f"<Access: {self.text} {'written' if self.is_write else 'read'} in line {self.span.line}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +54,20 @@ class Dependence:
     exact: bool
     cap: Reason | None = None
 
+    def __repr__(self) -> str:
+        first, second = self.source, self.sink
+        apart = ", ".join("*" if step is None else str(step) for step in self.distance)
+        places = f"{first.text} (line {first.span.line}) to {second.text} (line {second.span.line})"
+        return f"<Dependence: {self.kind} over {self.array}, {places}, distance ({apart})>"
+
     @property
     def reason(self) -> Reason | None:
         """Why the dependence is an over-approximation, where it is one. `cap`: the analysis reached its cost limit."""
-        return self.cap or self.source.reason or self.sink.reason
+        found = self.cap or self.source.reason or self.sink.reason
+        blurred = [access for access in (self.source, self.sink) if access.reason is not None]
+        if found is None or self.cap or any(access.is_write for access in blurred) or found.code not in INDEXED:
+            return found
+        return replace(found, hint=Hint.OLD_VALUES.format(array=self.array))  # what is written is known exactly
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,3 +153,6 @@ class LoopDependences:
     reasons: tuple[Reason, ...]
     private: tuple[PrivateArray, ...] = ()
     sums: tuple[ElementSum, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<LoopDependences: {len(self.accesses)} accesses, {len(self.dependences)} dependences>"

@@ -9,10 +9,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from orion.dependence.names import extent_name, isl_name
-from orion.loop.ir import Binary, Call, Compare, Const, Count, Dim, Expr, Logic, Subscript, Unary, Var, walk
+from orion.dependence.names import extent_name, isl_name, number_text, product_text
+from orion.loop.ir import (
+    INTEGER,
+    NARROW,
+    Binary,
+    Call,
+    Compare,
+    Const,
+    Count,
+    Dim,
+    Expr,
+    Logic,
+    Subscript,
+    Unary,
+    Var,
+    walk,
+)  # fmt: skip
 from orion.loop.printer import print_expr
 from orion.loop.source import Span
+from orion.reasons import Hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,28 +77,44 @@ def affine_form(expr: Expr, scope: Scope) -> Form:
     """The affine form of an integer expression, or why it has none.
 
     Affine are: integer constants, names whose form in `scope` is affine, array extents, sums, differences, products
-    with a constant, floor division and modulo by a positive constant, and (piecewise) minima and maxima.
+    with a constant, floor division and modulo by a constant, and (piecewise) minima and maxima.
     """
     match expr:
         case Const(value=bool()):
             return NotAffine("ORN103", "a truth value is used as a subscript", expr.span)
         case Const(value=int(value)):
-            return Affine(str(value), frozenset(), value)
+            return integer(value)
         case Var(name):
             unknown = NotAffine("ORN103", f"`{name}` is not an integer known before the loop", expr.span)
             return scope.get(name) or unknown
         case Dim(array, axis):
             name = extent_name(array, axis)
             return Affine(name, frozenset({name}))
+        case Unary("+", operand):
+            return affine_form(operand, scope)
         case Unary("-", operand):
             form = affine_form(operand, scope)
-            return _product(Affine("-1", frozenset(), -1), form) if isinstance(form, Affine) else form
+            return _product(-1, form) if isinstance(form, Affine) else form
         case Binary(op, left, right):
             return _binary(op, affine_form(left, scope), affine_form(right, scope), expr)
+        case Call(function, (operand,)) if function == INTEGER:
+            return affine_form(operand, scope)
+        case Call(function, (operand,)) if function == NARROW:
+            return _narrow(operand, affine_form(operand, scope))
         case Call("min" | "max" as name, (left, right)):
             return _extreme(name, affine_form(left, scope), affine_form(right, scope))
         case _:
             return _refusal(expr)
+
+
+def _narrow(expr: Expr, form: Form) -> NotAffine:
+    """Why an operation that may leave its dtype is not affine."""
+    if isinstance(form, NotAffine):
+        return form
+    text = print_expr(expr)
+    why = f"`{text}` is computed in fewer than 64 bits, or without a sign, and may not fit"
+    hint = "pass Python integers, or convert NumPy's before they are computed with: `int(n)`"
+    return NotAffine("ORN103", why, expr.span, hint)
 
 
 def _extreme(name: str, left: Form, right: Form) -> Form:
@@ -90,6 +122,8 @@ def _extreme(name: str, left: Form, right: Form) -> Form:
         return left
     if isinstance(right, NotAffine):
         return right
+    if left.value is not None and right.value is not None:
+        return integer((min if name == "min" else max)(left.value, right.value))
     text, names = f"{name}({left.text}, {right.text})", left.names | right.names
     if name == "min":
         return Affine(text, names, least=(*left.as_upper, *right.as_upper))
@@ -105,26 +139,39 @@ def _binary(op: str, left: Form, right: Form, expr: Expr) -> Form:
     if left.value is not None and right.value is not None:
         value = fold(op, left.value, right.value)
         if value is not None:
-            return Affine(str(value), frozenset(), value)
+            return integer(value)
     elif op in ("+", "-"):
         return Affine(f"({left.text} {op} {right.text})", names)
-    elif op == "*" and (left.value is not None or right.value is not None):
-        return _product(left, right)
-    elif op in ("//", "%") and right.value is not None and right.value > 0:
-        text = f"floor(({left.text})/{right.value})" if op == "//" else f"(({left.text}) mod {right.value})"
-        return Affine(text, names)
-    return NotAffine("ORN103", f"`{print_expr(expr)}` is not affine", expr.span, FLATTENED if op == "*" else "")
+    elif op == "*" and left.value is not None:
+        return _product(left.value, right)
+    elif op == "*" and right.value is not None:
+        return _product(right.value, left)
+    elif op in ("//", "%") and right.value:
+        return _divided(op, left, right.value)
+    hint = Hint.FLATTENED if op == "*" and left.names != right.names else ""
+    return NotAffine("ORN103", f"`{print_expr(expr)}` is not affine", expr.span, hint)
 
 
-FLATTENED = (
-    "use an array of two dimensions, or only subscripts such as `A[i * m + j]` with 0 <= j < m, m an integer argument, "
-    "wherever the array is used"
-)
+def integer(value: int) -> Affine:
+    """The form of a constant."""
+    return Affine(number_text(value), frozenset(), value)
 
 
-def _product(left: Affine, right: Affine) -> Affine:
-    value = left.value * right.value if left.value is not None and right.value is not None else None
-    return Affine(f"({left.text} * {right.text})", left.names | right.names, value)
+def _product(factor: int, form: Affine) -> Affine:
+    """A multiple of a form. What is a number becomes one again: isl reads no product of numbers before a name."""
+    if form.value is not None:
+        return integer(factor * form.value)
+    return Affine(product_text(factor, form.text), form.names)
+
+
+def _divided(op: str, form: Affine, divisor: int) -> Affine:
+    """A form // or % a constant: isl divides by positive numbers, and x // -d = -x // d, x % -d = -(-x % d)."""
+    if divisor < 0:
+        opposite = _divided(op, _product(-1, form), -divisor)
+        return opposite if op == "//" else _product(-1, opposite)
+    number = number_text(divisor)
+    text = f"floor(({form.text})/{number})" if op == "//" else f"(({form.text}) mod {number})"
+    return Affine(text, form.names)
 
 
 def fold(op: str, left: int, right: int) -> int | None:
@@ -159,7 +206,7 @@ def step_form(expr: Expr, scope: Scope) -> Form:
     no side is known from which the bounds limit the variable."""
     form = affine_form(expr, scope)
     if isinstance(form, Affine) and not form.value:
-        return NotAffine("ORN103", f"the step `{print_expr(expr)}` is not a constant", expr.span)
+        return NotAffine("ORN103", f"the step `{print_expr(expr)}` is not a constant", expr.span, Hint.STEP)
     return form
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orion.dependence.access import Access, LoopDependences, ScalarRoles
+from orion.dependence.choices import directions
 from orion.dependence.conflicts import find_dependences
+from orion.dependence.effects import assigned_names
 from orion.dependence.maps import Maps
 from orion.dependence.model import Model, Space, access_relation, model_loop
 from orion.dependence.names import isl_name, parameter_list
@@ -14,7 +16,7 @@ from orion.dependence.study import Study, dependences_of
 from orion.loop.ir import Break, Compare, For, Node, Return, Stmt, Var, While, walk
 from orion.loop.nest import LoopNest, Program
 from orion.loop.types import Types
-from orion.reasons import Reason
+from orion.reasons import Hint, Reason
 
 
 def analyse_loop(
@@ -54,21 +56,24 @@ def _carried_accesses(nest: LoopNest, scalars: ScalarRoles, space: Space) -> Ite
         relation = (
             f"{parameter_list(space.names)}{{ [{', '.join(space.dims)}] -> {isl_name(name)}[] : {hidden}{inside} }}"
         )
-        if name in read_first:
+        if name in nest.function.in_turn:
+            message = f"`{name}` decides what later iterations evaluate, and that may fail: a subscript or a divisor"
+            reason = Reason("ORN104", message, (span,), Hint.IN_TURN.format(name=name))
+        elif name in read_first:
             message = f"`{name}` passes a value from one iteration to the next"
-            hint = BEST.format(name=name) if _is_compared(name, nest) else OWN.format(name=name)
+            hint = Hint.BEST.format(name=name) if _is_compared(name, nest) else Hint.SCALAR.format(name=name)
             reason = Reason("ORN104", message, (span,), hint)
         else:
             message = f"`{name}` keeps after the loop what its last iteration set it to"
-            reason = Reason("ORN111", message, (span,), f"set `{name}` after the loop")
+            reason = Reason("ORN111", message, (span,), _hint_for_last(name, nest))
         yield Access(name, name, True, False, relation, True, reason, span)
 
 
-OWN = "give each iteration its own `{name}`, or keep it in an array"
-BEST = (
-    "a least or greatest value is found in parallel where an `if value < {name}:` (or >, <=, >=) sets `{name} = value` "
-    "and what belongs to it, and nothing else in the loop reads or sets these"
-)
+def _hint_for_last(name: str, nest: LoopNest) -> str:
+    if not all(directions(nest)):
+        return Hint.STEP
+    changed = [dim for dim in nest.dims if dim in assigned_names(nest.body)]
+    return Hint.VARIABLE.format(name=changed[0]) if changed else Hint.LAST.format(name=name)
 
 
 def _is_compared(name: str, nest: LoopNest) -> bool:
@@ -82,7 +87,7 @@ def _early_exits(nest: LoopNest) -> Iterator[Reason]:
     for node in _leaving(nest.body):
         word = node.word if isinstance(node, Break) else "return"
         message = f"`{word}` ends the loop early, so a later iteration must not start before an earlier one is done"
-        yield Reason("ORN110", message, (node.span,), "go through all iterations and skip the rest by a condition")
+        yield Reason("ORN110", message, (node.span,), Hint.EXIT)
 
 
 def _leaving(body: tuple[Stmt, ...]) -> Iterator[Break | Return]:

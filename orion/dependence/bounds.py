@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from orion.dependence.affine import Affine, NotAffine
 from orion.dependence.conflicts import CapReached, capped
 from orion.dependence.model import Model, Space, inner_constraints, model_loop
-from orion.dependence.names import extent_name, parameter_list
+from orion.dependence.names import extent_name, isl_value, parameter_list
 from orion.dependence.references import Reference
 from orion.errors import OutOfBoundsError, describe
 from orion.loop.dimensions import own_level
@@ -46,18 +46,22 @@ class BoundsCheck:
     is_certain: bool
 
 
+Place = tuple[Span, int]
+"""A subscript: where the element stands, and the axis."""
+
+
 @dataclass(frozen=True, slots=True)
 class BoundsChecks:
-    """The checks of one loop, and the spans of the subscripts that no check covers."""
+    """The checks of one loop, and the subscripts that no check covers: the spans of the elements, with the axes."""
 
     checks: tuple[BoundsCheck, ...]
-    unchecked: frozenset[Span]
+    unchecked: frozenset[Place]
 
 
 def all_checks(parts: Iterable[BoundsChecks]) -> BoundsChecks:
     """The checks of loops that are run as one: those of each."""
     parts = tuple(parts)
-    unchecked = frozenset[Span]().union(*(part.unchecked for part in parts))
+    unchecked = frozenset[Place]().union(*(part.unchecked for part in parts))
     return BoundsChecks(tuple(check for part in parts for check in part.checks), unchecked)
 
 
@@ -67,13 +71,13 @@ def bounds_checks(program: Program, number: int, types: Types, model: Model | No
     space = model.space
     is_sure = bool(_is_sure(program.steps, number)) and space.around_is_exact
     checks: list[BoundsCheck] = []
-    unchecked: set[Span] = set()
+    unchecked: set[Place] = set()
     for reference in model.references:
-        points = [(axis, form) for axis, form in enumerate(reference.axes) if isinstance(form, Affine | NotAffine)]
-        if any(isinstance(form, NotAffine) for _, form in points) or space.reasons:
-            unchecked.add(reference.span)
-            continue
-        checks += (_check(reference, axis, form, space, is_sure) for axis, form in points if isinstance(form, Affine))
+        for axis, form in enumerate(reference.axes):
+            if isinstance(form, Affine) and not space.reasons:
+                checks.append(_check(reference, axis, form, space, is_sure))
+            elif isinstance(form, Affine | NotAffine):
+                unchecked.add((reference.span, axis))
     return BoundsChecks(tuple(dict.fromkeys(checks)), frozenset(unchecked))
 
 
@@ -133,8 +137,8 @@ def _check(reference: Reference, axis: int, form: Affine, space: Space, is_sure:
     )  # fmt: skip
 
 
-def prove_bounds(checks: BoundsChecks, values: Mapping[str, int], nest: LoopNest) -> frozenset[Span]:
-    """The spans of the subscripts proved to lie in `[0, extent)` for these parameter values.
+def prove_bounds(checks: BoundsChecks, values: Mapping[str, int], nest: LoopNest) -> frozenset[Place]:
+    """The subscripts proved to lie in `[0, extent)` for these parameter values.
 
     `values` gives extents and integer arguments by their isl names; a check with a parameter that is not among them
     proves nothing, nor does one that would take isl too long. Raises `OutOfBoundsError` where an access that is sure to
@@ -143,7 +147,7 @@ def prove_bounds(checks: BoundsChecks, values: Mapping[str, int], nest: LoopNest
     import islpy as isl
 
     context = isl.Context()
-    open_spans = set(checks.unchecked)
+    open_places = set(checks.unchecked)
     for check in checks.checks:
         outside, wraps = isl.Set(check.outside, context), isl.Set(check.wraps, context)
         try:
@@ -152,8 +156,8 @@ def prove_bounds(checks: BoundsChecks, values: Mapping[str, int], nest: LoopNest
         except CapReached:
             is_proved = False
         if not is_proved:
-            open_spans.add(check.span)
-    return frozenset(check.span for check in checks.checks) - open_spans
+            open_places.add((check.span, check.axis))
+    return frozenset((check.span, check.axis) for check in checks.checks) - open_places
 
 
 def _is_inside(
@@ -175,9 +179,7 @@ def fix_parameters(relation: isl.Set, values: Mapping[str, int]) -> isl.Set:
     for position in range(relation.dim(isl.dim_type.param)):
         name = relation.get_dim_name(isl.dim_type.param, position)
         if name in values:
-            relation = relation.fix_val(
-                isl.dim_type.param, position, isl.Val.int_from_si(relation.get_ctx(), values[name])
-            )
+            relation = relation.fix_val(isl.dim_type.param, position, isl_value(values[name], relation.get_ctx()))
     return relation
 
 

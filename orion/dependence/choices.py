@@ -59,7 +59,7 @@ def find_choices(nest: LoopNest, last: Mapping[str, Span], live_after: Set[str])
     writes it."""
     if not can_tell_order(nest):
         return ()
-    best = extremes(nest.body)
+    best = [choice for choice in extremes(nest.body) if nest.function.in_turn.isdisjoint(choice.names)]
     known = {name for choice in best for name in choice.names}
     needed = [replace(c, names=(c.names[0], *(n for n in c.names[1:] if n in live_after))) for c in best]
     return (*needed, *(Choice((name,), "last", span) for name, span in last.items() if name not in known))
@@ -87,7 +87,7 @@ def extremes(body: tuple[Stmt, ...]) -> tuple[Choice, ...]:
     conditions = [node for statement in body for node in walk(statement) if isinstance(node, If)]
     found: dict[str, list[tuple[Choice, If]]] = {}
     for condition in conditions:
-        choice = _choice(condition)
+        choice = choice_of(condition)
         if choice is not None:
             found.setdefault(choice.names[0], []).append((choice, condition))
     return tuple(pairs[0][0] for pairs in found.values() if _is_alone(pairs, body))
@@ -98,7 +98,7 @@ def is_chosen(name: str, body: tuple[Stmt, ...]) -> bool:
     return any(name in choice.names for choice in extremes(body))
 
 
-def _choice(condition: If) -> Choice | None:
+def choice_of(condition: If) -> Choice | None:
     """The choice that `if value op best: best = value; at = …` makes; None where the statement is no such `if`."""
     if condition.orelse or any(_may_write(node) for node in walk(condition)):
         return None
@@ -113,6 +113,15 @@ def _choice(condition: If) -> Choice | None:
             case _:
                 pass
     return None
+
+
+def guarded_values(choice: Choice, condition: If) -> tuple[Expr, ...]:
+    """What the `if` of a choice evaluates only where the comparison holds: later conditions, and the values taken,
+    but for the one that is compared."""
+    tests = _joined(condition.test)
+    place = next(k for k, test in enumerate(tests) if count_names((test,), choice.names[0]))
+    values = dict(_assignments(condition.body))
+    return (*tests[place + 1 :], *(value for name, value in values.items() if name != choice.names[0]))
 
 
 def _joined(test: Expr) -> tuple[Expr, ...]:

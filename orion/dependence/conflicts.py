@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from orion.dependence.access import Access, Dependence
 from orion.dependence.maps import Maps
-from orion.reasons import Reason
+from orion.reasons import Hint, Reason
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -166,4 +166,4 @@ def _pair(source: Access, sink: Access, relations: _Relations, ordered: bool) ->
 
 def _cap_reason(source: Access, sink: Access) -> Reason:
     message = f"comparing `{source.text}` with `{sink.text}` would take too long, so they are taken to meet everywhere"
-    return Reason("ORN109", message, (source.span, sink.span), "simplify the subscripts")
+    return Reason("ORN109", message, (source.span, sink.span), Hint.LIMIT)

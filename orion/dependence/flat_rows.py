@@ -34,7 +34,7 @@ def stays_in_rows(
     own = [check for loop in checks for check in loop.checks if check.array in arrays]
     used = (node for part in function.body for node in walk(part) if isinstance(node, Subscript))
     spans = {node.span for node in used if node.base.name in arrays}
-    if spans - {check.span for check in own} or any(spans & loop.unchecked for loop in checks):
+    if spans - {check.span for check in own} or any(span in spans for loop in checks for span, _ in loop.unchecked):
         return False
     equal = isl.Set(_widths(function.rows))
     for check in own:

@@ -15,13 +15,13 @@ from orion.dependence.access import Access
 from orion.dependence.affine import Affine, Form, NotAffine, affine_form, parameter, step_form
 from orion.dependence.effects import assigned_names
 from orion.dependence.maps import Maps
-from orion.dependence.names import extent_name, isl_name, parameter_list
+from orion.dependence.names import extent_name, isl_name, number_text, parameter_list, product_text
 from orion.dependence.references import InnerLoop, Interval, Reference, collect_references, loop_scope
 from orion.dependence.scalars import live_after
 from orion.loop.ir import Range, Var, walk
 from orion.loop.nest import LoopNest, Program, Repeat, RunLoop, Step, blocks_of
 from orion.loop.types import SparseType, Types
-from orion.reasons import Reason
+from orion.reasons import Hint, Reason
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -209,7 +209,7 @@ def _trip(var: str, trip: str, start: Form, stop: Form, step: Form) -> Iterator[
     if not isinstance(step, Affine) or step.value in (None, 0):
         return
     if isinstance(start, Affine):
-        yield f"{var} = {start.text} + {step.value} * {trip}"
+        yield f"{var} = {start.text} + {product_text(step.value, trip)}"
     if isinstance(stop, Affine):
         yield f"{var} < {stop.text}" if step.value > 0 else f"{var} > {stop.text}"
 
@@ -312,7 +312,7 @@ def _forms(reference: Reference) -> Iterator[Form]:
 
 
 def _as_bound(form: Form) -> Form:
-    return NotAffine("ORN107", form.why, form.span) if isinstance(form, NotAffine) else form
+    return NotAffine("ORN107", form.why, form.span, form.hint) if isinstance(form, NotAffine) else form
 
 
 def inner_constraints(loop: InnerLoop) -> Iterator[str]:
@@ -331,7 +331,7 @@ def inner_constraints(loop: InnerLoop) -> Iterator[str]:
     if isinstance(high, Affine):
         yield f"{loop.var} {'<=' if high is loop.start else '<'} {high.text}"
     if isinstance(loop.start, Affine):
-        yield f"({loop.var} - {loop.start.text}) mod {abs(loop.step.value)} = 0"
+        yield f"({loop.var} - {loop.start.text}) mod {number_text(abs(loop.step.value))} = 0"
 
 
 def _either_way(loop: InnerLoop) -> Iterator[str]:
@@ -373,10 +373,4 @@ def _reason(reference: Reference, blur: NotAffine) -> Reason:
     return Reason(blur.code, message, (blur.span,), blur.hint or HINTS.get(blur.code, ""))
 
 
-HINTS = {
-    "ORN102": "make the subscript a loop variable: sort or group the data by it first, or make the index a key of a "
-    "sparse array",
-    "ORN103": "write the subscript as a sum of loop variables and constants",
-    "ORN105": "bind the name once, to one row",
-    "ORN107": "if the bounds can be computed from the loop variables, write them so",
-}
+HINTS = {"ORN102": Hint.KEY, "ORN103": Hint.AFFINE, "ORN105": Hint.VIEW, "ORN107": Hint.BOUNDS}

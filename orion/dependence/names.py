@@ -1,8 +1,12 @@
-"""Names of Python in the text that isl reads."""
+"""Names and numbers of Python in the text that isl reads: every number gets there by the functions of this file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import islpy as isl
 
 RESERVED = frozenset({
     "mod", "floor", "ceil", "floord", "ceild", "min", "max", "and", "or", "not", "exists", "true", "false", "implies",
@@ -42,3 +46,41 @@ def parameter_list(names: Iterable[str]) -> str:
     '[A__0, n] -> '
     """
     return f"[{', '.join(sorted(names))}] -> "
+
+
+# ---------------------------------------------------------------- numbers
+
+
+def number_text(number: int) -> str:
+    """An integer. isl reads a sign before its digits alone: not one before a parenthesis, nor a product of numbers.
+
+    >>> number_text(-2)
+    '-2'
+    """
+    return str(number)
+
+
+def product_text(factor: int, text: str) -> str:
+    """`factor` times an expression, which is a name or in parentheses.
+
+    >>> product_text(-2, "i"), product_text(3, "(i + 1)")
+    ('(-2 * i)', '(3 * (i + 1))')
+    """
+    return f"({number_text(factor)} * {text})"
+
+
+def sum_text(terms: Mapping[str, int]) -> str:
+    """A sum of names with integer factors; the name "" stands for 1.
+
+    >>> sum_text({"i": 2, "": -1}), sum_text({})
+    ('(2 * i) + -1', '0')
+    """
+    parts = (product_text(factor, name) if name else number_text(factor) for name, factor in terms.items())
+    return " + ".join(parts) or "0"
+
+
+def isl_value(number: int, context: isl.Context) -> isl.Val:
+    """An integer of any size as a value of isl."""
+    import islpy as isl
+
+    return isl.Val(number_text(number), context)

@@ -27,7 +27,7 @@ from orion.dependence.affine import Affine
 from orion.dependence.conflicts import CapReached, capped
 from orion.dependence.maps import Maps
 from orion.dependence.model import Space, access_relation, inner_constraints, own_space
-from orion.dependence.names import parameter_list
+from orion.dependence.names import number_text, parameter_list
 from orion.dependence.references import Reference, collect_references, loop_scope
 from orion.loop.ir import For, Function, Range, Var, walk
 from orion.loop.nest import LoopNest
@@ -164,7 +164,8 @@ def _equal_to(values: Mapping[str, int]) -> str:
     >>> _equal_to({"n": 4, "m": 3})
     '[m, n] -> { : n = 4 and m = 3 }'
     """
-    return f"{parameter_list(values)}{{ : {' and '.join(f'{name} = {value}' for name, value in values.items())} }}"
+    equal = " and ".join(f"{name} = {number_text(value)}" for name, value in values.items())
+    return f"{parameter_list(values)}{{ : {equal} }}"
 
 
 def place_reference(reference: Reference, space: Space, given: isl.Set, maps: Maps) -> Placed:

@@ -140,16 +140,21 @@ def loop_scope(nest: LoopNest, types: Types, known: Mapping[str, Form] | None = 
 
 
 def definitions(function: Function) -> dict[str, Form]:
-    """The affine forms of the names that are assigned once in the function, at its top level."""
+    """The affine forms of the names that are assigned once in the function, at its top level. Not of a parameter that
+    is mentioned before: until then it has the value of the call, and loops before it see that."""
     nodes = (node for statement in function.body for node in walk(statement) if type(node) in ASSIGNING)
     counts = Counter(name for node in nodes for name in assigned_by(node))
     known: dict[str, Form] = {name: parameter(name) for name in function.params if name not in counts}
     known |= {name: parameter(name) for name, _ in function.constants}
     found: dict[str, Form] = {}
-    for name, value in (pair for statement in function.body for pair in _assigned_values(statement)):
-        form = affine_form(value, known)
-        if counts[name] == 1 and isinstance(form, Affine):
-            known[name] = found[name] = form
+    mentioned: set[str] = set()
+    for statement in function.body:
+        for name, value in _assigned_values(statement):
+            form = affine_form(value, known)
+            is_new = name not in function.params or name not in mentioned
+            if counts[name] == 1 and is_new and isinstance(form, Affine):
+                known[name] = found[name] = form
+        mentioned |= {node.name for node in walk(statement) if isinstance(node, Var)}
     return found
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from orion.dependence.access import Access
 from orion.dependence.maps import Maps
-from orion.dependence.names import parameter_list
+from orion.dependence.names import number_text, parameter_list
 from orion.dependence.region import Region, Statement
 from orion.dependence.within import at_sizes, sizes_within
 
@@ -165,9 +165,9 @@ def written_order(statement: Statement, depth: int) -> str:
     '[] -> { S1[i] -> [0, i, 2, 0, 0] }'
     """
     dims = statement.space.dims
-    places = [str(statement.place[0])]
+    places = [number_text(statement.place[0])]
     for dim, place in zip(dims, statement.place[1:], strict=True):
-        places += [dim, str(place)]
+        places += [dim, number_text(place)]
     places += ["0"] * (2 * depth + 1 - len(places))
     return f"{parameter_list(())}{{ {statement.name}[{', '.join(dims)}] -> [{', '.join(places)}] }}"
 

@@ -52,7 +52,7 @@ def scalar_roles(nest: LoopNest, types: Types, live_after: Set[str]) -> ScalarRo
     exposed = exposed_reads(nest.body, bound - set(assigned))
     updated = _updated_names(nest.body)
     limits = exposed_reads(_bounds(nest), set(nest.dims))  # what they were when the loop began is needed throughout
-    free = [name for name in assigned if name not in limits]
+    free = [name for name in assigned if name not in limits and name not in nest.function.in_turn]
     reductions = [found for name in free if name in updated and (found := find_reduction(name, nest.body))]
     rest = {name: span for name, span in assigned.items() if name not in {r.name for r in reductions}}
     last = {name: span for name, span in rest.items() if name in live_after and name not in {*exposed, *bound, *limits}}
@@ -77,10 +77,10 @@ def _bounds(nest: LoopNest) -> list[Node]:
     return [] if nest.limits else [bound for space in nest.ranges for bound in (space.start, space.stop, space.step)]
 
 
-def carries(name: str, body: tuple[Stmt, ...]) -> bool:
+def carries(name: str, body: tuple[Stmt, ...], in_turn: Set[str] = frozenset()) -> bool:
     """Whether a scalar that a loop body assigns takes a value from one iteration to another: it is no reduction, no
-    choice, and read before it is written."""
-    if find_reduction(name, body) is not None or is_chosen(name, body):
+    choice, and read before it is written. Those of `in_turn` are neither."""
+    if name not in in_turn and (find_reduction(name, body) is not None or is_chosen(name, body)):
         return False
     return name in exposed_reads(body, ())
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 
-from orion.inspect.conflicts import conflicts_of
+from orion.inspect.conflicts import told_conflicts
 from orion.inspect.telling import each_for
 from orion.inspect.words import choice_in_words
 from orion.loop.source import Span
@@ -96,7 +96,7 @@ def _marks(plan: FunctionPlan) -> list[tuple[Span, bool]]:
     """The places of all accesses that conflict, and whether they write."""
     written: dict[Span, bool] = {}
     for loop in whole_loops(plan):
-        for conflict in conflicts_of(loop):
+        for conflict in told_conflicts(loop):
             for dependence in conflict.dependences:
                 for access in (dependence.source, dependence.sink):
                     written[access.span] = written.get(access.span, False) or access.is_write

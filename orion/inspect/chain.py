@@ -20,17 +20,18 @@ LATTICE = (4, 6)
 """Rows and columns drawn of a loop with more."""
 
 GAP = 62.0
+SERIAL = "serial: one worker runs every iteration, one after another"
 RADIUS = 13.0
 
 
-def chain_picture(loop: LoopPlan) -> str:
-    """The picture of a serial loop."""
+def chain_picture(loop: LoopPlan, about: str = "") -> str:
+    """The picture of a serial loop; `about` is said below its title, if not that it is serial."""
     patterns = patterns_of(loop)
     one = len(loop.nest.dims) == 1
     rows, columns = (None, 0) if one else _plane(patterns, len(loop.nest.dims))
     shapes = [
         text(MARGIN, 26, f"{loop.nest.function.name}, {place(loop.nest.span)}", size=13.5, weight=600),
-        text(MARGIN, 44, "serial: one worker runs every iteration, one after another", size=12, fill=FAINT),
+        text(MARGIN, 44, about or SERIAL, size=12, fill=FAINT),
     ]
     if rows is None:
         shapes += _row(loop, patterns)

@@ -1,38 +1,44 @@
-"""`python -m orion explain FILE[:FUNCTION]`: plans of the loops of a file, without running it."""
+"""`orion explain FILE[:FUNCTION]`, which is `python -m orion explain …`: plans of the loops of a file, without running
+it, and `orion explain CODE`: what a reason means."""
 
 from __future__ import annotations
 
 import ast
 import inspect
 import json
+import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
+from orion import __version__
 from orion.api import ParallelFunction, parallel_for
-from orion.errors import ArgumentError, OrionError, PlanError
+from orion.errors import ArgumentError, OrionError, did_you_mean
+from orion.inspect.cells import LoadError
 from orion.inspect.guess import Known, guess_types
-from orion.inspect.loading import LoadedFile, LoadError, load_functions
-from orion.inspect.svg import plan_svg
+from orion.inspect.loading import LoadedFile, load_functions
+from orion.inspect.pages import CODE, page_of
 from orion.loop.parse import parse_function
 from orion.loop.types import Shapes, SparseType, Types
 from orion.plan.planner import plan_program
 from orion.plan.sizes import Sizes
 from orion.planned import Plan
 from orion.prepare import Preparation
+from orion.reasons import CODES
 from orion.runtime.session import planned_workers
-from orion.schedule.schedule import Schedule
 
 T = TypeVar("T")
+AnyFunction = ParallelFunction[..., Any]
 
 DESCRIPTION = """\
-Print the plans of the decorated loops of a file, without running it: of its top level only imports, assignments of
-simple values and function definitions are executed. Sizes stay symbols where --shape does not give them."""
+Print the plans of the decorated loops of a file or a notebook, without running it: of its top level only imports,
+assignments of simple values and function definitions are executed. Sizes stay symbols where --shape does not give them.
+For the code of a reason, such as ORN102, print what it means and what to write instead."""
 
 EPILOG = """\
 exit status: 0; 1 where a function cannot be planned, or with --check where a loop is serial; 2 for wrong usage."""
@@ -44,19 +50,45 @@ class UsageError(Exception):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
-    options = _parser().parse_args(arguments)
     try:
-        return _explain(options)
+        status = _run(_parser().parse_args(arguments))
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # whoever reads has enough, such as `head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the interpreter's end flushes nothing
+        return 128 + SIGPIPE
+
+
+SIGPIPE = 13
+"""The number of the signal, which Windows does not have."""
+
+
+def _run(options: Namespace) -> int:
+    try:
+        return _page_of_code(options.target) if _is_code(options.target) else _explain(options)
     except (UsageError, LoadError) as error:
         print(f"orion: {error}", file=sys.stderr)
         return 2
 
 
+def _is_code(target: str) -> bool:
+    return CODE.fullmatch(target) is not None and not Path(target).exists()
+
+
+def _page_of_code(code: str) -> int:
+    page = page_of(code)
+    if page is None:
+        raise UsageError(f"no reason has the code {code.upper()}; there are {', '.join(CODES)}")
+    print(page)
+    return 0
+
+
 def _parser() -> ArgumentParser:
-    parser = ArgumentParser("python -m orion")
+    parser = ArgumentParser("orion", description="Runs ordinary Python loops in parallel, and proves that it may.")
+    parser.add_argument("--version", action="version", version=f"orion {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
     explain = commands.add_parser("explain", help="print plans", description=DESCRIPTION, epilog=EPILOG)
-    explain.add_argument("target", metavar="FILE[:FUNCTION]")
+    explain.add_argument("target", metavar="FILE[:FUNCTION]|CODE", help="a script, a notebook, or a code like ORN102")
     _add_pairs(explain, "--shape", "A=1000x1000", "the shape of an array, sparse ones too")
     _add_pairs(explain, "--sparse", "A=2", "A is sparse, with so many keys")
     _add_pairs(explain, "--elements", "A=1000000", "the number of elements of a sparse array")
@@ -88,7 +120,7 @@ def _explain(options: Namespace) -> int:
         _write(options.html, _page(plans))
     if options.svg:
         _write_pictures(options.svg, plans)
-    is_serial = any(not loop.is_parallel for plan in plans for loop in plan.loops if loop.is_written_by_user)
+    is_serial = any(not plan.is_parallel for plan in plans)
     return 1 if failed or (options.check and is_serial) else 0
 
 
@@ -100,18 +132,24 @@ def _target(target: str) -> tuple[Path, str]:
     return Path(file), name
 
 
-def _chosen(loaded: LoadedFile, path: Path, name: str) -> dict[str, ParallelFunction]:
-    for hidden, line in loaded.hidden:
+def _chosen(loaded: LoadedFile, path: Path, name: str) -> dict[str, AnyFunction]:
+    for hidden, place in loaded.hidden:
         note = "is defined inside a function or class, and is known only when that runs"
-        print(f"orion: {path}:{line}: passing over `{hidden}`: it {note}", file=sys.stderr)
+        print(f"orion: {place}: passing over `{hidden}`: it {note}", file=sys.stderr)
     functions = {name: found for name, found in loaded.functions.items() if isinstance(found, ParallelFunction)}
     if not functions:
         raise UsageError(f"{path} has no function decorated with orion.parallel_for at its top level")
     if not name:
         return functions
     if name not in functions:
-        raise UsageError(f"{path} has no decorated function `{name}`; it has {', '.join(functions)}")
+        has = f"{path} has no decorated function `{name}`; it has {', '.join(functions)}"
+        raise UsageError(f"{has}{_similar(name, functions)}")
     return {name: functions[name]}
+
+
+def _similar(name: str, known: Iterable[str]) -> str:
+    found = did_you_mean(name, known)
+    return found and f"; {found}"
 
 
 # ---------------------------------------------------------------- what the options give
@@ -134,7 +172,7 @@ class Given:
             yield from part
 
 
-def _given(options: Namespace, functions: dict[str, ParallelFunction]) -> Given:
+def _given(options: Namespace, functions: dict[str, AnyFunction]) -> Given:
     workers, _ = planned_workers()
     given = Given(
         shapes=_pairs("--shape", options.shape, _shape),
@@ -147,7 +185,7 @@ def _given(options: Namespace, functions: dict[str, ParallelFunction]) -> Given:
     parameters = {name for function in functions.values() for name in inspect.signature(function).parameters}
     for name in given.names():
         if name not in parameters:
-            raise UsageError(f"`{name}` is not a parameter of {', '.join(functions)}")
+            raise UsageError(f"`{name}` is not a parameter of {', '.join(functions)}{_similar(name, parameters)}")
     return given
 
 
@@ -191,7 +229,7 @@ def _count(text: str) -> int:
 # ---------------------------------------------------------------- plans
 
 
-def plan_function(function: ParallelFunction, definition: ast.FunctionDef, given: Given) -> Plan:
+def plan_function(function: AnyFunction, definition: ast.FunctionDef, given: Given) -> Plan:
     """The plan of a function. Sizes that are not given are symbols.
 
     Raises `ArgumentError` for a shape that does not fit, and `UnsupportedLoopError` for code that cannot be compiled.
@@ -206,7 +244,7 @@ def plan_function(function: ParallelFunction, definition: ast.FunctionDef, given
     return Plan(plan_program(typed.analysed, typed.types, sizes), sizes, {})
 
 
-def _types(function: ParallelFunction, definition: ast.FunctionDef, given: Given) -> Types:
+def _types(function: AnyFunction, definition: ast.FunctionDef, given: Given) -> Types:
     parsed = parse_function(function.__wrapped__)
     known = Known(
         ranks={name: len(shape) for name, shape in given.shapes.items() if name not in given.sparse},
@@ -232,7 +270,7 @@ def _annotated(definition: ast.FunctionDef) -> dict[str, str]:
     }
 
 
-def _plans(functions: dict[str, ParallelFunction], loaded: LoadedFile, given: Given) -> tuple[list[Plan], bool]:
+def _plans(functions: dict[str, AnyFunction], loaded: LoadedFile, given: Given) -> tuple[list[Plan], bool]:
     """The plans, and whether there is a function without one; why not goes to the standard error stream."""
     plans, failed = [], False
     for name, function in functions.items():
@@ -262,21 +300,9 @@ def _page(plans: Sequence[Plan]) -> str:
 
 def _write_pictures(path: Path, plans: Sequence[Plan]) -> None:
     """The pictures of all loops: the first as `path`, the others with a number added to its name."""
-    pictures = [
-        plan_svg(loop, _picture_schedule(plan, number))
-        for plan in plans
-        for number, loop in enumerate(plan.loops)
-        if loop.is_written_by_user
-    ]
+    pictures = [plan.svg_of(loop) for plan in plans for loop in plan.loops]
     for number, picture in enumerate(pictures, 1):
         _write(path if number == 1 else path.with_stem(f"{path.stem}-{number}"), picture)
-
-
-def _picture_schedule(plan: Plan, number: int) -> Schedule | None:
-    try:
-        return plan.schedule(loop=number)
-    except PlanError:
-        return None
 
 
 def _write(path: Path, text: str) -> None:

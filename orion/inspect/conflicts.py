@@ -9,6 +9,7 @@ from orion.dependence.access import Access, Dependence
 from orion.loop.source import SourceText, Span
 from orion.plan.explain import iterations_in_words, witness
 from orion.plan.plan import LoopPlan
+from orion.plan.whole import in_formulas
 from orion.reasons import Reason
 
 
@@ -50,6 +51,14 @@ def conflicts_of(loop: LoopPlan) -> tuple[Conflict, ...]:
         words = iterations_in_words(dependence, loop.nest.dims)
         groups.setdefault((dependence.array, words, why.code if why else ""), []).append(dependence)
     return tuple(_conflict(group, loop) for group in sorted(groups.values(), key=_first_place))
+
+
+def told_conflicts(loop: LoopPlan) -> tuple[Conflict, ...]:
+    """The conflicts of a loop; of one in another order that has none, those of its parts, whose iterations are others:
+    of the loops further in, too."""
+    if loop.dependences or not loop.parts:
+        return conflicts_of(loop)
+    return tuple(conflict for part in loop.parts for conflict in conflicts_of(in_formulas(part)))
 
 
 def _first_place(group: Iterable[Dependence]) -> Span:
@@ -103,6 +112,6 @@ def ruled_out(loop: LoopPlan) -> tuple[tuple[str, Reason], ...]:
     found = []
     for reason in loop.reasons:
         head, _, rest = reason.message.partition(": ")
-        if head.startswith("not ") and rest:
+        if head.startswith("not ") and rest and reason.code != "ORN123":  # that is about a neighbour
             found.append((head.removeprefix("not "), reason))
     return tuple(found)

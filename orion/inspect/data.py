@@ -7,12 +7,14 @@ from typing import Any
 from orion.dependence.access import Access, Choice, Dependence
 from orion.inspect.parts import lines_of
 from orion.inspect.telling import inductions_of, rows_of, verdicts_of
+from orion.inspect.where import where_the_work_is
 from orion.loop.ir import Rows
 from orion.loop.printer import print_expr
 from orion.loop.source import Span
 from orion.loop.types import ArgumentType, ArrayType, ScalarType
 from orion.plan.explain import witness_pair
-from orion.plan.plan import FunctionPlan, LoopPlan, MadeArray, Placement, Verdict
+from orion.plan.plan import Considered, FunctionPlan, LoopPlan, MadeArray, Placement, Verdict
+from orion.plan.shares import is_parallel, share_of, shares
 from orion.plan.whole import formulas, in_formulas, whole_loops
 from orion.reasons import Reason
 
@@ -25,12 +27,15 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
 
     Keys: `format` (1), `function`, `parameters`, `file`, `line`; `arguments`: per name its `kind` ("dense", "sparse",
     "scalar"), dtypes and number of dimensions; `makes`, the arrays that the function makes: `array`, `dtype`, `shape`
-    and `bytes` (None where unknown), `is_returned`, `line`; `is_parallel`; `loops`, in textual order, each with
+    and `bytes` (None where unknown), `is_returned`, `line`; `is_parallel`; `where`, the first line of the text:
+    where the work is; `considered`, other ways to run it that were not taken: `name`, `nanoseconds` (predicted, None
+    where unknown), `reason`; `loops`, in textual order, each with
 
     - `line`, `dimensions` (names of the loop dimensions), `sparse_array` (the one whose elements it goes over, or
       None), `is_written_by_user` (False for statements between loops);
+    - `is_inside` (True for a loop in statements that one worker runs: those are the loop before it);
     - `strategy`, `is_parallel`, `ordered`, `space` and `time` (names of loop dimensions), `blocks` (per dimension),
-      `iterations` (None where sizes are unknown), `runs_on`;
+      `iterations` (None where sizes are unknown), `runs_on`, `share` (its part of the predicted time);
     - `parts`, for a loop that is run in another order (else empty): the loops that stand for it, in turn, each with
       its `lines` of the source, `strategy`, `coordinates` (formulas in the user's variables), `around` (those of the
       serial loops around it), `space`, `time`, `blocks` (per coordinate), `iterations` (an upper bound: the size of
@@ -39,7 +44,7 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
     - `together`, for a loop that is run as one with its neighbours (else None): the `lines` of those, the `arrays` that
       are used again while a cache has them, and `bytes_saved`;
     - `verdicts`: per `for` its `line`, `is_parallel`, `carries` (arrays), `copies` (those of which copies make it
-      parallel) and `reasons` (what is not about arrays);
+      parallel), `private` (those of which each iteration must have its own) and `reasons` (what is not about arrays);
     - `dependences`: `array`, `kind`, `source` and `sink` (accesses), `distance`, `direction`, `exact`, `relation`
       (isl text), `witness` (the coordinates of two iterations that conflict, or None);
     - `reductions` (`name`, `operator`, `line`); `choices`, scalars taken from one iteration (`names`, `kind`: "min",
@@ -56,7 +61,7 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
     An access is its `text`, `is_write`, `is_may` (it may not happen), `exact` and `span`. A span is `file`, `line`,
     `column`, `end_line`, `end_column`: lines from 1, columns from 0.
     """
-    function, loops = plan.program.function, whole_loops(plan)
+    function, loops, found = plan.program.function, whole_loops(plan), shares(plan)
     return {
         "format": FORMAT,
         "function": function.name,
@@ -65,8 +70,10 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
         "line": function.span.line,
         "arguments": {name: _argument(kind) for name, kind in plan.types if name in function.given},
         "makes": [_made(one) for one in plan.made],
-        "is_parallel": all(loop.is_parallel for loop in loops if loop.is_written_by_user),
-        "loops": [_loop(loop, plan) for loop in loops],
+        "is_parallel": is_parallel(plan),
+        "where": where_the_work_is(plan),
+        "considered": [_considered(one) for one in plan.considered],
+        "loops": [_loop(loop, plan, share_of(loop, found)) for loop in loops],
     }
 
 
@@ -78,6 +85,10 @@ def _made(one: MadeArray) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _considered(one: Considered) -> dict[str, Any]:
+    return {"name": one.name, "nanoseconds": one.nanoseconds, "reason": _reason(one.reason)}
+
+
 def _argument(kind: ArgumentType) -> dict[str, Any]:
     if isinstance(kind, ScalarType):
         return {"kind": "scalar", "dtypes": [kind.dtype], "dimensions": 0}
@@ -86,13 +97,14 @@ def _argument(kind: ArgumentType) -> dict[str, Any]:
     return {"kind": "sparse", "dtypes": list(kind.value_dtypes), "dimensions": kind.ndim}
 
 
-def _loop(loop: LoopPlan, plan: FunctionPlan) -> dict[str, Any]:
+def _loop(loop: LoopPlan, plan: FunctionPlan, share: float) -> dict[str, Any]:
     dims, scalars = loop.nest.dims, loop.analysis.scalars
     return {
         "line": loop.nest.span.line,
         "dimensions": list(dims),
         "sparse_array": loop.nest.elements.array if loop.nest.elements else None,
         "is_written_by_user": loop.is_written_by_user,
+        "is_inside": loop.is_inside,
         "strategy": loop.strategy,
         "is_parallel": loop.is_parallel,
         "ordered": loop.ordered,
@@ -101,6 +113,7 @@ def _loop(loop: LoopPlan, plan: FunctionPlan) -> dict[str, Any]:
         "blocks": list(loop.cuts),
         "iterations": loop.iterations,
         "runs_on": loop.runs_on,
+        "share": round(share, 4),
         "parts": [_part(part) for part in loop.parts],
         "together": _together(loop),
         "verdicts": [_verdict(verdict) for verdict in verdicts_of(loop, plan)],
@@ -142,6 +155,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "is_parallel": verdict.is_parallel,
         "carries": carries,
         "copies": list(verdict.copies),
+        "private": list(verdict.private),
         "reasons": [_reason(reason) for reason in verdict.reasons],
     }
 

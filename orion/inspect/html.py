@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from orion.inspect.annotate import source_table
-from orion.inspect.conflicts import Conflict, conflicts_of
+from orion.inspect.conflicts import Conflict, told_conflicts
 from orion.inspect.parts import Told, new_order, whole_in_words
 from orion.inspect.style import STYLE
 from orion.inspect.svg import plan_svg
@@ -19,6 +19,7 @@ from orion.inspect.telling import (
     Blocker,
     blockers,
     but_for,
+    considered,
     data,
     flattened,
     inductions,
@@ -30,12 +31,13 @@ from orion.inspect.telling import (
     runs_on,
     signature,
     together,
-    verdict_in_words,
     why_not,
 )  # fmt: skip
 from orion.inspect.text import plan_text, quoted
+from orion.inspect.where import summary, where_the_work_is
 from orion.inspect.words import iterations_in_words, lines_in_words, order_in_words, place
 from orion.plan.plan import FunctionPlan, LoopPlan
+from orion.plan.shares import costliest_part, is_parallel, shares
 from orion.plan.whole import whole_loops
 from orion.reasons import CODES
 from orion.schedule.schedule import Schedule
@@ -45,19 +47,26 @@ def plan_html(plan: FunctionPlan, pictures: Sequence[Schedule | None]) -> str:
     """The plan of a function as a piece of HTML. `pictures` has the schedule of each loop of the source
     (`orion.plan.whole.whole_loops`), None where there is none."""
     loops = whole_loops(plan)
-    is_parallel = all(loop.is_parallel for loop in loops if loop.is_written_by_user)
-    kind = "o-parallel" if is_parallel else "o-serial"
+    kind = "o-parallel" if is_parallel(plan) else "o-serial"
+    badge, _, where = where_the_work_is(plan).partition("; ")
     sections = (_section(loop, plan, schedule) for loop, schedule in zip(loops, pictures, strict=True))
     return (
         f'<div class="orion-plan"><style>{STYLE}</style>'
-        f"<h3><code>{escape(signature(plan))}</code> {_badge(verdict_in_words(plan), kind)}</h3>{_makes(plan)}"
-        f'<div class="o-scroll">{source_table(plan)}</div>{_key(plan)}{"".join(sections)}'
+        f"<h3><code>{escape(signature(plan))}</code> {_badge(badge, kind)}</h3><p>{_prose(where)}</p>"
+        f"{_summary(plan)}{_makes(plan)}"
+        f'<div class="o-scroll">{source_table(plan)}</div>{_key(plan)}{"".join(sections)}{_considered(plan)}'
         f"<details><summary>The same as text</summary><pre>{escape(plan_text(plan))}</pre></details></div>"
     )
 
 
 def _badge(words: str, kind: str) -> str:
     return f'<span class="o-badge {kind}">{escape(words)}</span>'
+
+
+def _summary(plan: FunctionPlan) -> str:
+    """A row for each loop, where there are several."""
+    rows = [(escape(line), _code(text), escape(how), escape(share)) for line, text, how, share in summary(plan)]
+    return _table("Loops", ("", "", "run by", "share"), rows) if len(rows) > 1 else ""
 
 
 def _key(plan: FunctionPlan) -> str:
@@ -76,16 +85,22 @@ def _makes(plan: FunctionPlan) -> str:
     return f"<p>makes</p><ul>{rows}</ul>" if rows else ""
 
 
+def _considered(plan: FunctionPlan) -> str:
+    """Other ways to run the function that were not taken, where there are any."""
+    rows = [(escape(name), escape(time), _prose(why)) for name, time, why in considered(plan)]
+    return _table("Considered, and not taken", ("way to run it", "predicted time", "because"), rows)
+
+
 def _section(loop: LoopPlan, plan: FunctionPlan, schedule: Schedule | None) -> str:
     """One loop."""
     line = loop.nest.function.source.line(loop.nest.span.line).strip()
     title = f'<h3><code>{escape(line)}</code> <span class="o-place">{escape(place(loop.nest.span))}</span></h3>'
     if not loop.is_written_by_user:
         return f"<section>{title}<p>{escape(': '.join(not_written_by_user(loop)))}</p></section>"
-    conflicts = conflicts_of(loop)
+    conflicts, drawn = told_conflicts(loop), costliest_part(loop, shares(plan))
     found = _parallel(loop, conflicts) if loop.is_parallel else _serial(loop, conflicts)
     return (
-        f'<section>{title}<div class="o-columns"><div class="o-picture">{plan_svg(loop, schedule)}</div>'
+        f'<section>{title}<div class="o-columns"><div class="o-picture">{plan_svg(loop, schedule, drawn)}</div>'
         f"<div>{_facts(loop, plan)}{found}</div></div></section>"
     )
 

@@ -1,4 +1,4 @@
-"""The decorated functions of a file, without running the file.
+"""The decorated functions of a file or a notebook, without running it.
 
 To import a training script is to run it. Instead its top level is read with `ast`, and only this much of it is
 executed, in its order:
@@ -23,6 +23,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from orion.inspect.cells import LoadError, parts_of
+from orion.loop.source import Span
+
 SIMPLE = (
     ast.Constant, ast.Name, ast.Attribute, ast.Tuple, ast.List, ast.UnaryOp, ast.BinOp, ast.Compare, ast.BoolOp,
     ast.IfExp, ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context,
@@ -33,46 +36,36 @@ SCALARS = frozenset({
 })  # fmt: skip
 
 
-class LoadError(Exception):
-    """The file cannot be read, or does not hold what was asked for."""
-
-
 @dataclass(frozen=True, slots=True)
 class LoadedFile:
-    """The decorated functions of a file by name, with their syntax trees; `hidden` has the names and lines of those
+    """The decorated functions of a file by name, with their syntax trees; `hidden` has the names and places of those
     defined inside other functions or classes, which are out of reach."""
 
     functions: dict[str, object]
     definitions: dict[str, ast.FunctionDef]
-    hidden: tuple[tuple[str, int], ...]
+    hidden: tuple[tuple[str, Span], ...]
 
 
 def load_functions(path: Path, decorator: Callable[..., object]) -> LoadedFile:
-    """The functions at the top level of a Python file that have this decorator, under whatever name, as it makes them.
+    """The functions at the top level of a Python file, or of a notebook's cells, that have this decorator, under
+    whatever name, as it makes them.
 
     LoadError where the file cannot be had or parsed, or a name that it imports cannot be.
     """
-    tree = _parsed(path)
+    parts = parts_of(path)
     loader = _Loader(path, decorator, {"__name__": path.stem, "__file__": str(path), "__builtins__": __builtins__})
     with _importing_as(path):
-        loader.run(tree.body)
-    top = {id(definition) for definition in loader.definitions.values()}
+        for part in parts:
+            loader.file = part.file
+            loader.run(part.tree.body)
+    top = set(map(id, loader.seen))
     hidden = tuple(
-        (node.name, node.lineno)
-        for node in ast.walk(tree)
+        (node.name, Span(part.file, node.lineno, node.col_offset, node.lineno, node.col_offset))
+        for part in parts
+        for node in ast.walk(part.tree)
         if isinstance(node, ast.FunctionDef) and id(node) not in top and any(map(loader.is_ours, node.decorator_list))
     )
     return LoadedFile(loader.functions, loader.definitions, hidden)
-
-
-def _parsed(path: Path) -> ast.Module:
-    try:
-        return ast.parse(path.read_bytes(), filename=str(path))
-    except OSError as error:
-        raise LoadError(f"cannot read {path}: {error.strerror or error}") from None
-    except (SyntaxError, ValueError) as error:
-        where = f"{path}:{error.lineno}" if isinstance(error, SyntaxError) else str(path)
-        raise LoadError(f"{where}: not a Python file: {error}") from None
 
 
 @contextmanager
@@ -91,10 +84,12 @@ class _Loader:
 
     def __init__(self, path: Path, decorator: Callable[..., object], namespace: dict[str, Any]) -> None:
         self.path = path
+        self.file = str(path)
         self.decorator = decorator
         self.namespace = namespace
         self.functions: dict[str, object] = {}
         self.definitions: dict[str, ast.FunctionDef] = {}
+        self.seen: list[ast.FunctionDef] = []
 
     def run(self, statements: list[ast.stmt]) -> None:
         for statement in statements:
@@ -115,11 +110,12 @@ class _Loader:
     def execute(self, statement: ast.stmt) -> None:
         module = ast.fix_missing_locations(ast.Module([statement], []))
         try:
-            exec(compile(module, str(self.path), "exec", dont_inherit=True), self.namespace)
+            exec(compile(module, self.file, "exec", dont_inherit=True), self.namespace)
         except NameError:
             pass  # made from something that was passed over; whoever needs it will say so
         except Exception as error:
-            raise LoadError(f"{self.path}:{statement.lineno}: {type(error).__name__}: {error}") from error
+            place = Span(self.file, statement.lineno, 0, statement.lineno, 0)
+            raise LoadError(f"{place}: {type(error).__name__}: {error}") from error
 
     def import_names(self, statement: ast.Import | ast.ImportFrom) -> None:
         if isinstance(statement, ast.ImportFrom) and statement.level:
@@ -142,6 +138,7 @@ class _Loader:
         if ours:
             self.functions[definition.name] = self.namespace[definition.name]
             self.definitions[definition.name] = definition
+            self.seen.append(definition)
 
     def without_effects(self, definition: ast.FunctionDef, decorators: list[ast.expr]) -> ast.FunctionDef:
         """The definition with nothing in its head that could run code, other than these decorators."""

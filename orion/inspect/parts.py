@@ -108,7 +108,7 @@ def part_in_words(part: LoopPlan) -> str:
     shown = in_formulas(part)
     said = [f"{where}: {part.strategy}: {strategy_in_words(shown)}"]
     blocks, workers = blocks_in_words(shown), counted(part.runs_on, "worker")
-    if part.is_parallel:
+    if part.is_shared_out:
         said.append(f"{blocks}, on {workers}" if blocks else f"on {workers}")
     said += [f"{reason.message} [{reason.code}]" for reason in sizing_reasons(part)]
     return "; ".join(said)

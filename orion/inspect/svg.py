@@ -14,26 +14,35 @@ from orion.schedule.build import build_schedule
 from orion.schedule.schedule import Schedule
 
 
-def plan_svg(loop: LoopPlan, schedule: Schedule | None = None) -> str:
+def plan_svg(loop: LoopPlan, schedule: Schedule | None = None, drawn: LoopPlan | None = None) -> str:
     """The picture of a loop as an SVG document that can stand by itself or inside a page.
 
     Parallel loops are drawn as their tiles: blocks of two loop dimensions as rows and columns (of a third as one
     square each), coloured by worker and numbered by step, with arrows along what conflicts. Serial loops are drawn as
     their first iterations and the arrows that chain them. Without a schedule (sizes are not known) blocks are drawn
-    without their bounds. Of a loop in another order the tiles of its largest part are drawn.
+    without their bounds. Of a loop in another order the tiles of one part are drawn, `drawn` or else the largest;
+    where that is what one worker runs, the iterations of the loop as it is written.
     """
     if loop.origin is not None and not loop.parts:
         loop = in_formulas(loop)
-    if loop.parts and main_part(loop).space is not None:
-        return _picture_of_part(loop, schedule)
+    part = drawn or main_part(loop)
+    if loop.parts and part.space is not None:
+        return _picture_of_part(loop, part, schedule)
     if loop.space is None:
-        return chain_picture(loop)
+        return chain_picture(loop, _about_once(loop, part))
     return _picture_of_tiles(loop, schedule, "")
 
 
-def _picture_of_part(loop: LoopPlan, schedule: Schedule | None) -> str:
-    """The picture of the part of a loop that has most dimensions: its axes are formulas in the user's variables."""
-    part = main_part(loop)
+def _about_once(loop: LoopPlan, part: LoopPlan) -> str:
+    """What one worker runs of a loop in another order, where that is drawn."""
+    if not (loop.parts and loop.is_shared_out):
+        return ""
+    lines = lines_of(part.nest)
+    return f"most of the work: {lines_in_words(lines)}, which one worker runs in every iteration"
+
+
+def _picture_of_part(loop: LoopPlan, part: LoopPlan, schedule: Schedule | None) -> str:
+    """The picture of a part of a loop: its axes are formulas in the user's variables."""
     number, count = loop.parts.index(part) + 1, len(loop.parts)
     about = f"part {number} of {count}, {lines_in_words(lines_of(part.nest))}" if count > 1 else ""
     return _picture_of_tiles(in_formulas(part), schedule, about)

@@ -7,19 +7,29 @@ from dataclasses import dataclass, replace
 
 from orion.inspect.conflicts import Conflict, ruled_out, sizing_reasons
 from orion.inspect.parts import has_list
-from orion.inspect.words import bytes_in_words, choice_in_words, counted, lines_in_words, listed, placement_in_words
+from orion.inspect.words import (
+    bytes_in_words,
+    choice_in_words,
+    counted,
+    lines_in_words,
+    listed,
+    placement_in_words,
+    time_in_words,
+)  # fmt: skip
 from orion.loop.ir import For, Induction, Rows, Var, walk
 from orion.loop.printer import print_expr
 from orion.loop.source import Span
-from orion.plan.explain import NEEDED, not_stronger
+from orion.plan.explain import not_stronger
 from orion.plan.plan import FunctionPlan, LoopPlan, Verdict
+from orion.plan.shares import is_parallel
 from orion.plan.whole import enclosing_loops, in_formulas, whole_loops
-from orion.reasons import Reason
+from orion.reasons import Hint, Reason
 
 NO_BREAK = "\u00a0"
 """A blank at which a line is not broken."""
 
 NO_CONFLICTS = "none: no two iterations touch the same element with one of them writing it"
+INSIDE = "it stands in statements that one worker runs"
 RUNS_ONCE = "these statements stand between loops; one worker runs them, once"
 
 
@@ -39,6 +49,17 @@ def makes(plan: FunctionPlan) -> list[tuple[str, str, str]]:
     return found
 
 
+def considered(plan: FunctionPlan) -> list[tuple[str, str, str]]:
+    """Other ways to run the function that were not taken: what would be done, the predicted time, and why not. Without
+    those that a loop gives the reason against."""
+    said = {reason for loop in plan.loops for reason in loop.reasons}
+    return [
+        (one.name, time_in_words(one.nanoseconds), f"{one.reason.message} [{one.reason.code}]")
+        for one in plan.considered
+        if one.reason not in said
+    ]
+
+
 def not_written_by_user(loop: LoopPlan) -> tuple[str, str]:
     """What a loop is that is not in the source, and who runs it."""
     if not loop.nest.is_filling:
@@ -55,7 +76,9 @@ def verdict_in_words(plan: FunctionPlan) -> str:
     if not loops:
         return "no loop to share out"
     serial = sum(not loop.is_parallel for loop in loops)
-    verdict = "parallel" if not serial else "serial" if serial == len(loops) else f"{serial} of them serial"
+    verdict = "serial" if serial == len(loops) else f"{serial} of them serial"
+    if not serial:
+        verdict = "parallel" if is_parallel(plan) else "mostly serial"
     return f"{counted(len(loops), 'loop')}, {verdict}"
 
 
@@ -100,13 +123,15 @@ def verdict_on_for(verdict: Verdict) -> str:
     arrays = listed(list(dict.fromkeys(dependence.array for dependence in verdict.carried)))
     said = [f"carries dependences over {arrays}"] if arrays else []
     said += [f"{reason.message} [{reason.code}]" for reason in verdict.reasons]
+    if not said and verdict.private:
+        return f"parallel given {listed(list(verdict.private))} of its own for each iteration"
     return "; ".join(said) or "parallel by itself"
 
 
 def runs_on(loop: LoopPlan) -> list[str]:
     """On how many workers the loop runs, and why not on more: of a loop with several parts, each of them says so."""
     reasons = [] if has_list(loop) else [f"{reason.message} [{reason.code}]" for reason in sizing_reasons(loop)]
-    return [counted(loop.runs_on, "worker"), *reasons]
+    return [counted(loop.runs_on, "worker"), *([INSIDE] if loop.is_inside else []), *reasons]
 
 
 def reductions(loop: LoopPlan) -> list[str]:
@@ -169,15 +194,16 @@ def private_arrays(loop: LoopPlan) -> list[str]:
 
 
 def together(loop: LoopPlan) -> list[str]:
-    """With which neighbouring loops a loop is run as one, and what that saves."""
+    """With which neighbouring loops a loop is run as one, and what that saves, or why it is not."""
     why = loop.together
+    apart = [f"{reason.message} [{reason.code}]" for reason in loop.reasons if reason.code == "ORN123"]
     if why is None:
-        return []
+        return apart
     others = f"the {'loop' if len(why.lines) == 1 else 'loops'} in {lines_in_words(why.lines)}"
     arrays = listed([f"`{array}`" for array in why.arrays])
     saved = "" if why.saved is None else f": {bytes_in_words(why.saved)} go through memory once less"
     return [f"with {others}, iteration by iteration, so that {arrays} {'is' if len(why.arrays) == 1 else 'are'} "
-            f"still in the cache when used again{saved}"]
+            f"still in the cache when used again{saved}", *apart]
 
 
 def renamed(loop: LoopPlan, plan: FunctionPlan) -> list[str]:
@@ -215,11 +241,14 @@ def such_as(conflict: Conflict) -> str:
 
 
 def why_not(loop: LoopPlan, conflicts: Sequence[Conflict]) -> list[tuple[str, str, str]]:
-    """The strategies that a parallel loop cannot take: their names, the reason, and its code."""
+    """The strategies that a parallel loop cannot take: their names, the reason, and its code; and what of it was not
+    found out."""
     together: dict[tuple[str, str], list[str]] = {}
     for strategy, reason in _ruled_out_now(loop) if loop.parts else ruled_out(loop):
         together.setdefault((_against(reason, conflicts), reason.code), []).append(strategy)
-    return [(_strategies(names), why, code) for (why, code), names in together.items()]
+    found = [(_strategies(names), why, code) for (why, code), names in together.items()]
+    limits = [reason for reason in loop.reasons if reason.code == "ORN109"]
+    return [*found, *(("a stronger one", reason.message, reason.code) for reason in limits)]
 
 
 def _or(names: Sequence[str]) -> str:
@@ -320,4 +349,5 @@ def _said(conflict: Conflict) -> tuple[str, ...]:
 
 def _hint(conflict: Conflict) -> str:
     is_needed = any(dependence.kind == "flow" and dependence.exact for dependence in conflict.dependences)
-    return NEEDED if is_needed and conflict.reason.code == "ORN101" else conflict.reason.hint
+    is_plain = conflict.reason.code == "ORN101" and conflict.reason.hint != Hint.STEP
+    return Hint.NEEDED if is_needed and is_plain else conflict.reason.hint

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from shutil import get_terminal_size
 from textwrap import wrap
 
-from orion.inspect.conflicts import Conflict, conflicts_of
+from orion.inspect.conflicts import Conflict, told_conflicts
 from orion.inspect.parts import Told, new_order, whole_in_words
 from orion.inspect.telling import (
     NO_BREAK,
@@ -15,6 +18,7 @@ from orion.inspect.telling import (
     accesses_in_words,
     blockers,
     but_for,
+    considered,
     data,
     each_for,
     flattened,
@@ -28,43 +32,65 @@ from orion.inspect.telling import (
     runs_on,
     signature,
     together,
-    verdict_in_words,
     why_not,
 )  # fmt: skip
+from orion.inspect.where import summary, where_the_work_is
 from orion.inspect.words import iterations_in_words, order_in_words, place
 from orion.loop.source import SourceText, Span
 from orion.plan.plan import FunctionPlan, LoopPlan
 from orion.plan.whole import whole_loops
 
 WIDTH = 100
+NARROW = 24
+"""The last column of a table is under the others where it would be narrower."""
+
+NARROWEST = 40
 LABEL = 12
 """Width of the column that says what a line is about."""
 
 
-def plan_text(plan: FunctionPlan) -> str:
-    """The plan of a function as text, at most 100 columns wide (source lines that are longer stay whole).
+def plan_text(plan: FunctionPlan, width: int = WIDTH) -> str:
+    """The plan of a function as text, at most `width` columns wide (source lines that are longer stay whole).
 
     Made from the plan alone: nothing is run.
     """
-    head = f"{signature(plan)}: {verdict_in_words(plan)}"
-    parts = ["\n".join([head, *_labelled("makes", table(makes(plan)), gap=True)])]
-    parts += ("\n".join(_loop(loop, plan)) for loop in whole_loops(plan))
-    return "\n\n".join(parts)
+    rows = [("", *row) for row in summary(plan)]
+    lines = [Line(f"{signature(plan)}: {where_the_work_is(plan)}", 0, 4), *(table(rows) if len(rows) > 1 else [])]
+    parts = [[*lines, *_labelled("makes", table(makes(plan)), gap=True)]]
+    parts += [list(_loop(loop, plan)) for loop in whole_loops(plan)]
+    if considered(plan):
+        parts.append([Line("considered, and not taken"), *_considered(plan)])
+    return "\n\n".join("\n".join(text for line in part for text in line.laid_out(width)) for part in parts)
 
 
-def _loop(loop: LoopPlan, plan: FunctionPlan) -> Iterator[str]:
+def terminal_width() -> int:
+    """The columns of the terminal; WIDTH where there is none, or it is wider: longer lines are harder to read."""
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    columns = get_terminal_size((WIDTH, 24)).columns if is_terminal or "COLUMNS" in os.environ else WIDTH
+    return max(NARROWEST, min(WIDTH, columns))
+
+
+def _considered(plan: FunctionPlan) -> Iterator[Line]:
+    """Other ways to run the function, each with its predicted time and the reason against it."""
+    for name, time, why in considered(plan):
+        predicted = "" if time == "unknown" else f"; predicted: {time}"
+        yield from _labelled("", [Line(f"{name}{predicted}")])
+        yield from _labelled("", [Line(f"  {why}", 2)])
+
+
+def _loop(loop: LoopPlan, plan: FunctionPlan) -> Iterator[Line]:
     nest = loop.nest
     source = nest.function.source
-    yield place(nest.span)
+    yield Line(place(nest.span), verbatim=True)
     if not loop.is_written_by_user:
-        yield f"  {nest.span.line:4d} | {source.line(nest.span.line)}"
-        yield ""
+        yield Line(f"  {nest.span.line:4d} | {source.line(nest.span.line)}", verbatim=True)
+        yield Line("")
         label, words = not_written_by_user(loop)
         yield from _labelled(label, [Line(words)])
         return
     for outer in (*loops_around(loop, plan), *nest.loops):
-        yield f"  {outer.span.line:4d} | {source.line(outer.span.line)}"
-    yield ""
+        yield Line(f"  {outer.span.line:4d} | {source.line(outer.span.line)}", verbatim=True)
+    yield Line("")
     yield from _labelled("strategy", [Line(f"{loop.strategy}: {whole_in_words(loop)}")])
     yield from _labelled("order", [Line(order_in_words(loop))])
     yield from _labelled("new order", map(_indented, new_order(loop, plan)))
@@ -83,11 +109,12 @@ def _loop(loop: LoopPlan, plan: FunctionPlan) -> Iterator[str]:
     yield from _findings(loop)
 
 
-def _findings(loop: LoopPlan) -> Iterator[str]:
-    conflicts = conflicts_of(loop)
+def _findings(loop: LoopPlan) -> Iterator[Line]:
+    conflicts = told_conflicts(loop)
     if loop.is_parallel:
         yield from _labelled("conflicts", _conflicts(conflicts), gap=True)
-        rows = [(strategies, why) for strategies, why, _ in why_not(loop, conflicts)]
+        against = why_not(loop, conflicts)
+        rows = [(names, f"{why} [{code}]" if code == "ORN109" else why) for names, why, code in against]
         yield from _labelled("why not", table(rows), gap=True)
         yield from _labelled("data", table(_data(loop)), gap=True)
     else:
@@ -158,29 +185,41 @@ def quoted(spans: Iterable[Span], source: SourceText) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the text. What goes over its end is indented by `hang`; a `verbatim` one is never wrapped."""
+    """A line of the text. Its first `hang` characters are not broken; what goes over its end is indented by as many and
+    `more`. A `verbatim` line is never broken."""
 
     words: str
     hang: int = 0
+    more: int = 0
     verbatim: bool = False
 
-    def wrapped(self, width: int) -> list[str]:
+    def laid_out(self, width: int) -> list[str]:
+        """The lines of at most `width` columns that it takes."""
+        return [line.rstrip().replace(NO_BREAK, " ") for line in self._wrapped(width)]
+
+    def _wrapped(self, width: int) -> list[str]:
         if self.verbatim or len(self.words) <= width:
             return [self.words]
-        head, rest = self.words[: self.hang], self.words[self.hang :]
-        first, *others = wrap(rest, width - self.hang, break_long_words=False, break_on_hyphens=False)
-        return [head + first, *(" " * self.hang + part for part in others)]
+        head, rest, indent = self.words[: self.hang], self.words[self.hang :], " " * (self.hang + self.more)
+        if width - len(indent) < NARROW:  # columns do not fit beside each other
+            first = _broken(head.rstrip(), width, " " * (LABEL + 2))
+            return [*first, *_broken(" " * (LABEL + 4) + rest, width, " " * (LABEL + 4))]
+        return _broken(head + rest, width, indent)
 
 
-def _labelled(label: str, lines: Iterable[Line], gap: bool = False) -> Iterator[str]:
+def _broken(words: str, width: int, indent: str) -> list[str]:
+    """Words in lines of at most `width` columns, as far as they can be broken; lines after the first are indented."""
+    return wrap(words, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def _labelled(label: str, lines: Iterable[Line], gap: bool = False) -> Iterator[Line]:
     """Lines with a label before the first."""
     head = f"  {label:<{LABEL}}"
     for position, line in enumerate(lines):
         if position == 0 and gap:
-            yield ""
-        for part in line.wrapped(WIDTH - len(head)):
-            yield (head + part).rstrip().replace(NO_BREAK, " ")
-            head = " " * len(head)
+            yield Line("")
+        yield Line(head + line.words, len(head) + line.hang, line.more, line.verbatim)
+        head = " " * len(head)
 
 
 def table(rows: Iterable[tuple[str, ...]]) -> list[Line]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from orion.dependence.access import Choice
 from orion.loop.ir import Elements, Node, Var, walk
 from orion.loop.nest import LoopNest
-from orion.loop.source import Span
+from orion.loop.source import Span, cell_of
 from orion.plan.plan import LoopPlan, Placement
 from orion.plan.whole import in_formulas
 
@@ -85,14 +85,31 @@ def bytes_in_words(size: int | None) -> str:
     return f"{amount:.{digits}f} {unit}"
 
 
+def time_in_words(nanoseconds: float | None) -> str:
+    """A predicted time, to two digits: it is no more exact than that.
+
+    >>> [time_in_words(time) for time in (None, 0.4, 950, 948_736, 12_345_678, 99_600_000_000)]
+    ['unknown', '0.40 ns', '950 ns', '950 µs', '12 ms', '100 s']
+    """
+    if nanoseconds is None:
+        return "unknown"
+    amount, unit = float(f"{nanoseconds:.2g}"), "ns"
+    for larger in ("µs", "ms", "s"):
+        if amount < 1000:
+            break
+        amount, unit = amount / 1000, larger
+    digits = 0 if amount >= 10 else 1 if amount >= 1 else 2
+    return f"{amount:,.{digits}f} {unit}"
+
+
 def place(span: Span) -> str:
-    """Where a span stands, as "file:line": relative to the working directory, and by its line alone in a notebook.
+    """Where a span stands, as "file:line": relative to the working directory, and by its cell in a notebook.
 
     >>> place(Span("train.py", 3, 4, 3, 9)), place(Span("/tmp/ipykernel_71/1.py", 3, 4, 3, 9))
     ('train.py:3', 'this cell, line 3')
     """
-    if f"{os.sep}ipykernel_" in span.file or span.file.startswith("<ipython-input"):
-        return f"this cell, line {span.line}"
+    if cell_of(span.file):
+        return str(span)
     relative = os.path.relpath(span.file) if os.path.isabs(span.file) else span.file
     return f"{span.file if relative.startswith(os.pardir) else relative}:{span.line}"
 
@@ -176,11 +193,11 @@ def placement_in_words(placement: Placement, loop: LoopPlan) -> str:
         case "partitioned" if is_iterated(placement, loop):
             return f"each worker has the elements of its blocks of {dim}" if dim else "whole, on the worker"
         case "partitioned":
-            return f"each worker has its part, cut along axis {placement.dim} with {dim}{_halo(placement)}"
+            return f"each worker touches its own part, along axis {placement.dim} with {dim}{_halo(placement)}"
         case "rotated":
-            return f"cut along axis {placement.dim} with {dim}; its blocks go from worker to worker"
+            return f"in blocks along axis {placement.dim} with {dim}, which go from worker to worker"
         case "replicated":
-            return "whole, on every worker" if loop.is_parallel else "whole, on the worker"
+            return "whole, on every worker" if loop.runs_on > 1 else "whole, on the worker"
         case _:
             return "kept in one place; workers fetch what they need and write it back"
 

@@ -20,9 +20,12 @@ def kernel_arguments(facts: LoopFacts) -> tuple[Argument, ...]:
     """Partial results, choices, carried scalars, copies, keys and values, arrays, counts, scalars; within each kind by
     name."""
     partials = [
-        Argument("partial", reduction.name, facts.declared(reduction.name), op=reduction.op)
+        Argument(
+            "partial", reduction.name, facts.declared(reduction.name), op=reduction.op,
+            outside=facts.typing.name(reduction.name).dtype,
+        )
         for reduction in sorted(facts.roles.reductions, key=lambda reduction: reduction.name)
-    ]
+    ]  # fmt: skip
     plain = [choice for choice in facts.roles.choices if _is_plain(choice, facts)]
     chosen = [choice for choice in facts.roles.choices if choice not in plain]
     partials += [Argument("partial", c.names[0], facts.declared(c.names[0]), op=EXTREMES[c.op]) for c in plain]

@@ -7,7 +7,7 @@ from orion.dependence.effects import assigned_names
 from orion.kernel.code import NOT, SIGN, Code, call
 from orion.kernel.folds import Folds
 from orion.kernel.linear import render
-from orion.kernel.rows import NotInRegistersError
+from orion.kernel.row_terms import NotInRegistersError
 from orion.loop.functions import WRITING_METHODS
 from orion.loop.ir import (
     Assign,
@@ -144,14 +144,15 @@ class Assignments(Folds):
         return code.text if kind.dtype == dtype else call(f"row_as_{dtype}", code, dtype=dtype).text
 
     def updated(self, target: Var | Subscript, op: str, value: Expr, row: str) -> str:
-        """The code of `row op value`, as a row of the target's dtype."""
+        """The code of `row op value`, as a row of the target's dtype; a sum need not be rounded as written."""
         target_kind = self.type_of(target)
         length = self.length_of(target_kind)
         whole = Binary(op, target, value, target.span)
         kind = self.type_of(whole)
         if op not in ("+", "-", "*", "/"):
             raise NotInRegistersError
-        code = render(self.term(whole, length, kind.dtype), kind.dtype, self.facts.fastmath).code
+        is_sum = self.facts.fastmath and op in ("+", "-")
+        code = render(self.term(whole, length, kind.dtype), kind.dtype, is_sum).code
         return code.text if kind.dtype == target_kind.dtype else f"row_as_{target_kind.dtype}({code.text})"
 
     def assign_row(self, target: Subscript, value: Expr) -> None:
@@ -182,6 +183,8 @@ class Assignments(Folds):
     def forget_indexed_by(self, name: str) -> None:
         for place in [place for place in self.loaded if name in place.names]:
             del self.loaded[place]
+        for key in [key for key in self.inside if key[0] == name]:
+            del self.inside[key]
 
     def update_scalar(self, name: str, op: str, value: Expr, statement: Stmt) -> None:
         reduction = self.facts.reduction(name)

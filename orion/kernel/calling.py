@@ -23,6 +23,12 @@ a tile wrote is seen by every tile that waits for it.
 code, if no other worker has set one before, and `control[1:5]` to (site, subscript, extent, axis), and returns.
 `site` indexes `KernelSource.sites`. `walk` itself raises only what has no code (a ValueError by NumPy inside the
 loop, MemoryError): it has then set `control[0]` to ABORT first, so that other workers do not wait for ever.
+
+Tiles that may take long look up in between (`orion.kernel.stops`), and so do walks that wait. They look at
+`control[5]` only, which is not 0 where there is something to see: EVERYONE where `control[0]` is not 0, or the identity
+of a thread of this process that is to handle signals, which it then does. Where a handler raises, the walk of this
+thread sets `control[6]` to its identity, `control[0]` to ABORT, and ends with what was raised. A tile that is left is
+not done.
 """
 
 from __future__ import annotations
@@ -41,6 +47,12 @@ if TYPE_CHECKING:
 GO = 0
 ABORT = 1
 OUT_OF_BOUNDS = 2
+
+ALARM, RAISED = 5, 6
+"""The elements of a control row that say who is to look up, and in which thread a signal handler raised."""
+
+EVERYONE = 1
+"""In place of the identity of a thread, which is never 1."""
 
 FLAG_STRIDE = 8
 NOWHERE = int(np.iinfo(np.int64).min)
@@ -95,7 +107,8 @@ class Argument:
     - "scalar": the scalar `name`, an int, float or bool.
 
     `dtype` is the NumPy dtype name that it must have; `contiguous` arrays must be C-contiguous; an array that is not
-    `writeable` may be read-only. `ndim` is the number of dimensions of an array.
+    `writeable` may be read-only. `ndim` is the number of dimensions of an array. `outside` is the dtype that the scalar
+    of partial results has outside of the loop, which may have fewer bits.
     """
 
     kind: str
@@ -106,6 +119,7 @@ class Argument:
     contiguous: bool = True
     ndim: int = 1
     writeable: bool = True
+    outside: str = ""
 
 
 @dataclass(frozen=True, slots=True)

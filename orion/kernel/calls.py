@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from orion.kernel.code import ATOM, Code, call, number, numpy_name
 from orion.kernel.expressions import Expressions
-from orion.loop.functions import is_dtype, is_elementwise
-from orion.loop.ir import Call, Const, Dtype, Expr, Subscript, Tuple, Var
+from orion.kernel.names import OWN
+from orion.loop.functions import is_dtype, is_elementwise, takes_floats
+from orion.loop.ir import INTEGER, NARROW, Call, Const, Dtype, Expr, Subscript, Tuple, Var
 from orion.loop.value_type import INT, ValueType
 
 CONVERSIONS = {"int": "int64", "float": "float64", "bool": "bool"}
@@ -19,6 +20,17 @@ CHECKED = "orion:checked"
 outside."""
 
 
+def numpys(name: str, kind: ValueType) -> str:
+    """What computes NumPy's function of elements where the result is of that type.
+
+    >>> numpys("np.sign", ValueType("float64")), numpys("np.sign", INT), numpys("np.exp", ValueType("float64"))
+    ('sign_of', 'np.sign', 'np.exp')
+    """
+    short = name.removeprefix("np.")
+    is_own = name.startswith("np.") and short in OWN and kind.dtype.startswith("float")
+    return f"{short}_{'each' if kind.rank else 'of'}" if is_own else name
+
+
 class Calls(Expressions):
     """Emits calls as what Numba knows them by."""
 
@@ -26,6 +38,10 @@ class Calls(Expressions):
         name = expr.function
         if name == CHECKED:
             return self.checked_subscript(expr)
+        if name == NARROW:
+            return self.expression(expr.arguments[0])
+        if name == INTEGER:
+            return self.bound(expr.arguments[0])
         kind = self.type_of(expr)
         if name.startswith("helper:"):
             return self.helper_call(expr)
@@ -35,10 +51,11 @@ class Calls(Expressions):
             return self.astype(expr)
         if name in ("min", "max", "np.minimum", "np.maximum") and kind.rank == 0 and len(expr.arguments) > 1:
             arguments = [self.operand(argument, kind.dtype) for argument in expr.arguments]
-            return self.narrowed(call(name, *arguments, dtype=kind.dtype), kind)
-        if name == "np.clip" and kind.rank == 0:
+            return self.narrowed(call(numpys(name, kind), *arguments, dtype=kind.dtype), kind)
+        if name == "np.clip" and not expr.keywords:
             value, least, most = (self.operand(argument, kind.dtype) for argument in expr.arguments)
-            found = call("np.minimum", call("np.maximum", value, least, dtype=kind.dtype), most, dtype=kind.dtype)
+            found = call(numpys("np.maximum", kind), value, least, dtype=kind.dtype)
+            found = call(numpys("np.minimum", kind), found, most, dtype=kind.dtype)
             return self.narrowed(found, kind)
         if name.startswith("math."):
             return self.of_math(expr, kind)
@@ -79,7 +96,7 @@ class Calls(Expressions):
         meets = next(iter(strong)) if len(strong) == 1 else None
         arguments = []
         for argument, own in zip(expr.arguments, kinds, strict=True):
-            if kind.dtype.startswith("float"):
+            if kind.dtype.startswith("float") and (not own.is_integer or takes_floats(expr.function)):
                 arguments.append(self.operand(argument, kind.dtype))
             elif own.weak and meets is not None:
                 arguments.append(self.operand(argument, meets))
@@ -87,7 +104,7 @@ class Calls(Expressions):
                 arguments.append(self.expression(argument))
         if expr.function == "np.sign" and kind.dtype.startswith("uint"):  # Numba takes the highest bit for a sign
             return self.converted(Code(f"({arguments[0].text} != 0)", "bool"), kind.dtype, kind.rank)
-        return call(expr.function, *arguments, dtype=kind.dtype)
+        return call(numpys(expr.function, kind), *arguments, dtype=kind.dtype)
 
     def conversion(self, expr: Call, dtype: str) -> Code:
         if not expr.arguments:
@@ -95,8 +112,10 @@ class Calls(Expressions):
         return self.operand(expr.arguments[0], dtype)
 
     def astype(self, expr: Call) -> Code:
-        owner = self.expression(expr.arguments[0])
         kind = self.type_of(expr)
+        if not kind.rank:
+            return self.conversion(expr, kind.dtype)
+        owner = self.expression(expr.arguments[0])
         return Code(f"{owner.at(ATOM)}.astype(np.{numpy_name(kind.dtype)})", kind.dtype)
 
     def new_array(self, expr: Call) -> Code:
@@ -111,6 +130,8 @@ class Calls(Expressions):
         """A function whose result Numba types as NumPy does, converted where it does not."""
         kind = self.type_of(expr)
         arguments = [self.argument(argument) for argument in expr.arguments]
+        if expr.function == "np.linalg.norm" and not self.type_of(expr.arguments[0]).dtype.startswith("float"):
+            arguments[0] = f"({arguments[0]}).astype(np.float64)"  # as NumPy does; Numba takes floats alone
         arguments += [f"{key}={self.argument(value)}" for key, value in expr.keywords]
         if expr.function.startswith("."):
             owner = self.expression(expr.arguments[0]).at(ATOM)

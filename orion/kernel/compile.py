@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import threading
 from collections.abc import Callable
@@ -20,19 +19,18 @@ import numpy as np
 from numba import types
 from numba.core.errors import NumbaError
 
-from orion.errors import OutOfBoundsError, UnsupportedLoopError, describe
+from orion.errors import OutOfBoundsError, UnsupportedLoopError, describe, of_user
 from orion.kernel.cache import load_module, machine
-from orion.kernel.calling import ABORT, GO, LEADING, Argument, KernelSource
+from orion.kernel.calling import ABORT, GO, LEADING, RAISED, Argument, KernelSource
 from orion.kernel.machine_code import give_up_cache, load_machine_code
 from orion.loop.source import Span
 
 CONTROL = LEADING.index("control")
-RUNTIME_FILES = ("calling.py", "intrinsics.py", "sums.py", "vectors.py")
+RUNTIME_FILES = ("calling.py", "intrinsics.py", "numpys.py", "slices.py", "sums.py", "vectors.py")
 NUMBA_SETTINGS = (
-    "NUMBA_OPT", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_LOOP_VECTORIZE", "NUMBA_SLP_VECTORIZE",
-    "NUMBA_ENABLE_AVX", "NUMBA_BOUNDSCHECK",
+    "OPT", "CPU_NAME", "CPU_FEATURES", "LOOP_VECTORIZE", "SLP_VECTORIZE", "ENABLE_AVX", "BOUNDSCHECK", "USING_SVML",
 )  # fmt: skip
-"""The environment variables with which Numba makes other machine code."""
+"""With these Numba makes other machine code: variables `NUMBA_…`, entries of its file, values set in `numba.config`."""
 
 _compiling = threading.Lock()
 
@@ -85,7 +83,7 @@ def dispatchers(module: ModuleType) -> list[Any]:
 
 def module_name(source: KernelSource) -> str:
     """A name that says what the kernel is, and a hash of all that its machine code depends on."""
-    settings = [f"{name}={os.environ.get(name, '')}" for name in NUMBA_SETTINGS]
+    settings = [f"{name}={getattr(numba.config, name, None)}" for name in NUMBA_SETTINGS]
     parts = [source.text, repr(source.arguments), machine(), *settings, *_compilers()]
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
     return f"orion_kernel_{source.name}_{digest[:24]}"
@@ -138,10 +136,12 @@ def _guarded(dispatcher: Callable[..., None], source: KernelSource) -> Callable[
 
 def left_by(error: Exception, source: KernelSource, control: Any) -> None:
     """Note in the control row of a kernel that an error ended it, and raise the error; one that has a code is there
-    already."""
+    already. What a signal handler raised goes on as it is."""
+    if control[RAISED]:
+        raise error
     if control[0] in (GO, ABORT):
         control[0] = ABORT
-        better = _told(error, source)
+        better = of_user(_told(error, source))
         if better is not error:
             raise better from error
         raise error
@@ -153,6 +153,10 @@ def _told(error: Exception, source: KernelSource) -> Exception:
         place = source.sites[error.args[0]].span
         hint = "test the divisor first; NumPy's numbers, such as elements of arrays, give inf, nan or 0 instead"
         return ZeroDivisionError(describe("division by zero", span=place, source=source.user, hint=hint))
+    if isinstance(error, OverflowError) and error.args and isinstance(error.args[0], int):
+        place = source.sites[error.args[0]].span
+        hint = "use smaller numbers, or convert them first: `int(n)`"
+        return OverflowError(describe("an integer does not fit", span=place, source=source.user, hint=hint))
     if not isinstance(error, IndexError):
         return error
     helpers = [(match[1], match.start()) for match in re.finditer(r"^@helper_function\ndef (\w+)", source.text, re.M)]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from math import prod
 from typing import Any
 
+from orion.dependence.bounds import Place
 from orion.kernel.arguments import kernel_arguments
 from orion.kernel.calling import KernelSource
 from orion.kernel.facts import LoopFacts
+from orion.kernel.helpers import with_assigned_parts
 from orion.kernel.names import MODULES, Names
 from orion.kernel.private import RowsSpilledError, private_rows
 from orion.kernel.tile import LoopText, emit_functions
@@ -17,7 +20,6 @@ from orion.kernel.writer import Writer
 from orion.loop.expression_types import Typing, with_buffers
 from orion.loop.ir import NODE_CLASSES, Function
 from orion.loop.printer import print_function
-from orion.loop.source import Span
 from orion.loop.types import Shapes, Types
 from orion.plan.plan import LoopPlan
 
@@ -28,13 +30,14 @@ def emit_kernel(
     shapes: Shapes,
     typing: Typing,
     fastmath: bool = True,
-    proved: frozenset[Span] | None = None,
+    proved: frozenset[Place] | None = None,
+    integers: Mapping[str, int] | None = None,
 ) -> KernelSource:
     """The source of the kernel of one planned loop, for arguments of these types and shapes.
 
     Loop dimensions that the plan does not cut are run through whole, whatever the boxes of tiles say. Of the shapes
     only the lengths of rows get into the source, and only where rows are computed with as a whole. `proved` are the
-    spans of the subscripts that lie in `[0, extent)` in every iteration; None stands for those whose indices are all
+    subscripts that lie in `[0, extent)` in every iteration; None stands for those of elements whose indices are all
     loop dimensions. Other subscripts are checked when the loop runs.
 
     Raises UnsupportedLoopError for what kernels have no form for.
@@ -44,7 +47,7 @@ def emit_kernel(
     typing = with_buffers(typing, nest.buffers)
     scalars, block = plan.analysis.scalars, _block(plan)
     facts = LoopFacts(
-        nest, scalars, types, shapes, typing, fastmath, proved, plan.cuts, own, plan.copies, block
+        nest, scalars, types, shapes, typing, fastmath, proved, _cuts(plan), own, plan.copies, block, integers or {}
     )  # fmt: skip
     arguments = kernel_arguments(facts)
     private = private_rows(facts)
@@ -63,6 +66,12 @@ def emit_kernel(
     return KernelSource(name, writer.text(), "walk", arguments, text.sites, lines, nest.function.source, extents_ndim)
 
 
+def _cuts(plan: LoopPlan) -> tuple[int, ...]:
+    """The numbers of blocks, where the kernel for one worker is that for several: of the dimension that is shared out
+    at least two."""
+    return tuple(max(2, blocks) if dim == plan.space else blocks for dim, blocks in enumerate(plan.cuts))
+
+
 def _block(plan: LoopPlan) -> str:
     """The number of the block of the space dimension that a tile is in: tiles are numbered row by row of the grid."""
     if plan.space is None:
@@ -74,11 +83,13 @@ def _block(plan: LoopPlan) -> str:
 
 def _module(title: str, loop: LoopText, helpers: tuple[Function, ...], names: Names) -> Writer:
     body = Writer()
-    renamed = {f"helper:{helper.name}": f"helper:{names.user(helper.name)}" for helper in helpers}
+    renamed = {f"np.{name}": f"{name}_each" for name in ("maximum", "minimum", "sign", "spacing")}
+    renamed |= {f"helper:{helper.name}": f"helper:{names.user(helper.name)}" for helper in helpers}
     for helper in helpers:
         body.span = helper.span
         body.add("@helper_function")
-        for line in print_function(replace(_renamed(helper, renamed), name=names.user(helper.name))).splitlines():
+        plain = _renamed(with_assigned_parts(helper), renamed)
+        for line in print_function(replace(plain, name=names.user(helper.name))).splitlines():
             body.add(line)
         body.add("")
         body.add("")

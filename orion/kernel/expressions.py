@@ -42,11 +42,13 @@ from orion.loop.ir import (
     Dim,
     Expr,
     Logic,
+    Range,
     Slice,
     Subscript,
     Tuple,
     Unary,
     Var,
+    walk,
 )  # fmt: skip
 from orion.loop.refuse import unsupported
 from orion.loop.source import Span
@@ -54,6 +56,9 @@ from orion.loop.value_type import INT, ValueType, literal_limits
 
 GUARDED = {"**": "int_power", "<<": "shifted_left", ">>": "shifted_right", "//": "floor_divided"}
 """Operators of integers that the machine has not for every right side → the functions that have them."""
+
+EACH = {"//": "floor_divide_each", "%": "remainder_each"}
+"""Operators of rows and matrices of floats that Numba computes otherwise than NumPy → the functions that do."""
 
 
 class Expressions(ABC):
@@ -67,6 +72,7 @@ class Expressions(ABC):
         self.conversions: dict[tuple[str, str], str] = {}
         self.inputs = frozenset(facts.scalar_inputs())
         self.row_variables: set[str] = set()
+        self.inside: dict[tuple[str, str, int], str] = {}
 
     # ------------------------------------------------------------ entry points
 
@@ -89,6 +95,8 @@ class Expressions(ABC):
                 return self.comparison(ops, operands)
             case Logic(op, operands):
                 if self.type_of(expr).dtype != "bool":
+                    if isinstance(operands[0], Var):
+                        return self.deciding(op, operands[0], operands[1:], expr)
                     hint = "write `a if a else b` with the conditions spelt out"
                     raise self.refuse(expr, f"the value of this `{op}` is not a truth value", hint=hint)
                 return self.logic(op, operands)
@@ -178,6 +186,20 @@ class Expressions(ABC):
             return number(expr.value, dtype)
         return self.converted(self.expression(expr), dtype, self.type_of(expr).rank)
 
+    def bound(self, expr: Expr) -> Code:
+        """A bound of a range or of a slice, or a subscript, as an integer of 64 bits with a sign."""
+        if self.type_of(expr).dtype == "uint64":
+            return call("signed", self.expression(expr), dtype="int64")
+        return self.operand(expr, "int64")
+
+    def range_bounds(self, space: Range) -> tuple[Code, Code, Code]:
+        """The start, stop and step of a range."""
+        start, stop, step = (self.bound(bound) for bound in (space.start, space.stop, space.step))
+        if self.type_of(space.start).dtype == "uint64":
+            site = str(self.site("", space.start.span))
+            start = call("signed_start", self.expression(space.start), stop, step, site, dtype="int64")
+        return start, stop, step
+
     def test(self, expr: Expr) -> Code:
         """A condition: any scalar, taken as true where it is not zero."""
         code = self.logic(expr.op, expr.operands) if isinstance(expr, Logic) else self.expression(expr)
@@ -215,13 +237,33 @@ class Expressions(ABC):
         power = literal_limits(right) if op == "**" and kind.dtype.startswith("float") else None
         if power is not None and power[0] < 0:
             return self.reciprocal(left, right, -power[0], kind)
+        if kind.rank and op in EACH and kind.dtype.startswith("float"):
+            return call(EACH[op], self.operand(left, kind.dtype), self.operand(right, kind.dtype), dtype=kind.dtype)
+        if op == "**" and isinstance(right, Const) and right.value == 0.5 and self.type_of(left).rank:
+            return call("np.sqrt", self.operand(left, kind.dtype), dtype=kind.dtype)  # so NumPy does for arrays
         a, b = self.expression(left), self.divisor(op, left, right)
         if op == "**" and isinstance(right, Const) and isinstance(right.value, int) and a.dtype == kind.dtype:
             found = numba_result(op, a.dtype, b.dtype, kind.rank) if kind.is_integer else a.dtype
             return self.narrowed(infix(op, a, b, found), kind)
         if numba_result(op, a.dtype, b.dtype, kind.rank) != kind.dtype:
             a, b = self.operand(left, kind.dtype), self.operand(right, kind.dtype)
+        a, b = self.fitting(left, a, right, kind), self.fitting(right, b, left, kind)
         return self.narrowed(infix(op, a, b, numba_result(op, a.dtype, b.dtype, kind.rank)), kind)
+
+    def fitting(self, expr: Expr, code: Code, other: Expr, kind: ValueType) -> Code:
+        """A Python integer that meets a narrower one of NumPy's, refused at run time where it does not fit that. What
+        changes from iteration to iteration is not checked where it meets elements of arrays: that would cost more than
+        most loops do."""
+        is_python = self.type_of(expr).weak and self.type_of(expr).is_integer and not isinstance(expr, Const)
+        names = [part for part in walk(expr) if isinstance(part, Var | Subscript)]
+        is_fixed = all(isinstance(part, Var) and part.name in self.inputs for part in names)
+        is_scalar = is_fixed or not any(isinstance(part, Subscript) for part in walk(other))
+        is_narrow = kind.is_integer and kind.dtype != "int64" and not kind.weak and not kind.rank
+        if not (is_python and is_scalar and is_narrow):
+            return code
+        narrow = self.converted(code, kind.dtype)
+        site = str(self.site("", expr.span))
+        return call("fitting", self.expression(expr), narrow, site, dtype=kind.dtype)
 
     def reciprocal(self, left: Expr, right: Expr, power: int, kind: ValueType) -> Code:
         """`left ** -power`. Numba's own raises ZeroDivisionError for NumPy's floats too."""
@@ -282,6 +324,11 @@ class Expressions(ABC):
             codes += [self.test(operand) for operand in operands[1:]]
         return Code(f" {op} ".join(code.at(level + 1) for code in codes), "bool", level)
 
+    def deciding(self, op: str, first: Var, others: tuple[Expr, ...], expr: Expr) -> Code:
+        """`first op others` where that is the value of the operand which decides, a number."""
+        rest = others[0] if len(others) == 1 else Logic(op, others, expr.span)
+        return self.choice(first, first, rest, expr) if op == "or" else self.choice(first, rest, first, expr)
+
     def choice(self, test: Expr, then: Expr, orelse: Expr, expr: Expr) -> Code:
         dtype = self.type_of(expr).dtype
         condition = self.test(test)
@@ -321,26 +368,55 @@ class Expressions(ABC):
         return self.index(subscript, axis, part, base)
 
     def slice_text(self, part: Slice) -> str:
-        lower, upper = ("" if bound is None else self.expression(bound).text for bound in (part.lower, part.upper))
-        return f"{lower}:{upper}" + ("" if part.step is None else f":{self.expression(part.step).text}")
+        lower, upper = ("" if bound is None else self.bound(bound).text for bound in (part.lower, part.upper))
+        return f"{lower}:{upper}" + ("" if part.step is None else f":{self.bound(part.step).text}")
 
     def index(self, subscript: Subscript, axis: int, part: Expr, base: str) -> str:
         """One scalar subscript as an unsigned integer: without the code that wraps negative ones around."""
         code = self.expression(part)
-        if self.is_proved(subscript):
+        if self.is_proved(subscript, axis):
             return code.text if code.text.isdigit() else f"uint64({code.text})"
         return self.checked_index(subscript, axis, code)
 
-    def is_proved(self, subscript: Subscript) -> bool:
+    def is_proved(self, subscript: Subscript, axis: int | None = None) -> bool:
+        """Whether a subscript is known to be inside its array; without an axis, all of an element's or a row's."""
         in_row = any(isinstance(part, Var) and part.name in self.row_variables for part in subscript.index)
-        return in_row or self.facts.is_proved(subscript)
+        return in_row or self.facts.is_proved(subscript, axis)
 
     def checked_index(self, subscript: Subscript, axis: int, code: Code) -> str:
         if np.dtype(code.dtype).kind not in "iu":
             raise self.refuse(subscript, f"a subscript is a {code.dtype}", hint="make it an integer with `int(…)`")
-        code = self.converted(code, "int64") if code.dtype == "uint64" else code
-        extent = self.extent(subscript.base.name, axis).text
-        return f"checked({code.text}, {extent}, {axis}, {self.site(subscript.base.name, subscript.span)}, control)"
+        part = subscript.index[axis] if axis < len(subscript.index) else None  # of `CHECKED` only the one is given
+        array = subscript.base.name
+        if not isinstance(part, Var) or part.name in self.facts.nest.dims or self.facts.array(array) is None:
+            return self.check(subscript, axis, code)
+        key = part.name, array, axis
+        if key not in self.inside:
+            if self.writer.in_place:
+                return self.check(subscript, axis, code)
+            self.inside[key] = self.names.fresh(f"{part.name}_of_{array}")
+            self.writer.add(f"{self.inside[key]} = int64({self.check(subscript, axis, code)})")
+        return f"uint64({self.inside[key]})"
+
+    def check(self, subscript: Subscript, axis: int, code: Code) -> str:
+        """The code of a subscript counted from the start of its axis, checked there."""
+        array = subscript.base.name
+        code = call("signed", code, dtype="int64") if code.dtype == "uint64" else code
+        site = self.site(array, subscript.span)
+        return f"checked({code.text}, {self.extent(array, axis).text}, {axis}, {site}, control)"
+
+    def check_before(self, subscript: Subscript, axis: int, name: str, condition: str) -> None:
+        """Check a subscript that is a name before a loop in which it is used, if the loop has any trip."""
+        key = name, subscript.base.name, axis
+        kind = self.facts.typing.name(name)
+        is_integer = not kind.rank and np.dtype(kind.dtype).kind in "iu"
+        if key in self.inside or not is_integer or self.facts.array(key[1]) is None or self.is_proved(subscript, axis):
+            return
+        code = self.expression(subscript.index[axis])
+        self.inside[key] = self.names.fresh(f"{name}_of_{key[1]}")
+        self.writer.add(f"{self.inside[key]} = int64(0)")
+        with self.writer.block(f"if {condition}:"):
+            self.writer.add(f"{self.inside[key]} = int64({self.check(subscript, axis, code)})")
 
     def site(self, array: str, span: Span) -> int:
         """The number of a place that is checked when the loop runs."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from orion.arrays.aligned import padded_shape
 from orion.dependence.access import Reduction, ScalarRoles
+from orion.dependence.bounds import Place
 from orion.dependence.effects import assigned_names
 from orion.loop.expression_types import Typing
-from orion.loop.ir import Const, Count, Dim, Expr, Node, Subscript, Var, walk
+from orion.loop.ir import Const, Count, Dim, Expr, Node, Slice, Subscript, Var, walk
 from orion.loop.nest import LoopNest
-from orion.loop.source import Span
 from orion.loop.types import ArrayType, Shapes, SparseType, Types
 from orion.loop.value_type import ValueType
 from orion.plan.plan import Copies
@@ -25,10 +26,11 @@ MAX_REGISTER_ROW = 256
 class LoopFacts:
     """A loop, the types and shapes of this call, and the options that its code depends on.
 
-    `cuts` are the numbers of blocks of the loop dimensions. `proved` are the spans of subscripts that lie in
-    `[0, extent)` for sure; None stands for those whose indices are all loop dimensions. Of each of `private_arrays`
-    every tile but the last has one of its own; in place of the arrays of `copies` a tile has the copy of its block,
-    whose number is `block`, an expression in the number of the tile, {tile}.
+    `cuts` are the numbers of blocks of the loop dimensions. `proved` are the subscripts that lie in `[0, extent)` for
+    sure; None stands for those of elements whose indices are all loop dimensions. Of each of `private_arrays` every
+    tile but the last has one of its own; in place of the arrays of `copies` a tile has the copy of its block, whose
+    number is `block`, an expression in the number of the tile, {tile}. `integers` are values of arguments at these
+    sizes, for estimates.
     """
 
     nest: LoopNest
@@ -37,11 +39,12 @@ class LoopFacts:
     shapes: Shapes
     typing: Typing
     fastmath: bool
-    proved: frozenset[Span] | None
+    proved: frozenset[Place] | None
     cuts: tuple[int, ...]
     private_arrays: tuple[str, ...] = ()
     copies: tuple[Copies, ...] = ()
     block: str = ""
+    integers: Mapping[str, int] = field(default_factory=dict)
 
     # ------------------------------------------------------------ arrays
 
@@ -88,12 +91,14 @@ class LoopFacts:
 
     # ------------------------------------------------------------ subscripts and scalars
 
-    def is_proved(self, subscript: Subscript) -> bool:
+    def is_proved(self, subscript: Subscript, axis: int | None = None) -> bool:
+        """Whether a subscript of an element or a row is known to be inside its array; without an axis, all of them."""
         base, names = subscript.base.name, tuple(p.name if isinstance(p, Var) else "" for p in subscript.index)
         if any(base == buffer.name or (base, names) == (buffer.array, buffer.indices) for buffer in self.nest.buffers):
             return True
         if self.proved is not None:
-            return subscript.span in self.proved
+            points = [k for k, part in enumerate(subscript.index) if not isinstance(part, Slice)]
+            return all((subscript.span, one) in self.proved for one in (points if axis is None else [axis]))
         return all(isinstance(part, Var) and part.name in self.nest.dims for part in subscript.index)
 
     def reduction(self, name: str) -> Reduction | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from orion.kernel.calls import PRODUCTS, SUMS
 from orion.kernel.code import Code, call, infix, number
 from orion.kernel.linear import render
-from orion.kernel.rows import NotInRegistersError, Rows
+from orion.kernel.row_terms import NotInRegistersError
+from orion.kernel.rows import Rows
 from orion.loop.ir import Binary, Call, Dtype, Expr
 
 FOLDS = {"np.max": "row_max", ".max": "row_max", "np.min": "row_min", ".min": "row_min"}
@@ -83,4 +84,4 @@ class Folds(Rows):
             ):
                 return self.dot(left, right, dtype)
         function = "row_sum" if self.facts.fastmath else "row_sum_in_order"
-        return call(function, self.row(argument), dtype=self.type_of(argument).dtype)
+        return call(function, self.row(argument, in_sum=True), dtype=self.type_of(argument).dtype)

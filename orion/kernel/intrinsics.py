@@ -7,16 +7,17 @@ import sys
 from typing import Any
 
 from llvmlite import ir
-from numba import njit
+from numba import int64, njit, uint64
 from numba.core import cgutils, types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.extending import intrinsic, register_jitable
 
-from orion.kernel.calling import FLAG_STRIDE, GO, OUT_OF_BOUNDS
+from orion.kernel.calling import ABORT, ALARM, EVERYONE, FLAG_STRIDE, GO, OUT_OF_BOUNDS, RAISED
 
 SPINS_BEFORE_YIELD = 100
 CLAIMED = -1
-I32 = ir.IntType(32)
+LARGEST = 2**63 - 1
+I1, I32, I64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
 
 
 # ------------------------------------------------------------ how kernels are compiled
@@ -108,6 +109,88 @@ def give_way(typing: Any) -> Any:
     return types.void(), generate
 
 
+# ------------------------------------------------------------ looking up
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def is_alarmed(typing: Any, control: Any) -> Any:
+    """Whether there is anything to look at: one load and one branch, in loops that are to be fast."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        address = _element(context, builder, control, args[0], I64(ALARM))
+        is_set = builder.icmp_signed("!=", builder.load_atomic(address, ordering="monotonic", align=8), I64(0))
+        expect = cgutils.get_or_insert_function(builder.module, ir.FunctionType(I1, [I1, I1]), "llvm.expect.i1")
+        return builder.call(expect, [is_set, I1(0)])
+
+    return types.boolean(control), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def this_thread(typing: Any) -> Any:
+    """The identity of this thread, as Python has it."""
+    kind = I32 if sys.platform == "win32" else I64
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        name = "PyThread_get_thread_ident"
+        function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(kind, []), name)
+        found = builder.call(function, [])
+        return found if kind is I64 else builder.zext(found, I64)
+
+    return types.int64(), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def handler_raises(typing: Any) -> Any:
+    """Have Python run the handlers of signals that have come; whether one raises. Its exception is then pending in this
+    thread. Only the main thread runs handlers; any thread of Python's may ask."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        def function(name: str, result: Any, arguments: list[Any]) -> Any:
+            return cgutils.get_or_insert_function(builder.module, ir.FunctionType(result, arguments), name)
+
+        state = builder.call(function("PyGILState_Ensure", I32, []), [])
+        found = builder.call(function("PyErr_CheckSignals", I32, []), [])
+        builder.call(function("PyGILState_Release", ir.VoidType(), [I32]), [state])
+        return builder.icmp_signed("!=", found, I32(0))
+
+    return types.boolean(), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def end_raising(typing: Any, is_raised: Any) -> Any:
+    """End the function that this is called in with the exception that is pending, where there is one."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        with builder.if_then(args[0], likely=False):
+            context.call_conv.return_exc(builder)
+        return context.get_dummy_value()
+
+    return types.void(types.boolean), generate
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def is_left(control: Any) -> bool:  # pragma: no cover - compiled
+    """Whether the loop is to be left."""
+    return bool(load_acquire(control, 0) != GO)
+
+
+@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def is_to_leave(control: Any) -> bool:  # pragma: no cover - compiled
+    """Whether the loop is to be left, where there is an alarm; the thread that it is for handles signals first."""
+    alarm = load_acquire(control, ALARM)
+    if alarm == this_thread() and compare_exchange(control, ALARM, alarm, 0) and handler_raises():
+        control[RAISED] = alarm
+        compare_exchange(control, 0, GO, ABORT)
+        store_release(control, ALARM, EVERYONE)
+    return bool(load_acquire(control, 0) != GO)
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def has_raised(control: Any) -> bool:  # pragma: no cover - compiled
+    """Whether a signal handler raised in this thread."""
+    return bool(control[RAISED] == this_thread())
+
+
 # ------------------------------------------------------------ what the generated source calls
 
 
@@ -116,19 +199,21 @@ def is_ready(
     tile: int, round: int, wait_offsets: Any, waits: Any, lags: Any, done: Any, control: Any
 ) -> bool:  # pragma: no cover - compiled
     """Wait until all that the tile waits for is done; False where the loop is to be left instead."""
+    if is_alarmed(control) and is_to_leave(control):
+        return False
     for k in range(wait_offsets[tile], wait_offsets[tile + 1]):
         flag = waits[k] * FLAG_STRIDE
         needed = round + 1 - lags[k]
         spins = 0
         while load_acquire(done, flag) < needed:
-            if load_acquire(control, 0) != GO:
+            if is_left(control) or (is_alarmed(control) and is_to_leave(control)):
                 return False
             spins += 1
             if spins < SPINS_BEFORE_YIELD:
                 pause()
             else:
                 give_way()
-    return bool(load_acquire(control, 0) == GO)
+    return not is_left(control)
 
 
 @register_jitable  # type: ignore[untyped-decorator]
@@ -146,6 +231,7 @@ def tell_outside(at: int, extent: int, axis: int, site: int, control: Any) -> No
         control[3] = extent
         control[4] = axis
         store_release(control, 0, OUT_OF_BOUNDS)
+        store_release(control, ALARM, EVERYONE)
 
 
 @register_jitable  # type: ignore[untyped-decorator]
@@ -193,12 +279,35 @@ def shifted_right(value: int, count: int) -> int:  # pragma: no cover - compiled
 
 
 @register_jitable  # type: ignore[untyped-decorator]
+def fitting(value: int, converted: Any, site: int) -> Any:  # pragma: no cover - compiled
+    """A Python integer converted to a narrower dtype; ends the walk where it does not fit, as NumPy does."""
+    if converted != value:
+        raise OverflowError(site)
+    return converted
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def signed(value: Any) -> Any:  # pragma: no cover - compiled
+    """An integer of 64 bits without a sign as one with a sign; one that is too large as the largest: as a subscript,
+    as the stop or the step of a range, and as a bound of a slice both lie past every array."""
+    return int64(min(value, uint64(LARGEST)))
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def signed_start(start: Any, stop: int, step: int, site: int) -> Any:  # pragma: no cover - compiled
+    """The start of a range as an integer with a sign; ends the walk where the range has values that have none."""
+    if start > uint64(LARGEST) and (step < 0 or stop == LARGEST):
+        raise OverflowError(site)
+    return signed(start)
+
+
+@register_jitable  # type: ignore[untyped-decorator]
 def trip_count(start: int, stop: int, step: int) -> int:  # pragma: no cover - compiled
     """The number of trips of `range(start, stop, step)`."""
     if step > 0:
-        return max(0, (stop - start + step - 1) // step)
+        return 0 if stop <= start else (stop - start - 1) // step + 1
     if step < 0:
-        return max(0, (start - stop - step - 1) // -step)
+        return 0 if stop >= start else (stop - start + 1) // step + 1
     raise ValueError("range() arg 3 must not be zero")
 
 

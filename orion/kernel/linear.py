@@ -1,9 +1,10 @@
 """Row expressions as operations on vector registers: as written, or as a sum of rows times scalars where that is
 less work.
 
-With `fastmath`, `W + step * (err * H - reg * W)` becomes `(1 - step * reg) * W + (step * err) * H`: two operations
-per element instead of three. Products and sums are joined by `fma`, explicitly: what is rounded once never depends on
-LLVM's choice. Without `fastmath` every operation is done as written and rounded by itself.
+In sums with `fastmath`, that is in `row += …` and `row -= …`, `W + step * (err * H - reg * W)` becomes
+`(1 - step * reg) * W + (step * err) * H`: two operations per element instead of three. Products and sums are joined by
+`fma`, explicitly: what is rounded once never depends on LLVM's choice. All else is done as written, each operation
+rounded by itself.
 """
 
 from __future__ import annotations

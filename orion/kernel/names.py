@@ -11,9 +11,15 @@ DTYPES = (
     "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
 )  # fmt: skip
 INTRINSICS = (
-    "add_to_sum", "checked", "dot_of_rows", "dot_of_rows_in_order", "finish", "floor_divided", "helper_function",
-    "int_power", "is_ready", "nonzero", "shifted_left", "shifted_right", "tile_function", "trip_count", "walk_function",
+    "add_to_sum", "checked", "dot_of_rows", "dot_of_rows_in_order", "end_raising", "finish", "fitting", "floor_divided",
+    "has_raised", "helper_function", "int_power", "is_alarmed", "is_left", "is_ready", "is_to_leave", "nonzero",
+    "shifted_left", "shifted_right", "signed", "signed_start", "tile_function", "trip_count", "walk_function",
 )  # fmt: skip
+SLICES = ("assign_part", "put_part", "put_whole")
+OWN = ("floor_divide", "maximum", "minimum", "remainder", "sign", "spacing")
+"""The functions of elements that `orion.kernel.numpys` has for NumPy's of those names."""
+
+NUMPYS = tuple(f"{name}_{kind}" for name in OWN for kind in ("of", "each"))
 SUMS = ("dot", "dot_in_order", "row_max", "row_min", "row_sum", "row_sum_in_order")
 VECTORS = (
     "fma", "load_row", "prefetch_row", "row_abs", "row_as_float32", "row_as_float64", "row_ceil", "row_exp",
@@ -22,6 +28,8 @@ VECTORS = (
 MODULES = (
     ("numba", DTYPES),
     ("orion.kernel.intrinsics", INTRINSICS),
+    ("orion.kernel.numpys", NUMPYS),
+    ("orion.kernel.slices", SLICES),
     ("orion.kernel.sums", SUMS),
     ("orion.kernel.vectors", VECTORS),
 )
@@ -50,6 +58,10 @@ class Names:
         'control_2'
         """
         return self._user[name]
+
+    def knows(self, name: str) -> bool:
+        """Whether the user's name is used in the generated source."""
+        return name in self._user
 
     def temporary(self, wish: str) -> str:
         """A new name that can be used like one of the user's."""

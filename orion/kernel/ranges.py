@@ -48,7 +48,7 @@ def _emit_body(body: tuple[Stmt, ...], emitter: Statements) -> None:
 def _emit_cut_range(space: Range, first: str, end: str, names: Names, emitter: Statements) -> None:
     """A loop over the part of a range in a block: of its values where the step is 1, else of its trips."""
     var, writer = names.user(space.var), emitter.writer
-    start, stop, step = (emitter.operand(bound, "int64") for bound in (space.start, space.stop, space.step))
+    start, stop, step = emitter.range_bounds(space)
     if isinstance(space.step, Const) and space.step.value == 1:
         writer.add(f"for {var} in range(max({start.text}, {first}), min({stop.text}, {end})):")
         return

@@ -11,27 +11,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from orion.kernel.calls import COPIES, Calls
+from orion.kernel.calls import Calls
 from orion.kernel.code import Code, call, infix, number
 from orion.kernel.facts import LoopFacts
-from orion.kernel.linear import Apply, Leaf, RowTerm, Scalar, render
+from orion.kernel.linear import render
 from orion.kernel.names import Names
 from orion.kernel.private import PrivateRows, RowsSpilledError
+from orion.kernel.row_terms import NotInRegistersError, RowTerms
 from orion.kernel.writer import Writer
-from orion.loop.ir import Binary, Call, Const, Expr, Slice, Subscript, Unary, Var, walk
+from orion.loop.ir import Binary, Call, Const, Expr, Node, Slice, Subscript, Unary, Var, walk
 from orion.loop.printer import print_expr
 from orion.loop.spans import without_spans
-
-LANE_FUNCTIONS = {
-    "np.sqrt": "row_sqrt", "np.abs": "row_abs", "np.exp": "row_exp", "np.log": "row_log", "np.floor": "row_floor",
-    "np.ceil": "row_ceil", "np.minimum": "row_minimum", "np.maximum": "row_maximum",
-}  # fmt: skip
+from orion.loop.value_type import ValueType
 
 T = TypeVar("T")
-
-
-class NotInRegistersError(Exception):
-    """A row expression that has no form in registers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +51,10 @@ class LoadedRow:
     start: str
 
 
-class Rows(Calls):
+Known = tuple[dict[RowPlace, LoadedRow], dict[tuple[str, str, int], str]]
+
+
+class Rows(Calls, RowTerms):
     """Emits row expressions that can be computed in registers."""
 
     def __init__(self, facts: LoopFacts, names: Names, writer: Writer, private: PrivateRows) -> None:
@@ -71,13 +67,21 @@ class Rows(Calls):
 
     def attempt(self, emit: Callable[[], T]) -> T | None:
         """What `emit` gives; None, and no trace of it, where it raises NotInRegistersError."""
-        lines, loaded = len(self.writer.lines), dict(self.loaded)
+        lines, known = len(self.writer.lines), self.known()
         try:
             return emit()
         except NotInRegistersError:
             del self.writer.lines[lines:]
-            self.loaded = loaded
+            self.go_back_to(known)
             return None
+
+    def known(self) -> Known:
+        """The rows that are in registers, and the subscripts that have been checked."""
+        return dict(self.loaded), dict(self.inside)
+
+    def go_back_to(self, known: Known) -> None:
+        """Forget what was found since then: it may not have been run."""
+        self.loaded, self.inside = dict(known[0]), dict(known[1])
 
     def variable(self, name: str) -> Code:
         if name in self.registers:
@@ -91,46 +95,22 @@ class Rows(Calls):
 
     # ------------------------------------------------------------ row expressions
 
-    def row(self, expr: Expr) -> Code:
-        """The code of a row expression; raises NotInRegistersError where it has no such form."""
+    def row_length(self, kind: ValueType) -> int | None:
+        return self.facts.register_row(kind)
+
+    def row(self, expr: Expr, in_sum: bool = False) -> Code:
+        """The code of a row expression; raises NotInRegistersError where it has no such form. `in_sum`: its elements
+        are terms of a sum, which need not be rounded as written."""
         kind = self.type_of(expr)
-        length = self.facts.register_row(kind)
+        length = self.row_length(kind)
         if length is None:
             raise NotInRegistersError
-        return render(self.term(expr, length, kind.dtype), kind.dtype, self.facts.fastmath).code
-
-    def term(self, expr: Expr, length: int, dtype: str) -> RowTerm:
-        """The operations of an expression of rank 0 or 1, as part of a row of that length and dtype."""
-        kind = self.type_of(expr)
-        if kind.rank == 0:
-            return Scalar(self.scalar_factor(expr, dtype))
-        if self.facts.register_row(kind) != length:
-            raise NotInRegistersError
-        if kind.dtype != dtype:
-            return Apply(f"row_as_{dtype}", (self.term(expr, length, kind.dtype),))
-        match expr:
-            case Unary("-", operand):
-                return Apply("neg", (self.term(operand, length, dtype),))
-            case Unary("+", operand):
-                return self.term(operand, length, dtype)
-            case Binary("**", base, Const(2)):
-                square = self.term(base, length, dtype)
-                return Apply("*", (square, square))
-            case Binary("+" | "-" | "*" | "/" as op, left, right):
-                return Apply(op, (self.term(left, length, dtype), self.term(right, length, dtype)))
-            case Call(name, (owner,)) if name in COPIES:
-                return self.term(owner, length, dtype)
-            case Call(name, arguments, keywords=()) if name in LANE_FUNCTIONS:
-                return Apply(LANE_FUNCTIONS[name], tuple(self.term(a, length, dtype) for a in arguments))
-            case Subscript() | Var():
-                return Leaf(self.leaf(expr), dtype)
-            case _:
-                raise NotInRegistersError
+        return render(self.term(expr, length, kind.dtype), kind.dtype, in_sum and self.facts.fastmath).code
 
     def scalar_factor(self, expr: Expr, dtype: str) -> Code:
         """A scalar in a row expression; given a name first where it takes work."""
         code = self.operand(expr, dtype)
-        if self.writer.in_place or all(isinstance(part, Var | Const | Binary | Unary) for part in walk(expr)):
+        if self.writer.in_place or all(_is_plain(part) for part in walk(expr)):
             return code
         name = self.names.fresh("factor")
         self.writer.add(f"{name} = {code.text}")
@@ -208,7 +188,7 @@ class Rows(Calls):
         return text if self.writer.in_place else self.named_start(expr, text)
 
     def row_subscript(self, expr: Subscript, axis: int, part: Expr, base: str) -> Code:
-        if self.is_proved(expr):
+        if self.is_proved(expr, axis):
             return self.operand(part, "int64")
         return call("int64", self.index(expr, axis, part, base), dtype="int64")
 
@@ -219,3 +199,7 @@ class Rows(Calls):
         name = self.names.fresh(f"{expr.base.name}_at")
         self.writer.add(f"{name} = {text}")
         return name
+
+
+def _is_plain(part: Node) -> bool:
+    return isinstance(part, Var | Const | Unary) or (isinstance(part, Binary) and part.op != "@")

@@ -1,11 +1,14 @@
 """Row statements rewritten as loops over elements: no temporary rows, no views, any layout and dtype.
 
-`W[i] -= step * g` becomes `for k in range(n): W[i, k] -= step * g[k]`, and a fold inside an expression, such as
+`W[i] -= step * g` becomes `for k in range(n): W[i, k] -= step * g[k]`, `G += np.outer(x, d)` a loop of such statements
+about rows, `for k in range(n): G[k] += x[k] * d`, and a fold inside an expression, such as
 `(W[i] * x).sum()`, a loop that runs before. Python computes the right side as a whole before it writes: so scalars in
 it are computed before the loop, and where it reads the array that it writes, it must be at the same places.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from orion.kernel.calls import CHECKED, COPIES, PRODUCTS, SUMS
 from orion.kernel.expressions import Expressions
@@ -76,7 +79,10 @@ class Scalarizer:
     # ------------------------------------------------------------ rows
 
     def row_statement(self, statement: Assign | Update, target: Var | Subscript, value: Expr) -> list[Stmt]:
-        self.check_overlap(target, value)
+        if self.overlaps(target, value):
+            raise NotElementwiseError
+        if self.type_of(target).rank > 1 and isinstance(target, Subscript):
+            return self.matrix_statement(statement, target, value)
         length = self.length_of(target)
         self.row_variable = self.scope.declare_row_variable()
         place = self.element(target, length)
@@ -87,6 +93,61 @@ class Scalarizer:
         else:
             new = Assign(place, self.element(value, length), self.span)
         return [*self.before, self.loop(new, target)]
+
+    def matrix_statement(self, statement: Assign | Update, target: Subscript, value: Expr) -> list[Stmt]:
+        """A statement about matrices as a loop over one about their rows."""
+        self.row_variable = self.scope.declare_row_variable()
+        shape = self.shape_of(target)
+        place = self.part(target, shape)
+        assert isinstance(place, Subscript)
+        new = replace(statement, target=place, value=self.part(value, shape))
+        return [*self.before, self.loop(new, target)]
+
+    def shape_of(self, matrix: Expr) -> tuple[int, ...]:
+        """The lengths of a matrix for this call."""
+        lengths = [self.facts.literal_length(length) for length in self.type_of(matrix).lengths]
+        known = tuple(length for length in lengths if length is not None)
+        if len(known) < len(lengths):
+            raise NotElementwiseError
+        return known
+
+    def part(self, expr: Expr, shape: tuple[int, ...]) -> Expr:
+        """Part number `row_variable` of the first axis of an expression of that shape. What has fewer dimensions is in
+        each part as a whole; it is computed again there, and so must be cheap."""
+        kind = self.type_of(expr)
+        if kind.rank == 0:
+            return self.scalar(expr)
+        if self.shape_of(expr) != shape[len(shape) - kind.rank :]:
+            raise NotElementwiseError
+        if kind.rank < len(shape):
+            return self.cheap(expr)
+
+        def inner(part: Expr) -> Expr:
+            return self.part(part, shape)
+
+        match expr:
+            case Var() if self.facts.array(expr.name) is not None:
+                rows: tuple[Expr, ...] = (Var(self.row_variable, expr.span), *_whole(kind.rank - 1, expr.span))
+                return Subscript(expr, rows, expr.span)
+            case Subscript():
+                return self.element_of_row(expr)
+            case Unary(op, operand) if op != "not":
+                return Unary(op, inner(operand), expr.span)
+            case Binary(op, left, right) if op != "@":
+                return Binary(op, inner(left), inner(right), expr.span)
+            case Call("np.outer", (left, right), keywords=()):
+                return Binary("*", self.element(left, shape[0]), self.cheap(right), expr.span)
+            case Call(name, arguments, keywords=()) if is_elementwise(name):
+                return replace(expr, arguments=tuple(inner(argument) for argument in arguments))
+            case _:
+                raise NotElementwiseError
+
+    def cheap(self, row: Expr) -> Expr:
+        """A row that may be computed for each row of a matrix."""
+        nodes = (part for part in walk(row) if not isinstance(part, Const | Slice | Dim))
+        if not all(isinstance(part, Var | Subscript) for part in nodes):
+            raise NotElementwiseError
+        return row
 
     def loop(self, statement: Stmt, row: Expr) -> For:
         span = self.span
@@ -102,21 +163,18 @@ class Scalarizer:
             raise NotElementwiseError
         return length
 
-    def check_overlap(self, target: Var | Subscript, value: Expr) -> None:
-        """Refuse a right side that reads the array which is written at other places of the row."""
+    def overlaps(self, target: Var | Subscript, value: Expr) -> bool:
+        """Whether the right side reads the array which is written at other places of the row."""
         array = target.base.name if isinstance(target, Subscript) else target.name
-        shape = self.pattern(target)
-        for part in walk(value):
-            is_row = isinstance(part, Subscript) and part.base.name == array and self.type_of(part).rank > 0
-            if is_row and isinstance(part, Subscript) and self.pattern(part) != shape:
-                raise NotElementwiseError
+        reads = [part for part in walk(value) if isinstance(part, Subscript) and part.base.name == array]
+        pattern = self.pattern(target)
+        return any(self.type_of(part).rank > 0 and self.pattern(part) != pattern for part in reads)
 
-    def pattern(self, row: Expr) -> tuple[bool, ...]:
+    def pattern(self, row: Var | Subscript) -> tuple[bool, ...]:
         """Which axes of the array are scalar subscripts."""
-        if not isinstance(row, Subscript):
-            return ()
-        rank = self.facts.typing.name(row.base.name).rank
-        given = tuple(not isinstance(part, Slice) for part in row.index)
+        name, index = (row.base.name, row.index) if isinstance(row, Subscript) else (row.name, ())
+        rank = self.facts.typing.name(name).rank
+        given = tuple(not isinstance(part, Slice) for part in index)
         return (*given, *(False,) * (rank - len(given)))
 
     # ------------------------------------------------------------ elements
@@ -139,6 +197,8 @@ class Scalarizer:
                 return self.element_of_row(expr)
             case Unary(op, operand) if op != "not":
                 return Unary(op, inner(operand), expr.span)
+            case Binary("**", left, Const(0.5)) if self.type_of(left).rank:  # so NumPy does for rows
+                return Call("np.sqrt", (inner(left),), expr.span)
             case Binary(op, left, right) if op != "@":
                 return Binary(op, inner(left), inner(right), expr.span)
             case Compare(ops, operands) if len(ops) == 1:
@@ -162,24 +222,27 @@ class Scalarizer:
         return Subscript(Var(name, span), (Var(self.row_variable, span),), span)
 
     def element_of_row(self, row: Subscript) -> Expr:
+        """Element number `row_variable` of a row; of a matrix, that row."""
         if self.facts.array(row.base.name) is None:
             raise NotElementwiseError
         pattern = self.pattern(row)
         parts = [*row.index, *[Slice(None, None, None, row.span)] * (len(pattern) - len(row.index))]
         is_whole = all(p.lower is p.upper is p.step is None for p in parts if isinstance(p, Slice))
-        if pattern.count(False) != 1 or not is_whole:
+        if not is_whole or pattern.count(False) != self.type_of(row).rank:
             raise NotElementwiseError
+        first = pattern.index(False)
         index = tuple(
-            Var(self.row_variable, row.span) if isinstance(part, Slice) else self.row_index(row, axis, part)
+            Var(self.row_variable, row.span) if axis == first
+            else part if isinstance(part, Slice) else self.row_index(row, axis, part)
             for axis, part in enumerate(parts)
-        )
+        )  # fmt: skip
         return Subscript(row.base, index, row.span)
 
     def row_index(self, row: Subscript, axis: int, part: Expr) -> Expr:
         """A subscript of a row, computed once before the loop, and checked there where it is not proved."""
         if self.type_of(part).rank > 0:
             raise NotElementwiseError
-        if self.facts.is_proved(row):
+        if self.facts.is_proved(row, axis) or (isinstance(part, Var) and part.name in self.scope.row_variables):
             return self.scalar(part)
         arguments = (row.base, Const(axis, part.span), self.scalar(part))
         return self.named("at", Call(CHECKED, arguments, row.span), INT)
@@ -252,6 +315,10 @@ class Scalarizer:
         self.before.append(self.loop(Update(Var(total, span), "+", term, self.span), row))
         self.row_variable = outer
         return Var(total, span)
+
+
+def _whole(axes: int, span: Span) -> tuple[Slice, ...]:
+    return (Slice(None, None, None, span),) * axes
 
 
 def is_chain(node: Node) -> bool:

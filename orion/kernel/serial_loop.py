@@ -15,8 +15,7 @@ from orion.kernel.calling import LEADING, KernelSource
 from orion.kernel.compile import compile_dispatcher, left_by, module_name, signature
 
 HEAD = (
-    "from orion.kernel.calling import GO",
-    "from orion.kernel.intrinsics import load_acquire, walk_function",
+    "from orion.kernel.intrinsics import end_raising, has_raised, is_alarmed, is_left, is_to_leave, walk_function",
 )
 ROUND = LEADING.index("round")
 FLAGS = len(LEADING) - 1

@@ -7,11 +7,17 @@ from collections.abc import Iterable, Mapping
 from orion.dependence.effects import assigned_names
 from orion.kernel.assignments import Assignments
 from orion.kernel.choosing import choice_of_values
-from orion.kernel.code import Code, infix
+from orion.kernel.code import Code, call, infix
+from orion.kernel.expressions import EACH, infix_compare
+from orion.kernel.invariant import invariant_subscripts
+from orion.kernel.linear import render
 from orion.kernel.private import RowsSpilledError
+from orion.kernel.row_sums import ElementTerms
+from orion.kernel.row_terms import NotInRegistersError
 from orion.kernel.scalarize import NotElementwiseError, Scalarizer
 from orion.loop.ir import (
     Assign,
+    Binary,
     Bind,
     Break,
     Choose,
@@ -32,6 +38,7 @@ from orion.loop.ir import (
     walk,
 )  # fmt: skip
 from orion.loop.source import Span
+from orion.loop.writes import viewed_names
 
 
 class Statements(Assignments):
@@ -98,14 +105,14 @@ class Statements(Assignments):
         if self.choose_value(test, body, orelse):
             return
         condition = self.test(test).text
-        before = dict(self.loaded)
+        before = self.known()
         with self.writer.block(f"if {condition}:"):
             self.block(body)
         if orelse:
-            self.loaded = dict(before)
+            self.go_back_to(before)
             with self.writer.block("else:"):
                 self.block(orelse)
-        self.loaded = before
+        self.go_back_to(before)
         for statement in (*body, *orelse):
             self.forget_written(statement)
 
@@ -140,22 +147,40 @@ class Statements(Assignments):
     def inner_range(self, space: Range, body: tuple[Stmt, ...], loop: Stmt) -> None:
         head = self.range_head(space)
         self.forget_written(loop)
+        before = dict(self.inside)
+        self.check_invariant(space, body)
         self.inner_block(head, body, loop, self.marks.get(space.var))
+        self.inside = {key: name for key, name in self.inside.items() if key in before}  # others may not be checked
+
+    def check_invariant(self, space: Range, body: tuple[Stmt, ...]) -> None:
+        """Check the subscripts of a loop that are the same in all trips, if there is any."""
+        if self.writer.in_place:
+            return
+        for subscript, axis, part in invariant_subscripts(body, space.var):
+            if self.type_of(subscript).rank == 0:
+                self.check_before(subscript, axis, part.name, self.has_trips(space))
+
+    def has_trips(self, space: Range) -> str:
+        """A test for whether a loop has any trips."""
+        start, stop, step = self.range_bounds(space)
+        if step.text == "1":
+            return infix_compare("<", start, stop).text
+        return f"len(range({start.text}, {stop.text}, {step.text})) > 0"
 
     def range_head(self, space: Range) -> str:
         self.check_calls(space)
-        bounds = [self.operand(bound, "int64").text for bound in (space.start, space.stop, space.step)]
+        bounds = [bound.text for bound in self.range_bounds(space)]
         if bounds[2] == "1":
             bounds = bounds[1:2] if bounds[0] == "0" else bounds[:2]
         return f"for {self.names.user(space.var)} in range({', '.join(bounds)}):"
 
     def inner_block(self, head: str, body: tuple[Stmt, ...], loop: Stmt, mark: str | None = None) -> None:
-        before = dict(self.loaded)
+        before = self.known()
         with self.writer.block(head):
             if mark is not None:
                 self.writer.add(mark)
             self.block(body)
-        self.loaded = before
+        self.go_back_to(before)
         self.forget_written(loop)
 
     # ------------------------------------------------------------ simple statements
@@ -180,6 +205,8 @@ class Statements(Assignments):
 
     def in_loops(self, statement: Assign | Update | Bind | Evaluate) -> bool:
         """Emit a statement about rows as a loop over their elements; whether it can be written so."""
+        if self.attempt(lambda: self.row_sum(statement)):
+            return True
         try:
             statements = Scalarizer(self, self.buffers).statement(statement)
         except NotElementwiseError:
@@ -189,6 +216,30 @@ class Statements(Assignments):
                 self.inner_range(part.space, part.body, part)
             elif isinstance(part, Assign | Update):
                 self.simple(part)
+        return True
+
+    def row_sum(self, statement: Assign | Update | Bind | Evaluate) -> bool:
+        """Emit `row += …` or `row -= …` of floats as registers would compute it; NotInRegistersError for others."""
+        match statement:
+            case Update(Var() | Subscript() as target, "+" | "-" as op, value) if self.facts.fastmath:
+                whole = Binary(op, target, value, target.span)
+            case _:
+                raise NotInRegistersError
+        scalarizer = Scalarizer(self, self.buffers)
+        terms, dtypes = ElementTerms(self, scalarizer), (self.type_of(whole).dtype, self.type_of(target).dtype)
+        length = terms.row_length(self.type_of(target))
+        if length is None or scalarizer.overlaps(target, value):
+            raise NotInRegistersError
+        scalarizer.row_variable = self.declare_row_variable()
+        code = render(terms.term(whole, length, dtypes[0]), dtypes[0], True).code
+        code = code if dtypes[0] == dtypes[1] else call(f"row_as_{dtypes[1]}", code, dtype=dtypes[1])
+        for part in scalarizer.before:
+            self.statement(part)
+        loop = scalarizer.loop(statement, target)
+        assert isinstance(loop.space, Range)
+        with self.writer.block(self.range_head(loop.space)):
+            self.writer.add(f"{self.element(terms.element(target))} = {code.text}")
+        self.forget_written(statement)
         return True
 
     # ------------------------------------------------------------ rows in memory
@@ -204,10 +255,20 @@ class Statements(Assignments):
                 self.unpack(items, value)
             case Assign(Var(name), value):
                 self.writer.add(f"{self.names.user(name)} = {self.expression(value).text}")
+            case Assign(Subscript() as target, value) if self.may_be_in(value, target.base.name):
+                self.writer.add(f"assign_part({self.element(target)}, {self.expression(value).text})")
             case Assign(Subscript() as target, value):
                 self.writer.add(f"{self.element(target)} = {self.expression(value).text}")
             case Update(target, op, value):
                 self.update_array(target, op, value)
+
+    def may_be_in(self, value: Expr, name: str) -> bool:
+        """Whether a value may be a part of the array of that name, or of one that the name is a view of."""
+        if self.type_of(value).rank == 0:
+            return False
+        return any(
+            name == other or self.may_be_view(name) or self.may_be_view(other) for other in viewed_names(value)
+        )
 
     def update_array(self, target: Var | Subscript, op: str, value: Expr) -> None:
         """`target op= value` of a row or matrix in memory, computed as a whole before it is written.
@@ -218,7 +279,11 @@ class Statements(Assignments):
         code = self.operand(value, dtype) if self.type_of(value).weak else self.expression(value)
         place = self.element(target) if isinstance(target, Subscript) else self.variable(target.name).text
         written = place if isinstance(target, Subscript) else f"{place}[...]"
-        self.writer.add(f"{written} = {infix(op, Code(place, dtype), code, dtype).text}")
+        whole, found = infix(op, Code(place, dtype), code, dtype), self.type_of(Binary(op, target, value, target.span))
+        if op in EACH and found.dtype.startswith("float"):
+            old = self.converted(Code(place, dtype), found.dtype, found.rank)
+            whole = call(EACH[op], old, self.operand(value, found.dtype), dtype=found.dtype)
+        self.writer.add(f"{written} = {whole.text}")
 
     def unpack(self, items: tuple[Expr, ...], value: Expr) -> None:
         """`a, b = value`; the values are all computed before the first is assigned."""
@@ -234,7 +299,14 @@ class Statements(Assignments):
             self.operand(part, self.facts.declared(item.name)) if isinstance(item, Var) else self.expression(part)
             for item, part in zip(items, value.items, strict=True)
         ]
-        self.writer.add(f"{', '.join(targets)} = {', '.join(code.text for code in codes)}")
+        if not any(isinstance(item, Subscript) and self.type_of(item).rank for item in items):
+            self.writer.add(f"{', '.join(targets)} = {', '.join(code.text for code in codes)}")
+            return
+        parts = [self.names.fresh("part") for _ in codes]
+        self.writer.add(f"{', '.join(parts)} = {', '.join(code.text for code in codes)}")
+        for item, target, part, whole in zip(items, targets, parts, value.items, strict=True):
+            overlaps = isinstance(item, Subscript) and self.may_be_in(whole, item.base.name)
+            self.writer.add(f"assign_part({target}, {part})" if overlaps else f"{target} = {part}")
 
     def unpack_result(self, targets: list[str], value: Expr) -> None:
         """`a, b = f(…)`, each value as the dtype that NumPy gives it."""

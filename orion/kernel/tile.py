@@ -4,17 +4,19 @@ the tiles."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from orion.dependence.effects import assigned_names
 from orion.kernel.calling import RESULTS, Argument, Site, neutral
 from orion.kernel.code import number, numpy_name
 from orion.kernel.facts import LoopFacts
-from orion.kernel.names import Names
+from orion.kernel.names import SUMS, VECTORS, Names
 from orion.kernel.places import begin_places, place_marks
 from orion.kernel.private import PrivateRows
 from orion.kernel.ranges import emit_ranges
 from orion.kernel.rows import RowPlace
 from orion.kernel.statements import Statements
+from orion.kernel.stops import InMemory, TileNames, with_stops
 from orion.kernel.writer import Writer
 from orion.loop.ir import Var
 
@@ -57,17 +59,18 @@ def emit_functions(facts: LoopFacts, arguments: tuple[Argument, ...], names: Nam
     else:
         limits = _emit_elements(facts, names, emitter, called, tile)
     own = _own_arrays(facts, names, tile, limits)
-    passed = ["control"] if emitter.sites else []
-    taken = [argument for argument in arguments if argument.kind not in (*RESULTS, "copies")]
-    passed += [called[argument] for argument in taken]
+    passed = ["control", *(called[a] for a in arguments if a.kind not in (*RESULTS, "copies"))]
+    function = Writer()
+    function.add(f"def tile({', '.join([*limits, *passed])}):")
+    function.extend(own)
+    function.extend(_prologue(facts, names, emitter, called))
+    function.extend(begin_places(called))
+    function.extend(body)
+    function.extend(_epilogue(arguments, names, called))
     writer = Writer()
     writer.add("@tile_function")
-    writer.add(f"def tile({', '.join([*limits, *passed])}):")
-    writer.extend(own)
-    writer.extend(_prologue(facts, names, emitter, called))
-    writer.extend(begin_places(called))
-    writer.extend(body)
-    writer.extend(_epilogue(arguments, names, called))
+    leave = _returned(arguments, names, called) or "return"
+    writer.lines += with_stops(function.lines, _tile_names(facts, names, emitter), leave, names.fresh)
     writer.add("")
     writer.add("")
     copies = {names.user(a.name): f"{text}[{facts.block}]" for a, text in called.items() if a.kind == "copies"}
@@ -120,11 +123,30 @@ def _epilogue(arguments: tuple[Argument, ...], names: Names, called: dict[Argume
     for argument in arguments:
         if argument.kind == "carried":
             writer.add(f"{called[argument]}[0] = {names.user(argument.name)}")
+    returned = _returned(arguments, names, called)
+    if returned:
+        writer.add(returned)
+    return writer
+
+
+def _returned(arguments: tuple[Argument, ...], names: Names, called: dict[Argument, str]) -> str:
+    """The statement that returns the results of a tile; nothing where it has none."""
     kept = [argument for argument in arguments if argument.kind in RESULTS]
     results = [called[argument] if argument.kind == "place" else names.user(argument.name) for argument in kept]
-    if results:
-        writer.add(f"return {', '.join(results)}")
-    return writer
+    return f"return {', '.join(results)}" if results else ""
+
+
+def _tile_names(facts: LoopFacts, names: Names, emitter: Statements) -> TileNames:
+    """What the names in the text of a tile stand for."""
+    arrays: dict[str, InMemory] = {}
+    numbers: dict[str, int] = {names.user(name): value for name, value in facts.integers.items() if names.knows(name)}
+    for name in sorted(facts.names_used()):
+        kind, shape = facts.typing.names.get(name), facts.shapes.get(name)
+        if kind is not None and kind.rank > 0 and name not in emitter.registers:
+            arrays[names.user(name)] = InMemory(kind.rank, None if shape is None else prod(shape))
+        for axis, extent in enumerate(shape or ()):
+            numbers[f"{names.user(name)}.shape[{axis}]"] = extent
+    return TileNames(arrays, frozenset((*SUMS, *VECTORS)), numbers)
 
 
 # ------------------------------------------------------------ iterations over elements
@@ -201,6 +223,10 @@ def _emit_walk(writer: Writer, facts: LoopFacts, called: dict[Argument, str], ti
     writer.add("@walk_function")
     with writer.block(f"def walk({', '.join([*leading, *called.values()])}):"), writer.block(f"for {tile} in tiles:"):
         with writer.block(f"if not is_ready({tile}, round, wait_offsets, waits, lags, done, control):"):
+            writer.add("end_raising(has_raised(control))")
             writer.add("return")
         writer.add(f"{', '.join(results)} = {call}" if results else call)
+        with writer.block("if is_left(control):"):
+            writer.add("end_raising(has_raised(control))")
+            writer.add("return")
         writer.add(f"finish({tile}, round, done)")

@@ -16,7 +16,8 @@ from typing import Any
 import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils, config
+from numba.core.codegen import get_host_cpu_features, initialize_llvm
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
@@ -25,12 +26,28 @@ I64 = ir.IntType(64)
 LINE = 64
 
 
+ADD = """
+define <16 x float> @add(<16 x float> %x, <16 x float> %y) {
+  %z = fadd <16 x float> %x, %y
+  ret <16 x float> %z
+}
+"""
+
+
 def native_lanes() -> int:
-    """How many float32 fit a vector register of this machine."""
-    features = llvm.get_host_cpu_features()
-    if features.get("avx512f"):
-        return 16
-    return 8 if features.get("avx") else 4
+    """How many float32 fit a vector register of the CPU that Numba compiles for: this one, or what its settings say.
+
+    LLVM does not tell what the CPUs have that it knows by name, so it is seen in what it makes of an addition.
+    """
+    if config.CPU_NAME is None and config.CPU_FEATURES is None:
+        features = llvm.get_host_cpu_features() if config.ENABLE_AVX else {}
+        return 16 if features.get("avx512f") else 8 if features.get("avx") else 4
+    initialize_llvm()
+    cpu = config.CPU_NAME or llvm.get_host_cpu_name()
+    features = get_host_cpu_features() if config.CPU_FEATURES is None else config.CPU_FEATURES
+    machine = llvm.Target.from_default_triple().create_target_machine(cpu=cpu, features=features)
+    code = machine.emit_assembly(llvm.parse_assembly(ADD))
+    return 16 if "zmm" in code else 8 if "ymm" in code else 4
 
 
 LANES = native_lanes()
@@ -122,6 +139,8 @@ def elementwise(name: str, emit: Callable[[Any, list[Any]], Any]) -> Callable[..
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         row = sig.return_type
+        if not isinstance(row, Row):
+            return emit(builder, list(args))
         operands = [split(builder, kind, value, row) for kind, value in zip(sig.args, args, strict=True)]
         return join(context, builder, row, [emit(builder, list(lane)) for lane in zip(*operands, strict=True)])
 
@@ -160,12 +179,21 @@ lower_builtin(operator.neg, Row)(elementwise("fneg", lambda builder, operands: b
 
 
 def _lane_function(name: str, llvm_name: str, count: int) -> Any:
-    """A function of rows that calls LLVM's intrinsic `llvm_name` for each vector."""
-    generate = elementwise(name, lambda builder, operands: call(builder, llvm_name, operands))
+    """A function of rows, or of scalars, that calls LLVM's intrinsic `llvm_name` for each vector, or takes the first
+    operand where that comparison holds or it is NaN, and the second elsewhere: so zeros are as NumPy has them."""
+
+    def of_vectors(builder: Any, operands: list[Any]) -> Any:
+        if llvm_name not in "<>":
+            return call(builder, llvm_name, operands)
+        first, second = operands
+        is_nan = builder.fcmp_unordered("uno", first, first)
+        return builder.select(builder.or_(builder.fcmp_ordered(llvm_name, first, second), is_nan), first, second)
+
+    generate = elementwise(name, of_vectors)
 
     def typer(*kinds: Any) -> Any:
-        row = common_row(*kinds)
-        return None if row is None else (row(*kinds), generate)
+        found = kinds[0] if isinstance(kinds[0], types.Float) and len(set(kinds)) == 1 else common_row(*kinds)
+        return None if found is None else (found(*kinds), generate)
 
     def one(typing: Any, a: Any) -> Any:
         return typer(a)
@@ -188,8 +216,8 @@ row_exp = _lane_function("row_exp", "exp", 1)
 row_log = _lane_function("row_log", "log", 1)
 row_floor = _lane_function("row_floor", "floor", 1)
 row_ceil = _lane_function("row_ceil", "ceil", 1)
-row_minimum = _lane_function("row_minimum", "minimum", 2)
-row_maximum = _lane_function("row_maximum", "maximum", 2)
+row_minimum = _lane_function("row_minimum", "<", 2)
+row_maximum = _lane_function("row_maximum", ">", 2)
 
 
 @intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator]
@@ -205,6 +233,12 @@ def spread(typing: Any, value: Any, length: Any) -> Any:
 
 def _conversion(name: str, dtype: types.Float, instruction: str) -> Any:
     def convert(typing: Any, value: Any) -> Any:
+        if isinstance(value, types.Float):
+
+            def generate_one(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+                return getattr(builder, instruction)(args[0], context.get_value_type(dtype))
+
+            return dtype(value), generate_one
         row = Row(dtype, value.length)
 
         def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:

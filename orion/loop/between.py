@@ -27,6 +27,7 @@ from orion.loop.after_loops import LoopVariables
 from orion.loop.definite import unsure_reads
 from orion.loop.dimensions import assigned_names, leaves_loop
 from orion.loop.expression_types import Typing
+from orion.loop.in_place import with_subscripts
 from orion.loop.infer import infer_types
 from orion.loop.ir import (
     Assign,
@@ -68,6 +69,7 @@ def separate(function: Function, types: Types) -> Function:
     over elements inside another one.
     """
     types = with_made(types, function)
+    function = with_subscripts(function, types)
     separator = _Separator(function, infer_types(function, types), array_names(types))
     body = separator.block(function.body)
     shared = separator.shared_arrays(body)

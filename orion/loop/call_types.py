@@ -7,12 +7,15 @@ from dataclasses import dataclass, replace
 
 from orion.loop.dtypes import Kind, elementwise_result, float_result, operator_result, promote, sum_result
 from orion.loop.functions import ARRAYS_LIKE, MATH, NEW_ARRAYS, PRODUCTS, REDUCTIONS, is_dtype, is_elementwise
-from orion.loop.ir import Call, Const, Dtype, Expr, Tuple, Unary
+from orion.loop.ir import INTEGER, NARROW, Call, Const, Dtype, Expr, Tuple, Unary
 from orion.loop.spans import without_spans
 from orion.loop.value_type import BOOL, FLOAT, INT, NONE, ValueType, broadcast, join_values, scalar, shaped
 
 MATH_INTEGERS = frozenset({"math.floor", "math.ceil", "math.trunc", "math.gcd"})
 MATH_TESTS = frozenset({"math.isnan", "math.isinf", "math.isfinite"})
+
+
+NOT_BY_NUMBA = "Numba, which compiles the loop, does not take it"
 
 
 class TypeProblem(Exception):  # noqa: N818  (becomes an UnsupportedLoopError where the place is known)
@@ -50,11 +53,36 @@ class Arguments:
         return given[position] if by_name is None and position is not None and position < len(given) else by_name
 
 
+ALONG_AXES = frozenset({"sum", "argmin", "argmax"})
+"""The reductions that are compiled along one axis, too."""
+
 MOST_ARGUMENTS = {
     "np.clip": 3, "np.round": 2, "np.cumsum": 1, ".cumsum": 1, "np.cumprod": 1, "np.median": 1, "np.copy": 1,
-    "np.dot": 2, ".dot": 2, "np.matmul": 2, "np.outer": 2,
-} | {prefix + name: 2 for prefix in ("np.", ".") for name in REDUCTIONS}  # fmt: skip
-"""Function → how many arguments may stand without a keyword: a further one could be the array for the result."""
+    "np.dot": 2, ".dot": 2, "np.matmul": 2, "np.outer": 2, "np.sort": 1, ".sort": 1, "np.flip": 1, "np.transpose": 1,
+    "np.ravel": 1, ".ravel": 1, ".flatten": 1, "np.argsort": 1, ".argsort": 1, ".item": 1, ".copy": 1, "sum": 1,
+    "np.linalg.norm": 2,
+} | {prefix + name: 1 + (name in ALONG_AXES) for prefix in ("np.", ".") for name in REDUCTIONS}  # fmt: skip
+"""Function → how many arguments may stand without a keyword: a further one could be the array for the result, or is
+not compiled."""
+
+KEYWORDS = {
+    "np.sum": {"axis", "dtype"}, ".sum": {"axis", "dtype"}, "np.round": {"decimals"}, "np.clip": {"a_min", "a_max"},
+    "np.searchsorted": {"side"}, "np.argsort": {"kind"}, ".argsort": {"kind"}, "np.diag": {"k"},
+    "np.eye": {"k", "dtype"}, "np.identity": {"dtype"}, "np.arange": {"dtype"}, "np.linalg.norm": {"ord"},
+    ".astype": {"dtype", "copy", "casting", "order", "subok"},
+} | {f"np.{name}": {"shape", "fill_value", "dtype"} for name in (*NEW_ARRAYS, *ARRAYS_LIKE)} | {
+    prefix + name: {"axis"} for prefix in ("np.", ".") for name in ("argmin", "argmax")
+}  # fmt: skip
+"""Function → the keyword arguments that are compiled; no others are."""
+
+INSTEAD = {
+    "axis": "write a loop over the other axes; of `mean`, `np.sum(a, axis=0) / a.shape[0]`",
+    "keepdims": "leave it out: the result without that axis can be used in a loop over it",
+    "ddof": "leave it out, and multiply a variance by `n / (n - ddof)`, a deviation by its square root",
+    "initial": "leave it out, and combine the result with that value",
+    "dtype": "convert before or after, with `.astype(np.float64)`",
+}
+"""Keyword argument → what to write instead."""
 
 
 def call_type(call: Call, types: tuple[ValueType, ...], dtypes: Mapping[str, str]) -> ValueType:
@@ -62,8 +90,11 @@ def call_type(call: Call, types: tuple[ValueType, ...], dtypes: Mapping[str, str
     given = Arguments(call, types, dtypes)
     name = call.function
     if len(types) > MOST_ARGUMENTS.get(name, len(types)) or any(key == "out" for key, _ in call.keywords):
-        why = "a further one could be the array for the result: a write that the analysis would not see"
-        raise TypeProblem(f"`{name}` is given more arguments than are supported", why, "assign the result, `a[:] = …`")
+        raise _too_many(name)
+    for key, _ in call.keywords:
+        if key not in KEYWORDS.get(name, ()):
+            hint = INSTEAD.get(key, "write its arguments by position, or leave it out")
+            raise TypeProblem(f"`{name.removeprefix('.')}` with `{key}=` is not supported", NOT_BY_NUMBA, hint)
     if any(kind.dtype == "none" for kind in types):
         raise TypeProblem(f"`{name}` is given None", "", "leave it out, or use a number, such as -1 or np.nan")
     if name in RULES:
@@ -84,6 +115,14 @@ def call_type(call: Call, types: tuple[ValueType, ...], dtypes: Mapping[str, str
     if is_elementwise(name):
         return _elementwise(given, short)
     raise TypeProblem(f"`{name}` is not known", "", "write it with operators, other functions or a loop")
+
+
+def _too_many(name: str) -> TypeProblem:
+    what = f"`{name}` is given more arguments than are supported"
+    if name.removeprefix("np.").removeprefix(".") in REDUCTIONS - ALONG_AXES:
+        return TypeProblem(what, NOT_BY_NUMBA, INSTEAD["axis"])
+    why = "a further one could be the array for the result: a write that the analysis would not see"
+    return TypeProblem(what, why, "assign the result, `a[:] = …`")
 
 
 def product_type(left: ValueType, right: ValueType) -> ValueType:
@@ -149,7 +188,7 @@ def _product(given: Arguments, name: str) -> ValueType:
     if name == "outer" and left.rank == right.rank == 1:
         return ValueType(promote(left.kind, right.kind).dtype, False, 2, left.lengths + right.lengths)
     if name == "dot" and not (left.rank and right.rank):
-        return shaped(operator_result("*", left.kind, right.kind), broadcast(left, right))
+        raise TypeProblem("`dot` of a scalar", NOT_BY_NUMBA, "write `*`")
     if name in ("vdot", "inner", "outer") and (left.rank != 1 or right.rank != 1):
         raise TypeProblem(f"`{name}` of other than two rows", "", "write a loop")
     return product_type(left, right)
@@ -158,10 +197,15 @@ def _product(given: Arguments, name: str) -> ValueType:
 def _elementwise(given: Arguments, name: str) -> ValueType:
     try:
         shape = broadcast(*given.types)
-        return shaped(elementwise_result(name, *(kind.kind for kind in given.types)), shape)
+        result = elementwise_result(name, *(kind.kind for kind in given.types))
     except (TypeError, ValueError) as error:
         dtypes = " and ".join(kind.dtype for kind in given.types)
         raise TypeProblem(f"`{given.call.function}` is not defined for {dtypes} of these shapes") from error
+    if result.dtype == "float16":  # NumPy's choice for bool and for integers of 8 bits
+        dtypes = " and ".join(dict.fromkeys(kind.dtype for kind in given.types))
+        hint = f"convert what it is given, `np.{name}(a.astype(np.float64))`"
+        raise TypeProblem(f"`{given.call.function}` of {dtypes} gives float16", NOT_BY_NUMBA, hint)
+    return shaped(result, shape)
 
 
 def _array(given: Arguments) -> ValueType:
@@ -227,11 +271,20 @@ def _counted(given: Arguments) -> ValueType:
 
 
 def _positions(given: Arguments) -> ValueType:
-    return shaped(Kind("int64"), _array(given))
+    return shaped(Kind("int64"), _row(given))
 
 
 def _found_positions(given: Arguments) -> ValueType:
+    _row(given)
     return shaped(Kind("int64"), given.type(1))
+
+
+def _row(given: Arguments) -> ValueType:
+    array = _array(given)
+    if array.rank > 1:
+        name = given.call.function.lstrip(".")
+        raise TypeProblem(f"`{name}` of an array of more than one dimension", NOT_BY_NUMBA, "loop over its rows")
+    return array
 
 
 def _transposed(given: Arguments) -> ValueType:
@@ -261,7 +314,20 @@ def _float_of_array(given: Arguments) -> ValueType:
     return scalar(float_result(_array(given).kind))
 
 
+def _of_floats(given: Arguments) -> None:
+    """Systems, inverses and determinants are compiled for arrays of floats alone; norms are computed as floats."""
+    if any(kind.rank and not kind.dtype.startswith("float") for kind in given.types):
+        hint = "convert it, `a.astype(np.float64)`"
+        raise TypeProblem(f"`{given.call.function}` of an array of integers", NOT_BY_NUMBA, hint)
+
+
+def _determinant(given: Arguments) -> ValueType:
+    _of_floats(given)
+    return _float_of_array(given)
+
+
 def _solution(given: Arguments) -> ValueType:
+    _of_floats(given)
     last = given.types[-1]
     return shaped(float_result(promote(given.type(0).kind, last.kind)), last)
 
@@ -282,6 +348,8 @@ def _item(given: Arguments) -> ValueType:
 
 def _power(given: Arguments) -> ValueType:
     left, right = given.type(0), given.type(1)
+    if left.rank or right.rank:
+        raise TypeProblem("`pow` of an array", NOT_BY_NUMBA, "write `**`")
     return shaped(operator_result("**", left.kind, right.kind), broadcast(left, right))
 
 
@@ -298,6 +366,8 @@ RULES: dict[str, Callable[[Arguments], ValueType]] = {
     "sum": lambda given: scalar(Kind(_array(given).dtype)),
     "len": lambda given: INT,
     "int": lambda given: INT,
+    INTEGER: lambda given: INT,
+    NARROW: lambda given: given.type(0),
     "float": lambda given: FLOAT,
     "bool": lambda given: BOOL,
     "np.sort": _same_shape,
@@ -317,7 +387,7 @@ RULES: dict[str, Callable[[Arguments], ValueType]] = {
     "np.identity": _identity,
     "np.median": _float_of_array,
     "np.linalg.norm": _float_of_array,
-    "np.linalg.det": _float_of_array,
+    "np.linalg.det": _determinant,
     "np.linalg.inv": _solution,
     "np.linalg.solve": _solution,
     ".cumsum": _cumulated,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from orion.loop.ir import (
+    INTEGER,
     Assign,
     Binary,
     Bind,
@@ -84,6 +85,8 @@ def _is_affine(expr: Expr, dims: set[str], changed: set[str]) -> bool:
             return affine and not (mentions(left, dims) and mentions(right, dims))
         case Binary("//" | "%", left, right):
             return _is_affine(left, dims, changed) and _is_constant(right)
+        case Call(function, (operand,)) if function == INTEGER:
+            return _is_affine(operand, dims, changed)
         case Call("min" | "max", (left, right)):
             return _is_affine(left, dims, changed) and _is_affine(right, dims, changed)
         case _:

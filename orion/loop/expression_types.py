@@ -206,7 +206,10 @@ class Typing:
         if not alone:
             why = "NumPy pairs such arrays up with one another"
             raise self.refuse(part, "an array as one of several subscripts is not supported", why, "write a loop")
-        return [None] * found.rank if found.dtype == "bool" else list(found.lengths)
+        if found.dtype == "bool":
+            hint = "write a loop with an `if`; of a sum also `np.sum(np.where(mask, x, 0.0))`"
+            raise self.refuse(part, "a mask as a subscript is not supported", "how many it takes is not known", hint)
+        raise self.refuse(part, "an array of subscripts is not supported", hint="write a loop over the subscripts")
 
     def _index_number(self, expr: Expr) -> None:
         found = self._number(expr)

@@ -69,6 +69,9 @@ NUMPY = frozenset(
     for name in group
 )
 
+NOT_COMPILED = frozenset(["heaviside", "bitwise_count"])
+"""Functions of each element that Numba does not have."""
+
 METHODS = frozenset(
     "." + name
     for name in (*REDUCTIONS, "copy", "dot", "astype", "item", "fill", "sort", "cumsum", "ravel", "flatten", "argsort")
@@ -92,15 +95,15 @@ def canonical_name(function: object) -> str | None:
     name = getattr(function, "__name__", "")
     if not name or not callable(function):
         return None
-    if getattr(np, name, None) is function:
+    module = getattr(function, "__module__", None)
+    if isinstance(function, type | BuiltinFunctionType) and module == "builtins":
+        return str(name)
+    if vars(np).get(name) is function:
         return "np." + ALIASES.get(name, name)
     if getattr(np.linalg, name, None) is function:
         return "np.linalg." + name
     if getattr(math, name, None) is function:
         return "math." + name
-    module = getattr(function, "__module__", None)
-    if isinstance(function, type | BuiltinFunctionType) and module == "builtins":
-        return str(name)
     return None
 
 
@@ -119,8 +122,19 @@ def is_elementwise(name: str) -> bool:
     >>> is_elementwise("np.exp"), is_elementwise("np.maximum"), is_elementwise("np.sum"), is_elementwise("np.matmul")
     (True, True, False, False)
     """
-    found = getattr(np, name.removeprefix("np."), None) if name.startswith("np.") else None
-    return isinstance(found, np.ufunc) and found.signature is None and found.nout == 1
+    found = vars(np).get(name.removeprefix("np.")) if name.startswith("np.") else None
+    is_one = isinstance(found, np.ufunc) and found.signature is None and found.nout == 1
+    return is_one and name.removeprefix("np.") not in NOT_COMPILED
+
+
+def takes_floats(name: str) -> bool:
+    """Whether all arguments of a function of each element may be floats.
+
+    >>> takes_floats("np.hypot"), takes_floats("np.ldexp")
+    (True, False)
+    """
+    found = getattr(np, name.removeprefix("np."))
+    return f"{'d' * found.nin}->d" in found.types
 
 
 def is_dtype(name: str) -> bool:
@@ -129,5 +143,5 @@ def is_dtype(name: str) -> bool:
     >>> is_dtype("np.int64"), is_dtype("np.sum"), is_dtype("np.str_")
     (True, False, False)
     """
-    found = getattr(np, name.removeprefix("np."), None) if name.startswith("np.") else None
+    found = vars(np).get(name.removeprefix("np.")) if name.startswith("np.") else None
     return isinstance(found, type) and issubclass(found, np.bool | np.integer | np.floating)

@@ -21,12 +21,14 @@ from dataclasses import dataclass, field, replace
 from orion.loop.dimensions import assigned_by, leaves_loop, mentions
 from orion.loop.expression_types import Typing
 from orion.loop.ir import (
+    INTEGER,
     Assign,
     Binary,
     Call,
     Const,
     Count,
     Dim,
+    Elements,
     Expr,
     For,
     Function,
@@ -43,6 +45,7 @@ from orion.loop.ir import (
     count_names,
     walk,
 )  # fmt: skip
+from orion.loop.narrow import is_narrow
 from orion.loop.rewrite import rewrite
 from orion.loop.source import Span
 from orion.loop.spans import with_span
@@ -92,8 +95,9 @@ class _Closer:
             case While(_, body):
                 return (replace(statement, body=self.block(body)),)
             case For(space, body):
-                loop, after = replace(statement, body=self.block(body)), []
+                loop, after = replace(statement, space=space, body=self.block(body)), []
                 steps = _steps(loop.body) if isinstance(space, Range) else {}
+                loop = replace(loop, space=self.plain(space)) if steps else loop
                 changed = set(_assigned((loop,)))
                 for name in steps:
                     if self.is_closed(name, loop):
@@ -105,6 +109,17 @@ class _Closer:
                 return (loop, *after)
             case _:
                 return (statement,)
+
+    def plain(self, space: Range | Elements) -> Range | Elements:
+        """The range with bounds that are Python integers: sums are made of them."""
+        if not isinstance(space, Range):
+            return space
+        start, stop = (self.python_integer(bound) for bound in (space.start, space.stop))
+        return replace(space, start=start, stop=stop)
+
+    def python_integer(self, bound: Expr) -> Expr:
+        is_other = _is_simple(bound) and is_narrow(self.typing.of(bound).dtype)
+        return Call(INTEGER, (bound,), bound.span) if is_other else bound
 
     def is_closed(self, name: str, loop: For) -> bool:
         """Whether a name that the loop increases has its value by the formula in each trip, and is read there."""
@@ -275,6 +290,8 @@ def _is_simple(bound: Expr) -> bool:
         case Const(int()) | Var() | Dim() | Count():
             return True
         case Unary("-", operand):
+            return _is_simple(operand)
+        case Call(function, (operand,)) if function == INTEGER:
             return _is_simple(operand)
         case Binary("+" | "-" | "*" | "//" | "%", left, right) | Call("min" | "max", (left, right)):
             return _is_simple(left) and _is_simple(right)

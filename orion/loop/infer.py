@@ -13,6 +13,7 @@ from functools import partial
 import numpy as np
 
 from orion.loop.call_types import TypeProblem
+from orion.loop.cures import hold
 from orion.loop.expression_types import Typing, UntypedNameError, operation_type
 from orion.loop.ir import (
     Assign,
@@ -220,7 +221,7 @@ class _Inference:
     def check_writeable(self, name: str, statement: Stmt) -> None:
         kind = self.arguments.get(name)
         if isinstance(kind, ArrayType) and not kind.writeable:
-            hint = f"pass a copy, `{name}.copy()`, or call `{name}.setflags(write=True)` where it owns its data"
+            hint = f"{hold(name, f'{name}.copy()')}; or `{name}.setflags(write=True)` where it owns its data"
             raise self.refuse(statement, f"`{name}` is written, and is a read-only array", "", hint)
         if isinstance(kind, SparseType):
             why = "the elements of a sparse array are only read"

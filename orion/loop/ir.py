@@ -17,7 +17,8 @@
 A `Call` names its function canonically: "np.sqrt" for NumPy however it was imported, "abs" for a builtin, ".copy" for a
 method (the object is the first argument), "helper:norm" for a function of the user's, "attribute:T" for an attribute of
 an array. `len(a)`, `a.size`, `a.ndim`, `a.dtype` and negative axes of a `Dim` depend on the types of the arguments:
-`orion.loop.attributes` replaces them by `Dim`, `Count`, `Const` and `Dtype`.
+`orion.loop.attributes` replaces them by `Dim`, `Count`, `Const` and `Dtype`. INTEGER and NARROW are made by
+`orion.loop.narrow`, of integers that are narrower than Python's.
 
 After `orion.loop.views` no name stands for a view any more where that could be resolved: uses are the rows themselves.
 """
@@ -124,6 +125,13 @@ class Call:
     arguments: tuple[Expr, ...]
     span: Span
     keywords: tuple[tuple[str, Expr], ...] = ()
+
+
+INTEGER = "integer:"
+"""A function: a NumPy integer as the Python integer of the same value; one of uint64 that has no sign is past all."""
+
+NARROW = "narrow:"
+"""A function: the result of an operation that may leave its dtype, as it is. No analysis may look into it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +337,8 @@ class Function:
     the body has their values. `helpers` are all of the user's functions that it calls, directly or through one another,
     in the same language, callees first; the helpers of a helper are listed here and not there. `inductions` are those
     that have been replaced, `rows` the arrays that are given as arrays of more dimensions. `made` are the last of the
-    parameters: arrays that the caller does not give.
+    parameters: arrays that the caller does not give. `in_turn` are scalars that may not be combined from iterations
+    that run at the same time, since what is evaluated depends on them (`orion.dependence.guarded`).
     """
 
     name: str
@@ -342,6 +351,7 @@ class Function:
     inductions: tuple[Induction, ...] = ()
     rows: tuple[Rows, ...] = ()
     made: tuple[Made, ...] = ()
+    in_turn: frozenset[str] = frozenset()
 
     @property
     def given(self) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ from orion.loop.elementwise import element_of
 from orion.loop.expression_types import Typing
 from orion.loop.functions import is_elementwise
 from orion.loop.ir import (
+    INTEGER,
     Assign,
     Binary,
     Bind,
@@ -257,8 +258,8 @@ def _is_size(part: Expr, params: Collection[str]) -> bool:
             return name in params
         case Unary("-" | "+") | Binary("+" | "-" | "*" | "//" | "%"):
             return True
-        case Call("min" | "max" | "int" | "abs", arguments):
-            return bool(arguments)
+        case Call(function, arguments):
+            return function in ("min", "max", "int", "abs", INTEGER) and bool(arguments)
         case _:
             return False
 

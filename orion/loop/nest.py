@@ -60,6 +60,9 @@ class LoopNest:
     buffers: tuple[Buffer, ...] = ()
     renamed: tuple[Renamed, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<LoopNest {self.number}: ({', '.join(self.dims)}) in line {self.span.line}>"
+
     @property
     def elements(self) -> Elements | None:
         """The sparse array's elements that the loop goes over, or None for a nest of ranges."""
@@ -155,3 +158,6 @@ class Program:
     steps: tuple[Step, ...]
     variables: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Program of {self.function.name}: {len(self.nests)} loops>"

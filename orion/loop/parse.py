@@ -10,16 +10,14 @@ from orion.errors import UnsupportedLoopError, describe
 from orion.loop.check import UndefinedNameError, check_function
 from orion.loop.ir import Function
 from orion.loop.locate import Located, locate, span_of
-from orion.loop.parse_calls import plain_function
+from orion.loop.outside import Outside, taken
 from orion.loop.parse_statements import parse_body
 from orion.loop.refuse import unsupported
 from orion.loop.scope import (
     Helper,
-    Lookup,
     Scope,
     assigned_names,
     constant,
-    is_number,
     iterated_names,
     outer_names,
 )
@@ -32,18 +30,18 @@ def parse_function(function: FunctionType) -> Function:
     Global and closure scalars are taken with the values that they have now. Raises `UnsupportedLoopError` where the
     source cannot be had or holds something that cannot be compiled, with the place and what to write instead.
     """
-    return parse_with_lookups(function)[0]
+    return parse_with_outside(function)[0]
 
 
-def parse_with_lookups(function: FunctionType) -> tuple[Function, tuple[Lookup, ...]]:
-    """The function as `parse_function` gives it, and the numbers and functions that it, or a helper, takes from
-    outside: where one of them is another later, it is to be parsed anew."""
+def parse_with_outside(function: FunctionType) -> tuple[Function, Outside]:
+    """The function as `parse_function` gives it, and what it and its helpers are made of and take from outside: where
+    any of that is another later, it is to be parsed anew."""
     if not isinstance(function, FunctionType):
         what = f"an object of type {type(function).__name__} is not a function written with `def`"
         raise UnsupportedLoopError(describe(what, hint="decorate a plain function"))
     family = _Family()
     parsed = family.parse(function, function.__name__)
-    return _checked(replace(parsed, helpers=tuple(family.parsed.values()))), tuple(family.lookups)
+    return _checked(replace(parsed, helpers=tuple(family.parsed.values()))), taken(family.outside)
 
 
 def _checked(function: Function) -> Function:
@@ -58,11 +56,11 @@ def _checked(function: Function) -> Function:
 @dataclass(slots=True)
 class _Family:
     """The functions that a loop calls, each parsed once; `open` are those that are being parsed, outermost first;
-    `lookups` is what all of them take from outside."""
+    `outside` are the names that each of them takes from outside."""
 
     parsed: dict[FunctionType, Function] = field(default_factory=dict)
     open: list[FunctionType] = field(default_factory=list)
-    lookups: list[Lookup] = field(default_factory=list)
+    outside: list[tuple[FunctionType, set[tuple[str, ...]]]] = field(default_factory=list)
 
     def parse(self, function: FunctionType, name: str) -> Function:
         located = locate(function)
@@ -78,7 +76,7 @@ class _Family:
         self.open.append(function)
         parsed = parse_body(body, scope)
         self.open.pop()
-        self.lookups += [Lookup(function, path, value) for path, value in scope.outside.items() if _may_change(value)]
+        self.outside.append((function, scope.outside))
         span = span_of(located.definition, located.source, until=_header_end(located.definition))
         return Function(name, params, parsed, tuple(scope.constants.items()), (), located.source, span)
 
@@ -98,10 +96,6 @@ class _Family:
         taken = {function.name for function in self.parsed.values()}
         candidates = (name if number == 1 else f"{name}_{number}" for number in range(1, len(taken) + 2))
         return next(candidate for candidate in candidates if candidate not in taken)
-
-
-def _may_change(value: object) -> bool:
-    return is_number(value) or plain_function(value) is not None
 
 
 def _defaults(function: FunctionType, call: Span, source: SourceText) -> dict[str, object]:

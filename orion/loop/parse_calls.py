@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 from types import FunctionType
 
-from orion.loop.functions import canonical_name, is_known
+from orion.errors import did_you_mean
+from orion.loop.functions import METHODS, canonical_name, is_known
 from orion.loop.ir import Call, Expr
+from orion.loop.outside import MISSING
 from orion.loop.refusals import CALLS, OBJECTS
-from orion.loop.scope import MISSING, Helper, Scope, constant
+from orion.loop.scope import Helper, Scope, constant
 
 Keywords = tuple[tuple[str, Expr], ...]
 REFUSED_KEYWORDS = {
@@ -40,7 +42,9 @@ def build_method(node: ast.Call, scope: Scope, owner: Expr, arguments: tuple[Exp
     name = "." + node.func.attr
     if not is_known(name):
         what = f"the method `{node.func.attr}` is not known"
-        raise scope.refuse(node, what, OBJECTS, "write it with operators, NumPy functions or a loop")
+        known = [method.removeprefix(".") for method in METHODS]
+        hint = did_you_mean(node.func.attr, known, "write it with operators, NumPy functions or a loop")
+        raise scope.refuse(node, what, OBJECTS, hint)
     _check_keywords(node, scope)
     return Call(name, (owner, *arguments), scope.span(node), keywords)
 
@@ -65,7 +69,8 @@ def _bind(
     given = dict(zip(helper.params, arguments, strict=False))
     names = [name for name, _ in keywords]
     if len(arguments) > len(helper.params) or set(names) - set(helper.params) or set(names) & set(given):
-        raise scope.refuse(node, f"the arguments do not fit `{helper.name}({', '.join(helper.params)})`")
+        hint = next((did_you_mean(name, helper.params) for name in names if name not in helper.params), "")
+        raise scope.refuse(node, f"the arguments do not fit `{helper.name}({', '.join(helper.params)})`", "", hint)
     given |= dict(keywords)
     for name, value in helper.defaults.items():
         default = constant(value, scope.span(node))
@@ -83,7 +88,8 @@ def _unknown(node: ast.Call, scope: Scope, function: object, name: str | None) -
         refusal = CALLS[name]
         return scope.refuse(node, f"{refusal.what} is not supported", refusal.why, refusal.hint)
     if function is MISSING:
-        return scope.refuse(node, f"`{written}` is not defined", "", "define or import it before the loop is planned")
+        hint = scope.similar(node.func, "define or import it before the loop is planned")
+        return scope.refuse(node, f"`{written}` is not defined", "", hint)
     what = f"`{written}` is not supported"
     if written.startswith(("np.random", "numpy.random", "random.")):
         why = "a generator's hidden state makes every draw depend on the one before"

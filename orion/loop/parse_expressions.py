@@ -7,6 +7,7 @@ from types import ModuleType
 
 import numpy as np
 
+from orion.errors import did_you_mean
 from orion.loop.ir import (
     Binary,
     Call,
@@ -24,9 +25,10 @@ from orion.loop.ir import (
     Unary,
     Var,
 )  # fmt: skip
+from orion.loop.outside import MISSING
 from orion.loop.parse_calls import build_call, build_method
 from orion.loop.refusals import EXPRESSIONS, OBJECTS
-from orion.loop.scope import MISSING, Scope, constant
+from orion.loop.scope import Scope, constant
 
 OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
@@ -96,7 +98,8 @@ def _name(node: ast.Name, scope: Scope) -> Expr:
 def _not_a_value(node: ast.Name | ast.Attribute, scope: Scope, value: object) -> Exception:
     written = ast.unparse(node)
     if value is MISSING:
-        return scope.refuse(node, f"`{written}` is not defined", "", "make it an argument of the function")
+        hint = scope.similar(node, "make it an argument of the function")
+        return scope.refuse(node, f"`{written}` is not defined", "", hint)
     if not isinstance(value, ModuleType | type) and hasattr(value, "dtype"):
         why = "an array from outside would be another one when the name is assigned again, without the plan knowing"
         return scope.refuse(node, f"`{written}` is an array from outside the function", why, "pass it as an argument")
@@ -171,12 +174,13 @@ def _attribute(node: ast.Attribute, scope: Scope) -> Expr:
     found = constant(value, scope.span(node))
     if found is not None:  # np.pi
         return found
-    if value is not MISSING:
+    if value is not MISSING or isinstance(scope.value(node.value), ModuleType):
         raise _not_a_value(node, scope, value)
     owner = parse_expression(node.value, scope)
     if node.attr not in ATTRIBUTES:
         why = "of an array, `shape`, `size`, `nnz`, `ndim`, `dtype` and `T` are known"
-        raise scope.refuse(node, f"the attribute `{node.attr}` is not supported", why, "pass its value as an argument")
+        hint = did_you_mean(node.attr, ATTRIBUTES, "pass its value as an argument")
+        raise scope.refuse(node, f"the attribute `{node.attr}` is not supported", why, hint)
     return Call(f"attribute:{node.attr}", (owner,), scope.span(node))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 from orion.loop.ir import (
+    INTEGER,
+    NARROW,
     Assign,
     Binary,
     Bind,
@@ -35,6 +37,9 @@ from orion.loop.ir import (
     Var,
     While,
 )  # fmt: skip
+from orion.loop.source import Span
+
+Line = tuple[str, Span]
 
 CHOOSE, OR, AND, NOT, COMPARE, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, TERM, FACTOR, POWER, ATOM = range(14)
 BINARY_LEVELS = {
@@ -45,13 +50,12 @@ BINARY_LEVELS = {
 
 def print_function(function: Function) -> str:
     """The function as Python text, without decorators and docstring."""
-    header = f"def {function.name}({', '.join(function.params)}):"
-    return "\n".join([header, *_block(function.body, "    ")])
+    return "\n".join(text for text, _ in function_lines(function))
 
 
 def print_stmt(statement: Stmt, indent: str = "") -> str:
     """A statement as Python text, one or more lines without a line break at the end."""
-    return "\n".join(_lines(statement, indent))
+    return "\n".join(text for text, _ in statement_lines(statement, indent))
 
 
 def print_expr(expr: Expr) -> str:
@@ -62,23 +66,30 @@ def print_expr(expr: Expr) -> str:
 # ---------------------------------------------------------------- statements
 
 
-def _block(body: tuple[Stmt, ...], indent: str) -> list[str]:
-    if not body:
-        return [f"{indent}pass"]
-    return [line for statement in body for line in _lines(statement, indent)]
+def function_lines(function: Function) -> list[Line]:
+    """The lines of a function, with their places in the source."""
+    header = f"def {function.name}({', '.join(function.params)}):"
+    return [(header, function.span), *_block(function.body, "    ", function.span)]
 
 
-def _lines(statement: Stmt, indent: str) -> list[str]:
-    deeper = indent + "    "
+def statement_lines(statement: Stmt, indent: str = "") -> list[Line]:
+    """The lines of a statement, each with the place in the source that it comes from."""
+    deeper, span = indent + "    ", statement.span
     match statement:
         case If():
             return _if_lines(statement, indent, "if")
         case While(test, body):
-            return [f"{indent}while {print_expr(test)}:", *_block(body, deeper)]
+            return [(f"{indent}while {print_expr(test)}:", test.span), *_block(body, deeper, span)]
         case For(space, body):
-            return [f"{indent}for {_space(space)}:", *_block(body, deeper)]
+            return [(f"{indent}for {_space(space)}:", span), *_block(body, deeper, span)]
         case _:
-            return [indent + _simple(statement)]
+            return [(indent + _simple(statement), span)]
+
+
+def _block(body: tuple[Stmt, ...], indent: str, span: Span) -> list[Line]:
+    if not body:
+        return [(f"{indent}pass", span)]
+    return [line for statement in body for line in statement_lines(statement, indent)]
 
 
 def _simple(statement: Stmt) -> str:
@@ -101,15 +112,17 @@ def _simple(statement: Stmt) -> str:
             return "pass"
 
 
-def _if_lines(statement: If, indent: str, word: str) -> list[str]:
-    lines = [f"{indent}{word} {print_expr(statement.test)}:", *_block(statement.body, indent + "    ")]
+def _if_lines(statement: If, indent: str, word: str) -> list[Line]:
+    head = (f"{indent}{word} {print_expr(statement.test)}:", statement.test.span)
+    lines = [head, *_block(statement.body, indent + "    ", statement.span)]
     match statement.orelse:
         case ():
             return lines
         case (If() as nested,):
             return lines + _if_lines(nested, indent, "elif")
         case _:
-            return [*lines, f"{indent}else:", *_block(statement.orelse, indent + "    ")]
+            last = _block(statement.orelse, indent + "    ", statement.span)
+            return [*lines, (f"{indent}else:", statement.span), *last]
 
 
 def _space(space: Range | Elements) -> str:
@@ -168,6 +181,8 @@ def _print(expr: Expr) -> tuple[str, int]:
             return f" {op} ".join(_inside(operand, level + 1) for operand in operands), level
         case Choose(test, then, orelse):
             return f"{_inside(then, OR)} if {_inside(test, OR)} else {_inside(orelse, CHOOSE)}", CHOOSE
+        case Call(function, (operand,)) if function == NARROW:
+            return _print(operand)
         case Call():
             return _call(expr), ATOM
         case Subscript(base, index):
@@ -202,6 +217,8 @@ def _call(call: Call) -> str:
     name = call.function
     arguments = [print_expr(argument) for argument in call.arguments]
     keywords = [f"{key}={print_expr(value)}" for key, value in call.keywords]
+    if name == INTEGER:
+        name = "int"
     if name == "attribute:shape" and len(arguments) == 2:
         return f"{_inside(call.arguments[0], ATOM)}.shape[{arguments[1]}]"
     if name.startswith("attribute:"):

@@ -89,3 +89,18 @@ def have_own_memory(arrays: Collection[Array]) -> bool:
 def addresses(arrays: Collection[Array]) -> tuple[int, ...]:
     """Where the arrays begin in memory."""
     return tuple([array.__array_interface__["data"][0] for array in arrays])
+
+
+class Identity:
+    """An object as part of a key: equal only to itself, and kept alive so that its identity is not taken by another."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Identity) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)

@@ -12,13 +12,13 @@ from types import FunctionType, ModuleType
 
 import numpy as np
 
-from orion.errors import UnsupportedLoopError
+from orion.errors import UnsupportedLoopError, did_you_mean
 from orion.loop.ir import Call, Const, Expr
 from orion.loop.locate import span_of
+from orion.loop.outside import MISSING
 from orion.loop.refuse import unsupported
 from orion.loop.source import SourceText, Span
 
-MISSING = object()
 PLAIN = frozenset({np.ndarray, float, int, bool})
 """The commonest types of arguments: this is asked of all, at every call."""
 
@@ -33,39 +33,12 @@ class Helper:
 
 
 @dataclass(frozen=True, slots=True)
-class Lookup:
-    """A number or a function that `function` takes from outside, and what it was when the function was parsed. `path`
-    is its name; for one in a module, the module's name comes first."""
-
-    function: FunctionType
-    path: tuple[str, ...]
-    value: object
-
-    def is_current(self) -> bool:
-        """Whether the name still stands for the same."""
-        name, *attributes = self.path
-        free = self.function.__code__.co_freevars
-        found = outer_names(self.function).get(name, MISSING) if name in free else MISSING
-        if found is MISSING:
-            found = self.function.__globals__.get(name, MISSING)
-        for attribute in attributes:
-            found = getattr(found, attribute, MISSING)
-        if found is self.value:
-            return True
-        return type(found) is type(self.value) and is_number(found) and repr(found) == repr(self.value)
-
-
-def is_number(value: object) -> bool:
-    return isinstance(value, bool | int | float | np.bool | np.integer | np.floating)
-
-
-@dataclass(frozen=True, slots=True)
 class Scope:
     """The names that one function can see.
 
     `variables` are its parameters and everything it assigns; `sparse` are the names it goes over as a sparse array;
     `globals` are the other names, closure first; `helper_of` parses a function that it calls; `constants` collects the
-    scalars that it takes from outside, `outside` all that it takes, by name or by module and name.
+    scalars that it takes from outside, `outside` all names that it takes, by name or by module and name.
     """
 
     source: SourceText
@@ -74,7 +47,7 @@ class Scope:
     globals: Mapping[str, object]
     helper_of: Callable[[FunctionType, Span, SourceText], Helper]
     constants: dict[str, int | float | bool] = field(default_factory=dict)
-    outside: dict[tuple[str, ...], object] = field(default_factory=dict)
+    outside: set[tuple[str, ...]] = field(default_factory=set)
 
     def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword, until: ast.AST | None = None) -> Span:
         return span_of(node, self.source, until)
@@ -89,10 +62,27 @@ class Scope:
             return MISSING
         found = self.globals.get(path[0], getattr(builtins, path[0], MISSING))
         for attribute in path[1:]:
-            found = getattr(found, attribute, MISSING) if isinstance(found, ModuleType) else MISSING
+            found = attribute_of(found, attribute) if isinstance(found, ModuleType) else MISSING
         if found is not MISSING:
-            self.outside[path] = found
+            self.outside.add(path)
         return plain_number(found)
+
+    def similar(self, node: ast.expr, otherwise: str) -> str:
+        """A hint for a name, or a name in a module, that stands for nothing: one like it, or what to do `otherwise`."""
+        path = _path(node)
+        if len(path) == 1:
+            return did_you_mean(path[0], {*self.variables, *self.globals, *dir(builtins)}, otherwise)
+        owner = self.value(node.value) if isinstance(node, ast.Attribute) else None
+        return did_you_mean(path[-1], dir(owner), otherwise) if isinstance(owner, ModuleType) else otherwise
+
+
+def attribute_of(module: ModuleType, name: str) -> object:
+    """What a name in a module stands for; MISSING where it is none. NumPy is not asked for names that it has no longer,
+    such as `np.str`: it would warn.
+    """
+    if module is np and name not in vars(np) and name not in dir(np):
+        return MISSING
+    return getattr(module, name, MISSING)
 
 
 def _path(node: ast.expr) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from orion.errors import ArgumentError, describe
+from orion.loop.cures import hold, other_dtype, other_kind
 from orion.loop.types import ArgumentType, ArrayType, ScalarType, Shapes, SparseType, Types
 
 SUPPORTED = (
@@ -53,9 +54,24 @@ def is_wide(number: int) -> bool:
     return not -(2**63) <= number < 2**63
 
 
+def index_value(name: str, value: Any) -> int:
+    """The value of an integer argument that subscripts, bounds or tests of integers are made of. Raises `ArgumentError`
+    for one that no 64 bits with a sign hold: np.uint64 has such.
+
+    >>> index_value("n", np.uint64(3))
+    3
+    """
+    number = int(value)
+    if is_wide(number):
+        why = "it is part of a subscript or a bound of the loop, which have 64 bits with a sign"
+        raise _problem(name, f"is {number}", why, f"pass a smaller number, such as `min({name}, 2**63 - 1)`")
+    return number
+
+
 def _python_scalar(name: str, value: Any, found: ArgumentType) -> ArgumentType:
     if isinstance(value, int) and is_wide(value):
-        raise _problem(name, "is an integer of more than 64 bits", "", "pass a smaller one, or a float")
+        hint = "pass a smaller one, a float, or np.uint64 of one below 2**64 that is no subscript or bound"
+        raise _problem(name, "is an integer of more than 64 bits", "", hint)
     return found
 
 
@@ -100,7 +116,7 @@ def _other(name: str, value: Any, shapes: dict[str, tuple[int, ...]]) -> Argumen
 def _stored(name: str, value: Any, storage: np.ndarray[Any, Any]) -> ArrayType:
     dtype = NAMES.get(storage.dtype)
     if dtype is None:
-        raise _bad_dtype(name, storage.dtype, "array")
+        raise _bad_dtype(name, storage.dtype, "dense array")
     ndim = len(value.shape)
     if ndim == 0:
         raise _problem(name, "is an array without dimensions", "", f"pass the number, `{name}.to_numpy().item()`")
@@ -127,39 +143,19 @@ def _problem(name: str, what: str, why: str, hint: str) -> ArgumentError:
 def _bad_dtype(name: str, dtype: np.dtype[Any], word: str) -> ArgumentError:
     if dtype.newbyteorder("=") in NAMES:
         why = "compiled loops work on numbers in the byte order of this machine"
-        hint = f"pass `{name}.astype({name}.dtype.newbyteorder('='))`"
+        hint = hold(name, f"{name}.astype({name}.dtype.newbyteorder('='))")
         return _problem(name, f"is in foreign byte order ({dtype.str})", why, hint)
+    hint = other_dtype(name, dtype, word)
     if dtype.kind == "O":
         why = "its elements are Python objects, which compiled loops cannot work on"
-        return _problem(name, f"is an {word} of objects", why, f"pass `{name}.astype(float)`, or another dtype")
+        return _problem(name, f"is an {word} of objects", why, hint)
     if dtype.kind == "c":
-        hint = "pass the real and the imaginary part as two arrays"
         return _problem(name, f"is a complex {word}", "complex numbers are not supported", hint)
     if dtype.names:
-        return _problem(name, f"is an {word} of records", "", "pass each field as an array of its own")
-    why = f"compiled loops work on {', '.join(SUPPORTED)}"
-    return _problem(
-        name, f"is an {word} of dtype {dtype}", why, f"pass `{name}.astype(np.float64)`, or another of these"
-    )
+        return _problem(name, f"is an {word} of records", "", hint)
+    return _problem(name, f"is an {word} of dtype {dtype}", f"compiled loops work on {', '.join(SUPPORTED)}", hint)
 
 
 def _foreign(name: str, value: Any) -> ArgumentError:
-    kind = type(value).__name__
-    hints = {
-        list: f"pass `np.asarray({name})`",
-        tuple: f"pass `np.asarray({name})`, or its items one by one",
-        range: f"pass its bounds, or `np.asarray({name})`",
-        dict: "pass arrays, indexed by integers",
-        str: "pass a number that stands for it",
-        complex: "pass the real and the imaginary part",
-        type(None): "pass a number, such as -1 or np.nan",
-    }
-    hint = hints.get(type(value), "pass the numbers and arrays that it holds")
-    if hasattr(value, "tocoo"):
-        hint = f"pass `orion.from_scipy({name})`, made once, before the loops that use it"
-    elif hasattr(value, "to_numpy"):
-        hint = f"pass `{name}.to_numpy()`"
-    elif hasattr(value, "__array__") or hasattr(value, "__dlpack__"):
-        hint = f"pass `np.asarray({name})`"
     why = "a loop takes numbers, NumPy arrays and Orion's arrays"
-    return _problem(name, f"is a {kind}", why, hint)
+    return _problem(name, f"is a {type(value).__name__}", why, other_kind(name, value))

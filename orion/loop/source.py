@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import dataclass
+from types import FrameType
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -11,8 +14,8 @@ class Span:
 
     >>> Span("train.py", 3, 4, 3, 9)
     Span(file='train.py', line=3, column=4, end_line=3, end_column=9)
-    >>> str(Span("train.py", 3, 4, 3, 9))
-    'train.py:3'
+    >>> str(Span("train.py", 3, 4, 3, 9)), str(Span("/tmp/ipykernel_71/1.py", 3, 4, 3, 9))
+    ('train.py:3', 'this cell, line 3')
     """
 
     file: str
@@ -22,7 +25,30 @@ class Span:
     end_column: int
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
+        """As "file:line", or by the cell of a notebook."""
+        cell = cell_of(self.file)
+        return f"{cell}, line {self.line}" if cell else f"{self.file}:{self.line}"
+
+
+def cell_of(file: str) -> str:
+    """What a reader calls the cell of a notebook that has this file's name, or a text at IPython's prompt; empty where
+    it is neither. It is the one that runs, if IPython does not know (in another process, say)."""
+    if ".ipynb, cell " in file:  # one that was read from a file
+        return file
+    if f"{os.sep}ipykernel_" not in file and not file.startswith("<ipython-input"):
+        return ""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    named = shell and shell.compile.format_code_name(file)
+    return f"cell {named[1]}" if named and not _is_running(file) else "this cell"
+
+
+def _is_running(file: str) -> bool:
+    """Whether code of that file is what called, at any distance."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_code.co_filename != file:
+        frame = frame.f_back
+    return frame is not None
 
 
 @dataclass(frozen=True, slots=True)

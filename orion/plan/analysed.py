@@ -11,11 +11,12 @@ from orion.dependence.bounds import bounds_checks
 from orion.dependence.maps import Maps
 from orion.dependence.model import model_loop, own_space
 from orion.dependence.references import collect_references
+from orion.dependence.region import Statement
 from orion.dependence.scalars import scalar_roles
 from orion.dependence.study import Study, study_loop
 from orion.loop.between import is_split
 from orion.loop.fuse import Group
-from orion.loop.ir import If, While, walk
+from orion.loop.ir import For, If, Stmt, Walked, While, children, walk
 from orion.loop.made import with_made
 from orion.loop.nest import LoopNest, Program
 from orion.loop.program import open_outer_loop
@@ -24,8 +25,8 @@ from orion.plan.one_loop import AnalysedLoop, analyse_nest, candidates_of, is_on
 from orion.plan.placement import ArrayUse
 from orion.plan.plan import Origin, Verdict
 from orion.plan.verdicts import verdicts
-from orion.plan.worth import Work, depth_of, work_of
-from orion.reasons import Reason
+from orion.plan.worth import Work, depth_of, work_of, work_of_statements
+from orion.reasons import Hint, Reason
 from orion.transform.apply import Outlined, Rewritten, rewrite_loop, rewrite_sweeps
 from orion.transform.bands import Band
 from orion.transform.caches import USUAL, Caches
@@ -103,6 +104,9 @@ class Allowed:
 
 
 ALL = Allowed()
+
+MANY = 1000
+"""More loops around one another than there are anywhere."""
 
 
 def analyse_program(
@@ -229,21 +233,45 @@ def _better(
     if opened is not None and all(_is_simple(inner) for inner in opened[1]):
         return (_swept(program, loop, study, types, maps, caches) if allowed.sweeps else None) or opened
     is_fine = bool(loop.candidates) or (opened is not None and all(inner.candidates for inner in opened[1]))
-    better = _rewritten(program, loop, study, types, maps, caches, must_gain=is_fine) or opened
-    if not allowed.apart or (better is not None and not _runs_branches_once(better)):
-        return better
+    rewritten = _rewritten(program, loop, study, types, maps, caches, must_gain=is_fine)
+    better = opened if rewritten is None or _loses_vectors(rewritten, study) else rewritten
+    if not allowed.apart or (better is not None and _depth_on_one_worker(better) < 2):
+        return better  # what one worker runs is a loop at most
     other = None if loop.candidates else _opened(program, number, types, maps)
     if better is None:
         return other
-    first.has_other = other is not None and not _runs_branches_once(other)
+    first.has_other = other is not None and _depth_on_one_worker(other) < _depth_on_one_worker(better)
     return other if first.has_other else better
 
 
-def _runs_branches_once(better: Better) -> bool:
-    """Whether one worker runs all loops in an `if` or a `while`, for want of anything else to do with them."""
-    once = [loop.nest for loop in better[1] if is_once(loop.nest) or (loop.nest.is_rewritten and not loop.candidates)]
-    nodes = [node for nest in once for part in nest.body for node in walk(part)]
-    return any(isinstance(node, If | While) and is_split(node) for node in nodes)
+def _loses_vectors(better: Better, study: Study | None) -> bool:
+    """Whether a new order only has tiles that wait, where the innermost loops as written are run in vectors: inside of
+    such tiles one iteration follows another, which no two workers make up for."""
+    shared = [loop for loop in better[1] if loop.candidates]
+    works = work_of(study)
+    depth = max((len(one.variables) for one in works), default=0)
+    are_vectors = all(one.is_vector for one in works if len(one.variables) == depth)
+    return are_vectors and not any(_is_simple(loop) for loop in shared)
+
+
+def _depth_on_one_worker(better: Better) -> int:
+    """How many loops stand around what one worker runs, at most: with branches and `while`s around loops in it more
+    than any other, as nothing is known of those. 0 where all is shared out."""
+    program, loops, _ = better
+    alone = [loop.nest for loop in loops if is_once(loop.nest) or not _may_be_shared(loop)]
+    nodes = [node for nest in alone for part in nest.body for node in walk(part)]
+    if any(isinstance(node, If | While) and is_split(node) for node in nodes):
+        return MANY
+    own = [0 if is_once(nest) or nest.is_rewritten else len(nest.dims) for nest in alone]
+    depths = [dims + max(map(_depth, nest.body)) for dims, nest in zip(own, alone, strict=True)]
+    around = [depth_of(program, nest.number) for nest in alone]
+    return max((depth + outer for depth, outer in zip(depths, around, strict=True)), default=0)
+
+
+def _depth(statement: Stmt) -> int:
+    """How many loops stand around one another in a statement."""
+    below = max((_depth(part) for part in children(statement) if isinstance(part, Walked)), default=0)
+    return below + isinstance(statement, For | While)
 
 
 def _with_copies(
@@ -290,9 +318,8 @@ def _capped(loop: AnalysedLoop, given_up: Iterable[str]) -> Iterator[Reason]:
     """What was not found out of a loop that is serial, or has tiles that wait, because it would have taken too long."""
     if _is_simple(loop):
         return
-    hint = "simplify the subscripts and the bounds of the loops"
     for what in given_up:
-        yield Reason("ORN109", f"it would take too long: {what}", (loop.nest.span,), hint)
+        yield Reason("ORN109", f"it would take too long: {what}", (loop.nest.span,), Hint.LIMIT)
 
 
 def _is_simple(loop: AnalysedLoop) -> bool:
@@ -384,19 +411,28 @@ def _analyse_rewritten(
     if band and band.sweeps:  # blocks of space are shared out, those of rounds follow one another
         candidates = [one for one in candidates if (one.space, one.time) == (1, (0,))]
     touched: dict[str, bool] = {}
-    for access in collect_references(nest, types) if band is None else _accesses_of(band, study):
+    for access in collect_references(nest, types) if band is None else _accesses_of(nest, band, study):
         touched[access.array] = touched.get(access.array, False) or access.is_write
     uses = tuple(ArrayUse(array, (), is_written) for array, is_written in touched.items())
     places, sweeps = (band.places, band.sweeps) if band else ("", None)
-    return AnalysedLoop(nest, analysis, tuple(candidates), uses, False, origin, places, sweeps=sweeps)
+    told = work_of_statements(study, _statements_of(nest, band, study))
+    return AnalysedLoop(nest, analysis, tuple(candidates), uses, False, origin, places, sweeps=sweeps, told=told)
 
 
-def _accesses_of(band: Band, study: Study) -> Iterator[Access]:
+def _statements_of(nest: LoopNest, band: Band | None, study: Study) -> Iterator[Statement]:
+    """The statements of the source that a loop of a new order runs."""
+    if band is not None:
+        names = set(re.findall(r"\b(\w+)\[", band.places))
+        yield from (statement for statement in study.region.statements if statement.name in names)
+        return
+    spans = {node.span for part in nest.body for node in walk(part)}
+    yield from (statement for statement in study.region.statements if statement.body[0].span in spans)
+
+
+def _accesses_of(nest: LoopNest, band: Band, study: Study) -> Iterator[Access]:
     """The accesses to arrays of the statements in a band."""
-    inside = set(re.findall(r"\b(\w+)\[", band.places))
-    for statement in study.region.statements:
-        if statement.name in inside:
-            yield from (access for access in statement.accesses if access.array not in study.region.scalars)
+    for statement in _statements_of(nest, band, study):
+        yield from (access for access in statement.accesses if access.array not in study.region.scalars)
 
 
 def _opened(
@@ -419,7 +455,7 @@ def _opened(
         study = study_loop(program, number, types, model, maps)
         loop = analyse_nest(program, number, types, study, model, maps)
         loop = replace(loop, capped=tuple(_capped(loop, maps.given_up())))
-        is_fine = bool(loop.candidates) and not is_once(loop.nest)
+        is_fine = _may_be_shared(loop) and not is_once(loop.nest)
         changed = None if is_fine else _opened(program, number, types, maps, plainly=plainly, renames=renames)
         changed = changed or (_renamed(program, loop, types, maps) if renames and not is_fine else None)
         if changed is None:
@@ -435,4 +471,10 @@ def _opened(
 
 
 def is_shared_out(loops: Iterable[AnalysedLoop]) -> bool:
-    return any(loop.candidates and not is_once(loop.nest) and not loop.nest.is_filling for loop in loops)
+    """Whether any of the loops is parallel, perhaps with copies of arrays: statements that one worker runs, and the
+    filling of new arrays, are no reason to meet."""
+    return any(_may_be_shared(loop) and not is_once(loop.nest) and not loop.nest.is_filling for loop in loops)
+
+
+def _may_be_shared(loop: AnalysedLoop) -> bool:
+    return bool(loop.candidates) or loop.summed is not None

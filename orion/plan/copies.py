@@ -10,6 +10,7 @@ import numpy as np
 from orion.arrays.aligned import padded_shape
 from orion.dependence.access import LoopDependences
 from orion.loop.types import ArrayType, Shapes, Types
+from orion.plan.extents import parameter_values
 from orion.plan.grid import predicted_ns
 from orion.plan.placement import ArrayUse
 from orion.plan.plan import Copies, LoopPlan
@@ -53,12 +54,12 @@ def why_no_copies(plan: LoopPlan, time: float | None, shapes: Shapes, *, any_siz
     Copies cost ELEMENT_NS for each of their elements, and may cost SHARE of the time. The number of workers does not
     count, so that the bits of the result do not depend on it.
     """
-    if plan.is_parallel and any_size:
+    if plan.is_shared_out and any_size:
         return None
-    if plan.is_parallel and time is None and plan.iterations is not None:
-        time = predicted_ns(plan.nest, plan.iterations, shapes)
+    if plan.is_shared_out and time is None and plan.iterations is not None:
+        time = predicted_ns(plan.nest, plan.iterations, shapes, parameter_values(shapes, {}))
     elements = sum(copies.count * prod(copies.shape) for copies in plan.copies)
-    if plan.is_parallel and time is not None and elements * ELEMENT_NS <= SHARE * time:
+    if plan.is_shared_out and time is not None and elements * ELEMENT_NS <= SHARE * time:
         return None
     names = ", ".join(f"`{one.name}`" for one in plan.analysis.sums)
     message = f"copies of {names} for each block, {elements:,} elements in all, would cost more than they gain"

@@ -6,20 +6,15 @@ from collections.abc import Container, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from orion.dependence.access import Access, Dependence
+from orion.dependence.choices import directions
 from orion.dependence.conflicts import CapReached, capped
 from orion.dependence.maps import Maps
 from orion.loop.nest import LoopNest
 from orion.loop.source import Span
-from orion.reasons import Reason
+from orion.reasons import Hint, Reason
 
 if TYPE_CHECKING:
     import islpy as isl
-
-NEEDED = (
-    "the later iteration needs what the earlier one wrote; only another way to compute it, "
-    "without that need, can be shared out"
-)
-"""What to say of a dependence that no change of the code as it is can remove."""
 
 
 def blocking_reasons(
@@ -34,7 +29,8 @@ def blocking_reasons(
         message = describe_pair(dependence, nest, maps)
         spans = (dependence.source.span, dependence.sink.span)
         if reason is None:
-            found.append(Reason("ORN101", message, spans, _hint(dependence, needed)))
+            hint = _hint(dependence, needed) if all(directions(nest)) else Hint.STEP
+            found.append(Reason("ORN101", message, spans, hint))
         else:
             found.append(Reason(reason.code, f"{message}; {reason.message}", spans, reason.hint))
     return tuple(dict.fromkeys(found))
@@ -137,10 +133,10 @@ def _hint(dependence: Dependence, needed: Container[Span]) -> str:
     if dependence.kind == "anti":
         if dependence.source.span in needed:
             return ""
-        return f"read from a copy of `{dependence.array}` made before the loop"
+        return Hint.COPY.format(array=dependence.array)
     if dependence.kind == "output":
-        return f"let each iteration write elements of `{dependence.array}` of its own"
-    return NEEDED if dependence.kind == "flow" else ""
+        return Hint.ELEMENTS.format(array=dependence.array)
+    return Hint.NEEDED if dependence.kind == "flow" else ""
 
 
 def not_stronger(

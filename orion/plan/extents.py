@@ -8,7 +8,8 @@ from orion.dependence.affine import fold
 from orion.dependence.bounds import fix_parameters
 from orion.dependence.maps import Maps
 from orion.dependence.names import extent_name, isl_name
-from orion.loop.ir import Binary, Call, Const, Dim, Node, Unary, Var
+from orion.loop.ir import INTEGER, Binary, Call, Const, Dim, Function, Node, Unary, Var
+from orion.loop.made import definitions
 from orion.loop.types import Shapes
 
 UNKNOWN_TRIPS = 256
@@ -23,6 +24,17 @@ def parameter_values(shapes: Shapes, integers: Mapping[str, int]) -> dict[str, i
     """
     values = {extent_name(name, axis): extent for name, shape in shapes.items() for axis, extent in enumerate(shape)}
     return values | {isl_name(name): int(value) for name, value in integers.items()}
+
+
+def named_values(function: Function, values: Mapping[str, int]) -> dict[str, int]:
+    """The values of the names that a function gives once, outside of all loops, by extents and integers that have
+    `values`."""
+    found: dict[str, int] = {}
+    for name, expr in definitions(function).items():
+        value = evaluated(expr, {**values, **{isl_name(one): known for one, known in found.items()}})
+        if value is not None:
+            found[name] = value
+    return found
 
 
 def coordinate_ranges(
@@ -73,12 +85,16 @@ def evaluated(expr: Node, values: Mapping[str, int]) -> int | None:
             return values.get(isl_name(name))
         case Dim(array, axis):
             return values.get(extent_name(array, axis))
+        case Unary("+", operand):
+            return evaluated(operand, values)
         case Unary("-", operand):
-            inner = evaluated(operand, values)
-            return None if inner is None else -inner
+            number = evaluated(operand, values)
+            return None if number is None else -number
         case Binary(op, left, right):
             one, other = evaluated(left, values), evaluated(right, values)
             return None if one is None or other is None else fold(op, one, other)
+        case Call(function, (inner,)) if function == INTEGER:
+            return evaluated(inner, values)
         case Call("min" | "max" as name, parts):
             found = [value for value in (evaluated(part, values) for part in parts) if value is not None]
             return None if len(found) < len(parts) else min(found) if name == "min" else max(found)

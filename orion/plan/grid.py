@@ -1,7 +1,8 @@
 """How many blocks each loop dimension is cut into, and how many workers a loop is worth.
 
 Grids do not depend on the number of workers up to `SHARED_GRID` of them, and so neither do the bits of a result: a
-loop gives the same numbers on one worker and on eight.
+loop gives the same numbers on one worker and on eight. Where no bit depends on the grid it may, so that what is in a
+cache line is not brought into the cache once for each of many blocks.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from math import prod
 from orion.loop.ir import Binary, Call, Elements, For, Node, Range, Slice, Subscript, Unary, Update, Var, children, walk
 from orion.loop.nest import SYNTHETIC, LoopNest
 from orion.loop.types import Shapes
-from orion.plan.extents import UNKNOWN_TRIPS, evaluated, parameter_values
+from orion.plan.extents import UNKNOWN_TRIPS, evaluated
 from orion.plan.rules import Candidate
 
 SHARED_GRID = 8
@@ -34,10 +35,16 @@ ITERATION_NS = 1.0
 
 
 def cuts(
-    nest: LoopNest, candidate: Candidate | None, extents: Sequence[int | None], workers: int, *, few: bool = False
+    nest: LoopNest,
+    candidate: Candidate | None,
+    extents: Sequence[int | None],
+    workers: int,
+    *,
+    few: bool = False,
+    free: bool = False,
 ) -> tuple[int, ...]:
     """The number of blocks per loop dimension, at most one per index where extents are known. `few`: each block of the
-    space dimension has copies of arrays.
+    space dimension has copies of arrays. `free`: no bit of the result depends on the blocks.
 
     A serial loop (no candidate) has one block; over the elements of a sparse array, in any order, it goes through the
     tiles that the other loops over the array use.
@@ -50,6 +57,8 @@ def cuts(
         return (1,) * dims
     else:
         many = SHARED_GRID if candidate.time or few else LINE_BLOCKS
+        if free and not candidate.time and (candidate.space or nest.is_rewritten):
+            many = workers  # each block goes through all of the loops around the one that is shared out
         cut = {candidate.space, *candidate.time}
         wanted = [whole_multiple(many, workers) if d in cut else 1 for d in range(dims)]
     return tuple(
@@ -63,20 +72,20 @@ def whole_multiple(blocks: int, workers: int) -> int:
     return blocks * -(-workers // blocks)
 
 
-def predicted_ns(nest: LoopNest, iterations: int, shapes: Shapes) -> float:
+def predicted_ns(nest: LoopNest, iterations: int, shapes: Shapes, values: Mapping[str, int]) -> float:
     """A rough prediction of the time of the compiled loop on one worker, in nanoseconds.
 
     The loops in the body of a nest in another order are those that `iterations` counts.
     """
-    return iterations * (ITERATION_NS + _cost(nest.body, shapes, 1))
+    return iterations * (ITERATION_NS + _cost(nest.body, shapes, values, 1))
 
 
-def _cost(nodes: Sequence[Node], shapes: Shapes, trips: int) -> float:
+def _cost(nodes: Sequence[Node], shapes: Shapes, values: Mapping[str, int], trips: int) -> float:
     total = 0.0
     for statement in nodes:
         if isinstance(statement, For):
-            inside = 1 if statement.index == SYNTHETIC else trips_of(statement.space, parameter_values(shapes, {}))
-            total += _cost(statement.body, shapes, trips * inside)
+            inside = 1 if statement.index == SYNTHETIC else trips_of(statement.space, values)
+            total += _cost(statement.body, shapes, values, trips * inside)
             continue
         for node in walk(statement):
             if isinstance(node, Binary | Unary | Call | Update):

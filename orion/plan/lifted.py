@@ -22,6 +22,7 @@ from orion.loop.expression_types import Typing, with_names
 from orion.loop.infer import argument_value, infer_types
 from orion.loop.ir import For, Function, walk
 from orion.loop.made import make_arrays, with_made
+from orion.loop.narrow import with_local_integers
 from orion.loop.program import split_program
 from orion.loop.source import Span
 from orion.loop.types import ArgumentType, Types
@@ -58,8 +59,9 @@ def analyse_function(
 
 def _analyse(function: Function, types: Types, ordered: bool | None, caches: Caches) -> AnalysedFunction:
     types = with_made(types, function)
-    analysed = analyse_program(split_program(function, types, ordered), types, caches)
     typing = infer_types(function, types)
+    program = split_program(function, types, ordered)
+    analysed = analyse_program(program, with_local_integers(types, typing), caches)
     for variant in variants(analysed):
         program = variant.program
         types = with_made(types, program.function)

@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from orion.errors import ArgumentError, describe
-from orion.loop.ir import Call, Const, Count, Expr, Function, Made, Var, walk
+from orion.loop.ir import INTEGER, NARROW, Call, Const, Count, Expr, Function, Made, Var, walk
 from orion.loop.printer import print_expr
 from orion.loop.rewrite import rewrite
 from orion.loop.source import SourceText
@@ -29,10 +29,10 @@ def made_shapes(made: Iterable[Made], source: SourceText, sizes: Sizes) -> dict[
     found: dict[str, tuple[int, ...]] = {}
     for one in made:
         for pair in one.alike:
-            first, second = (_evaluated(length, values, sizes.counts) for length in pair)
+            first, second = (_evaluated(one, length, values, sizes.counts, source) for length in pair)
             if first is not None and second is not None and first != second:
                 raise _unlike(one, pair, (first, second), source)
-        lengths = [_evaluated(length, values, sizes.counts) for length in one.lengths]
+        lengths = [_evaluated(one, length, values, sizes.counts, source) for length in one.lengths]
         known = tuple(length for length in lengths if length is not None)
         if len(known) < len(lengths):
             continue
@@ -64,17 +64,28 @@ def made_arrays(function: Function, shapes: Shapes) -> tuple[MadeArray, ...]:
     return tuple(found)
 
 
-def _evaluated(length: Expr, values: Mapping[str, int], counts: Mapping[str, int]) -> int | None:
+def _evaluated(
+    one: Made, length: Expr, values: Mapping[str, int], counts: Mapping[str, int], source: SourceText
+) -> int | None:
     def change(part: Expr) -> Expr:
         match part:
+            case Call(function, (inner,)) if function == NARROW and evaluated(inner, values) is not None:
+                raise _narrow(one, inner, source)
             case Count(array, span) if array in counts:
                 return Const(counts[array], span)
-            case Call("int", (inner,)):
+            case Call(function, (inner,)) if function in ("int", INTEGER):
                 return inner
             case _:
                 return part
 
     return evaluated(rewrite(length, change), values)
+
+
+def _narrow(one: Made, length: Expr, source: SourceText) -> ArgumentError:
+    what = f"the length of the array `{one.name}` may not fit the integers that it is computed with"
+    why = f"`{print_expr(length)}` is computed in fewer than 64 bits, or without a sign"
+    hint = "write `int(n)` for an integer n of it"
+    return ArgumentError(describe(what, span=one.span, source=source, why=why, hint=hint))
 
 
 def _negative(one: Made, shape: tuple[int, ...], source: SourceText) -> ArgumentError:

@@ -32,7 +32,8 @@ class AnalysedLoop:
     `origin` is the loop of the source that this one, among others, stands for in another order. `places` is then
     the isl union map, as text, from the instances of its statements to the coordinates of the serial loops around it
     and its own. `members` are the neighbouring loops that are run as this one (`orion.plan.fusing`). `round_ns` is the
-    predicted time of the longest loop in the compiled serial loop around it; 0 where there is none.
+    predicted time of the longest loop in the compiled serial loop around it; 0 where there is none. `told` is the
+    work of the statements of the source that a loop in another order runs: for what is said of it, not for choosing.
     """
 
     nest: LoopNest
@@ -49,6 +50,7 @@ class AnalysedLoop:
     sweeps: Sweeps | None = None
     members: tuple[AnalysedLoop, ...] = ()
     round_ns: float = 0.0
+    told: tuple[Work, ...] = ()
 
     @property
     def has_results(self) -> bool:

@@ -10,6 +10,8 @@ from orion.dependence.region import Statement
 from orion.loop.nest import LoopNest, Program
 from orion.loop.source import Span
 from orion.loop.types import ArgumentType
+from orion.plan.sizes import Sizes
+from orion.plan.worth import Work
 from orion.reasons import Reason
 from orion.transform.apply import Outlined
 
@@ -33,6 +35,11 @@ class Placement:
     bytes_moved: int | None
     halo: tuple[int, int] = (0, 0)
 
+    def __repr__(self) -> str:
+        along = "" if self.dim is None else f" along axis {self.dim}"
+        moved = "" if self.bytes_moved is None else f", {self.bytes_moved:,} bytes moved"
+        return f"<Placement: {self.array} {self.kind}{along}{moved}>"
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -40,7 +47,8 @@ class Verdict:
 
     `index` counts the `for`s of the function from 0. `reasons` are those that are not about a dependence. `copies` are
     the arrays that all dependences are over, where trips do nothing but add to elements of them: given copies of these,
-    combined afterwards, the `for` is parallel (`orion.dependence.element_sums`).
+    combined afterwards, the `for` is parallel (`orion.dependence.element_sums`). `private` are the arrays of which each
+    trip must have its own for that: dependences over them do not count.
     """
 
     index: int
@@ -48,6 +56,13 @@ class Verdict:
     carried: tuple[Dependence, ...]
     reasons: tuple[Reason, ...] = ()
     copies: tuple[str, ...] = ()
+    private: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        arrays = ", ".join(dict.fromkeys(dependence.array for dependence in self.carried))
+        carried = f"carries dependences over {arrays}" if arrays else ""
+        said = "; ".join(filter(None, [carried, *(reason.code for reason in self.reasons)])) or "parallel"
+        return f"<Verdict on the for in line {self.line}: {said}>"
 
     @property
     def is_parallel(self) -> bool:
@@ -69,6 +84,9 @@ class Origin:
     dependences: str
     order: str
     statements: tuple[Statement, ...] = field(default=(), compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        return f"<Origin: ({', '.join(self.nest.dims)}) in line {self.nest.span.line}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +139,11 @@ class LoopPlan:
 
     `members` are the loops of the source that are run as this one (`orion.plan.together`), each as it would be run by
     itself, in the same blocks; `together` says why, in each of them.
+
+    `inside` are the loops of the source in statements that run once, each with `is_inside`: one worker runs them.
+
+    `works` are its statements as the prediction of their time needs them, where they are known: those of a loop in
+    another order in the loops of the source.
     """
 
     nest: LoopNest
@@ -143,9 +166,24 @@ class LoopPlan:
     is_swept: bool = False
     members: tuple[LoopPlan, ...] = ()
     together: Together | None = None
+    inside: tuple[LoopPlan, ...] = ()
+    is_inside: bool = False
+    works: tuple[Work, ...] = field(default=(), compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        dims = ", ".join(self.nest.dims)
+        workers = f"{self.runs_on} worker{'s' * (self.runs_on != 1)}"
+        return f"<LoopPlan: {self.strategy} over ({dims}) in line {self.nest.span.line}, {workers}>"
 
     @property
     def is_parallel(self) -> bool:
+        """Whether a legal parallel schedule exists: also where at these sizes it would cost more than it gains, so that
+        the loop runs as it is written."""
+        return self.is_shared_out or any(reason.code == "ORN120" for reason in self.reasons)
+
+    @property
+    def is_shared_out(self) -> bool:
+        """Whether its iterations are cut into blocks for several workers."""
         return self.strategy != "serial"
 
     @property
@@ -185,22 +223,36 @@ class MadeArray:
 
 
 @dataclass(frozen=True, slots=True)
+class Considered:
+    """Another way to run loops of a function that was not taken: what would be done, the predicted time of those loops
+    on the workers of the plan, in nanoseconds (None where it is not known), and why it was not taken."""
+
+    name: str
+    nanoseconds: float | None
+    reason: Reason
+
+    def __repr__(self) -> str:
+        predicted = "" if self.nanoseconds is None else f", predicted {self.nanoseconds / 1e6:.2g} ms"
+        return f"<Considered: {self.name}{predicted}; {self.reason.code}>"
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionPlan:
-    """The plans of all loops of a function, in textual order, and the program they are part of. `verdicts` has one
-    for each `for` of the source, in textual order. `separate` is the program with its loops one after the other, where
-    the plan has neighbours run as one. `outlined`: what is to be made yet of its loops before they can be
-    run. `made` are the arrays that the function makes."""
+    """The plans of all loops of a function, in textual order, and the program they are part of: what a call runs, and
+    all that is shown and checked. `verdicts` has one for each `for` of the source, in textual order. `separate` is the
+    program with its loops one after the other, where the plan has neighbours run as one. `outlined`: what is to be made
+    yet of its loops before they can be run. `made` are the arrays that the function makes, and `considered` other ways
+    to run it that were not taken. `sizes` are those that it is for."""
 
     program: Program
     loops: tuple[LoopPlan, ...]
     types: tuple[tuple[str, ArgumentType], ...]
     verdicts: tuple[Verdict, ...] = ()
-    instead: FunctionPlan | None = None
     separate: Program | None = None
     outlined: tuple[Outlined, ...] = ()
     made: tuple[MadeArray, ...] = ()
+    considered: tuple[Considered, ...] = ()
+    sizes: Sizes = field(default_factory=Sizes, compare=False, repr=False)
 
-    @property
-    def executed(self) -> FunctionPlan:
-        """The plan that a call runs by: the loops as written, where their new order does not pay at these sizes."""
-        return self.instead or self
+    def __repr__(self) -> str:
+        return f"<FunctionPlan of {self.program.function.name}: {len(self.loops)} planned loops>"

@@ -7,10 +7,10 @@ from dataclasses import replace
 from math import inf, prod
 
 from orion.dependence.maps import Maps
-from orion.loop.ir import For, walk
 from orion.loop.nest import LoopNest
 from orion.loop.types import Types
 from orion.plan.analysed import AnalysedProgram, Changed, Fusable, is_shared_out
+from orion.plan.considered import considered, copies_not_made, with_considered
 from orion.plan.copies import why_no_copies, with_copies
 from orion.plan.explain import blocking_reasons, not_stronger
 from orion.plan.extents import coordinate_ranges, parameter_values
@@ -27,7 +27,7 @@ from orion.plan.sizes import Sizes
 from orion.plan.sweeping import boxes, pays
 from orion.plan.together import along, keeps_blocks, why_together, with_members, with_reasons
 from orion.plan.worth import Changes, depth_of, in_compiled_rounds, is_worthwhile, meetings_of, work_ns, work_of_parts
-from orion.reasons import Reason
+from orion.reasons import Hint, Reason
 
 Beside = Callable[[tuple[Placement, ...]], float]
 """The bytes that move before and after a loop, given its placements."""
@@ -57,20 +57,30 @@ def _plan_program(analysed: AnalysedProgram, types: Types, sizes: Sizes, maps: M
         separate=separate,
         outlined=whole.outlined,
         made=made_arrays(whole.program.function, sizes.shapes),
+        considered=tuple(copies_not_made(loops)),
+        sizes=sizes,
     )
     if analysed.as_written is None:
         return plan
-    if too_dear := why_not_renamed(whole, plan, sizes):
-        return with_dear_copies(_plan_program(analysed.as_written, types, sizes, maps), too_dear)
-    if _is_worthwhile(whole, loops, sizes, maps):
+    too_dear = why_not_renamed(whole, plan, sizes)
+    if not too_dear and _is_worthwhile(whole, loops, sizes, maps):
         return plan
-    if analysed.as_written.changed:
-        return _plan_program(analysed.as_written, types, sizes, maps)
     instead = _plan_program(analysed.as_written, types, sizes, maps)
-    changed = {number for one in whole.changed for number in one.numbers}
-    changed &= {loop.nest.number for loop in loops if loop.is_parallel}
-    told = tuple(_as_written(loop, instead.loops) if loop.nest.number in changed else loop for loop in loops)
-    return replace(plan, loops=told, instead=instead)
+    if too_dear:
+        return with_dear_copies(instead, too_dear)
+    return _told_of(whole, plan, instead, sizes, maps)
+
+
+def _told_of(
+    analysed: AnalysedProgram, plan: FunctionPlan, instead: FunctionPlan, sizes: Sizes, maps: Maps
+) -> FunctionPlan:
+    """The plan that is taken `instead` of one with opened loops, or some in another order, and that this one was
+    considered."""
+    if not _are_shared_out(analysed, plan.loops, sizes):
+        return with_considered(instead, None, plan)
+    changes = [_changes(one, analysed, plan.loops, sizes, maps) for one in analysed.changed]
+    numbers = [number for one in analysed.changed for number in one.numbers]
+    return with_considered(instead, considered(plan, numbers, changes, sizes.workers), plan)
 
 
 def _is_better_as_one(neighbours: Fusable, types: Types, sizes: Sizes, maps: Maps) -> bool:
@@ -104,7 +114,7 @@ def _agreed(analysed: AnalysedProgram, types: Types, sizes: Sizes, maps: Maps) -
         return tuple(_plan_loop(loop, types, sizes, maps) for loop in analysed.loops)
     several = replace(sizes, workers=max(2, sizes.workers))
     loops = [_plan_loop(loop, types, several, maps) for loop in analysed.loops]
-    values = parameter_values(sizes.shapes, sizes.integers)
+    values = sizes.values
     found = handovers(analysed.program, loops, values)
     for _ in loops:
         before = list(loops)
@@ -132,13 +142,19 @@ def _like(plan: LoopPlan) -> Beside:
 
 def _is_worthwhile(analysed: AnalysedProgram, loops: tuple[LoopPlan, ...], sizes: Sizes, maps: Maps) -> bool:
     """Whether opened loops, and those in another order, are worth their meetings at these sizes."""
-    if not all(is_shared_out(analysed.loops[k] for k in one.numbers) for one in analysed.changed):
+    if not _are_shared_out(analysed, loops, sizes):
         return False
     if any(one.is_swept for one in analysed.changed) and not _sweeps_pay(analysed, sizes, maps):
         return False
     if sizes.symbolic or sizes.force_parallel:
         return True
     return is_worthwhile([_changes(one, analysed, loops, sizes, maps) for one in analysed.changed])
+
+
+def _are_shared_out(analysed: AnalysedProgram, loops: Sequence[LoopPlan], sizes: Sizes) -> bool:
+    """Whether what stands for each loop that was changed has a loop that is parallel, at these sizes."""
+    shared = {number for number, loop in enumerate(loops) if sizes.symbolic or loop.is_shared_out}
+    return all(is_shared_out(analysed.loops[k] for k in one.numbers if k in shared) for one in analysed.changed)
 
 
 def _changes(
@@ -153,7 +169,7 @@ def _changes(
         parts = [(loops[number], analysed.loops[number].work) for number in numbers]
         apart = work_of_parts(program, parts, sizes, around, maps)
         work = max(apart, work or 0.0)  # as a whole it may have loops whose trips nobody knows
-    values = parameter_values(sizes.shapes, sizes.integers)
+    values = sizes.values
     meetings = meetings_of(program, numbers, values, 0)
     rounds = meetings / (meetings_of(program, numbers, values, around) or 1.0)
     return Changes(None if work is None else work * rounds, meetings, in_python)
@@ -184,19 +200,6 @@ def _sweeps_pay(analysed: AnalysedProgram, sizes: Sizes, maps: Maps) -> bool:
             if not pays(loop.sweeps, sizes, [None if span is None else span[1] - span[0] for span in ranges]):
                 return False
     return True
-
-
-def _as_written(loop: LoopPlan, written: Iterable[LoopPlan]) -> LoopPlan:
-    """The plan of a loop that is not used at these sizes, given the loops that run instead: it says where those run."""
-    own = (loop.origin.nest if loop.origin else loop.nest).loops[0]
-    workers = max((one.runs_on for one in written if own.index in _loops_in(one.nest)), default=1)
-    where = ", on one worker" if workers == 1 else ""
-    message = f"at these sizes the loop runs as written{where}: meeting the others would cost more than it gains"
-    return replace(loop, runs_on=workers, reasons=(*loop.reasons, Reason("ORN120", message, (own.span,), "")))
-
-
-def _loops_in(nest: LoopNest) -> set[int]:
-    return {node.index for node in walk(nest.loops[0]) if isinstance(node, For)}
 
 
 def _plan_loop(
@@ -230,12 +233,14 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
     in_turn = nest.elements is not None or nest.is_rewritten
     chosen = cheapest(options, in_turn, beside) if options else None
     iterations = _iterations(nest, extents, sizes)
-    grid = cuts(nest, chosen, [_one_block(e, sizes) for e in extents], workers, few=bool(analysis.sums))
+    free = not (sizes.symbolic or loop.sweeps or loop.has_results or analysis.private or analysis.sums)
+    blocks = [_one_block(extent, sizes) for extent in extents]
+    grid = cuts(nest, chosen, blocks, workers, few=bool(analysis.sums), free=free)
     if loop.sweeps and chosen:
         grid = boxes(loop.sweeps, extents, workers) or grid
     time = None if nest.is_rewritten or iterations is None else work_ns(loop.work, sizes, maps)
     if time is None and iterations is not None and not nest.is_rewritten:
-        time = predicted_ns(nest, iterations, sizes.shapes)
+        time = predicted_ns(nest, iterations, sizes.shapes, sizes.values)
     if time is not None and (time >= DISPATCH_NS or loop.round_ns >= ROUND_NS):
         time = None
     runs_on, reasons = _worth(nest, chosen, grid, time, iterations, sizes)
@@ -261,6 +266,7 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
         origin=loop.origin,
         places=loop.places,
         is_swept=loop.sweeps is not None,
+        works=loop.told or loop.work,
         written_iterations=_written_iterations(loop.origin, values, sizes, maps) if loop.origin else iterations,
     )
 
@@ -285,8 +291,7 @@ def _one_block(extent: int | None, sizes: Sizes) -> int | None:
 
 def _unknown_range(nest: LoopNest) -> Reason:
     message = "the bounds of the loop are computed while the function runs: its iterations cannot be shared out before"
-    hint = "pass the bound as an argument, or compute it from arguments and shapes"
-    return Reason("ORN108", message, (nest.span,), hint)
+    return Reason("ORN108", message, (nest.span,), Hint.RANGE)
 
 
 def _iterations(nest: LoopNest, extents: list[int | None], sizes: Sizes) -> int | None:
@@ -310,7 +315,8 @@ def _worth(
     workers = min(sizes.workers, grid[chosen.space])
     if workers < sizes.workers:
         name = nest.dims[chosen.space]
-        message = f"`{name}` has only {grid[chosen.space]} blocks for {sizes.workers} workers"
+        blocks = f"{grid[chosen.space]} block{'s' * (grid[chosen.space] != 1)}"
+        message = f"`{name}` has only {blocks} for {sizes.workers} workers"
         return workers, (Reason("ORN121", message, (nest.span,), ""),)
     if time is not None and workers > 1 and not sizes.force_parallel:
         microseconds = max(1, round(time / 1000))

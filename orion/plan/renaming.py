@@ -42,8 +42,7 @@ def with_dear_copies(plan: FunctionPlan, reasons: dict[int, Reason]) -> Function
         own = tuple(reasons[index] for index in _indices(loop) if index in reasons)
         return replace(loop, reasons=(*loop.reasons, *own)) if own else loop
 
-    instead = None if plan.instead is None else with_dear_copies(plan.instead, reasons)
-    return replace(plan, loops=tuple(map(said, plan.loops)), instead=instead)
+    return replace(plan, loops=tuple(map(said, plan.loops)))
 
 
 def _indices(loop: LoopPlan) -> Iterator[int]:
@@ -61,7 +60,7 @@ def _pays(works: tuple[Work, ...], loop: LoopPlan, plan: FunctionPlan, sizes: Si
     """
     copied, work = copied_bytes(loop, plan), least_ns(works, sizes, Maps())
     if work is None and loop.iterations is not None:
-        work = predicted_ns(loop.nest, loop.iterations, sizes.shapes)
+        work = predicted_ns(loop.nest, loop.iterations, sizes.shapes, sizes.values)
     return copied is None or work is None or BYTE_NS * copied <= SHARE * work
 
 

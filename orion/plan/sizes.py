@@ -6,12 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from orion.loop.types import Shapes
+from orion.plan.extents import parameter_values
 from orion.transform.caches import Caches
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
     """The numbers of one call: shapes, integer arguments, element counts of sparse arrays, workers, and caches.
+
+    `named` are the values of names that the function gives once, by the others (`n, m = A.shape`): what is predicted
+    from bounds that use them needs those.
 
     `symbolic`: there is no call, and unknown sizes stand for any.
     """
@@ -23,3 +27,9 @@ class Sizes:
     force_parallel: bool = False
     symbolic: bool = False
     caches: Caches = field(default_factory=Caches)
+    named: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def values(self) -> dict[str, int]:
+        """What is known of symbols for predictions: the values of isl parameters, and those `named`."""
+        return parameter_values(self.shapes, {**self.named, **self.integers})

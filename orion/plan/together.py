@@ -91,7 +91,7 @@ def keeps_blocks(fused: LoopPlan, member: LoopPlan) -> bool:
 
 
 def with_members(plan: LoopPlan, members: Iterable[LoopPlan], why: Together | None) -> LoopPlan:
-    """The plan of a fused loop with those of the loops that it stands for; all run on its workers."""
+    """The plan of a fused loop with those of the loops that it stands for; all run in its blocks, on its workers."""
     sizing = tuple(reason for reason in plan.reasons if reason.code in SIZING)
     apart = tuple(reason for reason in plan.reasons if reason.code == "ORN123")
     found: list[LoopPlan] = []
@@ -100,9 +100,18 @@ def with_members(plan: LoopPlan, members: Iterable[LoopPlan], why: Together | No
         nest = replace(member.nest, number=plan.nest.number)
         reasons = (*(reason for reason in member.reasons if reason.code not in SIZING), *sizing)
         reasons = reasons if found else (*reasons, *apart)
-        overlap = plan.rounds_overlap
         found.append(
-            replace(member, nest=nest, reasons=reasons, runs_on=plan.runs_on, rounds_overlap=overlap, together=others)
+            replace(
+                member,
+                nest=nest,
+                strategy=plan.strategy,
+                space=plan.space,
+                cuts=(*plan.cuts, *member.cuts[len(plan.cuts) :]),
+                reasons=reasons,
+                runs_on=plan.runs_on,
+                rounds_overlap=plan.rounds_overlap,
+                together=others,
+            )
         )
     return replace(plan, members=tuple(found))
 

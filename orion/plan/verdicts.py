@@ -58,15 +58,21 @@ def _planned(
         own = tuple(d for private in analysis.private for d in private.dependences) if several else ()
         for depth, loop in enumerate(nest.loops):  # what is private to iterations may not be to trips of one loop
             carried = tuple(d for d in (*analysis.dependences, *own) if _carries(d, depth))
-            carried = without_private_arrays(carried, loop, nest.function, types, maps) if own else carried
-            yield Verdict(loop.index, loop.span.line, carried, analysis.reasons)
+            rest = without_private_arrays(carried, loop, nest.function, types, maps) if own else carried
+            names = _gone(carried, rest) if several else tuple(array.name for array in analysis.private)
+            yield Verdict(loop.index, loop.span.line, rest, analysis.reasons, private=names)
+
+
+def _gone(carried: tuple[Dependence, ...], rest: tuple[Dependence, ...]) -> tuple[str, ...]:
+    """The arrays of dependences that do not count."""
+    return tuple(dict.fromkeys(one.array for one in carried if one not in rest))
 
 
 def _studied(study: Study, nest: LoopNest, types: Types, maps: Maps) -> Iterator[Verdict]:
     """The verdicts on all `for`s of a study: arrays that are private to the trips of one carry nothing."""
     for one in study.carried:
-        dependences = without_private_arrays(one.dependences, one.loop, nest.function, types, maps)
-        yield Verdict(one.loop.index, one.loop.span.line, dependences)
+        rest = without_private_arrays(one.dependences, one.loop, nest.function, types, maps)
+        yield Verdict(one.loop.index, one.loop.span.line, rest, private=_gone(one.dependences, rest))
 
 
 def _inner(loop: For, nest: LoopNest, after: frozenset[str], types: Types, maps: Maps) -> Iterator[Verdict]:

@@ -25,13 +25,14 @@ def whole_loops(plan: FunctionPlan) -> tuple[LoopPlan, ...]:
     """One plan per planned loop of the source, in textual order; statements between loops stay as they are.
 
     Planned loops that stand for one loop of the source in another order are merged (`merged`). In place of one that
-    stands for neighbouring loops there are these.
+    stands for neighbouring loops there are these; after statements that run once come the loops in them.
     """
     found: list[LoopPlan] = []
     for _, group in groupby(enumerate(plan.loops), lambda item: id(item[1].origin) if item[1].origin else -item[0]):
         loops = [loop for _, loop in group]
         origin = loops[0].origin
         whole = [one for loop in loops for one in loop.members or (loop,)]
+        whole = [one for loop in whole for one in (loop, *loop.inside)]
         found += whole if origin is None else [merged(loops, origin)]
     return tuple(found)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,14 +17,33 @@ from orion.dependence.maps import Maps
 from orion.dependence.names import isl_name
 from orion.dependence.region import Statement
 from orion.dependence.study import Study
-from orion.loop.ir import Binary, Call, For, If, Node, Range, Stmt, Subscript, Unary, Update, Var, While, children, walk
+from orion.loop.ir import (
+    INTEGER,
+    NARROW,
+    Binary,
+    Call,
+    For,
+    If,
+    Node,
+    Range,
+    Stmt,
+    Subscript,
+    Unary,
+    Update,
+    Var,
+    While,
+    children,
+    walk,
+)  # fmt: skip
 from orion.loop.nest import Program, Repeat, RunLoop, Step, blocks_of
 from orion.loop.types import Shapes
-from orion.plan.extents import UNKNOWN_TRIPS, coordinate_ranges, parameter_values
+from orion.plan.extents import UNKNOWN_TRIPS, coordinate_ranges
 from orion.plan.grid import elements_of, predicted_ns, trips_of
-from orion.plan.plan import LoopPlan
 from orion.plan.sizes import Sizes
 from orion.transform.strides import JUMP, STILL, trip_cost
+
+if TYPE_CHECKING:
+    from orion.plan.plan import LoopPlan
 
 OPERATION_NS = 0.3
 VECTOR_NS = 0.04
@@ -83,10 +103,13 @@ def _access_ns(elements: int, jumps: bool, cache: int) -> float:
 
 def work_of(study: Study | None) -> tuple[Work, ...]:
     """What the statements of a loop have to do; nothing is known without a study."""
-    if study is None:
-        return ()
+    return () if study is None else work_of_statements(study, study.region.statements)
+
+
+def work_of_statements(study: Study, statements: Iterable[Statement]) -> tuple[Work, ...]:
+    """What some of the statements of a loop have to do."""
     carried = {one.loop.index: {dependence.array for dependence in one.dependences} for one in study.carried}
-    return tuple(_work_of(statement, carried[statement.loops[-1].index]) for statement in study.region.statements)
+    return tuple(_work_of(statement, carried[statement.loops[-1].index]) for statement in statements)
 
 
 def _work_of(statement: Statement, carried: Set[str]) -> Work:
@@ -126,7 +149,14 @@ def _operations(statement: Stmt, cost: float, values: Mapping[str, int], shapes:
     return plain + sum(SLOW_NS * elements_of(node, shapes) for node in _slow(statement))
 
 
-FAST = frozenset({"abs", "min", "max", "int", "float", "sqrt", "minimum", "maximum", "fabs", "float32", "float64"})
+def body_ns(body: Iterable[Stmt], values: Mapping[str, int], shapes: Shapes) -> float:
+    """The predicted time of statements run once, as far as the trips of loops in them are known."""
+    return sum(_operations(part, OPERATION_NS, values, shapes) for part in body)
+
+
+FAST = frozenset({
+    "abs", "min", "max", "int", "float", "sqrt", "minimum", "maximum", "fabs", "float32", "float64", INTEGER, NARROW,
+})  # fmt: skip
 """The functions that vector instructions do, or that cost nothing."""
 
 
@@ -149,7 +179,7 @@ def least_ns(works: tuple[Work, ...], sizes: Sizes, maps: Maps) -> float | None:
 
 def work_ns(works: tuple[Work, ...], sizes: Sizes, maps: Maps) -> float | None:
     """The predicted time of the statements on one worker, from the boxes around their domains; None where unknown."""
-    total, values = 0.0, parameter_values(sizes.shapes, sizes.integers)
+    total, values = 0.0, sizes.values
     for work in works:
         dims = len(work.variables)
         ranges = [span for span in coordinate_ranges(work.domain, dims, values, maps) if span is not None]
@@ -170,11 +200,11 @@ def work_of_parts(
 ) -> float:
     """The predicted time of planned loops that stand for one, as far as their sizes are known, in one round of the
     `around` loops outermost."""
-    total, values = 0.0, parameter_values(sizes.shapes, sizes.integers)
+    total, values = 0.0, sizes.values
     for loop, works in parts:
         number, time = loop.nest.number, work_ns(works, sizes, maps)
         if time is None and loop.iterations is not None:
-            time = predicted_ns(loop.nest, loop.iterations, sizes.shapes)
+            time = predicted_ns(loop.nest, loop.iterations, sizes.shapes, values)
         total += (time or 0.0) * meetings_of(program, range(number, number + 1), values, around)
     return total
 
@@ -197,8 +227,12 @@ def is_worthwhile(changes: Sequence[Changes]) -> bool:
     The changes of a program are judged together, as all of them are made or none is.
     """
     known = [one for one in changes if one.work is not None]
-    cost = WAKE_NS + sum(one.meetings * (STARTED_NS if one.in_python else SYNC_NS) for one in known)
-    return not known or cost <= SHARE * sum(one.work or 0.0 for one in known)
+    return not known or meeting_ns(known) <= SHARE * sum(one.work or 0.0 for one in known)
+
+
+def meeting_ns(changes: Iterable[Changes]) -> float:
+    """What all workers together pay to start the loops."""
+    return WAKE_NS + sum(one.meetings * (STARTED_NS if one.in_python else SYNC_NS) for one in changes)
 
 
 def meetings_of(program: Program, numbers: range, values: Mapping[str, int], around: int) -> float:

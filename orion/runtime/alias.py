@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.errors import AliasError, describe
+from orion.loop.cures import hold
 
 MAX_WORK = 100_000
 """Candidate solutions tried to find out whether two strided views share an element (a few milliseconds)."""
@@ -28,14 +29,21 @@ def check_aliases(memory: Mapping[str, NDArray[Any]], written: Set[str]) -> None
         if overlaps_itself(memory[name]):
             what = f"`{name}` has elements that share memory with each other, and the loop writes `{name}`"
             why = f"its shape is {memory[name].shape}, its strides are {memory[name].strides} bytes"
-            raise AliasError(describe(what, why=why, hint=f"pass a copy, {name}.copy()"))
+            raise AliasError(describe(what, why=why, hint=hold(name, f"{name}.copy()")))
     for (first, left), (second, right) in combinations(memory.items(), 2):
         if (first in written or second in written) and np.may_share_memory(left, right) and _share(left, right):
             name = first if first in written else second
             what = f"`{first}` and `{second}` share memory, and the loop writes `{name}`"
             why = "it was planned for arrays that are independent of each other"
-            hint = f"pass a copy, such as {second}.copy(), or write the loop over one array"
-            raise AliasError(describe(what, why=why, hint=hint))
+            raise AliasError(describe(what, why=why, hint=_apart(first, second, written)))
+
+
+def _apart(first: str, second: str, written: Set[str]) -> str:
+    """What to write for two arrays of which one is written, or both: a copy of one that is only read will do."""
+    if first in written and second in written:
+        return f"{hold(second, f'{second}.copy()')}; or write the loop over one array"
+    read = second if first in written else first
+    return f"pass `{read}.copy()` for `{read}`, which is only read, or write the loop over one array"
 
 
 def overlaps_itself(array: NDArray[Any]) -> bool:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from orion.arrays.dense import DenseArray
 from orion.arrays.layout import TileLayout
 from orion.arrays.sparse import SparseArray
+from orion.aside import aside
 from orion.kernel.calling import Argument, tile_boxes
 from orion.loop.scope import plain_number
 from orion.runtime.local_arrays import LocalArray
@@ -79,7 +80,7 @@ class DataSource:
             known = self._last[1]()
             if known is not None:
                 return known
-        layout = tile_layout(self._loop, array)
+        layout = aside(lambda: tile_layout(self._loop, array))
         self._last = ref(array), ref(layout)
         return layout
 

@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
+from orion.aside import aside
 from orion.errors import PlanError
 from orion.runtime.local import LoadedProgram, load_program, run_locally
+from orion.runtime.notice import said_if_slow
 from orion.runtime.pool import Pool
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.turn import Turn
+from orion.runtime.watch import Watch
 
 
 class Backend(Protocol):
@@ -24,10 +27,6 @@ class Backend(Protocol):
     def run(self, prepared: PreparedProgram, arguments: Mapping[str, object]) -> Any:
         """Run a program on the arrays in `arguments`, in place, and return its result."""
 
-    @property
-    def cluster_cpus(self) -> int:
-        """The CPUs of a cluster that the workers hold now."""
-
     def close(self) -> None:
         """End the workers, once the run under way is over; `run` starts them again."""
 
@@ -35,12 +34,11 @@ class Backend(Protocol):
 class LocalBackend:
     """Threads of this process; with one worker, just the calling thread."""
 
-    cluster_cpus = 0
-
     def __init__(self, workers: int) -> None:
         self.workers = workers
         self._turn = Turn(self._end, self._forget)
         self._pool: Pool | None = None
+        self._watch = Watch()
         self._loaded: WeakKeyDictionary[PreparedProgram, LoadedProgram] = WeakKeyDictionary()
 
     def run(self, prepared: PreparedProgram, arguments: Mapping[str, object]) -> Any:
@@ -57,19 +55,22 @@ class LocalBackend:
     def _run(self, prepared: PreparedProgram, workers: int, arguments: Mapping[str, object]) -> Any:
         loaded = self._loaded.get(prepared)
         if loaded is None:
-            loaded = load_program(prepared, workers)
+            with said_if_slow(prepared.program.function.name):
+                loaded = aside(lambda: load_program(prepared, workers))
             self._loaded[prepared] = loaded
         if self._pool is None:
-            self._pool = Pool(self.workers)
-        return run_locally(prepared, loaded, arguments, self._pool)
+            self._pool = Pool()
+        return run_locally(prepared, loaded, arguments, self._pool, self._watch)
 
     def _end(self) -> None:
         pool, self._pool = self._pool, None
         if pool is not None:
             pool.close()
+        self._watch.close()
 
     def _forget(self) -> None:
         self._pool = None
+        self._watch = Watch()
         self._loaded = WeakKeyDictionary()
 
 

@@ -19,13 +19,14 @@ from orion.runtime.arguments import read_only
 from orion.schedule.schedule import Ints
 
 TEXT = """\
-from orion.kernel.intrinsics import finish, is_ready, walk_function
+from orion.kernel.intrinsics import end_raising, finish, has_raised, is_ready, walk_function
 
 
 @walk_function
 def meet(tiles, round, extents, wait_offsets, waits, lags, done, control):
     for tile in tiles:
         if not is_ready(tile, round, wait_offsets, waits, lags, done, control):
+            end_raising(has_raised(control))
             return
         finish(tile, round, done)
 """

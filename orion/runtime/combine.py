@@ -44,6 +44,18 @@ def combine(op: str, start: Any, partials: NDArray[Any]) -> Any:
     return plain(FUNCTIONS[op].accumulate(values)[-1])
 
 
+def narrowed(start: Any, result: Any, dtype: str) -> Any:
+    """The result of a reduction that began with a NumPy integer of that dtype, of fewer than 64 bits, as one of these:
+    sums and products wrap around in it as they do step by step. Any other result is left as it is.
+
+    >>> narrowed(np.int8(100), 800, "int8"), narrowed(100, 800, "int8")
+    (np.int8(32), 800)
+    """
+    if isinstance(start, np.integer) and start.itemsize < 8 and start.dtype.name == dtype:
+        return np.asarray(result).astype(dtype)[()]
+    return result
+
+
 def plain(value: np.generic) -> Any:
     """A value of a type that Python has too as Python's own, which adapts to what it meets (NEP 50); others
     unchanged.

@@ -25,6 +25,7 @@ from orion.runtime.pool import Pool
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.rounds import compiled_rounds
 from orion.runtime.skeleton import Skeleton, make_skeleton
+from orion.runtime.watch import Watch
 from orion.runtime.worker import AbortedError, FinishedError, Worker
 
 
@@ -57,7 +58,7 @@ def load_program(prepared: PreparedProgram, workers: int) -> LoadedProgram:
     functions = compile_rounds(rounds, prepared.loops)
     memory = allocate_run_memory(prepared)
     parts = tuple(
-        loop_parts(prepared, memory, walks, worker_tiles(prepared, w, workers), in_slices=w == 0)
+        loop_parts(prepared, memory, walks, worker_tiles(prepared, w, workers))
         for w in range(workers)
     )
     return LoadedProgram(
@@ -66,11 +67,13 @@ def load_program(prepared: PreparedProgram, workers: int) -> LoadedProgram:
         memory=memory,
         parts=parts,
         meet=meet,
-        compiled=tuple(rounds_parts(rounds, functions, own, in_slices=w == 0) for w, own in enumerate(parts)),
+        compiled=tuple(rounds_parts(rounds, functions, own) for own in parts),
     )
 
 
-def run_locally(prepared: PreparedProgram, loaded: LoadedProgram, arguments: Mapping[str, object], pool: Pool) -> Any:
+def run_locally(
+    prepared: PreparedProgram, loaded: LoadedProgram, arguments: Mapping[str, object], pool: Pool, watch: Watch
+) -> Any:
     """Run a program on members of the pool and return what worker 0, the calling thread, returns.
 
     The first error of any worker is raised once all have left; so is KeyboardInterrupt.
@@ -102,7 +105,11 @@ def run_locally(prepared: PreparedProgram, loaded: LoadedProgram, arguments: Map
             for part in parts:
                 part.end()
 
-    pool.run(body, loaded.workers, memory.abort)
+    watch.begin(memory.control)
+    try:
+        pool.run(body, loaded.workers, memory.abort)
+    finally:
+        watch.end()
     failure = failure_in(prepared, memory)
     if failure is not None:
         raise failure

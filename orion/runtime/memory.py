@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.arrays.aligned import aligned_zeros
-from orion.kernel.calling import ABORT, CONTROL_SIZE, FLAG_STRIDE, GO, RESULTS
+from orion.kernel.calling import ABORT, ALARM, CONTROL_SIZE, EVERYONE, FLAG_STRIDE, GO, RESULTS
 from orion.runtime.prepared import PreparedLoop, PreparedProgram
 from orion.schedule.schedule import Ints
 
@@ -47,9 +47,10 @@ class RunMemory:
             self.done[-1][:] = 0
 
     def abort(self) -> None:
-        """Tell all workers to leave their loops at the next tile, keeping what a row says already."""
+        """Tell all workers to leave their loops where they next look up, keeping what a row says already."""
         codes = self.control[:, 0]
         codes[codes == GO] = ABORT
+        self.control[:, ALARM] = EVERYONE
 
 
 def allocate_run_memory(prepared: PreparedProgram, allocate: Allocate = aligned_zeros) -> RunMemory:

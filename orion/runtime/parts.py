@@ -60,9 +60,8 @@ class LoopPart:
     loop, by its number (see `orion.runtime.waits`), where None says that it cannot be had so.
     `scalars` are (position among the kernel's arguments, position among the loop's inputs, conversion);
     `outputs` are (position among the kernel's arguments, position among the loop's inputs, operator, "place" or
-    "", its pair of arrays), and `choices` those that are not reductions; `ranks` are those of the tiles where the
-    loop may be run in any order. `round` counts the rounds of this run. `slice_tiles` is how many tiles are run
-    between two looks at what Python has to do; None for all.
+    "", its pair of arrays), of dtypes `outside` of the loop, and `choices` those that are not reductions; `ranks` are
+    those of the tiles where the loop may be run in any order. `round` counts the rounds of this run.
     """
 
     number: int
@@ -74,10 +73,10 @@ class LoopPart:
     all_tiles: tuple[Ints, Waits] | None
     scalars: tuple[tuple[int, int, Callable[[Any], Any]], ...]
     outputs: tuple[tuple[int, int, str, Any], ...]
+    outside: tuple[str, ...]
     choices: tuple[Chosen, ...]
     copied: tuple[CopiedArray, ...]
     ranks: Ints | None
-    slice_tiles: int | None
     round: int = 0
     leading: tuple[Any, ...] = ()
     template: tuple[Any, ...] = ()
@@ -119,12 +118,11 @@ def loop_parts(
     memory: RunMemory,
     walks: Sequence[Walk],
     tiles: Sequence[Ints],
-    in_slices: bool = False,
 ) -> tuple[LoopPart, ...]:
     """The parts of a worker that runs `tiles[k]` of loop k, in that order."""
     return tuple(
         _part(
-            number, loop, memory, walks[number], tiles[number], 1 if in_slices else None,
+            number, loop, memory, walks[number], tiles[number],
             loop.has_tiles_everywhere(prepared.workers),
         )
         for number, loop in enumerate(prepared.loops)
@@ -148,7 +146,6 @@ def _part(
     memory: RunMemory,
     walk: Walk,
     tiles: Ints,
-    slice_tiles: int | None,
     is_everywhere: bool,
 ) -> LoopPart:
     schedule, inputs = loop.schedule, loop.inputs
@@ -166,13 +163,13 @@ def _part(
         all_tiles=waits_for_all(loop, tiles) if is_everywhere else None,
         scalars=tuple((p, inputs.index(a.name), _conversion(a.dtype)) for p, a in arguments if a.kind == "scalar"),
         outputs=tuple((*found, pair) for found, pair in zip(results, memory.outputs[number], strict=True)),
+        outside=tuple(a.outside for _, a in kept),
         choices=choices,
         copied=tuple(
             _copied(loop, tiles, pair, copies)
             for copies, pair in zip(loop.plan.copies, memory.copies[number], strict=True)
         ),
         ranks=None if loop.plan.ordered or not choices else tile_ranks(schedule),
-        slice_tiles=slice_tiles,
     )
 
 
@@ -185,7 +182,18 @@ def _copied(loop: PreparedLoop, tiles: Ints, pair: NDArray[Any], copies: Copies)
 
 
 def _conversion(dtype: str) -> Callable[[Any], Any]:
-    return PYTHON_SCALARS.get(dtype, np.dtype(dtype).type)
+    kind = np.dtype(dtype)
+    if kind.kind not in "iu" or dtype in PYTHON_SCALARS:
+        return PYTHON_SCALARS.get(dtype, kind.type)
+
+    def convert(value: Any) -> Any:
+        """A sum of narrow integers is kept in 64 bits: where it is used in fewer it wraps around."""
+        try:
+            return kind.type(value)
+        except OverflowError:
+            return np.asarray(value).astype(kind)[()]
+
+    return convert
 
 
 # ---------------------------------------------------------------- compiled serial loops
@@ -193,15 +201,11 @@ def _conversion(dtype: str) -> Callable[[Any], Any]:
 
 @dataclass(slots=True, eq=False)
 class RoundsPart:
-    """One worker's part of a serial loop that is compiled: the function, and the parts of the loops that it starts.
-
-    `slice_trips` is how many rounds are run between two looks at what Python has to do; None for all.
-    """
+    """One worker's part of a serial loop that is compiled: the function, and the parts of the loops that it starts."""
 
     rounds: Rounds
     run: Walk
     parts: tuple[LoopPart, ...]
-    slice_trips: int | None
 
     def arguments(self, meeting: Sequence[Any], values: Sequence[Any]) -> list[Any]:
         """The function's arguments after `state`; `meeting` are those of the walk of the barrier, without the round."""
@@ -228,10 +232,10 @@ def compile_rounds(compiled: Sequence[Rounds], loops: Sequence[PreparedLoop]) ->
 
 
 def rounds_parts(
-    compiled: Sequence[Rounds], functions: Sequence[Walk], parts: Sequence[LoopPart], in_slices: bool = False
+    compiled: Sequence[Rounds], functions: Sequence[Walk], parts: Sequence[LoopPart]
 ) -> tuple[RoundsPart, ...]:
     """A worker's parts of compiled serial loops, given its parts of all loops."""
     return tuple(
-        RoundsPart(rounds, function, tuple(parts[s.number] for s in rounds.loops), 1 if in_slices else None)
+        RoundsPart(rounds, function, tuple(parts[s.number] for s in rounds.loops))
         for rounds, function in zip(compiled, functions, strict=True)
     )

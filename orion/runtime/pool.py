@@ -7,6 +7,8 @@ from _thread import LockType, allocate_lock
 from collections.abc import Callable
 from threading import Thread
 
+from orion.errors import ArgumentError, describe
+
 Body = Callable[[int], None]
 """What each member runs, called with its number."""
 
@@ -43,20 +45,42 @@ def _release(lock: LockType) -> None:
         pass
 
 
+class Member:
+    """A thread of a pool: what wakes it, and what it is then to do; None to end."""
+
+    def __init__(self, number: int) -> None:
+        self.job: Job | None = None
+        self._number = number
+        self._wake = allocate_lock()
+        self._wake.acquire()
+        Thread(target=self._serve, name=f"orion-{number}", daemon=True).start()
+
+    def give(self, job: Job | None) -> None:
+        """Hand over a job and wake the thread. Doing it twice does no harm."""
+        self.job = job
+        _release(self._wake)
+
+    def _serve(self) -> None:
+        while True:
+            self._wake.acquire()
+            job = self.job
+            if job is None:
+                return
+            if self._number in job.unfinished:
+                job.body(self._number)
+                job.finish(self._number)
+
+
 class Pool:
     """Runs a function on several threads at once. Member 0 is the thread that calls `run`; the others are
-    daemon threads. They do not come along into a process that is forked off, which needs a pool of its own.
+    daemon threads, started when a run first needs them. They do not come along into a process that is forked off,
+    which needs a pool of its own.
 
     The body must raise nothing in the other members. No run may be under way when the pool is closed.
     """
 
-    def __init__(self, members: int) -> None:
-        self.members = members
-        self._wake: list[LockType] = [allocate_lock() for _ in range(members)]
-        self._jobs: list[Job | None] = [None] * members
-        for member in range(1, members):
-            self._wake[member].acquire()
-            Thread(target=self._serve, args=(member,), name=f"orion-{member}", daemon=True).start()
+    def __init__(self) -> None:
+        self._others: list[Member] = []
 
     def run(self, body: Body, members: int, abort: Callable[[], None]) -> None:
         """Run `body(m)` on members 0 … `members` - 1 and return when all are through.
@@ -64,10 +88,11 @@ class Pool:
         Where it raises in the calling thread (KeyboardInterrupt among others), `abort` is called, which must
         make the others leave; they are waited for, and the exception goes on.
         """
+        self._grow(members - 1)
         job = Job(body, members)
         try:
-            for member in range(1, members):
-                self._give(member, job)
+            for member in self._others[: members - 1]:
+                member.give(job)
             body(0)
             if members > 1:
                 job.all_done.acquire()
@@ -79,24 +104,18 @@ class Pool:
 
     def close(self) -> None:
         """End the threads."""
-        for member in range(1, self.members):
-            self._give(member, None)
+        for member in self._others:
+            member.give(None)
 
-    def _serve(self, member: int) -> None:
-        wake = self._wake[member]
-        while True:
-            wake.acquire()
-            job = self._jobs[member]
-            if job is None:
-                return
-            if member in job.unfinished:
-                job.body(member)
-                job.finish(member)
-
-    def _give(self, member: int, job: Job | None) -> None:
-        """Hand a job to a member and wake it. Doing it twice does no harm."""
-        self._jobs[member] = job
-        _release(self._wake[member])
+    def _grow(self, others: int) -> None:
+        """Have that many threads besides the caller's."""
+        try:
+            while len(self._others) < others:
+                self._others.append(Member(len(self._others) + 1))
+        except RuntimeError as error:
+            what = f"this process cannot start {others + 1} threads, one per worker"
+            hint = "ask for fewer workers, orion.init(workers=...), or raise the system's limit (`ulimit -u`)"
+            raise ArgumentError(describe(what, why=f"{error}, after {len(self._others) + 1}", hint=hint)) from error
 
     def _leave(self, job: Job, members: int, abort: Callable[[], None]) -> None:
         """Wait until nobody works on the job any more, whatever point `run` was left at; further Ctrl-Cs
@@ -105,8 +124,8 @@ class Pool:
         while True:
             try:
                 abort()
-                for member in range(1, members):
-                    self._give(member, job)
+                for member in self._others[: members - 1]:
+                    member.give(job)
                 while job.unfinished:
                     time.sleep(DRAIN_SECONDS)
                 return

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from orion.loop.ir import Binary, Call, Const, Count, Dim, Expr, Unary, Var
+from orion.loop.ir import INTEGER, Binary, Call, Const, Count, Dim, Expr, Unary, Var
 from orion.loop.nest import Program, Repeat, RunLoop, Step, blocks_of
 from orion.loop.printer import print_expr
 from orion.plan.grid import predicted_ns
@@ -97,7 +97,7 @@ def _is_short(loop: PreparedLoop) -> bool:
     if loop.sparse is not None or any(a.kind in (*OUTPUTS, "copies") for a in loop.kernel.arguments):
         return False
     iterations = loop.plan.iterations
-    return iterations is None or predicted_ns(loop.plan.nest, iterations, {}) < SHORT_NS
+    return iterations is None or predicted_ns(loop.plan.nest, iterations, {}, {}) < SHORT_NS
 
 
 def _numbers(steps: Iterable[Step]) -> Iterator[int]:
@@ -224,6 +224,10 @@ class _Text:
                 return self._scalar(name, "int64")
             case Dim() | Count():
                 return self._value(print_expr(expr), "int64")
+            case Unary("+", operand):
+                return self._bound(operand)
+            case Call(function, (Var(name),)) if function == INTEGER and name not in self.variables:
+                return self._value(print_expr(expr), "int64")
             case Unary("-", operand):
                 return f"(-{self._bound(operand)})"
             case Binary("+" | "-" | "*" as op, left, right):
@@ -245,7 +249,8 @@ def _walk(function: str, suffix: str, place: int, arguments: Sequence[str]) -> l
     first, *others = (f"{name}{suffix}" for name in WALK)
     return [
         f"{function}({', '.join([first, f'state[{place}]', *others, *arguments])})",
-        f"if load_acquire(control{suffix}, 0) != GO:",
+        f"if is_left(control{suffix}) or is_alarmed(control{suffix}) and is_to_leave(control{suffix}):",
+        f"{INDENT}end_raising(has_raised(control{suffix}))",
         f"{INDENT}return",
         f"state[{place}] += 1",
     ]

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import reprlib
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
+from numbers import Integral
+from threading import RLock, current_thread, main_thread
 from typing import Any
 
-from orion.errors import ArgumentError, describe
+from orion.aside import aside
+from orion.errors import ArgumentError, describe, did_you_mean
 from orion.runtime.backend import Backend, LocalBackend, cores
 from orion.runtime.prepared import PreparedProgram
+from orion.tracebacks import ends_in_users_line
 
 BACKENDS = ("threads", "ray", "serial")
+MOST_THREADS = 1024
+"""The most workers of a process that has no more cores: above it, a number is a mistake."""
+MOST_ACTORS = 65_536
+"""The most workers on Ray. A cluster has room for one per CPU, which is known when it is joined."""
+DIGITS = 18
+"""Numbers of more digits are cut short, or not written out: Python does neither with thousands of them."""
 YES, NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
 
@@ -30,25 +43,16 @@ class Settings:
 
 
 class Session:
-    """A backend and its workers. They are started when the first loop runs, and end with `close`.
+    """A backend and its workers. They are started when the first loop runs, and end with `close`."""
 
-    `outer` is the session that this one stands inside of, whose workers stay where they are meanwhile.
-    """
-
-    def __init__(self, settings: Settings, outer: Session | None = None) -> None:
+    def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._outer = outer
-        self._backend = _make_backend(settings, lambda: 0 if outer is None else outer.cluster_cpus)
+        self._backend = _make_backend(settings)
 
     @property
     def workers(self) -> int:
         """The number of workers that loops are planned for."""
         return self._backend.workers
-
-    @property
-    def cluster_cpus(self) -> int:
-        """The CPUs of a Ray cluster that the workers of this session and those around it hold now."""
-        return self._backend.cluster_cpus + (0 if self._outer is None else self._outer.cluster_cpus)
 
     @property
     def force_parallel(self) -> bool:
@@ -69,14 +73,14 @@ class Session:
         return f"<orion session: {self.settings.backend}, {self.workers} workers>"
 
 
-def _make_backend(settings: Settings, cpus_around: Callable[[], int]) -> Backend:
+def _make_backend(settings: Settings) -> Backend:
     if settings.backend == "ray":
         if find_spec("ray") is None:
             hint = 'install it with `pip install ray`, or use backend="threads"'
             raise ArgumentError(describe("the Ray backend needs the package `ray`, which is not installed", hint=hint))
-        from orion.runtime.ray.backend import RayBackend
-
-        return RayBackend(settings.workers, settings.address, cpus_around)
+        imported = aside(lambda: import_module("orion.runtime.ray.backend"))  # an import that is left half-way stays so
+        found: Backend = imported.RayBackend(settings.workers, settings.address)
+        return found
     workers = 1 if settings.backend == "serial" else settings.workers or cores()
     return LocalBackend(workers)
 
@@ -92,7 +96,7 @@ def settings_from(
     if backend == "serial" and workers not in (None, 1):
         hint = 'leave out workers, or use backend="threads"'
         raise ArgumentError(describe(f"the serial backend has one worker, not {workers}", hint=hint))
-    count = None if backend == "serial" else _workers(workers)
+    count = None if backend == "serial" else _workers(backend, workers)
     if address is not None and (backend != "ray" or not isinstance(address, str)):
         why = f"address={address!r}, backend={backend!r}"
         raise ArgumentError(
@@ -105,28 +109,43 @@ def _backend(given: str | None) -> str:
     name = os.environ.get("ORION_BACKEND", "threads") if given is None else given
     if name not in BACKENDS:
         source = "ORION_BACKEND" if given is None else "backend"
-        hint = f"use one of {', '.join(map(repr, BACKENDS))}"
+        hint = did_you_mean(str(name), BACKENDS, f"use one of {', '.join(map(repr, BACKENDS))}")
         raise ArgumentError(describe(f"{source}={name!r} is not a backend", hint=hint))
     return name
 
 
-def _workers(given: int | None) -> int | None:
-    if given is None:
-        return _environment_workers()
-    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
-        hint = "give a whole number from 1 on, or None for every core"
-        raise ArgumentError(describe(f"workers={given!r} is not a number of workers", hint=hint))
-    return given
-
-
-def _environment_workers() -> int | None:
+def _workers(backend: str, given: int | None) -> int | None:
     text = os.environ.get("ORION_WORKERS", "")
-    if not text:
+    if given is None and not text:
         return None
-    if not text.isdecimal() or int(text) < 1:
-        hint = "set it to a whole number from 1 on, or unset it for every core"
-        raise ArgumentError(describe(f"ORION_WORKERS={text!r} is not a number of workers", hint=hint))
-    return int(text)
+    name = "workers" if given is not None else "ORION_WORKERS"
+    count = _whole(given) if given is not None else _written(text)
+    told = f"{name}={_shown(given if given is not None else text)}"
+    if count is None or count < 1:
+        hint = f"set {name} to a whole number from 1 on, or leave it out for every core"
+        raise ArgumentError(describe(f"{told} is not a number of workers", hint=hint))
+    each = "a thread of this process" if backend == "threads" else "a process of a Ray cluster"
+    most = max(MOST_THREADS, cores()) if backend == "threads" else MOST_ACTORS
+    if count > most:
+        why = f"each worker is {each}, and {most:,} are the limit; more workers than cores only wait for each other"
+        hint = f"leave out {name} for one worker per core"
+        raise ArgumentError(describe(f"{told} is too many workers", why=why, hint=hint))
+    return count
+
+
+def _whole(given: object) -> int | None:
+    """An argument as a whole number, None where it is none."""
+    return int(given) if isinstance(given, Integral) and not isinstance(given, bool) else None
+
+
+def _written(text: str) -> int | None:
+    """The whole number that a text is, None where it is none. Python reads no number of thousands of digits."""
+    return int(text[:DIGITS]) if text.isdecimal() else None
+
+
+def _shown(value: object) -> str:
+    is_long = isinstance(value, int) and abs(value) >= 10**DIGITS
+    return f"a number of more than {DIGITS} digits" if is_long else reprlib.repr(value)
 
 
 def _force_parallel(given: bool | None) -> bool:
@@ -143,20 +162,47 @@ def _force_parallel(given: bool | None) -> bool:
 
 # ---------------------------------------------------------------- the current session
 
-_sessions: list[Session | None] = [None]
-"""The current session comes last, before it those that it stands inside of; None where there is none yet."""
+
+class Place:
+    """Where a session stands: the process as a whole, or a `with` statement and the place around it. None where there
+    is no session yet. A place that was left is passed over, in whichever order they are left.
+    """
+
+    def __init__(self, session: Session | None, outer: Place | None) -> None:
+        self.session = session
+        self.outer = outer
+        self.is_left = False
 
 
-def _around(sessions: Sequence[Session | None]) -> Session | None:
-    return next((session for session in reversed(sessions) if session is not None), None)
+_process = Place(None, None)
+_inside: ContextVar[Place | None] = ContextVar("orion_session", default=None)
+"""The `with` statement that this thread, or task of asyncio, is in."""
+_of_main_thread: list[Place] = []
+"""The `with` statements that the main thread is in: threads that are in none of their own, such as those of a pool,
+work for it.
+"""
+_beginning = RLock()
+
+
+def _place() -> Place:
+    place = _inside.get()
+    if place is None and current_thread() is not main_thread():
+        place = next(reversed(_of_main_thread), None)
+    while place is not None and place.is_left:
+        place = place.outer
+    return place or _process
 
 
 def current_session() -> Session:
-    """The session that loops run in: that of `init`, or one with the default settings."""
-    found = _sessions[-1]
-    if found is None:
-        found = _sessions[-1] = Session(settings_from(None, None, None, None), _around(_sessions))
-    return found
+    """The session that loops run in: that of the `with` statement around the call, or of `init`, or one with the
+    default settings.
+    """
+    place = _place()
+    if place.session is None:
+        with _beginning:
+            if place.session is None:
+                place.session = Session(settings_from(None, None, None, None))
+    return place.session
 
 
 def planned_workers() -> tuple[int, bool]:
@@ -165,6 +211,7 @@ def planned_workers() -> tuple[int, bool]:
     return session.workers, session.force_parallel
 
 
+@ends_in_users_line
 def init(
     backend: str | None = None,
     workers: int | None = None,
@@ -175,10 +222,10 @@ def init(
 
     `backend` is "threads" (this process), "ray" (one actor per worker, which owns its partitions) or "serial"
     (one worker). `workers` is their number, by default one per core. `address` joins a Ray cluster ("auto":
-    the one on this machine); without it, Ray is started here where it isn't running, and ended with the
-    session. With `force_parallel`, every worker is used wherever that is legal, whatever the predicted cost.
-    What is None is taken from `ORION_BACKEND`, `ORION_WORKERS` and `ORION_FORCE_PARALLEL`. `ArgumentError`
-    for what cannot be; the session before then stays.
+    the one on this machine) for as long as the session lasts; without it, Ray is started here where it isn't
+    running, and ended with the session. With `force_parallel`, every worker is used wherever that is legal,
+    whatever the predicted cost. What is None is taken from `ORION_BACKEND`, `ORION_WORKERS` and
+    `ORION_FORCE_PARALLEL`. `ArgumentError` for what cannot be; the session before then stays.
 
     >>> import orion
     >>> orion.init(backend="threads", workers=2)
@@ -186,39 +233,58 @@ def init(
     """
     settings = settings_from(backend, workers, address, force_parallel)
     shutdown()
-    _sessions[-1] = Session(settings, _around(_sessions))
+    _place().session = Session(settings)
 
 
 def shutdown() -> None:
-    """End the workers, and Ray where Orion started it. The next loop starts a new session; safe to call at
-    any time. A loop that another thread runs is waited for.
+    """End the workers, and Ray as far as Orion started or joined it. The next loop starts a new session; safe to
+    call at any time. A loop that another thread runs is waited for.
     """
-    ending, _sessions[-1] = _sessions[-1], None
+    place = _place()
+    ending, place.session = place.session, None
     if ending is not None:
         ending.close()
 
 
-@contextmanager
+@ends_in_users_line
 def session(
     backend: str | None = None,
     workers: int | None = None,
     address: str | None = None,
     force_parallel: bool | None = None,
-) -> Iterator[Session]:
+) -> AbstractContextManager[Session]:
     """A session for a `with` statement, with the arguments of `init`; the one before is back afterwards. Ends
     with the statement, and so does one that was begun by `init` inside of it.
+
+    It is that of the thread, or task of asyncio, which the statement is in. Other threads have the sessions of their
+    own `with` statements; those that are in none have the one that the main thread is in.
 
     >>> import orion
     >>> with orion.session(backend="serial") as here:
     ...     here.workers
     1
     """
-    inside = Session(settings_from(backend, workers, address, force_parallel), _around(_sessions))
-    _sessions.append(inside)
+    return _opened(settings_from(backend, workers, address, force_parallel))
+
+
+@contextmanager
+def _opened(settings: Settings) -> Iterator[Session]:
+    """The session for a `with` statement."""
+    inside = Session(settings)
+    before, place = _inside.get(), Place(inside, _place())
+    is_main = current_thread() is main_thread()
     try:
+        _inside.set(place)
+        if is_main:
+            _of_main_thread.append(place)
         yield inside
     finally:
-        last = _sessions.pop()
+        place.is_left = True
+        if _inside.get() is place:
+            _inside.set(before)
+        if place in _of_main_thread:
+            _of_main_thread.remove(place)
+        last, place.session = place.session, None
         if last is not None and last is not inside:
             last.close()
         inside.close()

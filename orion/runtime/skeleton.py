@@ -8,6 +8,8 @@ between loops work on scalars only, and every worker runs them on its own copies
         total = 0.0
         (total,) = worker.loop(0, total)
         return np.sqrt(total / len(ratings))
+
+An error that such a statement raises is told with the line of the user's that it comes from.
 """
 
 from __future__ import annotations
@@ -15,20 +17,25 @@ from __future__ import annotations
 import builtins
 import linecache
 import math
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from orion.errors import of_user
 from orion.loop.definite import unsure_reads
-from orion.loop.ir import names_in
+from orion.loop.ir import Stmt, names_in
 from orion.loop.nest import Branch, Program, Repeat, RunLoop, Scalars, Step
-from orion.loop.printer import print_expr, print_function, print_stmt
+from orion.loop.printer import function_lines, print_expr, statement_lines
+from orion.loop.source import SourceText, Span
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.rounds import Rounds
 
 Skeleton = Callable[..., Any]
+Line = tuple[str, tuple[Span, SourceText] | None]
+"""A line of the skeleton, and the place in the user's source that it comes from."""
 
 
 def make_skeleton(prepared: PreparedProgram, compiled: Sequence[Rounds] = ()) -> Skeleton:
@@ -36,23 +43,53 @@ def make_skeleton(prepared: PreparedProgram, compiled: Sequence[Rounds] = ()) ->
 
     The serial loops in `compiled` are calls of the worker too.
     """
-    program = prepared.program
-    text = skeleton_source(prepared, compiled)
-    file = f"<orion skeleton of {program.function.name}>"
+    function = prepared.program.function
+    lines = skeleton_lines(prepared, compiled)
+    text = _joined(lines)
+    file = f"<orion skeleton of {function.name}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    names: dict[str, Any] = {"np": np, "math": math, "__builtins__": builtins, **dict(program.function.constants)}
+    names: dict[str, Any] = {"np": np, "math": math, "__builtins__": builtins, **dict(function.constants)}
     exec(compile(text, file, "exec"), names)
-    return names[program.function.name]  # type: ignore[no-any-return]
+    made = names[function.name]
+
+    def skeleton(*arguments: Any) -> Any:
+        try:
+            return made(*arguments)
+        except Exception as error:
+            place = _place(error, file, lines)
+            if place is None:
+                raise
+            raise of_user(error, *place) from error
+
+    return skeleton
+
+
+def _place(error: Exception, file: str, lines: Sequence[Line]) -> tuple[Span, SourceText] | None:
+    """The line of the user's that an error was raised in; None where it was not in one of them."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return lines[last.lineno - 1][1] if last.filename == file and last.lineno is not None else None
 
 
 def skeleton_source(prepared: PreparedProgram, compiled: Sequence[Rounds] = ()) -> str:
     """The skeleton as Python text, helper functions first."""
+    return _joined(skeleton_lines(prepared, compiled))
+
+
+def _joined(lines: Sequence[Line]) -> str:
+    return "\n".join(text for text, _ in lines) + "\n"
+
+
+def skeleton_lines(prepared: PreparedProgram, compiled: Sequence[Rounds] = ()) -> list[Line]:
+    """The lines of the skeleton, those of the user's with their places."""
     function = prepared.program.function
     writer = _Writer(prepared, compiled, _free_name("worker", prepared.program))
-    helpers = [print_function(helper) for helper in function.helpers]
-    header = f"def {function.name}({', '.join((writer.worker, *function.params))}):"
-    body = [*_first_values(prepared, "    "), *writer.block(prepared.program.steps, "    ")]
-    return "\n\n\n".join([*helpers, "\n".join([header, *body])]) + "\n"
+    lines: list[Line] = []
+    for helper in function.helpers:
+        lines += [(text, (span, helper.source)) for text, span in function_lines(helper)]
+        lines += [("", None), ("", None)]
+    lines.append((f"def {function.name}({', '.join((writer.worker, *function.params))}):", None))
+    lines += [(text, None) for text in _first_values(prepared, "    ")]
+    return lines + writer.block(prepared.program.steps, "    ")
 
 
 def _first_values(prepared: PreparedProgram, indent: str) -> list[str]:
@@ -71,36 +108,45 @@ class _Writer:
     compiled: Sequence[Rounds]
     worker: str
 
-    def block(self, steps: tuple[Step, ...], indent: str) -> list[str]:
+    @property
+    def source(self) -> SourceText:
+        return self.prepared.program.function.source
+
+    def block(self, steps: tuple[Step, ...], indent: str) -> list[Line]:
         """The lines of some steps."""
-        lines: list[str] = []
+        lines: list[Line] = []
         for step in steps:
             match step:
                 case Scalars(body):
-                    lines += [print_stmt(statement, indent) for statement in body]
+                    lines += [line for statement in body for line in self.statement(statement, indent)]
                 case RunLoop(number):
-                    lines.append(indent + self.call(number))
+                    lines.append((indent + self.call(number), None))
                 case Repeat():
                     lines += self.repeat(step, indent)
                 case Branch():
                     lines += self.branch(step, indent)
-        return lines or [f"{indent}pass"]
+        return lines or [(f"{indent}pass", None)]
 
-    def repeat(self, step: Repeat, indent: str) -> list[str]:
+    def statement(self, statement: Stmt, indent: str) -> list[Line]:
+        return [(text, (span, self.source)) for text, span in statement_lines(statement, indent)]
+
+    def repeat(self, step: Repeat, indent: str) -> list[Line]:
         """A serial loop: as it is, or as one call where it is compiled."""
         number = next((k for k, rounds in enumerate(self.compiled) if rounds.repeat is step), None)
         space = step.space
         if number is None or space is None:
-            header = print_stmt(replace(step.loop, body=())).partition("\n")[0]
-            return [indent + header, *self.block(step.steps, indent + "    ")]
+            header = self.statement(replace(step.loop, body=()), indent)[0]
+            return [header, *self.block(step.steps, indent + "    ")]
         trips = f"range({', '.join(map(print_expr, (space.start, space.stop, space.step)))})"
         values = [text for text, _ in self.compiled[number].values]
-        return [f"{indent}{self.worker}.rounds({', '.join((str(number), trips, *values))})"]
+        return [(f"{indent}{self.worker}.rounds({', '.join((str(number), trips, *values))})", None)]
 
-    def branch(self, step: Branch, indent: str) -> list[str]:
+    def branch(self, step: Branch, indent: str) -> list[Line]:
         first, second = step.sides
-        lines = [f"{indent}if {print_expr(step.statement.test)}:", *self.block(first, indent + "    ")]
-        return [*lines, f"{indent}else:", *self.block(second, indent + "    ")] if second else lines
+        test = step.statement.test
+        head: Line = (f"{indent}if {print_expr(test)}:", (test.span, self.source))
+        lines = [head, *self.block(first, indent + "    ")]
+        return [*lines, (f"{indent}else:", None), *self.block(second, indent + "    ")] if second else lines
 
     def call(self, number: int) -> str:
         loop = self.prepared.loops[number]

@@ -8,7 +8,6 @@ results. Where that can be had by waiting for the tiles of the loop before, it i
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -17,15 +16,12 @@ from orion.kernel.calling import GO
 from orion.runtime.arguments import read_only
 from orion.runtime.barrier import make_barrier
 from orion.runtime.choose import winner
-from orion.runtime.combine import FUNCTIONS, combine, plain
+from orion.runtime.combine import FUNCTIONS, combine, narrowed, plain
 from orion.runtime.memory import RunMemory
 from orion.runtime.parts import LoopPart, RoundsPart, Walk
 from orion.runtime.prepared import conflict
 from orion.runtime.waits import Waits, waits_between, with_lag
 from orion.schedule.schedule import Ints
-
-SLICE_SECONDS = 0.03
-"""How long a worker that must look for Ctrl-C stays in compiled code, as near as whole tiles allow."""
 
 EVERYWHERE = read_only(np.zeros(0, np.int64))
 """The extents of a barrier, which has none."""
@@ -87,25 +83,10 @@ class Worker:
 
     def walk(self, part: LoopPart, arguments: list[Any]) -> None:
         """Run the tiles of this worker in the present round of a loop. AbortedError where the loop was left."""
-        if part.slice_tiles is None:
-            part.walk(part.tiles, part.round, *part.leading, *arguments)
-        else:
-            part.slice_tiles = self._walk_in_slices(part, part.slice_tiles, arguments)
+        part.walk(part.tiles, part.round, *part.leading, *arguments)
         if part.flags[1].item(0) != GO:
             self.memory.abort()
             raise AbortedError
-
-    def _walk_in_slices(self, part: LoopPart, count: int, arguments: list[Any]) -> int:
-        """Walk `count` tiles at a time, so that Python handles signals in between. Returns how many to take
-        next time.
-        """
-        at, control = 0, part.control
-        while at < part.tiles.size and control[0] == GO:
-            start = perf_counter()
-            part.walk(part.tiles[at : at + count], part.round, *part.leading, *arguments)
-            at += count
-            count = _paced(count, perf_counter() - start, part.tiles.size)
-        return count
 
     def rounds(self, number: int, trips: range, *values: Any) -> None:
         """Run this worker's part of a compiled serial loop over `trips`."""
@@ -116,27 +97,16 @@ class Worker:
         waits = (barrier.wait_offsets, barrier.waits, barrier.lags)
         meeting = (barrier.order[self.number], EVERYWHERE, *waits, self.memory.meeting, self.memory.control[-1])
         state = np.array([0, self.meetings, *(loop.round for loop in part.parts)], np.int64)
-        self._run_rounds(part, trips, state, part.arguments(meeting, values))
+        part.run(0, len(trips), trips.start, trips.step, state, *part.arguments(meeting, values))
+        if any(loop.control[0] != GO for loop in part.parts) or self.memory.control[-1][0] != GO:
+            self.memory.abort()
+            raise AbortedError
         self.meetings = int(state[1])
         for loop, round in zip(part.parts, state[2:].tolist(), strict=True):
             loop.round = round
         self._before = None
         if self.workers > 1:
             self.pending = [self.parts[loop] for loop in sorted(part.rounds.open)]
-
-    def _run_rounds(self, part: RoundsPart, trips: range, state: Ints, arguments: list[Any]) -> None:
-        """Call the function of a serial loop: once, or for some rounds at a time so that Python handles signals."""
-        first = 0
-        while first < len(trips):
-            count = len(trips) if part.slice_trips is None else part.slice_trips
-            last, start = min(first + count, len(trips)), perf_counter()
-            part.run(first, last, trips.start, trips.step, state, *arguments)
-            if any(loop.control[0] != GO for loop in part.parts) or self.memory.control[-1][0] != GO:
-                self.memory.abort()
-                raise AbortedError
-            first = last
-            if part.slice_trips is not None:
-                part.slice_trips = _paced(count, perf_counter() - start, len(trips))
 
     # ------------------------------------------------------------ meeting the other workers
 
@@ -208,7 +178,8 @@ class Worker:
         found = _chosen(part, values)
         for number, (_, source, op, pair) in enumerate(part.outputs):
             if op in FUNCTIONS:
-                found[number] = combine(op, values[source], pair[turn])
+                result = combine(op, values[source], pair[turn])
+                found[number] = narrowed(values[source], result, part.outside[number])
             elif not op:
                 found[number] = plain(pair[turn][0])
         return tuple(found[number] for number in sorted(found))
@@ -236,8 +207,3 @@ def _chosen(part: LoopPart, values: tuple[Any, ...]) -> dict[int, Any]:
             start = values[part.outputs[number][1]]
             found[number] = start if tile is None else plain(arrays[number][tile])
     return found
-
-
-def _paced(count: int, seconds: float, most: int) -> int:
-    """How many to run at a time after `count` took that long."""
-    return max(1, min(int(count * min(SLICE_SECONDS / seconds, 2.0)), most))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from orion.arrays.partition import balanced_bounds, even_bounds
+from orion.arrays.partition import even_bounds
+from orion.arrays.sparse import SparseArray
 from orion.plan.plan import LoopPlan
 from orion.schedule.schedule import Ints
 
@@ -15,18 +16,17 @@ UNBOUNDED = (-(2**62), 2**62)
 
 
 def block_bounds(
-    plan: LoopPlan, ranges: Sequence[tuple[int, int] | None], counts: Mapping[int, Ints]
+    plan: LoopPlan, ranges: Sequence[tuple[int, int] | None], elements: SparseArray | None
 ) -> tuple[Ints, ...]:
     """The block boundaries of each loop dimension, `plan.cuts[d] + 1` of them for dimension d.
 
-    `ranges` are the half-open ranges of the coordinates (`coordinate_ranges`); `counts[d]`, where given, has the
-    number of elements at each coordinate of dimension d, from 0, and the blocks then hold about as many elements
-    each.
+    `ranges` are the half-open ranges of the coordinates (`coordinate_ranges`). Of a loop over a sparse array,
+    `elements`, the blocks hold about as many elements each.
     """
     found = []
     for dim, (blocks, span) in enumerate(zip(plan.cuts, ranges, strict=True)):
-        if dim in counts:
-            found.append(balanced_bounds(counts[dim], blocks))
+        if elements is not None:
+            found.append(elements.balanced_bounds(dim, blocks))
         elif span is None:
             found.append(np.array(UNBOUNDED, np.int64))
         else:

@@ -17,7 +17,7 @@ def element_order(array: SparseArray, schedule: Schedule, ordered: bool) -> Ints
     (elements,).
     """
     if ordered:
-        return np.lexsort((np.arange(array.nnz), *reversed(array.coords))).astype(np.int64)
+        return array.iteration_order
     layout = array.layout(schedule.bounds, "shuffled")
     positions = np.arange(array.nnz) if layout.positions is None else layout.positions
     parts = [positions[layout.offsets[tile] : layout.offsets[tile + 1]] for tile in schedule.serial_tiles()]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from orion.dependence.access import Dependence
 from orion.dependence.bounds import fix_parameters
+from orion.dependence.names import number_text
 from orion.errors import PlanError
 from orion.plan.explain import describe_pair
 from orion.plan.plan import LoopPlan
@@ -119,7 +120,8 @@ def _meet(
 
 def _box_text(low: Ints, high: Ints, extra: int) -> str:
     names = [f"x{d}" for d in range(len(low))]
-    inside = " and ".join(f"{a} <= {name} <= {b}" for name, a, b in zip(names, low, high, strict=True))
+    box = ((name, number_text(int(a)), number_text(int(b))) for name, a, b in zip(names, low, high, strict=True))
+    inside = " and ".join(f"{first} <= {name} <= {last}" for name, first, last in box)
     free = [f"e{k}" for k in range(extra)]
     return f"{{ [{', '.join(names + free)}] : {inside} }}"
 

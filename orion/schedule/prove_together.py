@@ -11,6 +11,7 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from orion.dependence.names import number_text
 from orion.dependence.relations import first_broken
 from orion.errors import PlanError
 from orion.plan.plan import LoopPlan
@@ -38,7 +39,7 @@ def _order(member: LoopPlan, number: int, depth: int, context: isl.Context) -> i
     import islpy as isl
 
     names = [f"x{dim}" for dim in range(len(member.nest.dims))]
-    text = f"{{ L{number}[{', '.join(names)}] -> [{', '.join((*names[:depth], str(number)))}] }}"
+    text = f"{{ L{number}[{', '.join(names)}] -> [{', '.join((*names[:depth], number_text(number)))}] }}"
     return isl.UnionMap(text, context)
 
 

@@ -39,6 +39,11 @@ class Schedule:
     waits: Ints
     lags: Ints
 
+    def __repr__(self) -> str:
+        grid, workers = " × ".join(map(str, self.grid)), f"{self.workers} worker{'s' * (self.workers != 1)}"
+        steps = int(self.step.max(initial=-1)) + 1
+        return f"<Schedule: {grid} tiles, {workers}, {steps} step{'s' * (steps != 1)}, {self.waits.size} waits>"
+
     @property
     def tiles(self) -> int:
         """The number of tiles.

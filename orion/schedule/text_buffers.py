@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from orion.dependence.names import extent_name
+from orion.dependence.names import extent_name, number_text
 from orion.dependence.region import Statement
 from orion.errors import PlanError
 from orion.loop.ir import Assign, Expr, Stmt, Subscript, Update, walk
@@ -182,7 +182,7 @@ def _problem(
     extents = [extent_name(buffer.array, axis) for axis in axes]
     limits = " and ".join(f"0 <= e{axis} < {extent}" for axis, extent in zip(axes, extents, strict=True))
     array = f"[{', '.join(extents)}] -> {{ [{', '.join(f'e{axis}' for axis in axes)}] : {limits} }}"
-    room = f"{{ [p] : 0 <= p < {buffer.length} }}"
+    room = f"{{ [p] : 0 <= p < {number_text(buffer.length)} }}"
     context = inside.get_ctx()
     claims = {
         "two elements are at one place": _others(inside.apply_range(inside.reverse())),

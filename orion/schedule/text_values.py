@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from itertools import count, pairwise
 from typing import TYPE_CHECKING
 
-from orion.dependence.names import RESERVED, extent_name, isl_name
-from orion.loop.ir import Binary, Call, Choose, Compare, Const, Dim, Expr, Logic, Unary, Var
+from orion.dependence.names import RESERVED, extent_name, isl_name, sum_text
+from orion.loop.ir import INTEGER, Binary, Call, Choose, Compare, Const, Dim, Expr, Logic, Unary, Var
 from orion.transform.halfspaces import Form, combined
 
 if TYPE_CHECKING:
@@ -121,15 +121,6 @@ def multiple(value: Value, factor: int) -> Value:
 # ---------------------------------------------------------------- text
 
 
-def text_of(form: Form) -> str:
-    """A sum as isl reads it.
-
-    >>> text_of({"i": 2, "": -1})
-    '2*i + -1'
-    """
-    return " + ".join(f"{factor}*{name}" if name else str(factor) for name, factor in form.items()) or "0"
-
-
 def names_of(text: str) -> list[str]:
     """The parameters in a condition."""
     return sorted(set(re.findall(r"[A-Za-z_]\w*", text)) - RESERVED)
@@ -177,7 +168,7 @@ def _ordered(left: Value, right: Value, strictly: bool) -> str:
     assert isinstance(right, dict)
     apart = combined((1, right), (-1, left), (-int(strictly), ONE))
     number = constant(apart)
-    return f"{text_of(apart)} >= 0" if number is None else "true" if number >= 0 else "false"
+    return f"{sum_text(apart)} >= 0" if number is None else "true" if number >= 0 else "false"
 
 
 # ---------------------------------------------------------------- expressions
@@ -221,6 +212,8 @@ class Scope:
                 return multiple(self.value(operand), -1 if op == "-" else 1)
             case Binary(op, left, right):
                 return self.binary(op, self.value(left), self.value(right))
+            case Call(function, (operand,)) if function == INTEGER:
+                return self.value(operand)
             case Call("min" | "max" as kind, arguments):
                 found = extreme(kind, [self.value(part) for part in arguments])
                 return self.same.get(repr(found), found)

@@ -21,7 +21,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from orion.dependence.effects import assigned_names
-from orion.dependence.names import isl_name
+from orion.dependence.names import isl_name, number_text, sum_text
 from orion.dependence.region import Statement
 from orion.errors import PlanError
 from orion.loop.ir import Assign, Call, Const, Expr, For, If, Pass, Range, Stmt, Subscript, Var, names_in
@@ -38,7 +38,6 @@ from orion.schedule.text_values import (
     constant,
     multiple,
     names_of,
-    text_of,
     total,
 )
 from orion.transform.halfspaces import Form
@@ -217,22 +216,25 @@ class Walk:
             return [[]]
         assert isinstance(start, dict)
         assert isinstance(step, dict)
-        from_start = f"({{}} - ({text_of(start)}))"
+        from_start = f"({{}} - ({sum_text(start)}))"
         number = constant(step)
         if number is not None:
             if number <= 0:
                 raise UnprovedError("a loop that goes backwards")
-            return [[f"{from_start} mod {number} = 0"]]
+            return [[f"{from_start} mod {number_text(number)} = 0"]]
         low, high = self.range_of(step)
         if not 1 <= low <= high <= MAX_STEP:
             raise UnprovedError("a step that may be zero, or is large")
-        return [[f"{text_of(step)} = {size}", f"{from_start} mod {size} = 0"] for size in range(low, high + 1)]
+        return [
+            [f"{sum_text(step)} = {number_text(size)}", f"{from_start} mod {number_text(size)} = 0"]
+            for size in range(low, high + 1)
+        ]
 
     def range_of(self, form: Form) -> tuple[int, int]:
         """The least and greatest value of a form here."""
         import islpy as isl
 
-        values = isl.Set(f"[{', '.join(names_of(text_of(form)))}] -> {{ [v] : v = {text_of(form)} }}", self.context)
+        values = isl.Set(f"[{', '.join(names_of(sum_text(form)))}] -> {{ [v] : v = {sum_text(form)} }}", self.context)
         for holds in self.path.exact:
             values = values.intersect_params(holds)
         values = values.project_out(isl.dim_type.param, 0, values.dim(isl.dim_type.param))
@@ -248,7 +250,7 @@ class Walk:
         number = constant(step)
         apart = compared(total({name: 1}, step), "<=", {later: 1})
         if number not in (None, 1):
-            apart = all_of([apart, f"({later} - {name}) mod {number} = 0"])
+            apart = all_of([apart, f"({later} - {name}) mod {number_text(number)} = 0"])
         order = self.condition(apart)
         self.forbid({key: renamed(values, name, later) for key, values in found.items()}, found, order)
         self.path.leave(depth)

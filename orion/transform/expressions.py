@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from functools import reduce
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from orion.dependence.names import extent_name, isl_name
-from orion.loop.ir import Binary, Call, Choose, Compare, Const, Dim, Expr, Logic, Unary, Var
+from orion.loop.ir import INTEGER, Binary, Call, Choose, Compare, Const, Dim, Expr, Logic, Unary, Var
 from orion.loop.source import Span
-from orion.loop.types import ArrayType, SparseType, Types
+from orion.loop.types import ArrayType, ScalarType, SparseType, Types
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -27,8 +29,14 @@ def parameter_expressions(types: Types, span: Span) -> dict[str, Expr]:
         if isinstance(kind, ArrayType | SparseType):
             found |= {extent_name(name, axis): Dim(name, axis, span) for axis in range(kind.ndim)}
         else:
-            found[isl_name(name)] = Var(name, span)
+            found[isl_name(name)] = as_python_integer(Var(name, span), kind)
     return found
+
+
+def as_python_integer(scalar: Var, kind: ScalarType) -> Expr:
+    """A scalar in bounds and subscripts that are made: what isl computes with has no dtype that it could leave."""
+    is_narrow = np.dtype(kind.dtype).kind in "iu" and kind.dtype != "int64"
+    return Call(INTEGER, (scalar,), scalar.span) if is_narrow else scalar
 
 
 def from_isl(expr: isl.AstExpr, names: Mapping[str, Expr], span: Span) -> Expr:

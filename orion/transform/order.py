@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from orion.dependence.conflicts import capped
+from orion.dependence.names import isl_value
 from orion.dependence.region import Region
 from orion.dependence.relations import Relations
 from orion.transform.bands import Band, describe_band
@@ -335,5 +336,5 @@ def tiled(node: isl.ScheduleNode, sizes: Sequence[int]) -> isl.ScheduleNode:
 
     found = isl.MultiVal.zero(node.band_get_space())
     for member, size in enumerate(sizes):
-        found = found.set_val(member, isl.Val.int_from_si(node.get_ctx(), size))
+        found = found.set_val(member, isl_value(size, node.get_ctx()))
     return node.band_tile(found)

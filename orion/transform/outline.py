@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from orion.dependence.names import isl_name
 from orion.dependence.region import Region, Statement
 from orion.loop.between import SYNTHETIC
-from orion.loop.ir import Assign, Expr, Range, Stmt, Var
+from orion.loop.ir import Assign, Dim, Expr, Range, Stmt, Var
 from orion.loop.source import Span
 from orion.loop.types import Types
 from orion.transform.bands import Band
@@ -91,7 +91,7 @@ def known_names(region: Region, order: Order, types: Types) -> dict[str, Expr]:
 
 def known_extents(types: Types, span: Span) -> str:
     """What holds of the extents of arrays, as an isl set."""
-    extents = [name for name, expr in parameter_expressions(types, span).items() if not isinstance(expr, Var)]
+    extents = [name for name, expr in parameter_expressions(types, span).items() if isinstance(expr, Dim)]
     return f"[{', '.join(extents)}] -> {{ : {' and '.join(f'{name} >= 0' for name in extents) or 'true'} }}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,14 +42,14 @@ def jam_gains(node: isl.ScheduleNode, region: Region) -> list[bool]:
     It does where an access stays at its element along the member and moves along the last one, so that the element can
     be in a register for several trips (not where other elements of the same array are written meanwhile, which may be
     this one as far as the processor's compiler knows); and where an element is written again and again along the last
-    one, a chain, and others along the member.
+    one, a chain, and others along the member. Statements that write elements by subscripts which are read gain nothing.
     """
     dims = node.band_n_member()
     found = [False] * (dims - 1)
     below = [(statement, order_matrix(node, statement)) for statement in region.statements]
     present = [statement for statement, order in below if order is not None]
     for statement, order in below:
-        if order is None:
+        if order is None or _scatters(statement, region.scalars):
             continue
         inverse = np.linalg.pinv(order)[:, order.shape[0] - dims :]
         for array, is_write, subscripts in statement.subscripts:
@@ -62,6 +62,13 @@ def jam_gains(node: isl.ScheduleNode, region: Region) -> list[bool]:
             if not stays[-1] and _is_alone(array, subscripts, statement, present):
                 found = [gain or (stay and move) for gain, stay, move in zip(found, stays, moves, strict=False)]
     return found
+
+
+def _scatters(statement: Statement, scalars: Set[str]) -> bool:
+    """Whether a statement writes elements whose places are read from arrays: which may be any, as far as the
+    processor's compiler knows, so that nothing stays in a register meanwhile."""
+    writes = sum(access.is_write for access in statement.accesses if access.array not in scalars)
+    return writes > sum(is_write for _, is_write, _ in statement.subscripts)
 
 
 def _is_alone(array: str, subscripts: Matrix, own: Statement, statements: Sequence[Statement]) -> bool:

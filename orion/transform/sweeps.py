@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from orion.dependence.affine import Affine, affine_form, parameter
-from orion.dependence.names import parameter_list
+from orion.dependence.names import parameter_list, sum_text
 from orion.dependence.region import Region, Statement
 from orion.dependence.relations import Relations
 from orion.loop.ir import Const, Expr, Range, Var, walk
@@ -233,7 +233,7 @@ def _differences(relations: Relations, spots: Mapping[str, Spot], k: int) -> Ite
 def _coordinates(spot: Spot, slopes: Sequence[int], shifts: Mapping[tuple[int, Place], int]) -> str:
     t = spot.statement.space.dims[0]
     found = [
-        f"{slope}*{t} + ({spot.values[k]}) + {shifts[k, spot.places[k]]}" for k, slope in enumerate(slopes)
+        f"{sum_text({t: slope, '': shifts[k, spot.places[k]]})} + ({spot.values[k]})" for k, slope in enumerate(slopes)
     ]  # fmt: skip
     return _point(spot, (t, *found))
 

@@ -19,6 +19,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import product
 from types import CodeType
 from typing import Any
 
@@ -60,9 +61,11 @@ class Recording:
         loops.sort(key=lambda loop: loop.lineno)
         arrays = set(nest.arrays)
         self.lines = [loop.lineno for loop in loops]
-        data = {name.id for name in stored_names(tree)} | variables_of_ended_loops(tree)
+        data = {name.id for name in stored_names(tree)} | variables_of_ended_loops(tree) | set(nest.scalars)
         self.affine = [is_affine(loop, loops, data, arrays) for loop in loops]
-        self.reductions = [reduction_names(one) | chosen_names(one) | growing_names(one) for one in loops]
+        self.reductions = [
+            (reduction_names(one) | chosen_names(one) | growing_names(one)) - arrays for one in loops
+        ]
         reporting = ast.fix_missing_locations(Reporting(tree, arrays, loops).visit(tree))
         self.code: CodeType = compile(reporting, "<recorded nest>", "exec")
 
@@ -192,15 +195,15 @@ class Recorder:
         array[index] = value
 
     def note(self, name: str, array: np.ndarray, index: Any, is_write: bool) -> None:
-        parts = index if isinstance(index, tuple) else (index,)
-        element = tuple(int(at) % extent for at, extent in zip(parts, array.shape, strict=True))
+        elements = elements_of(index, array.shape)
         for number, own, trip in self.frames:
             if number not in self.carried:
                 uses = self.uses[own]
                 use = uses.get(name)
                 if use is None:
                     use = uses[name] = Use()
-                use.note(name, element, trip, is_write)
+                for element in elements:
+                    use.note(name, element, trip, is_write)
                 if use.meeting:
                     (self.carried if use.is_exposed else self.copied).setdefault(number, use.meeting)
 
@@ -238,6 +241,21 @@ class Recorder:
                     self.carried[number] = use.meeting
 
 
+def elements_of(index: Any, shape: tuple[int, ...]) -> list[Element]:
+    """The elements that a subscript stands for, of slices and of axes that it leaves out all of them.
+
+    >>> elements_of(-1, (4,)), elements_of((1, slice(2, None)), (3, 4)), elements_of(0, (1, 2))
+    ([(3,)], [(1, 2), (1, 3)], [(0, 0), (0, 1)])
+    """
+    parts = index if isinstance(index, tuple) else (index,)
+    parts = (*parts, *(slice(None),) * (len(shape) - len(parts)))
+    axes = [
+        range(extent)[part] if isinstance(part, slice) else (int(part) % extent,)
+        for part, extent in zip(parts, shape, strict=True)
+    ]
+    return list(product(*axes))
+
+
 # ---------------------------------------------------------------- the changed function
 
 
@@ -249,7 +267,7 @@ class Reporting(ast.NodeTransformer):
         self.numbers = {id(loop): number for number, loop in enumerate(loops)}
         variables = {loop.target.id for loop in loops if isinstance(loop.target, ast.Name)}
         stored = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        self.scalars = stored - variables
+        self.scalars = stored - variables - arrays
 
     def visit_For(self, node: ast.For) -> ast.For:
         number = self.numbers[id(node)]
@@ -258,7 +276,14 @@ class Reporting(ast.NodeTransformer):
         node.body = [one for part in found for one in (part if isinstance(part, list) else [part])]
         return node
 
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if isinstance(node.value, ast.Name):  # `z.shape` reads no element
+            return node
+        return ast.Attribute(self.visit(node.value), node.attr, node.ctx)
+
     def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id in self.arrays and isinstance(node.ctx, ast.Load):
+            return called("_read", *self.place(node))
         if node.id in self.scalars and isinstance(node.ctx, ast.Load):
             return called("_get", ast.Constant(node.id), ast.Name(node.id, ast.Load()))
         return node
@@ -268,7 +293,10 @@ class Reporting(ast.NodeTransformer):
             return called("_read", *self.place(node))
         return ast.Subscript(node.value, self.visit(node.slice), node.ctx)
 
-    def place(self, node: ast.Subscript) -> tuple[ast.expr, ...]:
+    def place(self, node: ast.Subscript | ast.Name) -> tuple[ast.expr, ...]:
+        """The name of an array, the array, and the part of it: all of it where only the name stands there."""
+        if isinstance(node, ast.Name):
+            return ast.Constant(node.id), ast.Name(node.id, ast.Load()), called("slice", ast.Constant(None))
         assert isinstance(node.value, ast.Name)
         return ast.Constant(node.value.id), ast.Name(node.value.id, ast.Load()), self.visit(node.slice)
 
@@ -287,7 +315,7 @@ class Reporting(ast.NodeTransformer):
         return self.assign(node.target, ast.BinOp(self.visit(old), node.op, self.visit(node.value)))
 
     def assign(self, target: ast.expr, value: ast.expr) -> ast.stmt:
-        if isinstance(target, ast.Subscript):
+        if isinstance(target, ast.Subscript) or (isinstance(target, ast.Name) and target.id in self.arrays):
             return ast.Expr(called("_write", *self.place(target), value))
         assert isinstance(target, ast.Name)
         return ast.Assign([target], called("_set", ast.Constant(target.id), value))

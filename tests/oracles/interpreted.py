@@ -63,6 +63,19 @@ def undecorated(function: Walk) -> Walk:
     return function
 
 
+def converted(dtype: str) -> Callable[[Any], Any]:
+    """The conversion to a dtype as machine code does it: integers keep their last bits."""
+
+    def convert(value: Any) -> Any:
+        return np.asarray(value).astype(dtype)[()]
+
+    return convert
+
+
+def assign_part(target: Any, value: Any) -> None:
+    target[...] = value
+
+
 class Numpy:
     """NumPy for generated kernels: memory that holds nothing yet is full of what nobody wrote."""
 
@@ -73,11 +86,22 @@ class Numpy:
         return np.full_like(array, np.nan if array.dtype.kind == "f" else True if array.dtype.kind == "b" else -77)
 
 
+def is_left(control: Any) -> bool:
+    return bool(control[0] != GO)
+
+
+def has_raised(_: Any) -> bool:
+    """Nothing raises in another way than by `control` here."""
+    return False
+
+
 STAND_INS: dict[str, Any] = {
+    **{name: converted(name) for name in ("int8", "int16", "int32", "uint8", "uint16", "uint32")},
     **{name: getattr(intrinsics, name) for name in INTRINSICS},  # those that are plain Python are used as they are
     "np": Numpy(), "math": math, "uint64": unsigned, "int64": int, "float64": np.float64, "float32": np.float32,
     "tile_function": undecorated, "walk_function": undecorated, "helper_function": undecorated, "checked": checked,
-    "add_to_sum": add_to_sum,
+    "add_to_sum": add_to_sum, "assign_part": assign_part, "is_left": is_left, "is_alarmed": is_left,
+    "is_to_leave": is_left, "has_raised": has_raised, "end_raising": has_raised,
 }  # fmt: skip
 
 
@@ -194,6 +218,16 @@ class Turns:
 # ---------------------------------------------------------------- running
 
 
+class NoWatch:
+    """Stands for the clock that has the main thread look for signals: the interpreter does that by itself."""
+
+    def begin(self, rows: Any) -> None:
+        pass
+
+    def end(self) -> None:
+        pass
+
+
 def run_interpreted(
     prepared: PreparedProgram, codes: Sequence[CodeType], arguments: Mapping[str, Any], order: Order
 ) -> Any:
@@ -211,7 +245,7 @@ def run_interpreted(
         ),
         meet=turns.walk(BARRIER, KERNEL.entry) if workers > 1 else None,
     )
-    return run_locally(prepared, loaded, arguments, turns)  # type: ignore[arg-type]
+    return run_locally(prepared, loaded, arguments, turns, NoWatch())  # type: ignore[arg-type]
 
 
 BARRIER = kernel_code(KERNEL.text)

@@ -15,8 +15,11 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tests.oracles.bounded import Bounded, Interval, constant, either, named, plus
+from tests.oracles.narrow import narrowed
+from tests.oracles.nest_rows import row_statement, slice_statement
 from tests.oracles.nest_values import DTYPES, FILLS, MODULUS, Axis, Drawn, finished_accesses
 from tests.oracles.nests import COUNT_VALUES, ArraySpec, Nest
+from tests.oracles.spelling import respelled
 
 VARIABLES = ("i", "j", "k", "l")
 MOST_TRIPS = 600
@@ -176,7 +179,7 @@ class Maker:
         self.left -= 1
         plain: tuple[str, ...] = ("assign",) * 4 + ("update",) * 2 + ("accumulate",) * 2
         kinds = (*plain, "private", "private", "reduce", "when", "when", "dot", "integer", "carried", "last")
-        kinds = (*kinds, "offset", "swap", "best")
+        kinds = (*kinds, "offset", "swap", "best", "slice", "row")
         if not self.is_plain:
             kinds = (*kinds, "while", "data loop", "when data")
         return FORMS[self.drawn.pick(*kinds)](self, place)
@@ -398,7 +401,7 @@ FORMS: dict[str, Callable[[Maker, Place], list[str]]] = {
     "carried": Maker.carried, "last": Maker.last, "reduce": Maker.reduce, "integer": Maker.integer,
     "when": Maker.when, "when data": Maker.when_data, "dot": Maker.dot, "while": Maker.while_,
     "data loop": Maker.data_loop, "offset": Maker.offset, "swap": Maker.swap,
-    "best": Maker.best,
+    "best": Maker.best, "slice": slice_statement, "row": row_statement,
 }  # fmt: skip
 
 
@@ -415,7 +418,7 @@ def indented(lines: Iterable[str]) -> list[str]:
 
 @st.composite
 def nests(draw: st.DrawFn) -> Nest:
-    """A function with one or two nests at its top level."""
+    """A function with one to three nests at its top level."""
     return make_nest(lambda options: draw(st.sampled_from(options)))
 
 
@@ -425,7 +428,18 @@ def random_nest(seed: int, number: int) -> Nest:
 
 
 def make_nest(choose: Callable[[Sequence[Any]], Any]) -> Nest:
-    """A nest, by a function that chooses among options."""
+    """A nest, by a function that chooses among options: its integers often written in unusual ways, some of them with
+    an argument of few bits."""
+    nest = plainly_written(choose)
+    if not nest.has_views and not choose(range(8)):
+        nest = narrowed(nest, choose)
+    if not choose(range(3)):
+        nest = replace(nest, source=respelled(nest.source, choose, 3))
+    return nest
+
+
+def plainly_written(choose: Callable[[Sequence[Any]], Any]) -> Nest:
+    """One nest or several one after the other, as users would write them who write as the generator does."""
     depth = choose((1, 1, 1, 2, 2, 2, 2, 2, 2, 3, 3, 4))
     low, high = SIZE_LIMITS[depth]
     n, m = choose(range(low, high + 1)), choose(range(low, high + 1))
@@ -434,7 +448,7 @@ def make_nest(choose: Callable[[Sequence[Any]], Any]) -> Nest:
     if depth in (2, 3) and drawn.chance(6):
         return finished(maker, maker.rounds(Place(depth, MOST_TRIPS)), (SWEPT_SEED, SWEPT_SEED, 0, 1))
     body = maker.loop(Place(depth, MOST_TRIPS))
-    if drawn.chance(5):
+    for _ in range(drawn.pick(0, 0, 0, 0, 0, 0, 1, 1, 2)):
         maker.left = 2
         body += between(maker)
         body += maker.loop(Place(min(depth, 2), MOST_TRIPS // 4))
@@ -442,13 +456,15 @@ def make_nest(choose: Callable[[Sequence[Any]], Any]) -> Nest:
 
 
 def between(maker: Maker) -> list[str]:
-    """What stands between two nests: nothing, a statement about scalars, or one about an array."""
-    match maker.drawn.pick("nothing", "nothing", "scalar", "array"):
+    """What stands between two nests: nothing, a statement about scalars, or one about an array or slices of it."""
+    match maker.drawn.pick("nothing", "nothing", "scalar", "array", "slice"):
         case "scalar" if maker.scalars.keys() & {"s", "t", "u"}:
             name = maker.drawn.pick(*(name for name in ("s", "t", "u") if name in maker.scalars))
             return [f"{name} = {maker.drawn.pick('0.25', f'0.5 * {name}')}"]
         case "array":
             return maker.assign(Place(0, 0))
+        case "slice":
+            return slice_statement(maker, Place(0, 0))
         case _:
             return []
 
@@ -456,7 +472,7 @@ def between(maker: Maker) -> list[str]:
 def finished(maker: Maker, body: Sequence[str], seeds: Sequence[int] = range(4)) -> Nest:
     """The function around a body, its arrays large enough for all subscripts, with one of the seeds."""
     drawn = maker.drawn
-    texts, shapes = finished_accesses(drawn.accesses, drawn.pick(0, 0, 1))
+    texts, shapes = finished_accesses(drawn.accesses, drawn.pick(0, 0, 1), drawn.equal)
     known = [name for name in INITIAL if name in maker.scalars]
     returned = [name for name in known if drawn.pick(True, True, False)]
     lines = [f"{name} = {INITIAL[name]}" for name in known]

@@ -57,6 +57,8 @@ class Drawn:
     sizes: dict[str, tuple[int, int]]
     accesses: list[tuple[str, tuple[Axis, ...]]] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
+    equal: list[tuple[tuple[str, int], tuple[str, int]]] = field(default_factory=list)
+    """Axes of arrays that must have the same extent."""
 
     def pick(self, *options: Any) -> Any:
         return self.choose(options)
@@ -282,7 +284,9 @@ def _range(start: Bounded, stop: Bounded, step: int) -> str:
 
 
 def finished_accesses(
-    accesses: Sequence[tuple[str, tuple[Axis, ...]]], slack: int
+    accesses: Sequence[tuple[str, tuple[Axis, ...]]],
+    slack: int,
+    equal: Sequence[tuple[tuple[str, int], tuple[str, int]]] = (),
 ) -> tuple[list[str], dict[str, tuple[tuple[int, ...], tuple[int, ...]]]]:
     """The texts of the accesses, shifted so that none leaves its array, and the (small, large) shape of each array."""
     spans: dict[tuple[str, int], list[Axis]] = {}
@@ -295,6 +299,10 @@ def finished_accesses(
         moving = [axis.value.spans[size][0] for axis in found if axis.moves for size in SIZES]
         shifts[key] = -min(moving, default=0)
         extents[key] = tuple(max(_needs(axis, size, shifts[key]) for axis in found) + slack for size in SIZES)
+    for _ in equal:  # each may move others
+        for one, other in equal:
+            pairs = zip(extents.get(one, (1, 1)), extents.get(other, (1, 1)), strict=True)
+            extents[one] = extents[other] = tuple(max(pair) for pair in pairs)
     texts = []
     for array, axes in accesses:
         parts = [_shifted(axis, shifts[array, number]) for number, axis in enumerate(axes)]
@@ -302,7 +310,7 @@ def finished_accesses(
     shapes = {}
     for array in dict.fromkeys(name for name, _ in accesses):
         dims = range(DTYPES[array][1])
-        shapes[array] = tuple(tuple(extents[array, dim][size] for dim in dims) for size in SIZES)
+        shapes[array] = tuple(tuple(extents.get((array, dim), (3, 3))[size] for dim in dims) for size in SIZES)
     return texts, shapes  # type: ignore[return-value]
 
 

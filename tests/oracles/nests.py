@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import linecache
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import count
 from types import FunctionType
 from typing import Any
@@ -28,15 +29,40 @@ class ArraySpec:
     small: tuple[int, ...]
     large: tuple[int, ...]
 
+    def shape(self, size: int) -> tuple[int, ...]:
+        return self.large if size else self.small
+
+    def grown(self, size: int, needed: tuple[int, ...]) -> ArraySpec:
+        """At least so large at that size."""
+        shape = tuple(max(pair) for pair in zip(self.shape(size), needed, strict=True))
+        return replace(self, **{"large" if size else "small": shape})
+
 
 @dataclass(frozen=True)
 class Nest:
-    """A function called `nest`, by its source, and its arguments by name: arrays, and integers (small, large)."""
+    """A function called `nest`, by its source, and its arguments by name: arrays, integers (small, large), and NumPy
+    scalars (dtype, value), which are the same at both sizes."""
 
     source: str
     arrays: Mapping[str, ArraySpec]
     integers: Mapping[str, tuple[int, int]]
     seed: int
+    scalars: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+
+    @property
+    def has_slices(self) -> bool:
+        """Whether it has statements over slices or rows, which kernels may leave to NumPy's functions as Numba has
+        them: only compiled code shows what becomes of those."""
+        return ":" in re.sub(r"(?m):$", "", self.source) or "row" in self.source or ".copy()" in self.source
+
+    @property
+    def has_views(self) -> bool:
+        """Whether names stand for parts of arrays: the recorder of accesses does not know of them."""
+        return "row" in self.source
+
+    def fixed(self) -> dict[str, Any]:
+        """The NumPy scalars."""
+        return {name: np.dtype(dtype).type(value) for name, (dtype, value) in self.scalars.items()}
 
     def function(self) -> FunctionType:
         """The function object; its source can be found by `inspect`."""
@@ -53,8 +79,8 @@ class Nest:
         rng = np.random.default_rng(self.seed)
         found: dict[str, Any] = {}
         for name, spec in self.arrays.items():
-            found[name] = filled(rng, spec, spec.large if size else spec.small)
-        return found | {name: pair[size] for name, pair in self.integers.items()}
+            found[name] = filled(rng, spec, spec.shape(size))
+        return found | {name: pair[size] for name, pair in self.integers.items()} | self.fixed()
 
     def file_text(self, why: str, command: str) -> str:
         """A Python file that says what went wrong, and from which the nest can be read again."""
@@ -63,20 +89,23 @@ class Nest:
         return (
             f"{header}\n# {command}\n"
             "import numpy as np\n\nfrom tests.oracles.nests import ArraySpec\n\n"
-            f"SEED = {self.seed}\nARRAYS = {{\n{arrays}}}\nINTEGERS = {dict(self.integers)!r}\n\n\n{self.source}"
+            f"SEED = {self.seed}\nARRAYS = {{\n{arrays}}}\nINTEGERS = {dict(self.integers)!r}\n"
+            f"SCALARS = {dict(self.scalars)!r}\n\n\n{self.source}"
         )
 
     def __str__(self) -> str:
         shapes = ", ".join(f"{name} {spec.dtype}{list(spec.small)}" for name, spec in self.arrays.items())
         numbers = ", ".join(f"{name}={small}" for name, (small, _) in self.integers.items())
-        return f"{self.source}# {shapes}; {numbers}; seed {self.seed}\n"
+        scalars = ", ".join(f"{name} {dtype} {value}" for name, (dtype, value) in self.scalars.items())
+        return f"{self.source}# {shapes}; {numbers}; {scalars}; seed {self.seed}\n"
 
 
 def read_nest(text: str) -> Nest:
     """The nest of a file made by `Nest.file_text`."""
     scope: dict[str, Any] = {}
     exec(compile(text, "<nest file>", "exec"), scope)  # a file that the user names
-    return Nest(text[text.index("def nest(") :], scope["ARRAYS"], scope["INTEGERS"], scope["SEED"])
+    source = text[text.index("def nest(") :]
+    return Nest(source, scope["ARRAYS"], scope["INTEGERS"], scope["SEED"], scope.get("SCALARS", {}))
 
 
 def filled(rng: np.random.Generator, spec: ArraySpec, shape: tuple[int, ...]) -> np.ndarray:

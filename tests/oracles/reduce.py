@@ -61,7 +61,9 @@ def with_tree(nest: Nest, tree: ast.Module) -> Nest:
     kept = {argument.arg for argument in function.args.args}
     arrays = {name: spec for name, spec in nest.arrays.items() if name in kept}
     integers = {name: pair for name, pair in nest.integers.items() if name in kept}
-    return replace(nest, source=ast.unparse(ast.fix_missing_locations(tree)) + "\n", arrays=arrays, integers=integers)
+    scalars = {name: pair for name, pair in nest.scalars.items() if name in kept}
+    source = ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+    return replace(nest, source=source, arrays=arrays, integers=integers, scalars=scalars)
 
 
 def without_statements(tree: ast.Module) -> Iterator[ast.Module]:

@@ -40,19 +40,21 @@ class Measurer(Recorder):
         self.write(name, array, index, None)
         match self.fills[name]:
             case "count":
-                return self.random.randrange(COUNT_VALUES)
+                return np.int64(self.random.randrange(COUNT_VALUES))
             case "index":
-                return self.random.randrange(INDEX_VALUES)
+                return np.int64(self.random.randrange(INDEX_VALUES))
             case "whole":
-                return self.random.randint(-3, 3)
+                return np.int64(self.random.randint(-3, 3))
             case _:
-                return self.random.choice((-1.0, 0.0, 1.0))
+                return np.float64(self.random.choice((-1.0, 0.0, 1.0)))
 
     def write(self, name: str, array: Any, index: Any, value: Any) -> None:
         parts = index if isinstance(index, tuple) else (index,)
-        here = [int(at) for at in parts]
-        spans = self.spans.setdefault(name, [(at, at) for at in here])
-        self.spans[name] = [(min(low, at), max(high, at)) for (low, high), at in zip(spans, here, strict=True)]
+        whole = (slice(None),) * (len(array.shape) - len(parts))
+        here = [needed_by(part) for part in (*parts, *whole)]
+        spans = self.spans.setdefault(name, here)
+        both = zip(spans, here, strict=True)
+        self.spans[name] = [(min(old[0], new[0]), max(old[1], new[1])) for old, new in both]
 
     def get(self, name: str, value: Any) -> Any:
         return value
@@ -68,12 +70,25 @@ class Shaped:
         self.shape = shape
 
 
-def needed_extents(nest: Nest, recording: Recording, integers: Mapping[str, int], known: Extents) -> Extents:
-    """The least shapes that the subscripts fit in, with these integer arguments; those in `known` stay as they are."""
+def needed_by(part: Any) -> tuple[int, int]:
+    """The least and the greatest subscript that an axis must have room for. Slices are cut off at the ends of an array;
+    all the same the nest is to keep their lengths."""
+    if not isinstance(part, slice):
+        return int(part), int(part)
+    bounds = [int(bound) for bound in (part.start, part.stop) if bound is not None]
+    return min([0, *bounds]), max([0, *(bound - 1 for bound in bounds)])
+
+
+def needed_extents(nest: Nest, recording: Recording, integers: Mapping[str, int], known: Extents) -> Extents | None:
+    """The least shapes that the subscripts fit in, with these integer arguments; those in `known` stay as they are.
+    None where the function cannot be run with them at all: an integer that does not fit into its type."""
     fills = {name: spec.fill for name, spec in nest.arrays.items()}
     measurer = Measurer(recording.reductions, 4 * MOST_TRIPS, fills=fills)
     shapes = {name: Shaped(known.get(name, spec.small)) for name, spec in nest.arrays.items()}
-    recording.run(measurer, {**shapes, **integers})
+    try:
+        recording.run(measurer, {**shapes, **integers, **nest.fixed()})
+    except (IndexError, OverflowError, TypeError, ValueError, ZeroDivisionError):
+        return None
     found: Extents = {}
     for name, spec in nest.arrays.items():
         spans = measurer.spans.get(name, [(0, 0)] * len(spec.small))
@@ -95,6 +110,8 @@ def other_arguments(
             axes = range(len(nest.arrays[name].small))
             known[name] = tuple(max(0, hint.get(f"{name}__{axis}", choice.choice(SIZES))) for axis in axes)
         shapes = needed_extents(nest, recording, integers, known)
+        if shapes is None:
+            continue
         for name, shape in shapes.items():
             if name not in known:
                 wanted = [hint.get(f"{name}__{axis}", 0) for axis in range(len(shape))]
@@ -115,12 +132,13 @@ def made(nest: Nest, integers: Mapping[str, int], shapes: Extents) -> dict[str, 
     if sum(int(np.prod(shape)) for shape in shapes.values()) > MOST_ELEMENTS:
         return None
     rng = np.random.default_rng(nest.seed)
-    return {name: filled(rng, spec, shapes[name]) for name, spec in nest.arrays.items()} | dict(integers)
+    return {name: filled(rng, spec, shapes[name]) for name, spec in nest.arrays.items()} | dict(integers) | nest.fixed()
 
 
 def facts_at(recording: Recording, arguments: Mapping[str, Any]) -> list[Any] | None:
-    """The facts of every `for` at these sizes; None where a subscript that depends on data leaves its array."""
+    """The facts of every `for` at these sizes; None where a subscript that depends on data leaves its
+    array, slices are not of one length, or an integer does not fit."""
     try:
         return recording.facts(arguments, MOST_TRIPS)
-    except (IndexError, ZeroDivisionError):
+    except (IndexError, ZeroDivisionError, ValueError, OverflowError):
         return None

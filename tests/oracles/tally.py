@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 SHOWN = (
     "nests", "refused", "rewritten", "in sweeps", "parallel", "compiled", "unsound", "wrong", "proof", "crash", "hang",
-    "slow",
+    "slow", "files", "wrong files",
 )  # fmt: skip
 
 

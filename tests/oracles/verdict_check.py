@@ -159,6 +159,8 @@ def allowed(sizes: isl.Set, names: list[str], nest: Nest, recording: Recording) 
             for name in shapes_in_bounds(nest)
         }
         shapes = needed_extents(nest, recording, integers, known)
+        if shapes is None:
+            return None
         needed = {f"{name}__{axis}": extent for name, shape in shapes.items() for axis, extent in enumerate(shape)}
         if all(found[name] >= needed.get(name, 0) for name in names):
             break

@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 import atexit
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from orion.arrays.base import DistArray
+from orion.aside import Aside, aside
 from orion.errors import ArgumentError, PlanError, WorkerLostError, describe
 from orion.runtime.backend import LocalBackend, cores
 from orion.runtime.prepared import PreparedProgram
-from orion.runtime.ray.cluster import cluster_cpus, end_ray, join_or_start
+from orion.runtime.ray.cluster import cluster_cpus
+from orion.runtime.ray.group import NotBegunError
+from orion.runtime.ray.membership import membership
 from orion.runtime.ray.team import Team
 from orion.runtime.turn import Turn
 
+ATTEMPTS = 3
+"""How often a run is tried whose workers die before it begins."""
+
 
 class RayBackend:
-    """Ray actors that own the partitions. Ray and the actors are started with the first run.
+    """Ray actors that own the partitions. Ray and the actors are started with the first run."""
 
-    `cpus_around` tells how many CPUs of the cluster the sessions around this one hold.
-    """
-
-    def __init__(self, workers: int | None, address: str | None, cpus_around: Callable[[], int]) -> None:
+    def __init__(self, workers: int | None, address: str | None) -> None:
         self._address = address
-        self._cpus_around = cpus_around
         self._turn = Turn(self._end, self._forget)
         self._team: Team | None = None
         self._parents_team: Team | None = None
-        self._started_ray = False
+        self._start: Aside[None] | None = None
         self._driver = LocalBackend(1)
         self.workers = workers or self._available()
 
@@ -48,17 +51,23 @@ class RayBackend:
         return self.workers if self._team is not None and self._team.group.is_usable() else 0
 
     def close(self) -> None:
-        """End the actors, and Ray where it was started here, once the run under way is over."""
+        """End the actors, and Ray as far as Orion started or joined it, once the run under way is over."""
         self._turn.close()
         self._driver.close()
 
     def _run(self, prepared: PreparedProgram, arguments: Mapping[str, object]) -> Any:
-        try:
-            return self._usable_team().run(prepared, arguments)
-        except WorkerLostError as error:
-            error.add_note(_what_is_lost(prepared, arguments))
-            self._end_team()
-            raise
+        for attempts_left in reversed(range(ATTEMPTS)):
+            try:
+                return self._usable_team().run(prepared, arguments)
+            except NotBegunError:
+                self._end_team()
+                if not attempts_left:
+                    raise
+            except WorkerLostError as error:
+                error.add_note(_what_is_lost(prepared, arguments))
+                self._end_team()
+                raise
+        raise AssertionError("the last attempt returns or raises")
 
     def _usable_team(self) -> Team:
         """The team of the session; a new one where there is none yet, or actors have died since the last run."""
@@ -68,14 +77,28 @@ class RayBackend:
         if self._team is not None and not self._team.group.is_usable():
             self._end_team()
         if self._team is None:
-            atexit.register(self._turn.end_now)
-            try:
-                self._started_ray |= join_or_start(self._address, self.workers)
-                self._team = Team(self.workers, self._cpus_around())
-            except BaseException:
-                self._end()  # Ray too: actors that were killed while they started may hold their CPUs for long
-                raise
+            self._wait_for_start()
+            assert self._team is not None
         return self._team
+
+    def _wait_for_start(self) -> None:
+        """Start Ray and the actors, or wait for a start under way: after Ctrl-C it goes on, for the next run."""
+        if self._start is None:
+            self._start = Aside(self._start_team)
+        try:
+            self._start.result()
+        finally:
+            if self._start.is_done:
+                self._start = None
+
+    def _start_team(self) -> None:
+        atexit.register(self._turn.end_now)
+        try:
+            membership.join(self, self._address, self.workers)
+            self._team = Team(self.workers, membership.held_by_others(self))
+        except BaseException:
+            self._end_all()  # Ray too: actors that were killed while they started may hold their CPUs for long
+            raise
 
     def _end_team(self) -> None:
         if self._team is not None:
@@ -84,22 +107,26 @@ class RayBackend:
 
     def _end(self) -> None:
         """End everything. Where Ctrl-C comes in between, the next call does the rest."""
+        if self._start is not None:
+            with suppress(Exception):
+                self._wait_for_start()
+        self._end_all()
+
+    def _end_all(self) -> None:
         self._end_team()
-        if self._started_ray:
-            end_ray()
-            self._started_ray = False
+        membership.leave(self)
         atexit.unregister(self._turn.end_now)
 
     def _forget(self) -> None:
         """In a process that was forked off. The handles are kept: to let go of them would end the actors."""
         self._parents_team, self._team = self._team, None
-        self._started_ray = False
+        self._start = None
 
     def _available(self) -> int:
         """The number of workers where none was asked for: a CPU of the cluster each."""
         if self._address is None:
             return cores()
-        self._started_ray = join_or_start(self._address, 1)
+        aside(lambda: membership.join(self, self._address, 1))
         return max(1, cluster_cpus())
 
 

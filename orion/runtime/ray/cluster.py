@@ -1,74 +1,17 @@
-"""Ray itself: joined where it runs, started where it does not, and ended where we started it."""
+"""What a Ray cluster has, and the actors that are started on it."""
 
 from __future__ import annotations
 
-import logging
-import os
-from collections.abc import Callable
-from concurrent.futures import Future
+import time
 from contextlib import suppress
-from functools import partial
-from threading import Event, Thread, current_thread, main_thread
 from typing import Any
 
 import ray
 
 from orion.errors import ArgumentError, describe
 
-OBJECT_STORE_BYTES = 100 * 1024**2
-"""Ray's own store holds only what goes between nodes; partitions lie in memory of ours."""
-
-
-def join_or_start(address: str | None, workers: int) -> bool:
-    """Make Ray usable in this process. Returns whether it was started here, and is to be ended by us."""
-    if address is not None and address.startswith("ray://"):
-        hint = 'run the program on a node of the cluster, with address="auto"'
-        raise ArgumentError(describe(f"address={address!r} is that of a Ray client, which shares no memory", hint=hint))
-    if ray.is_initialized():
-        return False
-    quiet = {"logging_level": logging.ERROR, "log_to_driver": False}
-    if address is not None or "RAY_ADDRESS" in os.environ:
-        try:
-            ray.init(address=address, **quiet)
-        except ConnectionError as error:
-            what = f"no Ray cluster at address={address!r}"
-            hint = "start one with `ray start --head`, or leave out `address` to start Ray in this process"
-            raise ArgumentError(describe(what, why=str(error), hint=hint)) from error
-        return False
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    start = partial(
-        ray.init,
-        address="local",
-        num_cpus=workers,
-        num_gpus=0,
-        include_dashboard=False,
-        object_store_memory=OBJECT_STORE_BYTES,
-        **quiet,
-    )
-    _from_lasting_thread(start)
-    return True
-
-
-def _from_lasting_thread(start: Callable[[], object]) -> None:
-    """Call a function that starts Ray from a thread that lasts as long as this process: the main one, or one that
-    then only waits. On Linux, Ray's processes are killed as soon as the thread that started them ends.
-    """
-    if current_thread() is main_thread():
-        start()
-        return
-    started: Future[None] = Future()
-
-    def body() -> None:
-        try:
-            start()
-        except BaseException as error:
-            started.set_exception(error)
-        else:
-            started.set_result(None)
-            Event().wait()
-
-    Thread(target=body, name="orion-ray", daemon=True).start()
-    started.result()
+LOOK_SECONDS = 0.5
+"""How often it is looked, while actors start, whether the cluster still has room for them."""
 
 
 def cluster_cpus() -> int:
@@ -87,25 +30,38 @@ def start_actors(kind: type[Any], number: int, group: str, seconds: float, held:
 
     `ArgumentError` where the cluster has not that many CPUs, or they are not free within `seconds`.
     """
-    cpus = cluster_cpus()
-    if cpus - held < number:
-        others = f", the sessions around this one hold {held} of them" if held else ""
-        raise _no_room(number, f"the cluster has {cpus} CPUs{others}, and each worker takes one")
+    _refuse_without_room(number, held)
     remote = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0, concurrency_groups={group: 1})(kind)
     actors: list[Any] = []
     try:
         while len(actors) < number:
             actors.append(remote.remote())
         started = [actor.__ray_ready__.remote() for actor in actors]
-        ready, late = ray.wait(started, num_returns=len(started), timeout=seconds)
-        ray.get(ready)
-        if late:
-            why = f"{len(late)} did not start in {seconds:.0f} s: others use the cluster's {cluster_cpus()} CPUs"
-            raise _no_room(number, why)
+        end = time.monotonic() + seconds
+        while late := _not_ready(started):
+            _refuse_without_room(number, held)  # a node may be lost meanwhile, and it takes a while until that is known
+            if time.monotonic() > end:
+                why = f"{len(late)} did not start in {seconds:.0f} s: others use the cluster's {cluster_cpus()} CPUs"
+                raise _no_room(number, why)
     except BaseException:
         kill_actors(actors)
         raise
     return actors
+
+
+def _not_ready(started: list[Any]) -> list[Any]:
+    ready, late = ray.wait(started, num_returns=len(started), timeout=LOOK_SECONDS)
+    ray.get(ready)
+    return list(late)
+
+
+def _refuse_without_room(number: int, held: int) -> None:
+    cpus = cluster_cpus()
+    if cpus - held < number:
+        others = f", other sessions of this process hold {held} of them" if held else ""
+        dead = sum(not node["Alive"] for node in ray.nodes())
+        lost = f", after {dead} of its nodes died or left" if dead else ""
+        raise _no_room(number, f"the cluster has {cpus} CPUs{lost}{others}, and each worker takes one")
 
 
 def _no_room(workers: int, why: str) -> ArgumentError:
@@ -139,8 +95,3 @@ def kill_actors(actors: list[Any]) -> None:
 def is_running() -> bool:
     """Whether this process has joined a cluster."""
     return bool(ray.is_initialized())
-
-
-def end_ray() -> None:
-    """End Ray in this process, and its other processes where they were started here."""
-    ray.shutdown()

@@ -21,8 +21,13 @@ from orion.runtime.ray.segments import TOKEN, Block, SegmentName, can_be_anonymo
 
 START_SECONDS = 60.0
 LOOK_SECONDS = 0.05
-LEAVE_SECONDS = 10.0
-"""How long workers may take to leave a run that was aborted before they are ended by force."""
+LEAVE_SECONDS = 0.5
+"""How long workers may take to leave a run that was aborted before they are ended by force. Those that run a loop leave
+where it next looks up; one that imports or compiles may take longer."""
+
+
+class NotBegunError(WorkerLostError):
+    """A worker died before any was told to run the loop: nothing has changed, and others can run it."""
 
 
 class Group:
@@ -33,14 +38,14 @@ class Group:
     its anonymous segments.
     """
 
-    def __init__(self, workers: int, cpus_around: int) -> None:
+    def __init__(self, workers: int, held: int) -> None:
         actors: list[Any] = []
         try:
-            actors = start_actors(WorkerActor, workers, DELIVER, START_SECONDS, cpus_around)
+            actors = start_actors(WorkerActor, workers, DELIVER, START_SECONDS, held)
             self._connect(actors)
         except RayActorError as error:
             kill_actors(actors)
-            raise _lost(LostError(None, str(error).strip().splitlines()[0]), "started") from error
+            raise _not_begun(_lost_actor(error)) from error
         except BaseException:
             kill_actors(actors)
             raise
@@ -66,29 +71,35 @@ class Group:
 
     def attach(self, node: str, names: Mapping[int, SegmentName]) -> None:
         """Have the actors of a node map segments now."""
-        self._answers([actor.attach.remote(names) for actor in self._on(node)])
+        self._prepared([actor.attach.remote(names) for actor in self._on(node)])
 
     def create(self, node: str, sizes: Mapping[int, int], anonymous: bool) -> dict[int, SegmentName]:
         """Make a node's copies of segments. Those that are files are mapped by its actors, and the files removed."""
-        (names,) = self._answers([self.leader(node).create.remote(sizes, anonymous)])
+        (names,) = self._prepared([self.leader(node).create.remote(sizes, anonymous)])
         if not anonymous:
-            self._answers([actor.attach.remote(names) for actor in self._on(node)[1:]])
-            self._answers([self.leader(node).remove_names.remote(names)])
+            self._prepared([actor.attach.remote(names) for actor in self._on(node)[1:]])
+            self._prepared([self.leader(node).remove_names.remote(names)])
         return dict(names)
 
     def fill(self, run_memory: int, fillings: Mapping[str, tuple[Filling, ...]]) -> None:
         """Make the memory of nodes ready for a run."""
-        self._answers([self.leader(node).fill.remote(run_memory, parts) for node, parts in fillings.items()])
+        self._prepared([self.leader(node).fill.remote(run_memory, parts) for node, parts in fillings.items()])
 
     def read(self, node: str, parts: list[tuple[Block, Region]]) -> list[Any]:
         """The contents of parts of blocks on a node."""
-        (found,) = self._answers([self.leader(node).read.remote(parts)])
-        return list(found)
+        try:
+            return list(ray.get(self.leader(node).read.remote(parts)))
+        except RayActorError as error:
+            self.close()
+            raise _lost(_lost_actor(error)) from error
 
     # ------------------------------------------------------------ runs
 
     def run(self, orders: Sequence[RunOrder], abort: Callable[[], None]) -> list[Outcome]:
         """Send each worker its order, one message each, and wait for all outcomes.
+
+        First they are asked whether they are there, for once the first order is sent the loop may have begun, and one
+        that runs again would change arrays twice. NotBegunError where one does not answer.
 
         Where one fails or is lost, and at Ctrl-C, the others are made to leave: those of the driver's node by
         `abort`.
@@ -100,19 +111,26 @@ class Group:
                 if node != self.driver_node:
                     actor.abort.options(concurrency_group=DELIVER).remote(orders[0].program, orders[0].run)
 
+        begun = False
         try:
-            self._line.start(orders)
-            while len(found := self._line.wait(LOOK_SECONDS)) < len(orders):
-                if any(outcome.error is not None or outcome.left for outcome in found.values()):
-                    abort_all()
-            return [found[number] for number in range(len(orders))]
+            self._outcomes([None] * len(orders), abort_all)
+            begun = True
+            return self._outcomes(orders, abort_all)
         except LostError as error:
-            self._leave(abort_all)
+            if begun:
+                self._leave(abort_all)
             self.close()
-            raise _lost(error) from error
+            raise (_lost(error) if begun else _not_begun(error)) from error
         except BaseException:
             self._leave(abort_all)
             raise
+
+    def _outcomes(self, orders: Sequence[RunOrder | None], abort: Callable[[], None]) -> list[Outcome]:
+        self._line.start(orders)
+        while len(found := self._line.wait(LOOK_SECONDS)) < len(orders):
+            if any(outcome.error is not None or outcome.left for outcome in found.values()):
+                abort()
+        return [found[number] for number in range(len(orders))]
 
     def is_usable(self) -> bool:
         """Whether the actors are there, as far as is known: they end with the connection that started them."""
@@ -133,12 +151,13 @@ class Group:
     def _on(self, node: str) -> list[Any]:
         return [actor for actor, place in zip(self.actors, self.nodes, strict=True) if place == node]
 
-    def _answers(self, references: list[Any]) -> list[Any]:
+    def _prepared(self, references: list[Any]) -> list[Any]:
+        """What actors answer before a run begins."""
         try:
             return list(ray.get(references))
         except RayActorError as error:
             self.close()
-            raise _lost(LostError(None, str(error).strip().splitlines()[0])) from error
+            raise _not_begun(_lost_actor(error)) from error
 
     def _leave(self, abort: Callable[[], None]) -> None:
         """Wait until no worker works on the run any more; those that don't leave in time are ended, and the
@@ -158,7 +177,19 @@ class Group:
                 continue
 
 
-def _lost(error: LostError, while_it: str = "ran a loop") -> WorkerLostError:
-    which = "a worker" if error.number is None else f"worker {error.number}"
+def _lost_actor(error: RayActorError) -> LostError:
+    return LostError(None, str(error).strip().splitlines()[0])
+
+
+def _lost(error: LostError) -> WorkerLostError:
     hint = "the next run starts new workers; NumPy arrays are as they were before this one"
-    return WorkerLostError(describe(f"{which} died while it {while_it}", why=str(error), hint=hint))
+    return WorkerLostError(describe(f"{_which(error)} died while it ran a loop", why=str(error), hint=hint))
+
+
+def _not_begun(error: LostError) -> NotBegunError:
+    hint = "nothing has changed, and the next run starts new workers; see what ends them, such as a lack of memory"
+    return NotBegunError(describe(f"{_which(error)} died before the loop began", why=str(error), hint=hint))
+
+
+def _which(error: LostError) -> str:
+    return "a worker" if error.number is None else f"worker {error.number}"

@@ -34,8 +34,8 @@ class LostError(Exception):
 class Line(Protocol):
     """Orders out, outcomes in, for one run at a time."""
 
-    def start(self, orders: Sequence[RunOrder]) -> None:
-        """Send order k to worker k."""
+    def start(self, orders: Sequence[RunOrder | None]) -> None:
+        """Send order k to worker k; None asks it only to answer."""
 
     def wait(self, seconds: float) -> dict[int, Outcome]:
         """The outcomes by worker, once all that are due are there or the time is up. LostError where a worker
@@ -61,7 +61,7 @@ class RayLine:
         self._references: list[Any] = []
         self.due = 0
 
-    def start(self, orders: Sequence[RunOrder]) -> None:
+    def start(self, orders: Sequence[RunOrder | None]) -> None:
         """Send order k to actor k. Where Ctrl-C loses the reference to a call, its outcome stays due for ever."""
         self._references, self.due = [], 0
         for actor, order in zip(self._actors, orders, strict=False):
@@ -161,7 +161,7 @@ class PipeLine:
                 os.close(end)
         self._served = [actor.serve.remote() for actor in actors]
 
-    def start(self, orders: Sequence[RunOrder]) -> None:
+    def start(self, orders: Sequence[RunOrder | None]) -> None:
         """Send order k to actor k."""
         self._found, self.due = {}, 0
         for number, order in enumerate(orders):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from orion.arrays.dense import DenseArray
 from orion.arrays.layout import TileLayout
 from orion.arrays.sparse import SparseArray
+from orion.aside import aside
 from orion.kernel.calling import Argument
 from orion.loop.scope import plain_number
 from orion.runtime.arguments import tile_layout
@@ -68,13 +69,25 @@ class PlacedRun:
     def copy_in(self) -> None:
         """Bring the shared copies up to date."""
         for source, shared, _ in self.copies.values():
-            shared[...] = source
+            copy_in_pieces(shared, source)
 
     def copy_out(self) -> None:
         """Give the caller what the run wrote."""
         for target, shared, is_written in self.copies.values():
             if is_written:
-                target[...] = shared
+                copy_in_pieces(target, shared)
+
+
+PIECE_BYTES = 1 << 26
+
+
+def copy_in_pieces(target: NDArray[Any], source: NDArray[Any]) -> None:
+    """`target[...] = source`, with a chance for signal handlers in between."""
+    rows = max(1, PIECE_BYTES * max(1, len(source)) // max(1, source.nbytes)) if source.ndim else 0
+    for start in range(0, len(source), rows) if rows else ():
+        target[start : start + rows] = source[start : start + rows]
+    if not rows:
+        target[...] = source
 
 
 @dataclass(slots=True, weakref_slot=True)
@@ -210,7 +223,7 @@ class Store:
 
     def _layout(self, loop: PreparedLoop, array: SparseArray) -> tuple[tuple[Block, ...], TileLayout]:
         """A sparse array in the tiles of a loop, and its blocks: offsets, keys, values."""
-        layout = tile_layout(loop, array)
+        layout = aside(lambda: tile_layout(loop, array))
         found = self._layouts.get(layout)
         if found is None:
             found, layout = self._move_layout(array, layout)

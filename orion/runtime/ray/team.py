@@ -10,8 +10,10 @@ from itertools import count
 from typing import Any
 from weakref import WeakKeyDictionary, finalize, ref
 
+from orion.aside import aside
 from orion.runtime.failures import left_without_error
 from orion.runtime.memory import RunMemory
+from orion.runtime.notice import said_if_slow
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.ray.group import Group
 from orion.runtime.ray.mirrors import Mirrors
@@ -54,12 +56,12 @@ class News:
 
 
 class Team:
-    """A group of actors with the store of the arrays that it works on. `cpus_around` are the CPUs of the cluster
-    that the sessions around this one hold.
+    """A group of actors with the store of the arrays that it works on. `held` are the CPUs of the cluster
+    that other sessions of this process hold.
     """
 
-    def __init__(self, workers: int, cpus_around: int = 0) -> None:
-        self.group = Group(workers, cpus_around)
+    def __init__(self, workers: int, held: int = 0) -> None:
+        self.group = Group(workers, held)
         self._store = Store(anonymous=self.group.shares_memory)
         self._programs: WeakKeyDictionary[PreparedProgram, KnownProgram] = WeakKeyDictionary()
         self._news = [News() for _ in range(workers)]
@@ -95,7 +97,8 @@ class Team:
     def _program(self, prepared: PreparedProgram) -> KnownProgram:
         known = self._programs.get(prepared)
         if known is None:
-            _compile(prepared)
+            with said_if_slow(prepared.program.function.name):
+                aside(lambda: _compile(prepared))
             known = KnownProgram(next(self._numbers), *self._store.run_memory(prepared))
             self._programs[prepared] = known
             finalize(prepared, call_if_alive, ref(self), Team._end, known.number).atexit = False

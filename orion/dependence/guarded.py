@@ -1,0 +1,90 @@
+"""What a loop evaluates only for some values of a scalar that its iterations combine.
+
+`hit = hit or a[i] > 3` reads a[i] while `hit` is false, and `if a[i] > best and b[i] > 0: best = a[i]` reads b[i] where
+a[i] is better than all before it. Workers that share out the iterations know the scalar of their own tiles alone, and
+evaluate more than Python would. That does no harm where nothing of it can fail. Where a subscript may leave its array,
+or a divisor may be 0, the iterations must run one after the other (`Function.in_turn`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, replace
+
+from orion.dependence.bounds import BoundsChecks, prove_bounds
+from orion.dependence.choices import choice_of, guarded_values
+from orion.loop.expression_types import Typing
+from orion.loop.ir import Assign, Binary, Call, Const, Expr, Function, If, Logic, Subscript, Unary, Var, walk
+from orion.loop.nest import LoopNest
+from orion.loop.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """A scalar, the subscripts that are evaluated for some of its values only, and whether anything else there may
+    fail: a division by zero, an integer to a negative power, a helper function."""
+
+    name: str
+    spans: frozenset[Span]
+    may_fail: bool
+
+
+def guarded_by(function: Function, typing: Typing, names: Set[str]) -> tuple[Guarded, ...]:
+    """What is evaluated in the function for some values of these scalars only, where anything of it may fail."""
+    found: dict[str, list[Expr]] = {}
+    for statement in function.body:
+        for node in walk(statement):
+            for name, parts in _guards(node):
+                if name in names:
+                    found.setdefault(name, []).extend(parts)
+    every = [_guarded(name, parts, typing) for name, parts in found.items()]
+    return tuple(one for one in every if one.spans or one.may_fail)
+
+
+def not_proved(
+    guarded: Iterable[Guarded], checks: Iterable[BoundsChecks], values: Mapping[str, int], nest: LoopNest
+) -> frozenset[str]:
+    """The scalars for which something may fail, at these values of isl's parameters, that Python might not evaluate."""
+    guarded = tuple(guarded)
+    spans = frozenset[Span]().union(*(one.spans for one in guarded))
+    proved: set[Span] = set()
+    for loop in checks:
+        own = tuple(replace(check, is_certain=False) for check in loop.checks if check.span in spans)
+        places = prove_bounds(BoundsChecks(own, loop.unchecked), values, nest)
+        unsure = {(check.span, check.axis) for check in own} - places | loop.unchecked
+        proved |= {check.span for check in own} - {span for span, _ in unsure}
+    return frozenset(one.name for one in guarded if one.may_fail or not one.spans <= proved)
+
+
+def _guards(node: object) -> Iterator[tuple[str, tuple[Expr, ...]]]:
+    match node:
+        case Assign(Var(name), Logic(_, (Var(first), *rest))) if name == first:
+            yield name, tuple(rest)
+        case If() if (choice := choice_of(node)) is not None:
+            yield choice.names[0], guarded_values(choice, node)
+        case _:
+            pass
+
+
+def _guarded(name: str, parts: Iterable[Expr], typing: Typing) -> Guarded:
+    nodes = [node for part in parts for node in walk(part)]
+    spans = frozenset(node.span for node in nodes if isinstance(node, Subscript))
+    return Guarded(name, spans, any(_may_fail(node, typing) for node in nodes))
+
+
+def _may_fail(node: object, typing: Typing) -> bool:
+    match node:
+        case Binary("/" | "//" | "%", left, right):
+            return typing.of(left).weak and typing.of(right).weak and not _is_nonzero(right)
+        case Binary("**", left, right):
+            is_integer = typing.of(left).is_integer and typing.of(right).is_integer
+            return is_integer and not (isinstance(right, Const) and isinstance(right.value, int) and right.value >= 0)
+        case Call(function):
+            return function.startswith("helper:")
+        case _:
+            return False
+
+
+def _is_nonzero(divisor: Expr) -> bool:
+    literal = divisor.operand if isinstance(divisor, Unary) else divisor
+    return isinstance(literal, Const) and bool(literal.value)

@@ -1,0 +1,27 @@
+"""The page of a reason code, as `docs/reasons.md` has it; installed packages carry a copy."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.resources import files
+
+CODE = re.compile(r"ORN\d+", re.IGNORECASE)
+
+
+def page_of(code: str) -> str | None:
+    """The page of a code as Markdown, without a line break at the end; None where there is no such code.
+
+    >>> print(page_of("orn104").splitlines()[0])
+    ORN104: a scalar carries a value from one iteration to the next
+    """
+    return _pages().get(code.upper())
+
+
+@cache
+def _pages() -> dict[str, str]:
+    text = (files("orion") / "reasons.md").read_text(encoding="utf-8")
+    titles = dict(re.findall(r"^- \[(ORN\d+)\]\(#\w+\): (.*)$", text, flags=re.MULTILINE))
+    sections = re.split(r"^## (ORN\d+)\n", text, flags=re.MULTILINE)[1:]
+    pairs = zip(sections[::2], sections[1::2], strict=True)
+    return {code: f"{code}: {titles[code]}\n\n{section.strip()}" for code, section in pairs}

@@ -1,0 +1,147 @@
+"""Where the work of a function is: how much of the predicted time each of the loops that run has, and whether that is
+shared out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import prod
+
+from orion.dependence.maps import Maps
+from orion.loop.between import SYNTHETIC
+from orion.loop.ir import For
+from orion.loop.nest import Repeat, RunLoop, Step, blocks_of
+from orion.loop.types import ArrayType, ScalarType, SparseType, Types
+from orion.plan.extents import UNKNOWN_TRIPS, coordinate_ranges
+from orion.plan.one_loop import is_once
+from orion.plan.plan import FunctionPlan, LoopPlan
+from orion.plan.sizes import Sizes
+from orion.plan.whole import whole_loops
+from orion.plan.worth import body_ns, rounds_of, work_ns
+
+NOMINAL = 1000
+"""What a size is taken to be that is not known, so that the shares of loops can be compared."""
+
+MOST = 0.5
+"""A plan is serial as a whole where one worker has more than this part of its work, and must have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A loop that is run, or statements that run once, and its part of the predicted time of all, between 0 and 1."""
+
+    loop: LoopPlan
+    part: float
+
+
+def shares(plan: FunctionPlan) -> tuple[Share, ...]:
+    """The share of each planned loop, in the order in which they stand. Predicted for one worker, so that the number of
+    workers does not count."""
+    sizes, maps = with_nominal(plan.sizes, dict(plan.types)), Maps()
+    values = sizes.values
+    around = dict(_rounds(plan.program.steps, (), values))
+    times = [_loop_ns(loop, sizes, maps) * _rounds_of(loop, around.get(loop.nest.number, ())) for loop in plan.loops]
+    if not any(times):  # nothing is to be done at these sizes
+        times = [1.0] * len(times)
+    return tuple(Share(loop, time / sum(times)) for loop, time in zip(plan.loops, times, strict=True))
+
+
+def with_nominal(sizes: Sizes, types: Types) -> Sizes:
+    """The sizes with NOMINAL for each that is not known."""
+    shapes, integers, counts = dict(sizes.shapes), dict(sizes.integers), dict(sizes.counts)
+    for name, kind in types.items():
+        match kind:
+            case ScalarType(dtype) if dtype.startswith(("int", "uint")):
+                integers.setdefault(name, NOMINAL)
+            case ArrayType(_, ndim):
+                shapes.setdefault(name, (NOMINAL,) * ndim)
+            case SparseType(keys):
+                shapes.setdefault(name, (NOMINAL,) * keys)
+                counts.setdefault(name, NOMINAL**2)
+    return replace(sizes, shapes=shapes, integers=integers, counts=counts)
+
+
+def _loop_ns(loop: LoopPlan, sizes: Sizes, maps: Maps) -> float:
+    """The predicted time of a loop each time that it is started, on one worker; of one that stands for a loop of the
+    source in another order, in all rounds of that."""
+    known = work_ns(loop.works, sizes, maps)
+    if known is not None:
+        return known
+    if loop.members:
+        return sum(_loop_ns(member, sizes, maps) for member in loop.members)
+    values = sizes.values
+    if loop.nest.elements is not None:
+        iterations = sizes.counts.get(loop.nest.elements.array, NOMINAL)
+    else:
+        ranges = coordinate_ranges(loop.analysis.domain, len(loop.nest.dims), values, maps)
+        iterations = prod(UNKNOWN_TRIPS if span is None else span[1] - span[0] for span in ranges)
+    return iterations * body_ns(loop.nest.body, values, sizes.shapes)
+
+
+def _rounds_of(loop: LoopPlan, around: tuple[tuple[bool, float], ...]) -> float:
+    return prod(rounds for is_new, rounds in around if not (is_new and loop.origin))
+
+
+def _rounds(
+    steps: Iterable[Step], around: tuple[tuple[bool, float], ...], values: Mapping[str, int]
+) -> Iterator[tuple[int, tuple[tuple[bool, float], ...]]]:
+    """Every planned loop with the serial loops around it: whether a new order has made them, and their rounds."""
+    for step in steps:
+        if isinstance(step, RunLoop):
+            yield step.number, around
+        inside = around
+        if isinstance(step, Repeat):
+            is_new = isinstance(step.loop, For) and step.loop.index == SYNTHETIC
+            inside = (*around, (is_new, rounds_of(step, values)))
+        for block in blocks_of(step):
+            yield from _rounds(block, inside, values)
+
+
+# ---------------------------------------------------------------- what follows from it
+
+
+def is_parallel(plan: FunctionPlan) -> bool:
+    """Whether a function has loops, each of them has a legal parallel schedule, and no more than MOST of the work is in
+    what one worker must run."""
+    loops = [loop for loop in whole_loops(plan) if loop.is_written_by_user]
+    if not loops or not all(loop.is_parallel for loop in loops):
+        return False
+    if not any(_must_run_alone(loop) for loop in plan.loops):
+        return True
+    return sum(share.part for share in shares(plan) if _must_run_alone(share.loop)) <= MOST
+
+
+def _must_run_alone(loop: LoopPlan) -> bool:
+    """Whether one worker runs a loop, or statements, whatever the sizes."""
+    if is_once(loop.nest):
+        return not (loop.inside and all(one.is_parallel for one in loop.inside))
+    return not loop.is_parallel
+
+
+def runs_alone(loop: LoopPlan, workers: int) -> bool:
+    """Whether one worker runs a planned loop at the sizes of the plan, though there are more or might be."""
+    return is_once(loop.nest) or not loop.is_shared_out or (loop.runs_on == 1 and workers > 1)
+
+
+def costliest_part(loop: LoopPlan, found: Iterable[Share]) -> LoopPlan:
+    """The part of a loop in another order that has most of its work, of several the one with most dimensions; any other
+    loop as it is."""
+    parts = {share.loop.nest.number: share.part for share in found}
+    key = lambda part: (round(parts[part.nest.number], 6), len(part.nest.limits))  # noqa: E731
+    return max(loop.parts, key=key) if loop.parts else loop
+
+
+def costliest_loop(plan: FunctionPlan) -> LoopPlan | None:
+    """The loop of the source that has most of the work; None where there is none."""
+    found = shares(plan)
+    loops = [loop for loop in whole_loops(plan) if loop.is_written_by_user]
+    return max(loops, key=lambda loop: share_of(loop, found), default=None)
+
+
+def share_of(loop: LoopPlan, found: Iterable[Share]) -> float:
+    """The share of a loop of the source (`orion.plan.whole.whole_loops`): of the planned loops that stand for it. Of
+    neighbours that are run as one, each has that of all; loops in statements that run once have none of their own."""
+    if loop.is_inside:
+        return 0.0
+    numbers = {part.nest.number for part in loop.parts or (loop,)}
+    return sum(share.part for share in found if share.loop.nest.number in numbers)

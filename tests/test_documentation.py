@@ -1,0 +1,117 @@
+"""README and docs: every block of Python runs as it is printed, and prints what stands below it.
+
+The blocks of one file are one script, in their order, run in an empty folder as a reader's copy of them would be. One
+that is not to be run has a comment in the line before it, which no reader sees: `<!-- not run: why -->`.
+"""
+
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FILES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")])
+FENCE = re.compile(
+    r"^(?P<note><!-- (?P<marker>[^\n]*) -->\n)?^```(?P<language>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+)
+LANGUAGES = ("python", "console", "text")
+NOT_RUN = "not run: "
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its language, its text, the first line of that in the file, and the comment before it."""
+
+    language: str
+    text: str
+    line: int
+    marker: str
+
+    @property
+    def runs(self):
+        return self.language == "python" and not self.marker.startswith(NOT_RUN)
+
+
+def blocks(path):
+    text = path.read_text(encoding="utf-8")
+    return [
+        Block(found["language"], found["text"], text.count("\n", 0, found.start("text")) + 1, found["marker"] or "")
+        for found in FENCE.finditer(text)
+    ]
+
+
+def script(found):
+    """The blocks that run as one program, each on the lines that it has in its file."""
+    lines = [""] * max((block.line + block.text.count("\n") for block in found), default=0)
+    for block in found:
+        if block.runs:
+            part = block.text.splitlines()
+            lines[block.line - 1 : block.line - 1 + len(part)] = part
+    return "\n".join(lines) + "\n"
+
+
+def expected(found):
+    """The lines that the `text` blocks right after Python say it prints."""
+    return [
+        line
+        for one, after in pairwise(found)
+        if one.runs and after.language == "text"
+        for line in after.text.splitlines()
+    ]
+
+
+WITH_PYTHON = [
+    pytest.param(path, id=path.name, marks=[pytest.mark.ray] if 'backend="ray"' in script(blocks(path)) else [])
+    for path in FILES
+    if any(block.runs for block in blocks(path))
+]
+
+
+@pytest.mark.parametrize("path", WITH_PYTHON)
+def test_its_python_runs_as_printed(path, tmp_path):
+    found = blocks(path)
+    program = tmp_path / path.with_suffix(".py").name
+    program.write_text(script(found), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, program.name], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=240
+    )
+    assert done.returncode == 0, f"{path}:\n{done.stderr}"
+    printed = iter(done.stdout.splitlines())
+    missing = [line for line in expected(found) if line not in printed]  # in their order: `in` goes on from the last
+    assert not missing, f"{path} says that it prints {missing}; it printed:\n{done.stdout}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_python_hides_from_being_run(path):
+    for block in blocks(path):
+        assert block.language in LANGUAGES, f"{path}:{block.line}: a block of {block.language or 'no language'}"
+        if block.marker.startswith(NOT_RUN.strip()):
+            assert len(block.marker) > len(NOT_RUN) + 10, f"{path}:{block.line}: say why it is not run"
+            assert block.language == "python"
+        if block.language != "python":
+            assert "import orion" not in block.text
+            assert "@orion." not in block.text
+    outside = FENCE.sub("", path.read_text(encoding="utf-8"))
+    assert "```" not in outside
+
+
+def test_the_first_block_of_the_readme_is_complete_by_itself():
+    first = next(block for block in blocks(ROOT / "README.md") if block.language == "python")
+    assert first.runs
+    assert first.text.startswith("import ")
+
+
+def test_a_block_is_found_with_its_line_and_its_mark(tmp_path):
+    path = tmp_path / "page.md"
+    marked = "<!-- not run: needs a cluster -->\n```python\ny\n```\n"
+    path.write_text(f"# A\n\n```python\nx = 1\n```\n{marked}```text\n1\n```\n")
+    first, second, third = blocks(path)
+    assert (first.line, first.text, first.runs) == (4, "x = 1\n", True)
+    assert (second.line, second.marker, second.runs) == (8, "not run: needs a cluster", False)
+    assert third.language == "text"
+    assert script([first, second, third]).splitlines()[3] == "x = 1"
+    assert expected([first, third]) == ["1"]

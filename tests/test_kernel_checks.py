@@ -1,0 +1,184 @@
+"""Subscripts that are checked as a loop runs: where the check stands, and what it finds."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import orion
+
+pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+
+
+def factors(R, W, H, b, step):
+    K = W.shape[1]
+    for t in range(R.shape[0]):
+        u, i, r = int(R[t, 0]), int(R[t, 1]), R[t, 2]
+        p = b[u]
+        for k in range(K):
+            p += W[u, k] * H[i, k]
+        e = r - p
+        b[u] += step * e
+        for k in range(K):
+            w = W[u, k]
+            W[u, k] += step * e * H[i, k]
+            H[i, k] += step * e * w
+
+
+def two_ranges(u, n, m, a, W):
+    """The second loop may run where the first one does not."""
+    for t in range(u.shape[0]):
+        v = u[t]
+        for k in range(n):
+            a[k] += W[v, k]
+        for k in range(m):
+            a[k] -= W[v, k]
+
+
+def down(u, a, W):
+    for t in range(u.shape[0]):
+        v = u[t]
+        for k in range(W.shape[1] - 1, -1, -2):
+            a[k] += W[v, k]
+
+
+def changing(u, a, W):
+    """What the subscript names changes between two uses, and in the loop."""
+    for t in range(u.shape[0]):
+        v = u[t]
+        a[0] += W[v, 0]
+        v = u[v]
+        a[0] += W[v, 0]
+        for k in range(W.shape[1]):
+            a[k] += W[v, k]
+            v = u[v]
+
+
+def perhaps(u, flag, a, W):
+    """Nothing is checked that Python would not look at."""
+    for t in range(u.shape[0]):
+        v = u[t]
+        for k in range(W.shape[1]):
+            if flag[t] > 0:
+                a[k] += W[v, k]
+            a[k] += W[v, k] if flag[t] > 1 else 0.5
+        if flag[t] > 0:
+            a[0] += W[v, 0]
+        else:
+            v = 0
+        a[1] += W[v, 1]
+
+
+def histogram(bins, H):
+    for i in range(bins.shape[0]):
+        for f in range(bins.shape[1]):
+            H[f, bins[i, f]] += 1
+
+
+def triples(rows):
+    rng = np.random.default_rng(5)
+    return np.stack([rng.integers(0, 7, rows), rng.integers(-5, 5, rows), rng.random(rows)], 1)
+
+
+def arguments(function):
+    rng = np.random.default_rng(6)
+    u, W = rng.integers(0, 6, 9), rng.random((6, 8))
+    return {
+        factors: lambda: (triples(50), rng.random((7, 4)), rng.random((5, 4)), np.zeros(7), 0.1),
+        two_ranges: lambda: (u, 5, 7, np.zeros(8), W),
+        down: lambda: (u - 3, np.zeros(8), W),
+        changing: lambda: (u, np.zeros(8), W),
+        perhaps: lambda: (u, rng.integers(0, 3, 9), np.zeros(8), W),
+        histogram: lambda: (rng.integers(0, 9, (40, 3)).astype(np.uint8), np.zeros((3, 9), np.int64)),
+    }[function]()
+
+
+def copied(given):
+    return tuple(one.copy() if isinstance(one, np.ndarray) else one for one in given)
+
+
+FUNCTIONS = [factors, two_ranges, down, changing, perhaps, histogram]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_results_are_those_of_python(function, workers):
+    ours = arguments(function)
+    wanted = copied(ours)
+    with orion.session("threads", workers, force_parallel=True), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        orion.parallel_for(function)(*ours)
+    function(*wanted)
+    for one, other in zip(ours, wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+OUTSIDE = [
+    (factors, lambda a: a[0].__setitem__((20, 0), 7.0), r"subscript 7 leaves `b`"),
+    (factors, lambda a: a[0].__setitem__((20, 1), -6.0), r"subscript -6 leaves `H`"),
+    (two_ranges, lambda a: a[0].__setitem__(4, 6), r"subscript 6 leaves `W`"),
+    (down, lambda a: a[0].__setitem__(4, -7), r"subscript -7 leaves `W`"),
+    (changing, lambda a: a[0].__setitem__(4, 9), r"subscript 9 leaves `(W|u)`"),
+    (histogram, lambda a: a[0].__setitem__((4, 1), 9), r"subscript 9 leaves `H`"),
+]
+
+
+@pytest.mark.parametrize(("function", "spoil", "message"), OUTSIDE)
+def test_subscripts_that_leave_their_arrays_are_found(function, spoil, message):
+    given = arguments(function)
+    spoil(given)
+    with orion.session("threads", 1), pytest.raises(orion.OutOfBoundsError, match=message):
+        orion.parallel_for(function)(*given)
+
+
+@pytest.mark.parametrize(("n", "m"), [(0, 0), (0, 7), (7, 0)])
+def test_a_loop_without_trips_checks_nothing(n, m):
+    """And what one loop would have checked is checked by the next."""
+    u, _, _, a, W = arguments(two_ranges)
+    u[3] = 6
+    ours = orion.parallel_for(two_ranges)
+    if n or m:
+        with pytest.raises(orion.OutOfBoundsError, match="subscript 6 leaves `W`"):
+            ours(u, n, m, a, W)
+    else:
+        ours(u, n, m, a, W)
+        assert not a.any()
+
+
+def test_what_is_not_evaluated_is_not_checked():
+    u, flag, a, W = arguments(perhaps)
+    u[4], flag[4] = 100, 0
+    wanted = a.copy()
+    orion.parallel_for(perhaps)(u, flag, a, W)
+    perhaps(u, flag, wanted, W)
+    np.testing.assert_allclose(a, wanted)
+
+
+def test_checks_of_what_stays_the_same_stand_before_the_loop():
+    """Inside they would keep it from being run in vectors; and each axis is proved by itself."""
+    text = orion.parallel_for(factors).kernel_source(*arguments(factors))
+    inside = [line for line in text.splitlines() if line.startswith(" " * 12) and "checked(" in line]
+    assert all(line.strip().startswith(("u_of_", "i_of_")) for line in inside)
+    assert text.count("W.shape[1], 1") == 0
+    (line,) = (
+        line
+        for line in orion.parallel_for(histogram).kernel_source(*arguments(histogram)).splitlines()
+        if "checked(" in line and "import" not in line
+    )
+    assert line.count("checked(") == 1
+    assert "H[uint64(f), checked(" in line
+
+
+def test_blocks_of_an_inner_loop_are_as_many_as_workers():
+    """Each goes through the loops around it: with many of them each line of the cache would be loaded many times. The
+    kernel stays the same, and so do the bits."""
+    given = arguments(histogram)
+    sources = []
+    for workers in (1, 2, 3):
+        with orion.session("threads", workers, force_parallel=True):
+            function = orion.parallel_for(histogram)
+            assert function.plan(*given).loops[0].cuts == (1, workers)
+            sources.append(function.kernel_source(*given))
+    assert len(set(sources)) == 1

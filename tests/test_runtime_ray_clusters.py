@@ -1,0 +1,171 @@
+"""Which Ray cluster a session is on, for as long as it lasts; and who can reach a Ray that Orion starts."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import orion
+
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(200)]
+
+STORE = {"object_store_memory": 80 * 1024**2}
+HEAD = {"num_cpus": 2, **STORE}
+
+
+@orion.parallel_for
+def add(a, x):
+    for i in range(a.shape[0]):
+        a[i] += x
+
+
+@pytest.fixture(scope="module")
+def clusters():
+    """Two clusters of one node each."""
+    import ray
+    from ray.cluster_utils import Cluster
+
+    started = []
+    try:
+        for _ in range(2):
+            started.append(Cluster(initialize_head=True, head_node_args=HEAD))
+        yield [cluster.address for cluster in started]
+    finally:
+        ray.shutdown()
+        for cluster in started:
+            cluster.shutdown()
+
+
+def joined():
+    import ray
+
+    return ray.get_runtime_context().gcs_address if ray.is_initialized() else None
+
+
+def run_there(address, workers=1):
+    """The cluster that a loop was run on."""
+    a = np.zeros(100)
+    with orion.session("ray", workers, address=address, force_parallel=True):
+        add(a, 1.0)
+        assert set(a) == {1.0}
+        return joined()
+
+
+def test_each_session_is_on_its_own_cluster_and_leaves_it(clusters):
+    assert [run_there(address) for address in clusters] == clusters
+    assert joined() is None
+    orion.init("ray", 1, address=clusters[0])
+    add(np.zeros(9), 1.0)
+    orion.init("ray", address=clusters[1])  # asks the cluster how many CPUs it has
+    add(np.zeros(9), 1.0)
+    assert joined() == clusters[1]
+    orion.shutdown()
+    assert joined() is None
+
+
+def test_two_clusters_at_once_are_refused(clusters):
+    first, second = clusters
+    a = np.zeros(100)
+    with orion.session("ray", 1, address=first, force_parallel=True):
+        add(a, 1.0)
+        with pytest.raises(orion.ArgumentError, match=f"(?s)address='{second}'.*another Ray cluster, at {first}"):
+            run_there(second)
+        port = first.rpartition(":")[2]
+        for same in (f"localhost:{port}", f"127.0.0.1:{port}", "auto", None):
+            assert run_there(same) == first
+        add(a, 1.0)
+        assert joined() == first
+    assert set(a) == {2.0}
+    assert joined() is None
+
+
+def test_a_connection_that_the_user_made_is_left_alone(clusters):
+    import ray
+
+    first, second = clusters
+    ray.init(address=first, log_to_driver=False)
+    try:
+        assert run_there(first) == run_there(None) == first
+        with pytest.raises(orion.ArgumentError, match="already joined another"):
+            run_there(second)
+        assert joined() == first
+    finally:
+        ray.shutdown()
+
+
+def test_after_a_node_was_lost_the_next_run_says_so_soon():
+    import ray
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, **STORE})
+    try:
+        lost = cluster.add_node(num_cpus=1, **STORE)
+        with orion.session("ray", 2, address=cluster.address, force_parallel=True) as session:
+            add(np.zeros(100), 1.0)
+            for process in (lost.all_processes["raylet"][0].process.pid, session._backend._team.group.processes[1]):
+                os.kill(process, signal.SIGKILL)
+            start = time.monotonic()
+            with pytest.raises(orion.ArgumentError, match="the cluster has 1 CPUs, after 1 of its nodes died or left"):
+                add(np.zeros(100), 1.0)
+            assert time.monotonic() - start < 45
+        assert run_there(cluster.address) == cluster.address
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "nonsense", "no.such.host.invalid:6379", "127.0.0.1:99999", ":1"])
+def test_an_address_where_nothing_is_refused_in_seconds(address):
+    start = time.monotonic()
+    with pytest.raises(orion.ArgumentError, match="no Ray cluster at address="):
+        run_there(address)
+    assert time.monotonic() - start < 20
+    assert joined() is None
+
+
+def test_a_ray_that_orion_starts_listens_on_this_machine_only():
+    before = listening()
+    with orion.session("ray", 1, force_parallel=True):
+        add(np.zeros(100), 1.0)
+        new = {process: addresses for process, addresses in listening().items() if ours(process)}
+    told = set().union(*new.values()) - set().union(*before.values())
+    assert len(told) >= 4  # the head's, the node's, the driver's, the actor's
+    assert {address for address, _ in told} <= {LOOPBACK_4, LOOPBACK_4_AS_6, LOOPBACK_6}
+
+
+LOOPBACK_4, LOOPBACK_4_AS_6 = "0100007F", "0000000000000000FFFF00000100007F"
+LOOPBACK_6 = "00000000000000000000000001000000"
+LISTENS = "0A"
+
+
+def listening():
+    """The addresses and ports at which the processes of this machine listen for TCP."""
+    sockets = {}
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            _, local, _, state, *rest = line.split()
+            if state == LISTENS:
+                sockets[f"socket:[{rest[5]}]"] = tuple(local.split(":"))
+    found = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            links = {os.readlink(link) for link in (process / "fd").iterdir()}
+        except OSError:
+            continue
+        found[int(process.name)] = {sockets[link] for link in links if link in sockets}
+    return found
+
+
+def ours(process):
+    """Whether a process is this one or was started by it."""
+    while process > 1:
+        if process == os.getpid():
+            return True
+        try:
+            process = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            return False
+    return False

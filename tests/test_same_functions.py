@@ -1,0 +1,206 @@
+"""Planning and calling accept the same functions: what a plan is made for is compiled, and gives what NumPy gives; what
+cannot be compiled is refused when it is planned, with what to write instead."""
+
+from __future__ import annotations
+
+import linecache
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import orion
+from orion.errors import UnsupportedLoopError
+from orion.loop.functions import MATH, METHODS, NUMPY, is_elementwise
+
+pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning", "ignore::RuntimeWarning")
+
+REDUCTIONS = ("sum", "prod", "min", "max", "mean", "std", "var", "any", "all", "argmin", "argmax")
+UFUNCS = sorted(
+    name
+    for name, found in vars(np).items()
+    if isinstance(found, np.ufunc) and found.__name__ == name and found.nout == 1 and found.signature is None
+)
+TWO = {name for name in UFUNCS if getattr(np, name).nin == 2}
+IN_MATH = sorted(name.removeprefix("math.") for name in MATH)
+TWO_IN_MATH = {"atan2", "copysign", "fmod", "gcd", "hypot", "pow"}
+
+TOGETHER = 10
+"""So many are compiled as one kernel."""
+
+rng = np.random.default_rng(0)
+NUMBERS = {
+    "floats": (rng.uniform(0.1, 0.9, (3, 4)), rng.uniform(0.1, 0.9, (3, 4))),
+    "integers": (rng.integers(1, 5, (3, 4)), rng.integers(1, 5, (3, 4))),
+    "truths": (rng.random((3, 4)) > 0.5, rng.random((3, 4)) > 0.5),
+}
+
+OTHERS = [
+    *(f"np.{name}({args})" for name in REDUCTIONS for args in (
+        "A[i]", "A", "A, axis=0", "A, 1", "A[i], axis=-1", "A[i] > 0.5", "A[i], keepdims=True", "A, dtype=np.float64",
+        "A[i, 0]", "A[:, 1]", "a=A", "A[i], ddof=1", "A[i], initial=1.0", "A[i][A[i] > 0.5]",
+    )),
+    *(f"A{row}.{name}({args})" for name in REDUCTIONS for row, args in (
+        ("[i]", ""), ("", ""), ("", "axis=0"), ("", "1"), ("[i]", "keepdims=True"), ("[i]", "dtype=np.float64"),
+        ("[i, A[i] > 0.5]", ""),
+    )),
+    "np.zeros(4)", "np.ones((2, 2))", "np.zeros(4, np.float32)", "np.ones(4, dtype=np.int32)", "np.full(4, 2.5)",
+    "np.full((2, 2), 3)", "np.zeros(shape=4)", "np.full(4, fill_value=2.0)", "np.zeros_like(A[i])", "np.ones_like(A)",
+    "np.full_like(A[i], 2.0)", "np.zeros_like(A[i], dtype=np.int64)", "np.ones_like(A[i], np.float32)",
+    "np.full_like(A[i], 2, dtype=np.float32)", "np.zeros_like(A[i, 0])", "np.copy(A[i])", "A[i].copy()", "A.copy('K')",
+    "np.dot(A[i], B[i])", "A[i].dot(B[i])", "A[i].dot(2.0)", "np.vdot(A[i], B[i])", "np.inner(A[i], B[i])",
+    "np.inner(A, B)", "np.matmul(A[i], B[i])", "np.outer(A[i], B[i])", "np.outer(A, B)", "np.dot(A, B[i])", "A @ B[i]",
+    "np.dot(A[i], 2.0)", "np.dot(A[i, 0], B[i, 0])", "np.sort(A[i])", "np.sort(A)", "np.sort(A, axis=0)",
+    "np.sort(A, 0)", "np.sort(A[i], kind='stable')", "np.cumsum(A[i])", "np.cumsum(A)", "np.cumsum(A, axis=0)",
+    "np.cumsum(A[i], dtype=np.float32)", "np.cumprod(A[i])", "A[i].cumsum()", "A.cumsum()", "np.round(A[i])",
+    "np.round(A[i], 1)", "np.round(A[i], decimals=1)", "np.round(A[i, 0])", "np.round(A[i, 0], 1)", "round(A[i, 0])",
+    "np.clip(A[i], 0.2, 0.5)", "np.clip(A[i, 0], 0.2, 0.5)", "np.clip(A[i], None, 0.5)", "np.clip(A[i], B[i], 0.9)",
+    "np.clip(A[i], a_min=0.1, a_max=0.4)", "np.flip(A[i])", "np.flip(A)", "np.flip(A, 0)", "np.flip(A, axis=0)",
+    "np.arange(4)", "np.arange(1, 5)", "np.arange(0, 8, 2)", "np.arange(0.0, 2.0, 0.5)",
+    "np.arange(4, dtype=np.float32)",
+    "np.arange(start=0, stop=4)", "np.where(A[i] > 0.5, A[i], B[i])", "np.where(A[i] > 0.5, 1.0, B[i])",
+    "np.where(A[i, 0] > 0.5, A[i, 0], B[i, 0])", "np.where(A[i] > 0.5)", "np.argsort(A[i])", "np.argsort(A)",
+    "np.argsort(A[i], kind='mergesort')", "A[i].argsort()", "A.argsort()", "np.searchsorted(np.sort(A[i]), B[i])",
+    "np.searchsorted(np.sort(A[i]), B[i, 0])", "np.searchsorted(np.sort(A[i]), B[i], side='right')",
+    "np.searchsorted(A, B[i])", "np.transpose(A)", "np.transpose(A, (1, 0))", "A.T", "np.ravel(A)", "A.ravel()",
+    "A.ravel('F')", "A.flatten()", "np.diag(A[i])", "np.diag(A)", "np.diag(A, 1)", "np.diag(A, k=1)", "np.eye(3)",
+    "np.eye(3, 4)", "np.eye(3, k=1)", "np.eye(3, dtype=np.float32)", "np.identity(3)", "np.median(A[i])",
+    "np.median(A)", "np.median(A, axis=0)", "np.linalg.norm(A[i])", "np.linalg.norm(A)", "np.linalg.norm(A[i], 1)",
+    "np.linalg.norm(A[i], ord=2)", "np.linalg.norm(A, axis=1)", "np.linalg.solve(A @ A.T + np.eye(3), B[:, 0])",
+    "np.linalg.inv(A @ A.T + np.eye(3))", "np.linalg.det(A @ A.T)", "A[i].astype(np.float32)", "A[i].item(0)",
+    "A[i, 0].astype(np.float32)", "A[i, 0].item()", "A[i].round(1)", "A[i].clip(0.1, 0.4)", "abs(A[i, 0])", "abs(A[i])",
+    "min(A[i, 0], B[i, 0])", "max(A[i])", "sum(A[i])", "sum(A[i], 2.0)", "pow(A[i, 0], 2)", "pow(A[i], 2)",
+    "int(A[i, 0])", "float(A[i, 0])", "bool(A[i, 0])", "len(A[i])", "np.float32(A[i, 0])", "np.bool_(A[i, 0])",
+    "np.float32(A[i])", "np.absolute(A[i])", "np.maximum(A[i], 0.5)", "np.maximum(A[i], B[i, 0])", "np.amax(A[i])",
+    "np.add(A[i], B[i], dtype=np.float32)", "np.sqrt(x=A[i])", "A[i, ::2]", "A[i, ::-1]", "A[i, A[i] > 0.5]",
+    "A[A[:, 0] > 0.5]", "B[i][np.argsort(A[i])]", "A[i].size", "A.ndim", "A.shape[0]",
+]  # fmt: skip
+
+
+def function_of(expressions):
+    """A function that writes each value, or the sum of its elements with weights by their places, to an array."""
+    lines = ["def f(A, B, w, out):", "    for i in range(A.shape[0]):"]
+    for k, text in enumerate(expressions):
+        lines += [f"        v{k} = {text}", f"        out[i, {k}] = {_one_number(text, f'v{k}')}"]
+    source = "\n".join(lines) + "\n"
+    name = f"<functions {abs(hash(source))}>"
+    linecache.cache[name] = len(source), None, source.splitlines(True), name
+    space = {"np": np, "math": math}
+    exec(compile(source, name, "exec"), space)
+    return space["f"]
+
+
+def _one_number(text, name):
+    A, B = NUMBERS["floats"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for given in (A, B), NUMBERS["integers"], NUMBERS["truths"]:
+            try:
+                names = {"np": np, "math": math, "A": given[0], "B": given[1], "w": np.ones(12), "i": 0}
+                rank = np.ndim(eval(text, names))
+            except (TypeError, ValueError):
+                continue
+            return {0: name, 1: f"np.sum({name} * w[:{name}.size])"}.get(rank, f"np.sum({name})")
+    return name
+
+
+def arguments(kind, expressions):
+    A, B = NUMBERS[kind]
+    return A, B, np.arange(1.0, 13.0), np.zeros((A.shape[0], len(expressions)))
+
+
+def planned(expressions, kind):
+    """Those that a plan is made for; the others are refused with what to write instead."""
+    refusals = {text: _refusal(text, kind) for text in expressions}
+    for text, refusal in refusals.items():
+        assert not refusal or "help:" in refusal or "is not defined for" in refusal, text
+    return [text for text, refusal in refusals.items() if not refusal]
+
+
+def _refusal(text, kind):
+    try:
+        orion.parallel_for(function_of([text])).plan(*arguments(kind, [text]))
+    except UnsupportedLoopError as error:
+        return str(error)
+    return ""
+
+
+def check(expressions, kind):
+    """Everything that a plan is made for runs, and gives what NumPy gives."""
+    found = planned(expressions, kind)
+    wrong = []
+    for first in range(0, len(found), TOGETHER):
+        some = found[first : first + TOGETHER]
+        mine, other = arguments(kind, some), arguments(kind, some)
+        function = function_of(some)
+        orion.parallel_for(function)(*mine)
+        function(*other)
+        pairs = zip(some, mine[-1].T.tolist(), other[-1].T.tolist(), strict=True)
+        wrong += [(text, got, want) for text, got, want in pairs if not np.allclose(got, want, equal_nan=True)]
+    assert not wrong
+    return found
+
+
+def test_numba_has_every_function_of_elements_that_is_accepted():
+    from numba.np.ufunc_db import get_ufuncs
+
+    known = {found.__name__ for found in get_ufuncs()}
+    assert {name for name in UFUNCS if is_elementwise(f"np.{name}")} == known & set(UFUNCS)
+    assert not is_elementwise("np.heaviside")
+
+
+@pytest.mark.parametrize("form", ["A[i, 0]", "A[i]"])
+@pytest.mark.parametrize("kind", NUMBERS)
+def test_functions_of_elements(form, kind):
+    other = form.replace("A", "B")
+    found = check([f"np.{name}({f'{form}, {other}' if name in TWO else form})" for name in UFUNCS], kind)
+    assert len(found) > (30 if kind == "truths" else 50)
+
+
+def _given(name):
+    if name in TWO_IN_MATH:
+        return "i, i + 1" if name == "gcd" else "A[i, 0], B[i, 0]"
+    return "1.0 + A[i, 0]" if name == "acosh" else "A[i, 0]"
+
+
+def test_functions_of_math():
+    found = check([f"math.{n}({_given(n)})" for n in IN_MATH], "floats")
+    assert len(found) == len(IN_MATH)
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_other_functions_methods_and_keywords(part):
+    check(OTHERS[part::4], "floats")
+
+
+def test_every_known_function_is_among_those_tried():
+    tried = " ".join(OTHERS)
+    numpy = {name for name in NUMPY if f"{name}(" not in tried}
+    methods = {name for name in METHODS if f"{name}(" not in tried}
+    assert numpy == {"np.empty", "np.empty_like"}  # they have no values
+    assert methods <= {".fill", ".sort"}  # they return nothing
+
+
+@pytest.mark.parametrize(
+    ("expression", "help_"),
+    [
+        ("np.heaviside(A[i, 0], 0.5)", "write it as a loop"),
+        ("np.sum(B[0, B[0] > i])", "write a loop"),
+        ("w[w > i].sum()", "write a loop with an `if`; of a sum also `np.sum(np.where(mask, x, 0.0))`"),
+        ("np.mean(A, axis=0)", "`np.sum(a, axis=0) / a.shape[0]`"),
+        ("A.mean(0)", "write a loop over the other axes"),
+        ("np.var(A[i], ddof=1)", "n / (n - ddof)"),
+        ("A[i].max(initial=3.0)", "combine the result with that value"),
+        ("np.linalg.norm(A, axis=1)", "write a loop over the other axes"),
+    ],
+)
+def test_what_is_refused_says_what_to_write(expression, help_):
+    function = function_of([expression])
+    with pytest.raises(UnsupportedLoopError) as error:
+        orion.parallel_for(function).plan(*arguments("floats", [expression]))
+    assert help_ in str(error.value)
+
+
+def test_what_is_written_instead_runs():
+    check(["np.sum(A, axis=0) / A.shape[0]", "np.sum(np.where(w > i, w, 0.0))"], "floats")

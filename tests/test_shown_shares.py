@@ -1,0 +1,178 @@
+"""The first line of a plan says where the work is, by predicted time; what follows from it: whether a plan is parallel,
+warnings, `--check`, and which picture is drawn."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+import orion
+from orion.inspect.text import plan_text
+from orion.plan.shares import costliest_loop, shares
+from tests.inspect_loops import CASES, history, plan_of
+
+
+def filtered(x, out, level, rounds):
+    """One of the loops in the rounds can be shared out, but most of the work is a recurrence."""
+    for t in range(rounds):
+        s = level[t]
+        for i in range(x.shape[0]):
+            s = np.exp(-s) + np.sin(x[i])
+        level[t + 1] = s
+        for i in range(x.shape[0]):
+            x[i] = 0.5 * x[i] + s
+            out[i] = x[i]
+
+
+def small_then_large(a, b, A):
+    for i in range(1, a.shape[0]):
+        a[i] = a[i - 1] + b[i]
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            A[i, j] = np.exp(A[i, j])
+
+
+def no_loop(a):
+    a[:] = 2.0
+
+
+def long(n=300_000):
+    return np.ones(n), np.ones(n), np.ones(21), 20
+
+
+def plan(function, *arguments, workers=2):
+    with orion.session("threads", workers):
+        return orion.parallel_for(function).plan(*arguments)
+
+
+def first_line(shown):
+    return " ".join(str(shown).split("\n\n")[0].split())
+
+
+def test_the_first_line_says_what_one_worker_runs_and_why():
+    shown = plan(filtered, *long())
+    line = filtered.__code__.co_firstlineno
+    told = first_line(shown)
+    assert re.search(r"(9\d|over 99) % of the work runs on one worker: lines? [\d, –]+ (is|are) serial because", told)
+    assert f"{line + 5}" in told
+    assert not shown.is_parallel
+    assert shown.to_dict()["is_parallel"] is False
+    assert "o-serial" in shown._repr_html_().split("</h3>")[0]
+    assert "of the work runs on one worker" in shown._repr_html_()
+
+
+def test_a_call_warns_of_it_and_require_parallel_refuses():
+    with orion.session("threads", 2):
+        with pytest.warns(orion.SerialLoopWarning, match="serial"):
+            orion.parallel_for(filtered)(*long())
+        with pytest.raises(orion.NotParallelError, match="serial"):
+            orion.parallel_for(require_parallel=True)(filtered)(*long())
+
+
+def test_a_loop_whose_statements_mostly_run_once_is_no_parallel_one():
+    """A new order shares out one of the loops inside; the sum that has most of the work is run by one worker."""
+    arguments = np.zeros(20), np.ones(1_000_000)
+    shown = plan(history, *arguments)
+    assert [loop.is_shared_out for loop in shown.loops] == [True]
+    assert not shown.is_parallel
+    assert "1 loop, mostly serial; " in first_line(shown)
+    with orion.session("threads", 2), pytest.warns(orion.SerialLoopWarning, match="`history` has 1 loop, mostly ser"):
+        orion.parallel_for(history)(*arguments)
+
+
+def test_a_small_serial_loop_beside_a_large_parallel_one():
+    shown = plan(small_then_large, np.ones(1000), np.ones(1000), np.ones((1000, 1000)))
+    told = first_line(shown)
+    assert "2 loops, 1 of them serial; all of the work is shared out among 2 workers" in told
+    line = small_then_large.__code__.co_firstlineno
+    assert costliest_loop(shown.function).nest.span.line == line + 3
+    assert f"line {line + 1}  for i in range(1, a.shape[0])  serial, 1 worker" in str(shown)
+    assert "line 3" not in str(shown).split("\n")[0]
+
+
+def test_the_picture_is_of_the_costliest_loop(tmp_path):
+    shown = plan(small_then_large, np.ones(1000), np.ones(1000), np.ones((1000, 1000)))
+    shown.save_svg(tmp_path / "plan.svg")
+    picture = (tmp_path / "plan.svg").read_text()
+    assert f":{small_then_large.__code__.co_firstlineno + 3}<" in picture
+    assert "serial" not in picture
+
+
+def test_a_part_that_one_worker_runs_is_drawn_where_it_is_the_costliest(tmp_path):
+    shown = plan(filtered, *long())
+    if shown.loops[0].parts:
+        assert "which one worker runs in every iteration" in shown.svg_of(shown.loops[0])
+    else:
+        shown.save_svg(tmp_path / "plan.svg")
+        assert "serial: one worker" in (tmp_path / "plan.svg").read_text()
+
+
+def test_a_function_without_a_loop_is_not_parallel():
+    shown = plan(no_loop, np.zeros(10))
+    assert (shown.is_parallel, shown.loops, shown.to_dict()["is_parallel"]) == (False, (), False)
+    assert first_line(shown) == "no_loop(a): no loop to share out"
+    with pytest.raises(orion.NotParallelError, match="no loop to share out"):
+        orion.parallel_for(require_parallel=True)(no_loop)(np.zeros(10))
+    a = np.zeros(10)
+    with pytest.warns(orion.SerialLoopWarning, match="no loop to share out"):
+        orion.parallel_for(no_loop)(a)
+    assert a.tolist() == [2.0] * 10
+
+
+def test_where_sizes_alone_are_against_sharing_out_nothing_is_warned_of():
+    def halve(a):
+        for i in range(a.shape[0]):
+            a[i] = 0.5 * a[i]
+
+    shown = plan(halve, np.zeros(100))
+    assert shown.is_parallel
+    assert "all of the work runs on one worker" in first_line(shown)
+    assert "[ORN120]" in first_line(shown)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        orion.parallel_for(require_parallel=True)(halve)(np.zeros(100))
+
+
+def test_without_sizes_every_one_is_taken_to_be_the_same():
+    shown = plan_of(history, symbolic=True)
+    told = first_line(plan_text(shown))
+    assert "92 % of the work runs on one worker (every size taken to be 1,000): lines" in told
+    assert sum(share.part for share in shares(shown)) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("function", CASES, ids=lambda function: function.__name__)
+@pytest.mark.parametrize("width", [40, 60, 79, 100])
+def test_lines_fit_the_width(function, width):
+    """What cannot be broken stays whole: source lines, places, and single words."""
+    for line in plan_text(plan_of(function), width).splitlines():
+        is_quoted = re.match(r" *\d* \|", line) or ".py:" in line
+        assert len(line) <= width or is_quoted or " " not in line.strip(), line
+
+
+def test_the_width_is_that_of_the_terminal(monkeypatch):
+    shown = plan(filtered, *long())
+    assert max(map(len, str(shown).splitlines())) > 70
+    monkeypatch.setenv("COLUMNS", "60")
+    assert max(map(len, str(shown).splitlines())) <= 60 + 20
+    assert max(len(line) for line in str(shown).splitlines() if "|" not in line) <= 60
+    monkeypatch.setenv("COLUMNS", "500")
+    assert max(map(len, str(shown).splitlines())) <= 100
+
+
+def test_check_follows_from_it(tmp_path, capsys):
+    from orion.inspect.cli import main
+
+    source = tmp_path / "loops.py"
+    source.write_text(
+        "import numpy as np\nimport orion\n\n\n@orion.parallel_for\n"
+        f"{inspect.getsource(filtered)}\n\n"
+        "@orion.parallel_for\ndef none(a):\n    a[:] = 2.0\n\n\n"
+        "@orion.parallel_for\ndef fine(a):\n    for i in range(a.shape[0]):\n        a[i] = 2.0 * a[i]\n"
+    )
+    codes = {name: main(["explain", f"{source}:{name}", "--check"]) for name in ("filtered", "none", "fine")}
+    assert codes == {"filtered": 1, "none": 1, "fine": 0}
+    assert "runs on one worker" in " ".join(capsys.readouterr().out.split())
