@@ -1,6 +1,7 @@
 """Why a loop is not run by a stronger strategy: reasons with stable codes.
 
-Codes are part of the public interface: they are never given a new meaning. `docs/reasons.md` has a section for each.
+Codes are part of the public interface: they are never given a new meaning. `reasons.md`, beside this file, has a
+section for each.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-FILES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")])
+FILES = sorted(file for place in ("*.md", "docs/**/*.md", "orion/*.md", "benchmarks/*.md") for file in ROOT.glob(place))
 FENCE = re.compile(
     r"^(?P<note><!-- (?P<marker>[^\n]*) -->\n)?^```(?P<language>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )

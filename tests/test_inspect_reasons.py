@@ -1,4 +1,4 @@
-"""`docs/reasons.md`: a section for every code, and examples that do what the section says."""
+"""`orion/reasons.md`: a section for every code, and examples that do what the section says."""
 
 import linecache
 import re
@@ -15,7 +15,7 @@ from orion.plan.sizes import Sizes
 from orion.prepare import Options, Preparation
 from orion.reasons import CODES
 
-TEXT = (Path(__file__).parents[1] / "docs" / "reasons.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[1] / "orion" / "reasons.md").read_text(encoding="utf-8")
 SECTIONS = {part[:6]: part for part in re.split(r"^## ", TEXT, flags=re.MULTILINE)[1:]}
 EXAMPLES = {code: re.findall(r"```python\n(.*?)```", part, flags=re.DOTALL) for code, part in SECTIONS.items()}
 WITH_EXAMPLES = [code for code, found in EXAMPLES.items() if found]

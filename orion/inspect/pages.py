@@ -1,4 +1,4 @@
-"""The page of a reason code, as `docs/reasons.md` has it; installed packages carry a copy."""
+"""The page of a reason code, from `orion/reasons.md`, which installed packages carry too."""
 
 from __future__ import annotations
 
