@@ -60,6 +60,8 @@ def cuts(
         if free and not candidate.time and (candidate.space or nest.is_rewritten):
             many = workers  # each block goes through all of the loops around the one that is shared out
         cut = {candidate.space, *candidate.time}
+        if free and workers == 1 and dims == len(cut) == 2:
+            cut = set()  # a chain of tiles on one worker: no cut keeps rows whole, as they are written
         wanted = [whole_multiple(many, workers) if d in cut else 1 for d in range(dims)]
     return tuple(
         max(1, blocks if extent is None else min(blocks, extent))

@@ -95,7 +95,7 @@ def rewrite_loop(program: Program, study: Study, types: Types, maps: Maps, cache
             if given is None:
                 maps.give_up("no other order of the loops was looked for, as the dependences fall into too many pieces")
                 return None
-            order = new_order(region, relations, given, variables, memory_of(types, caches))
+            order = new_order(region, relations, given, variables, memory_of(types, caches), types)
             if not order.bands:
                 return None
             written, places = relations.dependences, order.tree.get_map()

@@ -71,7 +71,9 @@ class _Generator:
         if skewed is not None:
             return skewed
         together = in_lockstep(body, self.order.variables) if band.in_lockstep else body
-        body = together if together != body else in_register_tiles(body, band.jammed)
+        if together == body and not band.loop_order:  # rows of short chains are best one after the other
+            together = in_register_tiles(body, band.jammed)
+        body = together
         return band, in_cache_tiles(body, self.tiles[number], self.writer.span)
 
     def scan(self, node: isl.ScheduleNode, band: Band | None) -> isl.AstNode:

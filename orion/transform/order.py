@@ -16,9 +16,11 @@ from orion.dependence.conflicts import capped
 from orion.dependence.names import isl_value
 from orion.dependence.region import Region
 from orion.dependence.relations import Relations
+from orion.loop.types import Types
 from orion.transform.bands import Band, describe_band
+from orion.transform.chains import LONG_CHAIN, chain_cycles
 from orion.transform.lockstep import can_lockstep
-from orion.transform.strides import JUMP, innermost_cost, innermost_first, jam_gains
+from orion.transform.strides import JUMP, innermost_cost, innermost_first, jam_gains, tuple_names
 from orion.transform.tile_sizes import Memory, tile_sizes
 
 if TYPE_CHECKING:
@@ -69,7 +71,7 @@ class Given:
 
 
 def new_order(
-    region: Region, relations: Relations, given: Given, variables: Sequence[str], memory: Memory
+    region: Region, relations: Relations, given: Given, variables: Sequence[str], memory: Memory, types: Types
 ) -> Order:
     """The best of the orders that isl's scheduler finds for a region, marked; `variables` name its loops by depth.
 
@@ -77,17 +79,23 @@ def new_order(
     bands or innermost loops jumping through memory, a loop of its own for each strongly connected component of the
     dependences.
     """
-    together = _marked(region, relations, given, variables, memory, apart=False)
+    together = _marked(region, relations, given, variables, memory, types, apart=False)
     if len(region.statements) == 1:
         return together
     if together.shared == len(region.statements) and together.trips[1] < JUMP:
         return together
-    apart = _marked(region, relations, given, variables, memory, apart=True)
+    apart = _marked(region, relations, given, variables, memory, types, apart=True)
     return max(together, apart, key=lambda order: (order.shared, -order.trips[1]))
 
 
 def _marked(
-    region: Region, relations: Relations, given: Given, variables: Sequence[str], memory: Memory, apart: bool
+    region: Region,
+    relations: Relations,
+    given: Given,
+    variables: Sequence[str],
+    memory: Memory,
+    types: Types,
+    apart: bool,
 ) -> Order:
     import islpy as isl
 
@@ -101,7 +109,7 @@ def _marked(
     if not has_small_coefficients(schedule):
         return Order(schedule, (), (0, 0), tuple(variables), 0, memory)
     costs = {statement.name: innermost_cost(statement) for statement in region.statements}
-    marker = _Marker(region, relations, tuple(variables), memory)
+    marker = _Marker(region, relations, tuple(variables), memory, types)
     root = marker.visit(schedule.get_root().child(0))
     most = max(len(statement.loops) for statement in region.statements)
     deepest = [statement.name for statement in region.statements if len(statement.loops) == most]
@@ -229,6 +237,7 @@ class _Marker:
     relations: Relations
     variables: tuple[str, ...]
     memory: Memory
+    types: Types
     costs: dict[str, int] = field(default_factory=dict)
     bands: list[Band] = field(default_factory=list)
     shared: int = 0
@@ -258,10 +267,13 @@ class _Marker:
         self.shared += node.get_domain().n_set()
         self.jammed, self.cache_tiles = [], ()
         node = self.inside(node, is_planned=True)
-        lockstep = False
+        chained = False
         if node.band_n_member() > 1 and not has_free_member(node) and not holds_band(node.child(0)):
-            lockstep = can_lockstep(self.bands[number].dependences, self.last_order)
-        order = tuple(self.last_order) if lockstep else ()
+            chained = can_lockstep(self.bands[number].dependences, self.last_order)
+        order = tuple(self.last_order) if chained else ()
+        names = tuple_names(node.get_domain())
+        below = [statement for statement in self.region.statements if statement.name in names]
+        lockstep = chained and chain_cycles(below, self.types) >= LONG_CHAIN
         found = replace(self.bands[number], in_lockstep=lockstep, jammed=tuple(self.jammed), loop_order=order)
         self.bands[number] = replace(found, cache_tiles=self.cache_tiles)
         return node.insert_mark(isl.Id(f"{PLANNED}:{number}", context=node.get_ctx()))
