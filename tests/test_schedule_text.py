@@ -42,6 +42,7 @@ from tests.transform_loops import (
     lu,
     mvt,
     trisolv,
+    warped,
 )
 
 POLYBENCH = {kernel.function.__name__: kernel for kernel in KERNELS}
@@ -61,7 +62,7 @@ def loops_of(plan):
 
 # ---------------------------------------------------------------- what the passes write is right
 
-WRITTEN = [atax, backwards, bounded, cholesky, gemm, gramschmidt, gs, last_value, lcs, lu, mvt, trisolv]
+WRITTEN = [atax, backwards, bounded, cholesky, gemm, gramschmidt, gs, last_value, lcs, lu, mvt, trisolv, warped]
 
 
 @pytest.mark.parametrize("function", [*WRITTEN, conditional, from_below], ids=lambda f: f.__name__)
@@ -227,8 +228,8 @@ BROKEN = {
     "a loop run twice": (lu, loop_over("x2", lambda loop: (loop, loop)), "in its order, and once"),
     "loops the other way round": (lu, every(backwards_in), "before"),
     "an early exit of a strip": (trisolv, loop_over("x0_strip", shorter), "leave out"),
-    "a lane shifted": (lcs, assigned("x1", with_number(1, 0)), "leave out|once|too much"),
-    "a lane too far ahead": (lcs, assigned("x0", with_number(1, 2)), "leave out|once|too much"),
+    "a lane shifted": (warped, assigned("x1", with_number(1, 0)), "leave out|once|too much"),
+    "a lane too far ahead": (warped, assigned("x0", with_number(1, 2)), "leave out|once|too much"),
     "nothing copied back": (gs, without_copies("A"), "is written is not copied back"),
     "nothing copied in": (gs, without_copies("A_skewed"), "nothing is copied there"),
     "too much copied back": (gs, loop_over("x0_at1", longer_copy), "is not written|is elsewhere"),
@@ -274,7 +275,7 @@ def strict_strips(statement):
 
 
 HARMLESS = {
-    "lanes swapped that do not depend on each other": (lcs, loop_over("x1_step", lanes_swapped)),
+    "lanes swapped that do not depend on each other": (warped, loop_over("x1_step", lanes_swapped)),
     "fewer strips in one go": (trisolv, every(strict_strips)),
 }
 
@@ -317,9 +318,9 @@ def test_past_the_limit_of_operations_a_warning_says_so(monkeypatch):
 
 # ---------------------------------------------------------------- every number of a text changed, and run
 
-SIZES = {gemm: (3, 4, 5), lu: (6, 6), trisolv: (11, 11, 11), lcs: (11, 10)}
+SIZES = {gemm: (3, 4, 5), lu: (6, 6), trisolv: (11, 11, 11), lcs: (11, 10), warped: (11, 10)}
 BOXES = [(-9, 30), (1, 9)]
-TRIED = {gemm: 8, lu: 25, trisolv: 8, lcs: 6}
+TRIED = {gemm: 8, lu: 25, trisolv: 8, lcs: 6, warped: 6}
 """How many of the numbers of a text are changed."""
 
 

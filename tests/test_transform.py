@@ -35,6 +35,7 @@ from tests.transform_loops import (
     seidel9,
     trisolv,
     two_temporaries,
+    warped,
 )
 
 # per loop: the strategies of its planned loops, and whether they are in another order than the written one
@@ -53,6 +54,7 @@ PLANS = {
     mvt: ["1d*", "1d*"],
     trisolv: ["independent*", "wavefront*"],
     lcs: ["wavefront*"],
+    warped: ["wavefront*"],
     gramschmidt: ["wavefront*"],
     two_temporaries: ["independent"],
     backwards: ["serial*", "1d*"],

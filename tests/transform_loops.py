@@ -149,6 +149,12 @@ def lcs(a, b, M):
                 M[i, j] = max(M[i - 1, j], M[i, j - 1])
 
 
+def warped(a, b, M):
+    for i in range(1, M.shape[0]):
+        for j in range(1, M.shape[1]):
+            M[i, j] = abs(a[i - 1] - b[j - 1]) + min(M[i - 1, j], M[i, j - 1], M[i - 1, j - 1])
+
+
 def gramschmidt(A, R, Q):
     m = A.shape[0]
     n = A.shape[1]
@@ -231,6 +237,7 @@ def arguments(n):
         mvt: (_random(n), _random(n), _random(n), _random(n), _random(n, n)),
         trisolv: (_definite(n), _random(n), _random(n)),
         lcs: (np.arange(n) % 7, np.arange(m) % 5, np.zeros((n + 1, m + 1), np.int64)),
+        warped: (_random(n), _random(m), np.zeros((n + 1, m + 1))),
         gramschmidt: (_random(m, n), _random(n, n), _random(m, n)),
         two_temporaries: (_random(n, m), _random(n, m), _random(n, m)),
         backwards: (_random(n, m), _random(n)),

@@ -71,10 +71,10 @@ class _Generator:
         if skewed is not None:
             return skewed
         together = in_lockstep(body, self.order.variables) if band.in_lockstep else body
-        if together == body and not band.loop_order:  # rows of short chains are best one after the other
+        short_chains = band.loop_order and not band.in_lockstep  # their rows are best one after the other
+        if together == body and not short_chains:
             together = in_register_tiles(body, band.jammed)
-        body = together
-        return band, in_cache_tiles(body, self.tiles[number], self.writer.span)
+        return band, in_cache_tiles(together, self.tiles[number], self.writer.span)
 
     def scan(self, node: isl.ScheduleNode, band: Band | None) -> isl.AstNode:
         """The program that runs all instances below a node, inside the limits of a box of the band if it is one.
