@@ -135,6 +135,12 @@ def gradient_histogram(bins, gradients, node, H, counts):
             counts[node[i], f, b] += 1
 
 
+def warped(M, a, b):
+    for i in range(1, M.shape[0]):
+        for j in range(1, M.shape[1]):
+            M[i, j] = abs(a[i - 1] - b[j - 1]) + min(M[i - 1, j], M[i, j - 1], M[i - 1, j - 1])
+
+
 # ---------------------------------------------------------------- measuring
 
 
@@ -205,12 +211,18 @@ def _by_subscripts(rng: np.random.Generator) -> list[Case]:
 
 
 def _subsequences(rng: np.random.Generator) -> list[Case]:
-    words = rng.integers(0, LETTERS, (2, max(LENGTHS)))
-    return [
-        Case(f"common subsequence, {n}², {np.dtype(kind)}", common_subsequence,
-             lambda n=n, kind=kind: (np.zeros((n + 1, n + 1), kind), words[0, :n].copy(), words[1, :n].copy()))
+    words, lines = rng.integers(0, LETTERS, (2, max(LENGTHS))), rng.random((2, max(LENGTHS)))
+    warping = [
+        Case(f"time warping, {n}²", warped,
+             lambda n=n: (np.zeros((n + 1, n + 1)), lines[0, :n].copy(), lines[1, :n].copy()))
         for n in LENGTHS
-        for kind in (np.int32, np.int64)
+    ]  # fmt: skip
+    return [
+        *warping,
+        *(Case(f"common subsequence, {n}², {np.dtype(kind)}", common_subsequence,
+               lambda n=n, kind=kind: (np.zeros((n + 1, n + 1), kind), words[0, :n].copy(), words[1, :n].copy()))
+          for n in LENGTHS
+          for kind in (np.int32, np.int64)),
     ]  # fmt: skip
 
 

@@ -25,6 +25,7 @@ from orion.loop.rewrite import expand, rewrite
 from orion.plan import analysed
 from orion.plan.whole import whole_loops
 from orion.schedule.prove_text import prove_text
+from orion.transform.lockstep import LAG
 from tests.test_transform_skew import arguments as skewed_arguments
 from tests.test_transform_skew import conditional, from_below
 from tests.test_transform_sweeps import line
@@ -228,7 +229,7 @@ BROKEN = {
     "a loop run twice": (lu, loop_over("x2", lambda loop: (loop, loop)), "in its order, and once"),
     "loops the other way round": (lu, every(backwards_in), "before"),
     "an early exit of a strip": (trisolv, loop_over("x0_strip", shorter), "leave out"),
-    "a lane shifted": (warped, assigned("x1", with_number(1, 0)), "leave out|once|too much"),
+    "a lane shifted": (warped, assigned("x1", with_number(LAG, LAG - 1)), "leave out|once|too much"),
     "a lane too far ahead": (warped, assigned("x0", with_number(1, 2)), "leave out|once|too much"),
     "nothing copied back": (gs, without_copies("A"), "is written is not copied back"),
     "nothing copied in": (gs, without_copies("A_skewed"), "nothing is copied there"),

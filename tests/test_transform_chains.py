@@ -13,7 +13,7 @@ from orion.loop.program import split_program
 from orion.loop.signature import argument_types
 from orion.loop.views import resolve_views
 from orion.transform.chains import chain_cycles
-from orion.transform.lockstep import ROWS
+from orion.transform.lockstep import LAG, ROWS
 from tests.loop_text import defined
 
 FLOATS, INTEGERS = {"L": "float64", "a": "float64"}, {"L": "int32", "a": "int32"}
@@ -68,3 +68,10 @@ def test_short_chains_run_row_by_row(dtypes, in_lockstep, workers):
         source = compiled.kernel_source(L, a)
     assert np.array_equal(L, expected)
     assert (source.count("max(") >= ROWS) == in_lockstep
+
+
+def test_rows_in_lockstep_are_not_pages_apart_in_tables_of_two_words():
+    """Rows p and p + 1 are at the columns s and s - LAG: their distance is no multiple of 4096 bytes."""
+    for itemsize in (4, 8):
+        for halo in (0, 1, 2, 3):
+            assert all(((2**k + halo) - LAG) * itemsize % 4096 for k in range(10, 15))
