@@ -234,6 +234,20 @@ def test_a_verdict_with_a_dependence_dropped_is_unsound():
             check_verdicts(broken, sweep(), Tally())
 
 
+def test_an_array_that_tiles_add_to_in_copies_may_be_rounded_otherwise():
+    source = "def nest(A, a, n):\n    for i in range(n):\n        for j in range(n):\n            a += A[0, :]\n"
+    arrays = {"A": ArraySpec("float64", "value", (13, 3), (15, 3)), "a": ArraySpec("float64", "value", (3,), (3,))}
+    nest = Nest(source, arrays, {"n": (3, 4)}, seed=3)
+    tally = Tally()
+    nest_check.check_nest(nest, tally)
+    assert tally.counts["compiled"] == 1  # rows in registers, of which bits would be compared
+    program = nest_check.prepare(orion.parallel_for(nest.function()), nest, 3, force=True).program
+    expected = nest_check.plain_result(nest.function(), nest)
+    nest_check.compare({**expected, "a": np.nextafter(expected["a"], 9)}, expected, "compiled", nest, program)
+    with pytest.raises(Failure, match="a differs"):
+        nest_check.compare({**expected, "a": expected["a"] * 1.001}, expected, "compiled", nest, program)
+
+
 # ---------------------------------------------------------------- dependences by brute force
 
 NONE, COPIES, STAYS = "none", "copies", "stays"

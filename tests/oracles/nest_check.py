@@ -247,10 +247,11 @@ def compare(
     """Failure where results differ in a bit.
 
     What is returned is compared with a tolerance where a float in it may be combined from the partial results of tiles,
-    and so is everything where such a float is used by anything else in the function.
+    and so are arrays that are combined from copies, and everything where any of these is used by anything else in the
+    function.
     """
     partials = float_partials(program)
-    loose = set(expected) if used_elsewhere(nest.source, partials) else {"return"} if partials else set()
+    loose = set(expected) if used_elsewhere(nest.source, partials) else {"return", *partials} if partials else set()
     for name, wanted in expected.items():
         mine, theirs = np.asarray(found[name]), np.asarray(wanted)
         if name == "return" and wanted is None and found[name] is None:
