@@ -255,7 +255,7 @@ class Plan:
         """The picture of one of the loops: of its costliest part, where several stand for it."""
         from orion.inspect.svg import plan_svg
 
-        return plan_svg(loop, self._picture(loop), costliest_part(loop, shares(self.function)))
+        return plan_svg(loop, self._picture(loop), costliest_part(loop, shares(self.function)), self._values())
 
     def _pictures(self) -> list[Schedule | None]:
         """The schedule of each loop of the source where there is one to draw."""

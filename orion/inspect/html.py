@@ -36,6 +36,7 @@ from orion.inspect.telling import (
 from orion.inspect.text import plan_text, quoted
 from orion.inspect.where import summary, where_the_work_is
 from orion.inspect.words import iterations_in_words, lines_in_words, order_in_words, place
+from orion.plan.extents import parameter_values
 from orion.plan.plan import FunctionPlan, LoopPlan
 from orion.plan.shares import costliest_part, is_parallel, shares
 from orion.plan.whole import whole_loops
@@ -98,9 +99,10 @@ def _section(loop: LoopPlan, plan: FunctionPlan, schedule: Schedule | None) -> s
     if not loop.is_written_by_user:
         return f"<section>{title}<p>{escape(': '.join(not_written_by_user(loop)))}</p></section>"
     conflicts, drawn = told_conflicts(loop), costliest_part(loop, shares(plan))
+    values = parameter_values(plan.sizes.shapes, plan.sizes.integers)
     found = _parallel(loop, conflicts) if loop.is_parallel else _serial(loop, conflicts)
     return (
-        f'<section>{title}<div class="o-columns"><div class="o-picture">{plan_svg(loop, schedule, drawn)}</div>'
+        f'<section>{title}<div class="o-columns"><div class="o-picture">{plan_svg(loop, schedule, drawn, values)}</div>'
         f"<div>{_facts(loop, plan)}{found}</div></div></section>"
     )
 

@@ -61,6 +61,16 @@ def rectangle(
     return f"{shape}><title>{escape(title)}</title></rect>" if title else f"{shape}/>"
 
 
+def outside(
+    x: float, y: float, width: float, height: float, corners: Iterable[tuple[float, float]], *, fill: str, title: str
+) -> str:
+    """What of a rectangle is not inside of a line through `corners`, which is closed."""
+    points = "L".join(f"{number(px)} {number(py)}" for px, py in corners)
+    around = f"M{number(x)} {number(y)}h{number(width)}v{number(height)}h{number(-width)}z"
+    path = f'<path d="{around}M{points}z" fill="{fill}" fill-rule="evenodd">'
+    return f"{path}<title>{escape(title)}</title></path>"
+
+
 def line(
     x1: float, y1: float, x2: float, y2: float, *, stroke: str = INK, thick: float = 1, dashed: bool = False
 ) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from orion.inspect.chain import chain_picture
@@ -14,23 +16,29 @@ from orion.schedule.build import build_schedule
 from orion.schedule.schedule import Schedule
 
 
-def plan_svg(loop: LoopPlan, schedule: Schedule | None = None, drawn: LoopPlan | None = None) -> str:
+def plan_svg(
+    loop: LoopPlan,
+    schedule: Schedule | None = None,
+    drawn: LoopPlan | None = None,
+    values: Mapping[str, int] | None = None,
+) -> str:
     """The picture of a loop as an SVG document that can stand by itself or inside a page.
 
-    Parallel loops are drawn as their tiles: blocks of two loop dimensions as rows and columns (of a third as one
-    square each), coloured by worker and numbered by step, with arrows along what conflicts. Serial loops are drawn as
-    their first iterations and the arrows that chain them. Without a schedule (sizes are not known) blocks are drawn
-    without their bounds. Of a loop in another order the tiles of one part are drawn, `drawn` or else the largest;
-    where that is what one worker runs, the iterations of the loop as it is written.
+    Parallel loops are drawn as their tiles: blocks of two loop dimensions as rows and columns (of a third as one square
+    each), coloured by worker and numbered by step, with arrows along what conflicts. Serial loops are drawn as their
+    first iterations and the arrows that chain them. Without a schedule (sizes are not known) blocks are drawn without
+    their bounds. `values` are those of sizes and integers: with them, what of a tile is no iteration is blank. Of a
+    loop in another order the tiles of one part are drawn, `drawn` or else the largest; where that is what one worker
+    runs, the iterations of the loop as it is written.
     """
     if loop.origin is not None and not loop.parts:
         loop = in_formulas(loop)
     part = drawn or main_part(loop)
     if loop.parts and part.space is not None:
-        return _picture_of_part(loop, part, schedule)
+        return _picture_of_part(loop, part, schedule, values or {})
     if loop.space is None:
         return chain_picture(loop, _about_once(loop, part))
-    return _picture_of_tiles(loop, schedule, "")
+    return _picture_of_tiles(loop, schedule, values or {}, "")
 
 
 def _about_once(loop: LoopPlan, part: LoopPlan) -> str:
@@ -41,17 +49,19 @@ def _about_once(loop: LoopPlan, part: LoopPlan) -> str:
     return f"most of the work: {lines_in_words(lines)}, which one worker runs in every iteration"
 
 
-def _picture_of_part(loop: LoopPlan, part: LoopPlan, schedule: Schedule | None) -> str:
+def _picture_of_part(
+    loop: LoopPlan, part: LoopPlan, schedule: Schedule | None, values: Mapping[str, int]
+) -> str:
     """The picture of a part of a loop: its axes are formulas in the user's variables."""
     number, count = loop.parts.index(part) + 1, len(loop.parts)
     about = f"part {number} of {count}, {lines_in_words(lines_of(part.nest))}" if count > 1 else ""
-    return _picture_of_tiles(in_formulas(part), schedule, about)
+    return _picture_of_tiles(in_formulas(part), schedule, values, about)
 
 
-def _picture_of_tiles(loop: LoopPlan, schedule: Schedule | None, about: str) -> str:
+def _picture_of_tiles(loop: LoopPlan, schedule: Schedule | None, values: Mapping[str, int], about: str) -> str:
     if schedule is None or schedule.grid != loop.cuts:  # some sizes are not known
-        return tiles_picture(loop, _without_sizes(loop), has_bounds=False, about=about)
-    return tiles_picture(loop, schedule, has_bounds=True, about=about)
+        return tiles_picture(loop, _without_sizes(loop), {}, has_bounds=False, about=about)
+    return tiles_picture(loop, schedule, values, has_bounds=True, about=about)
 
 
 def _without_sizes(loop: LoopPlan) -> Schedule:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from math import ceil
@@ -10,14 +10,17 @@ from math import ceil
 import numpy as np
 
 from orion.inspect.arrows import Box, Entry, arrows_over, key_of_arrows, patterns_of
+from orion.inspect.outline import Plane, plane_of
 from orion.inspect.shapes import (
     EDGE,
     FAINT,
     GRID,
     INK,
+    PAPER,
     WORKERS,
     document,
     line,
+    outside,
     rectangle,
     text,
     text_width,
@@ -42,7 +45,8 @@ FAR = 2**61
 @dataclass(frozen=True, slots=True)
 class Layout:
     """What goes where: `rows`, `columns` and `slices` are loop dimensions (None where there is no such direction).
-    `about` says which part of a loop it is, where it is one of several."""
+    `about` says which part of a loop it is, where it is one of several. `values` are those of sizes and integers, none
+    where they are not known."""
 
     loop: LoopPlan
     schedule: Schedule
@@ -53,7 +57,8 @@ class Layout:
     left: float
     width: float
     height: float
-    about: str = ""
+    about: str
+    values: Mapping[str, int]
 
     def blocks(self, dim: int | None) -> int:
         """The number of blocks of a loop dimension; 1 for a direction that there is not."""
@@ -76,6 +81,19 @@ class Layout:
         """The upper left corner of one square."""
         return self.left + square * (self.width + 16), TOP + (20 if self.slices is not None else 0)
 
+    def plane(self, square: int) -> Plane | None:
+        """The iterations of one square; None where it is not known which of a tile's places have one."""
+        if self.rows is None or not self.has_bounds or self.loop.nest.elements is not None:
+            return None
+        others = {} if self.slices is None else {self.slices: self.between(self.slices, square)}
+        return plane_of(self.loop, self.rows, self.columns, others, self.values)
+
+    def between(self, dim: int | None, block: int) -> tuple[int, int]:
+        """The half-open range of the coordinates of a block."""
+        assert dim is not None
+        bounds = self.schedule.bounds[dim]
+        return int(bounds[block]), int(bounds[block + 1])
+
     @property
     def bottom(self) -> float:
         return self.origin(0)[1] + self.height
@@ -85,9 +103,11 @@ class Layout:
         return self.origin(self.shown - 1)[0] + self.width
 
 
-def tiles_picture(loop: LoopPlan, schedule: Schedule, *, has_bounds: bool, about: str = "") -> str:
+def tiles_picture(
+    loop: LoopPlan, schedule: Schedule, values: Mapping[str, int], *, has_bounds: bool, about: str = ""
+) -> str:
     """The picture of a loop with a parallel schedule; `about` is said below its title."""
-    layout = replace(_layout(loop, schedule, has_bounds), about=about)
+    layout = replace(_layout(loop, schedule, has_bounds), about=about, values=values)
     patterns = patterns_of(loop)
     shapes = [*_titles(layout), *_axes(layout)]
     for square in range(layout.shown):
@@ -126,13 +146,13 @@ def _layout(loop: LoopPlan, schedule: Schedule, has_bounds: bool) -> Layout:
     assert loop.space is not None
     others = _other_dims(loop, schedule)
     if not others:
-        return Layout(loop, schedule, has_bounds, None, loop.space, None, LEFT, WIDE, 44)
+        return Layout(loop, schedule, has_bounds, None, loop.space, None, LEFT, WIDE, 44, "", {})
     slices = others[1] if len(others) > 1 and schedule.grid[others[1]] > 1 else None
     side = SQUARE if slices is None else 150.0
     labels = [_bound(bound) for bound in schedule.bounds[loop.space]] if has_bounds else [""]
     name = text_width(f"{loop.nest.dims[loop.space]} ↓") + 6
     left = max(46.0, MARGIN + 8 + max(text_width(label, TICK) for label in labels), MARGIN + name)
-    return Layout(loop, schedule, has_bounds, loop.space, others[0], slices, left, side, side)
+    return Layout(loop, schedule, has_bounds, loop.space, others[0], slices, left, side, side, "", {})
 
 
 def _other_dims(loop: LoopPlan, schedule: Schedule) -> list[int]:
@@ -175,19 +195,43 @@ def _square(layout: Layout, square: int) -> Iterator[str]:
         name = loop.nest.dims[layout.slices]
         words = f" = {_range(schedule.bounds[layout.slices], square)}" if layout.has_bounds else f": block {square}"
         yield text(x0, y0 - 40, name + words, size=11, weight=600)
-    marked = _marked_step(layout)
-    outlines = []
+    marked, plane = _marked_step(layout), layout.plane(square)
+    numbers, outlines = [], []
     for row in range(rows):
         for column in range(columns):
             tile = layout.tile(row, column, square)
             x, y = x0 + column * width, y0 + row * height
             step, worker = int(schedule.step[tile]), int(schedule.owner[tile])
-            yield rectangle(x, y, width, height, fill=_colour(worker), stroke=GRID, title=_tile_title(layout, tile))
-            if loop.time and width >= 16 and height >= 14:
-                yield text(x + 4, y + 12, str(step), size=10, weight=600 if step == marked else 400)
-            if step == marked:
+            is_empty = plane is not None and not _has_iterations(layout, plane, row, column)
+            title = _tile_title(layout, tile) + (", no iterations" if is_empty else "")
+            yield rectangle(x, y, width, height, fill=_colour(worker), stroke=GRID, title=title)
+            if loop.time and width >= 16 and height >= 14 and not is_empty:
+                numbers.append(text(x + 4, y + 12, str(step), size=10, weight=600 if step == marked else 400))
+            if step == marked and not is_empty:
                 outlines.append(rectangle(x + 1, y + 1, width - 2, height - 2, fill="none", stroke=INK, thick=2))
-    yield from outlines
+    if plane is not None:
+        yield from _without_iterations(layout, plane, square)
+    yield from (*numbers, *outlines)
+
+
+def _has_iterations(layout: Layout, plane: Plane, row: int, column: int) -> bool:
+    return plane.meets(layout.between(layout.rows, row), layout.between(layout.columns, column))
+
+
+def _without_iterations(layout: Layout, plane: Plane, square: int) -> Iterator[str]:
+    """What of a square is no iteration, as paper: all that is not inside of their outline."""
+    assert layout.rows is not None
+    x0, y0 = layout.origin(square)
+    sides = (layout.columns, layout.width, x0), (layout.rows, layout.height, y0)
+    places = []
+    for (dim, length, start), coordinates in zip(sides, np.array(plane.corners()).T, strict=True):
+        edges, blocks = layout.schedule.bounds[dim], layout.blocks(dim)
+        places.append(start + np.interp(coordinates, edges, np.arange(blocks + 1)) * length / blocks)
+    x, y = places
+    area = abs(np.sum(x * np.roll(y, 1) - y * np.roll(x, 1))) / 2
+    if area < layout.width * layout.height - 1:  # to a pixel
+        corners = list(zip(x.tolist(), y.tolist(), strict=True))
+        yield outside(x0, y0, layout.width, layout.height, corners, fill=PAPER, title="no iterations")
 
 
 def _marked_step(layout: Layout) -> int:
