@@ -20,7 +20,7 @@ from numba import types
 from numba.core.errors import NumbaError
 
 from orion.errors import OutOfBoundsError, UnsupportedLoopError, describe, of_user
-from orion.kernel.cache import load_module, machine
+from orion.kernel.cache import in_words, load_module, machine, tell_not_kept
 from orion.kernel.calling import ABORT, GO, LEADING, RAISED, Argument, KernelSource
 from orion.kernel.machine_code import give_up_cache, load_machine_code
 from orion.loop.source import Span
@@ -87,7 +87,9 @@ def compile_dispatcher(module: ModuleType, dispatcher: Any, signature: tuple[typ
                 dispatcher.compile(signature)
             except NumbaError:
                 raise
-            except Exception:  # the cache is damaged, which may show in any way, or cannot be written
+            except Exception as error:  # the cache is damaged, which may show in any way, or cannot be written
+                if isinstance(error, OSError):
+                    tell_not_kept(in_words(error, dispatcher._cache.cache_path))
                 give_up_cache(dispatchers(module))
                 dispatcher.compile(signature)
         dispatcher.disable_compile()  # scalars are converted, and other arrays refused, rather than compiled for
