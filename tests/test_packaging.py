@@ -26,3 +26,8 @@ def test_the_license_is_whole_and_named():
 def test_the_readme_names_the_wheel_that_is_built():
     wheel = f"{PROJECT['name'].replace('-', '_')}-{PROJECT['version']}-py3-none-any.whl"
     assert wheel in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_package_has_the_pages_of_codes():
+    """Alter `docs/reasons.md`, and copy it: `cp docs/reasons.md orion/`."""
+    assert (ROOT / "orion" / "reasons.md").read_text("utf-8") == (ROOT / "docs" / "reasons.md").read_text("utf-8")
