@@ -168,6 +168,29 @@ def test_wrong_usage(script, capsys, arguments, message):
 
 
 @pytest.mark.parametrize(
+    ("variable", "value", "allowed"),
+    [
+        ("ORION_WORKERS", "abc", "a whole number from 1 on, or unset it"),
+        ("ORION_WORKERS", "0", "a whole number from 1 on, or unset it"),
+        ("ORION_WORKERS", "9999999", "unset ORION_WORKERS for one worker per core"),
+        ("ORION_BACKEND", "dask", "use one of 'threads', 'ray', 'serial'"),
+        ("ORION_BACKEND", "theads", "did you mean `threads`?"),
+        ("ORION_FORCE_PARALLEL", "maybe", "set it to 1 or 0, or unset it"),
+    ],
+)
+def test_a_variable_that_cannot_be_is_told_in_one_line(script, capsys, monkeypatch, variable, value, allowed):
+    orion.shutdown()  # the variables are read when a session begins
+    monkeypatch.setenv(variable, value)
+    assert main(["explain", "train.py:sgd"]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    last = shown.err.splitlines()[-1]
+    assert last.startswith(f"orion: {variable}={value!r} is ")
+    assert allowed in last
+    assert main(["explain", "train.py:sgd", "--workers", "2"]) == 0  # which says what the variable would have
+
+
+@pytest.mark.parametrize(
     ("option", "message"),
     [
         (["--shape", "ratings=3x3x3"], "sgd: `ratings` has 2 keys, and --shape ratings gives 3"),

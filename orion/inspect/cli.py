@@ -7,6 +7,7 @@ import ast
 import inspect
 import json
 import os
+import re
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -173,20 +174,32 @@ class Given:
 
 
 def _given(options: Namespace, functions: dict[str, AnyFunction]) -> Given:
-    workers, _ = planned_workers()
     given = Given(
         shapes=_pairs("--shape", options.shape, _shape),
         sparse=_pairs("--sparse", options.sparse, _count),
         elements=_pairs("--elements", options.elements, _count),
         dtypes=_pairs("--dtype", options.dtype, _dtype),
         integers=_pairs("--integer", options.integer, int),
-        workers=options.workers or workers,
+        workers=options.workers or _workers_here(),
     )
     parameters = {name for function in functions.values() for name in inspect.signature(function).parameters}
     for name in given.names():
         if name not in parameters:
             raise UsageError(f"`{name}` is not a parameter of {', '.join(functions)}{_similar(name, parameters)}")
     return given
+
+
+def _workers_here() -> int:
+    """The workers that loops are planned for without --workers: as the variables of the environment say."""
+    try:
+        workers, _ = planned_workers()
+    except ArgumentError as error:
+        raise UsageError(LABEL.sub("; ", str(error))) from None
+    return workers
+
+
+LABEL = re.compile(r"\n  (?:why|help): +")
+"""Where the parts of an error message begin."""
 
 
 def _pairs(option: str, values: Iterable[str], convert: Callable[[str], T]) -> dict[str, T]:
