@@ -212,6 +212,87 @@ def test_a_loop_that_cannot_be_compiled_is_refused_with_its_line(tmp_path, monke
     assert "odd.py:5" in capsys.readouterr().err
 
 
+GUESSED = """
+import numpy as np, orion
+
+def norm(v):
+    s = 0.0
+    for k in range(v.shape[0]):
+        s += v[k] * v[k]
+    return s
+
+@orion.parallel_for
+def of_rows(out, W):
+    for i in range(W.shape[0]):
+        out[i] = norm(W[i])
+
+@orion.parallel_for
+def turned(out, X):
+    out[:] = X.T
+    for i in range(X.shape[0]):
+        out[i] = X[i].sum() + X[i, :3].max()
+
+@orion.parallel_for
+def counted(data, counts):
+    for (i, j), r in data:
+        counts[i, j] += np.lcm(r, j)
+
+@orion.parallel_for
+def whole(x, k):
+    for i in range(x.shape[0]):
+        x[i] = np.gcd(i, k)
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "advice"),
+    [
+        ("of_rows", "--shape W=1000x1000"),
+        ("turned", "--shape out=1000x1000"),
+        ("counted", "--dtype data=int64"),
+        ("whole", "--dtype k=int64"),
+    ],
+)
+def test_what_is_advised_where_types_are_guessed_works_when_typed(tmp_path, monkeypatch, capsys, function, advice):
+    monkeypatch.chdir(tmp_path)
+    Path("guessed.py").write_text(GUESSED)
+    assert main(["explain", f"guessed.py:{function}"]) == 1
+    assert f"`{advice}`" in capsys.readouterr().err
+    assert main(["explain", f"guessed.py:{function}", *advice.split()]) == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "advice"),
+    [
+        (["--elements", "W=100"], "--shape W=1000x1000"),
+        (["--integer", "ratings=100"], "--shape ratings=1000x1000"),
+        (["--integer", "H=100"], "--shape H=1000x1000"),
+        (["--elements", "step=3"], "--shape step=1000"),
+    ],
+)
+def test_an_option_for_another_kind_of_argument_is_refused(script, capsys, option, advice):
+    assert main(["explain", "train.py:sgd", *option]) == 1
+    shown = capsys.readouterr().err
+    assert shown.startswith(f"sgd: {option[0]} is for ")
+    assert f"`{advice}`" in shown
+    assert main(["explain", "train.py:sgd", *advice.split()]) == 0
+
+
+@pytest.mark.parametrize("dtype", ["object", "complex64", "float16", "str", "M8[s]", "float33", ">f8", "f4,i4"])
+def test_a_dtype_that_loops_do_not_work_on_is_refused_with_those_that_they_do(script, capsys, dtype):
+    assert main(["explain", "train.py:sgd", "--dtype", f"W={dtype}"]) == 2
+    shown = capsys.readouterr().err
+    assert f"--dtype W={dtype}: write it as --dtype NAME=VALUE" in shown
+    assert "uint8, uint16, uint32, uint64, float32, float64" in shown
+
+
+def test_a_function_out_of_reach_is_told_of_where_it_may_be_meant(script, capsys):
+    assert main(["explain", "train.py:sgd"]) == 0
+    assert "passing over" not in capsys.readouterr().err
+    assert main(["explain", "train.py:fit"]) == 2
+    assert "passing over `fit`" in capsys.readouterr().err
+
+
 def test_modules_beside_the_file_are_found_and_the_path_is_left_as_it_was(tmp_path, monkeypatch):
     package = tmp_path / "pack"
     package.mkdir()
