@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import reprlib
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, ContextDecorator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib import import_module
@@ -242,6 +242,7 @@ def init(
     _place().session = Session(settings)
 
 
+@ends_in_users_line
 def shutdown() -> None:
     """End the workers, and Ray as far as Orion started or joined it. The next loop starts a new session; safe to
     call at any time. A loop that another thread runs is waited for.
@@ -270,27 +271,37 @@ def session(
     ...     here.workers
     1
     """
-    return _opened(settings_from(backend, workers, address, force_parallel))
+    return Opened(settings_from(backend, workers, address, force_parallel))
 
 
-@contextmanager
-def _opened(settings: Settings) -> Iterator[Session]:
-    """The session for a `with` statement."""
-    inside = Session(settings)
-    before, place = _inside.get(), Place(inside, _place())
-    is_main = current_thread() is main_thread()
-    try:
-        _inside.set(place)
-        if is_main:
-            _of_main_thread.append(place)
-        yield inside
-    finally:
+class Opened(ContextDecorator, AbstractContextManager[Session]):
+    """The session for a `with` statement, as an object with methods of its own so that what they raise, Ctrl-C among
+    it, ends in the user's line."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def _recreate_cm(self) -> Opened:
+        return Opened(self._settings)
+
+    @ends_in_users_line
+    def __enter__(self) -> Session:
+        self._session = Session(self._settings)
+        self._before, self._place = _inside.get(), Place(self._session, _place())
+        _inside.set(self._place)
+        if current_thread() is main_thread():
+            _of_main_thread.append(self._place)
+        return self._session
+
+    @ends_in_users_line
+    def __exit__(self, *_: object) -> None:
+        place = self._place
         place.is_left = True
         if _inside.get() is place:
-            _inside.set(before)
+            _inside.set(self._before)
         if place in _of_main_thread:
             _of_main_thread.remove(place)
         last, place.session = place.session, None
-        if last is not None and last is not inside:
+        if last is not None and last is not self._session:
             last.close()
-        inside.close()
+        self._session.close()
