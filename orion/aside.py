@@ -6,12 +6,15 @@ Ctrl-C is seen at once then. The work is not ended by it: it goes on in the back
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextvars import copy_context
 from threading import Lock, Thread, current_thread, main_thread
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+
+LOOK_SECONDS = 0.2
+"""How often a thread that waits looks up, so that signal handlers run."""
 
 
 def aside(work: Callable[[], T]) -> T:
@@ -38,7 +41,14 @@ class Aside(Generic[T]):
         """What the work returns or raises, once it is done; may be called again where a signal handler raised."""
         if not self._begin.locked():  # Ctrl-C may come before the thread has got hold of it: then there are two
             Thread(target=self._run, name="orion-aside", daemon=True).start()
+        while not self._found.done():  # a signal that comes just before the wait begins does not end it
+            wait([self._found], LOOK_SECONDS)
         return self._found.result()
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a thread has begun with it."""
+        return self._begin.locked()
 
     @property
     def is_done(self) -> bool:

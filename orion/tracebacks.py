@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 def is_whole() -> bool:
     """Whether tracebacks are wanted with Orion's own part."""
-    return os.environ.get(SWITCH, "") not in ("", "0")
+    return os.environ.get(SWITCH, "").strip().lower() not in ("", "0", "false", "no", "off")
 
 
 def shorten(error: BaseException) -> None:

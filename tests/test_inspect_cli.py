@@ -168,6 +168,29 @@ def test_wrong_usage(script, capsys, arguments, message):
 
 
 @pytest.mark.parametrize(
+    ("variable", "value", "allowed"),
+    [
+        ("ORION_WORKERS", "abc", "a whole number from 1 on, or unset it"),
+        ("ORION_WORKERS", "0", "a whole number from 1 on, or unset it"),
+        ("ORION_WORKERS", "9999999", "unset ORION_WORKERS for one worker per core"),
+        ("ORION_BACKEND", "dask", "use one of 'threads', 'ray', 'serial'"),
+        ("ORION_BACKEND", "theads", "did you mean `threads`?"),
+        ("ORION_FORCE_PARALLEL", "maybe", "set it to 1 or 0, or unset it"),
+    ],
+)
+def test_a_variable_that_cannot_be_is_told_in_one_line(script, capsys, monkeypatch, variable, value, allowed):
+    orion.shutdown()  # the variables are read when a session begins
+    monkeypatch.setenv(variable, value)
+    assert main(["explain", "train.py:sgd"]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    last = shown.err.splitlines()[-1]
+    assert last.startswith(f"orion: {variable}={value!r} is ")
+    assert allowed in last
+    assert main(["explain", "train.py:sgd", "--workers", "2"]) == 0  # which says what the variable would have
+
+
+@pytest.mark.parametrize(
     ("option", "message"),
     [
         (["--shape", "ratings=3x3x3"], "sgd: `ratings` has 2 keys, and --shape ratings gives 3"),
@@ -187,6 +210,87 @@ def test_a_loop_that_cannot_be_compiled_is_refused_with_its_line(tmp_path, monke
     Path("odd.py").write_text(text)
     assert main(["explain", "odd.py"]) == 1
     assert "odd.py:5" in capsys.readouterr().err
+
+
+GUESSED = """
+import numpy as np, orion
+
+def norm(v):
+    s = 0.0
+    for k in range(v.shape[0]):
+        s += v[k] * v[k]
+    return s
+
+@orion.parallel_for
+def of_rows(out, W):
+    for i in range(W.shape[0]):
+        out[i] = norm(W[i])
+
+@orion.parallel_for
+def turned(out, X):
+    out[:] = X.T
+    for i in range(X.shape[0]):
+        out[i] = X[i].sum() + X[i, :3].max()
+
+@orion.parallel_for
+def counted(data, counts):
+    for (i, j), r in data:
+        counts[i, j] += np.lcm(r, j)
+
+@orion.parallel_for
+def whole(x, k):
+    for i in range(x.shape[0]):
+        x[i] = np.gcd(i, k)
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "advice"),
+    [
+        ("of_rows", "--shape W=1000x1000"),
+        ("turned", "--shape out=1000x1000"),
+        ("counted", "--dtype data=int64"),
+        ("whole", "--dtype k=int64"),
+    ],
+)
+def test_what_is_advised_where_types_are_guessed_works_when_typed(tmp_path, monkeypatch, capsys, function, advice):
+    monkeypatch.chdir(tmp_path)
+    Path("guessed.py").write_text(GUESSED)
+    assert main(["explain", f"guessed.py:{function}"]) == 1
+    assert f"`{advice}`" in capsys.readouterr().err
+    assert main(["explain", f"guessed.py:{function}", *advice.split()]) == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "advice"),
+    [
+        (["--elements", "W=100"], "--shape W=1000x1000"),
+        (["--integer", "ratings=100"], "--shape ratings=1000x1000"),
+        (["--integer", "H=100"], "--shape H=1000x1000"),
+        (["--elements", "step=3"], "--shape step=1000"),
+    ],
+)
+def test_an_option_for_another_kind_of_argument_is_refused(script, capsys, option, advice):
+    assert main(["explain", "train.py:sgd", *option]) == 1
+    shown = capsys.readouterr().err
+    assert shown.startswith(f"sgd: {option[0]} is for ")
+    assert f"`{advice}`" in shown
+    assert main(["explain", "train.py:sgd", *advice.split()]) == 0
+
+
+@pytest.mark.parametrize("dtype", ["object", "complex64", "float16", "str", "M8[s]", "float33", ">f8", "f4,i4"])
+def test_a_dtype_that_loops_do_not_work_on_is_refused_with_those_that_they_do(script, capsys, dtype):
+    assert main(["explain", "train.py:sgd", "--dtype", f"W={dtype}"]) == 2
+    shown = capsys.readouterr().err
+    assert f"--dtype W={dtype}: write it as --dtype NAME=VALUE" in shown
+    assert "uint8, uint16, uint32, uint64, float32, float64" in shown
+
+
+def test_a_function_out_of_reach_is_told_of_where_it_may_be_meant(script, capsys):
+    assert main(["explain", "train.py:sgd"]) == 0
+    assert "passing over" not in capsys.readouterr().err
+    assert main(["explain", "train.py:fit"]) == 2
+    assert "passing over `fit`" in capsys.readouterr().err
 
 
 def test_modules_beside_the_file_are_found_and_the_path_is_left_as_it_was(tmp_path, monkeypatch):

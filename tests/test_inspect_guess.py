@@ -38,6 +38,36 @@ def by_norms(X, out, limit):
             out[i] = 1.0
 
 
+def by_bits(flags, masks, shift, out):
+    for i in range(flags.shape[0]):
+        out[i] = (flags[i] & ~masks[i]) >> shift
+
+
+def by_names(labels, start, counts, half):
+    for i in range(labels.shape[0]):
+        k = labels[i] + start
+        m = int(half * 2.0)
+        counts[k] += m
+        for j in range(m):
+            counts[j] += 1.0
+
+
+def by_bins(rows, counts):
+    for (i,), (k, weight) in rows:
+        counts[i, k] += weight
+
+
+def by_dots(A, x, y):
+    for i in range(A.shape[0]):
+        y[i] = A[i].dot(x)
+
+
+def by_tests(x, y, n):
+    for i in range(n):
+        if (x[i] > 0.0) & (y[i] > 0.0):
+            y[i] = 1.0
+
+
 def dense(rank, dtype="float64"):
     return ArrayType(dtype, rank)
 
@@ -50,6 +80,11 @@ EXPECTED = {
     by_data: {"indptr": dense(1, "int64"), "indices": dense(1, "int64"), "x": dense(1), "y": dense(1)},
     by_values: {"pairs": SparseType(1, "int32", ("float32",) * 2, single=False), "a": dense(1), "scale": FLOAT},
     by_norms: {"X": dense(2), "out": dense(1), "limit": FLOAT},
+    by_bits: {"flags": dense(1, "int64"), "masks": dense(1, "int64"), "shift": INTEGER, "out": dense(1)},
+    by_names: {"labels": dense(1, "int64"), "start": INTEGER, "counts": dense(1), "half": FLOAT},
+    by_bins: {"rows": SparseType(1, "int32", ("int64", "float32"), single=False), "counts": dense(2)},
+    by_dots: {"A": dense(2), "x": dense(1), "y": dense(1)},
+    by_tests: {"x": dense(1), "y": dense(1), "n": INTEGER},
 }
 
 

@@ -1,6 +1,7 @@
 """The disk cache of generated modules, and what Numba refuses."""
 
 import os
+import resource
 import stat
 import subprocess
 import sys
@@ -48,6 +49,125 @@ def test_a_folder_that_others_may_write_to_is_not_used(folder, mode, monkeypatch
     assert found != folder
     assert stat.S_IMODE(found.stat().st_mode) == 0o700
     assert cache_folder() == found
+
+
+def blocked(path):
+    path.write_text("")
+    return path
+
+
+def closed(path):
+    path.mkdir()
+    path.chmod(0o777)
+    return path
+
+
+def of_somebody_else(path):
+    path.mkdir()
+    os.chown(path, os.geteuid() + 1, -1)
+    return path
+
+
+UNUSABLE = {
+    "a file in its place": (blocked, "File exists"),
+    "below a file": (lambda path: blocked(path) / "below", "Not a directory"),
+    "no such place": (lambda path: Path("/proc/orion"), "No such file"),
+    "open to all": (closed, "other users can write to"),
+}
+if os.geteuid() == 0:
+    UNUSABLE["of somebody else"] = (of_somebody_else, "belongs to another user")
+UNUSED = "orion: compiled loops are not kept for later runs: "
+
+PROGRAM = """
+import numpy as np, orion
+
+@orion.parallel_for
+def swept(a, sweeps):
+    for t in range(sweeps):
+        for i in range(a.shape[0]):
+            a[i] = a[i] * 2.0 + i
+
+for dtype in (np.float64, np.float32):
+    a = np.ones(5, dtype)
+    swept(a, 3)
+    assert a.tolist() == [8.0, 15.0, 22.0, 29.0, 36.0]
+"""
+
+
+def run_program(tmp_path, folder, limit=None, **settings):
+    """What a process that may write no file longer than `limit` leaves on the standard error stream."""
+    (tmp_path / "program.py").write_text(PROGRAM)
+    variables = {**os.environ, "PYTHONPATH": str(ROOT), "ORION_CACHE": str(folder), **settings}
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)
+    set_limit = limit is not None and (lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-W", "always::ResourceWarning", str(tmp_path / "program.py")],
+        env=variables, preexec_fn=set_limit or None, capture_output=True, text=True, timeout=100, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+@pytest.mark.parametrize("case", UNUSABLE)
+def test_a_folder_that_cannot_be_used_is_told_once_and_nothing_is_left(tmp_path, case):
+    make, reason = UNUSABLE[case]
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    told = run_program(tmp_path, make(tmp_path / "cache"), TMPDIR=str(temporary))
+    assert told.startswith(UNUSED)
+    assert reason in told
+    assert told.endswith("; ORION_CACHE can name another folder\n")
+    assert told.count("\n") == 1
+    assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize("limit", [0, 500, 1500, 3000, 30_000, 1_000_000])
+def test_files_that_cannot_be_written_whole_are_told_once_and_do_no_harm_afterwards(tmp_path, limit):
+    folder = tmp_path / "cache"
+    told = run_program(tmp_path, folder, limit)
+    if limit > 100_000:
+        assert told == ""
+    else:
+        assert told.startswith(UNUSED)
+        assert "File too large" in told
+        assert told.count("\n") == 1
+    assert not [path for path in folder.rglob("*") if "tmp" in path.name]
+    assert run_program(tmp_path, folder) == ""
+
+
+@pytest.mark.parametrize("damage", [b"", b"\0" * 4, b"marshal"])
+def test_damaged_bytecode_is_made_again(tmp_path, damage):
+    folder = tmp_path / "cache"
+    run_program(tmp_path, folder)
+    files = list(folder.rglob("*.pyc"))
+    assert files
+    for file in files:
+        file.write_bytes(file.read_bytes()[:16] + damage)
+    assert run_program(tmp_path, folder) == ""
+
+
+def test_without_a_home_there_is_still_a_folder(monkeypatch, capsys):
+    def homeless():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr("orion.kernel.cache._told", [])
+    monkeypatch.setattr(Path, "home", homeless)
+    for name in ("ORION_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    assert cache_folder().is_dir()
+    assert "Could not determine home directory" in capsys.readouterr().err
+    cache_folder()
+    assert capsys.readouterr().err == ""
+
+
+def test_a_folder_without_room_for_machine_code_is_told(folder, monkeypatch, capsys):
+    """Numba keeps that in a folder inside; where it cannot, and in no other either, it refuses to keep any."""
+    monkeypatch.setattr("orion.kernel.cache._told", [])
+    monkeypatch.setattr("numba.core.caching.CacheImpl._locator_classes", [])
+    loop = make_loop(scale, np.ones(9), np.float32(3))
+    run_loop(loop, compile_kernel(loop.source).walk)
+    assert loop.values["x"].tolist() == [3.0] * 9
+    assert "no locator available" in capsys.readouterr().err
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):

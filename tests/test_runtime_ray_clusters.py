@@ -3,12 +3,14 @@
 import os
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import orion
+from orion.runtime.session import current_session
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(200)]
 
@@ -115,6 +117,51 @@ def test_after_a_node_was_lost_the_next_run_says_so_soon():
     finally:
         ray.shutdown()
         cluster.shutdown()
+
+
+def kill_of_ray(kinds):
+    """Kill processes of the Ray that this process has started, by Ray's names for them, and see them dead."""
+    import ray._private.worker
+
+    for kind in kinds:
+        for one in ray._private.worker._global_node.all_processes[kind]:
+            os.kill(one.process.pid, signal.SIGKILL)
+            one.process.wait(20)
+
+
+@pytest.mark.parametrize("kinds", [["raylet"], ["gcs_server"], ["raylet", "gcs_server"]], ids="+".join)
+def test_a_ray_of_orions_own_that_has_died_is_started_anew(kinds):
+    a = np.zeros(100)
+    orion.init("ray", 2, force_parallel=True)
+    try:
+        add(a, 1.0)
+        actors = current_session()._backend._team.group.processes
+        kill_of_ray(kinds)
+        with orion.session("ray", 2, force_parallel=True):
+            add(a, 1.0)
+        for actor in actors:
+            with suppress(ProcessLookupError):
+                os.kill(actor, signal.SIGKILL)
+        add(a, 1.0)
+    finally:
+        orion.shutdown()
+    assert set(a) == {3.0}
+    assert joined() is None
+
+
+def test_a_ray_of_the_programs_own_that_has_died_is_told_of_and_how_to_go_on():
+    import ray
+
+    ray.init(address="local", num_cpus=1, include_dashboard=False, log_to_driver=False, **STORE)
+    try:
+        assert run_there(None) == joined()
+        kill_of_ray(["raylet"])
+        with pytest.raises(orion.ArgumentError, match=r"(?s)no longer there: its node .* has died.*`ray.shutdown\(\)`"):
+            run_there(None)
+    finally:
+        ray.shutdown()
+    run_there(None)
+    assert joined() is None
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "nonsense", "no.such.host.invalid:6379", "127.0.0.1:99999", ":1"])

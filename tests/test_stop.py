@@ -10,7 +10,9 @@ import pytest
 
 import orion
 from benchmarks.interrupts import child
+from orion.aside import aside
 from orion.kernel.stop_bounds import Bounds
+from orion.runtime.pool import Pool
 from tests.kernel_loops import make_loop
 
 LIMIT = 1.0
@@ -175,6 +177,33 @@ def test_a_loop_in_another_thread_goes_on():
             signal.raise_signal(signal.SIGINT)
         caller.join()
     np.testing.assert_array_equal(a, b)
+
+
+def waits_aside(work, stop):
+    aside(work)
+
+
+def waits_for_a_pool(work, stop):
+    Pool().run(lambda member: member and work(), 2, stop.set)
+
+
+@pytest.mark.parametrize("wait", [waits_aside, waits_for_a_pool])
+def test_a_signal_right_before_the_main_thread_begins_to_wait_is_not_lost(wait):
+    """Another thread sends it as soon as it runs, while the main one is about to wait for it and not waiting yet."""
+    main = threading.main_thread().ident
+    for _ in range(20):
+        stop, sent = threading.Event(), []
+
+        def work(stop=stop, sent=sent):
+            sent.append(time.monotonic())
+            signal.pthread_kill(main, signal.SIGINT)
+            while not stop.is_set() and time.monotonic() < sent[0] + 10:
+                pass
+
+        with pytest.raises(KeyboardInterrupt):
+            wait(work, stop)
+        assert time.monotonic() - sent[0] < 1.0
+        stop.set()
 
 
 # ------------------------------------------------------------ the text

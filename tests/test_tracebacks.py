@@ -12,6 +12,7 @@ from nbclient import NotebookClient
 
 import orion
 from orion.errors import did_you_mean
+from orion.tracebacks import is_whole
 
 HEAD = """\
 import numpy as np
@@ -83,6 +84,12 @@ def test_the_switch_brings_the_rest_back(tmp_path):
     assert sum(f"orion{os.sep}loop{os.sep}" in text for text in lines) >= 3
     lines = printed_by(tmp_path, "loops(a, index, 9, 0)", ORION_FULL_TRACEBACK="1")
     assert "The above exception was the direct cause of the following exception:" in lines
+
+
+@pytest.mark.parametrize("value", ["", "0", "off", "No", " false "])
+def test_the_switch_is_off_where_it_says_so(monkeypatch, value):
+    monkeypatch.setenv("ORION_FULL_TRACEBACK", value)
+    assert not is_whole()
 
 
 def test_what_caused_an_error_is_kept_for_debuggers():

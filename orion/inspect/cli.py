@@ -7,24 +7,23 @@ import ast
 import inspect
 import json
 import os
+import re
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
-
-import numpy as np
+from typing import Any
 
 from orion import __version__
 from orion.api import ParallelFunction, parallel_for
-from orion.errors import ArgumentError, OrionError, did_you_mean
+from orion.errors import ArgumentError, OrionError
 from orion.inspect.cells import LoadError
+from orion.inspect.given import Given, UsageError, guessed_note, read_given, refuse_misfits, similar
 from orion.inspect.guess import Known, guess_types
 from orion.inspect.loading import LoadedFile, load_functions
 from orion.inspect.pages import CODE, page_of
 from orion.loop.parse import parse_function
-from orion.loop.types import Shapes, SparseType, Types
+from orion.loop.types import Shapes, Types
 from orion.plan.planner import plan_program
 from orion.plan.sizes import Sizes
 from orion.planned import Plan
@@ -32,20 +31,16 @@ from orion.prepare import Preparation
 from orion.reasons import CODES
 from orion.runtime.session import planned_workers
 
-T = TypeVar("T")
 AnyFunction = ParallelFunction[..., Any]
 
 DESCRIPTION = """\
 Print the plans of the decorated loops of a file or a notebook, without running it: of its top level only imports,
-assignments of simple values and function definitions are executed. Sizes stay symbols where --shape does not give them.
+assignments of simple values and function definitions are executed. Sizes stay symbols where --shape and --integer do
+not give them; types are guessed from what a function does with an argument where --dtype, --shape and --sparse do not.
 For the code of a reason, such as ORN102, print what it means and what to write instead."""
 
 EPILOG = """\
 exit status: 0; 1 where a function cannot be planned, or with --check where a loop is serial; 2 for wrong usage."""
-
-
-class UsageError(Exception):
-    """What was asked for makes no sense; the message says what would."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -113,7 +108,8 @@ def _explain(options: Namespace) -> int:
     path, name = _target(options.target)
     loaded = load_functions(path, parallel_for)
     functions = _chosen(loaded, path, name)
-    given = _given(options, functions)
+    parameters = {name for function in functions.values() for name in inspect.signature(function).parameters}
+    given = read_given(options, functions, parameters, _workers(options))
     plans, failed = _plans(functions, loaded, given)
     _print(plans, options.json)
     if options.html:
@@ -134,8 +130,9 @@ def _target(target: str) -> tuple[Path, str]:
 
 def _chosen(loaded: LoadedFile, path: Path, name: str) -> dict[str, AnyFunction]:
     for hidden, place in loaded.hidden:
-        note = "is defined inside a function or class, and is known only when that runs"
-        print(f"orion: {place}: passing over `{hidden}`: it {note}", file=sys.stderr)
+        if name in ("", hidden):
+            note = "is defined inside a function or class, and is known only when that runs"
+            print(f"orion: {place}: passing over `{hidden}`: it {note}", file=sys.stderr)
     functions = {name: found for name, found in loaded.functions.items() if isinstance(found, ParallelFunction)}
     if not functions:
         raise UsageError(f"{path} has no function decorated with orion.parallel_for at its top level")
@@ -143,87 +140,23 @@ def _chosen(loaded: LoadedFile, path: Path, name: str) -> dict[str, AnyFunction]
         return functions
     if name not in functions:
         has = f"{path} has no decorated function `{name}`; it has {', '.join(functions)}"
-        raise UsageError(f"{has}{_similar(name, functions)}")
+        raise UsageError(f"{has}{similar(name, functions)}")
     return {name: functions[name]}
 
 
-def _similar(name: str, known: Iterable[str]) -> str:
-    found = did_you_mean(name, known)
-    return found and f"; {found}"
-
-
-# ---------------------------------------------------------------- what the options give
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """What the command line says of arguments, by their names, and the number of workers."""
-
-    shapes: Mapping[str, tuple[int, ...]]
-    sparse: Mapping[str, int]
-    elements: Mapping[str, int]
-    dtypes: Mapping[str, str]
-    integers: Mapping[str, int]
-    workers: int
-
-    def names(self) -> Iterator[str]:
-        """All names that it speaks of."""
-        for part in (self.shapes, self.sparse, self.elements, self.dtypes, self.integers):
-            yield from part
-
-
-def _given(options: Namespace, functions: dict[str, AnyFunction]) -> Given:
-    workers, _ = planned_workers()
-    given = Given(
-        shapes=_pairs("--shape", options.shape, _shape),
-        sparse=_pairs("--sparse", options.sparse, _count),
-        elements=_pairs("--elements", options.elements, _count),
-        dtypes=_pairs("--dtype", options.dtype, _dtype),
-        integers=_pairs("--integer", options.integer, int),
-        workers=options.workers or workers,
-    )
-    parameters = {name for function in functions.values() for name in inspect.signature(function).parameters}
-    for name in given.names():
-        if name not in parameters:
-            raise UsageError(f"`{name}` is not a parameter of {', '.join(functions)}{_similar(name, parameters)}")
-    return given
-
-
-def _pairs(option: str, values: Iterable[str], convert: Callable[[str], T]) -> dict[str, T]:
-    found = {}
-    for value in values:
-        name, equals, text = value.partition("=")
-        try:
-            if not (name.isidentifier() and equals):
-                raise ValueError
-            found[name] = convert(text)
-        except ValueError:
-            raise UsageError(f"{option} {value}: write it as {option} NAME=VALUE, as in {EXAMPLES[option]}") from None
-    return found
-
-
-EXAMPLES = {
-    "--shape": "--shape A=1000x1000", "--sparse": "--sparse ratings=2", "--elements": "--elements ratings=1000000",
-    "--dtype": "--dtype W=float32", "--integer": "--integer sweeps=10",
-}  # fmt: skip
-
-
-def _shape(text: str) -> tuple[int, ...]:
-    return tuple(_count(part) for part in text.replace("×", "x").split("x"))
-
-
-def _dtype(text: str) -> str:
+def _workers(options: Namespace) -> int:
+    """The workers that loops are planned for: those of --workers, or as the variables of the environment say."""
+    if options.workers is not None:
+        return int(options.workers)
     try:
-        return np.dtype(text).name
-    except TypeError:
-        raise ValueError from None
+        workers, _ = planned_workers()
+    except ArgumentError as error:
+        raise UsageError(LABEL.sub("; ", str(error))) from None
+    return workers
 
 
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise ValueError
-    return value
+LABEL = re.compile(r"\n  (?:why|help): +")
+"""Where the parts of an error message begin."""
 
 
 # ---------------------------------------------------------------- plans
@@ -232,9 +165,21 @@ def _count(text: str) -> int:
 def plan_function(function: AnyFunction, definition: ast.FunctionDef, given: Given) -> Plan:
     """The plan of a function. Sizes that are not given are symbols.
 
-    Raises `ArgumentError` for a shape that does not fit, and `UnsupportedLoopError` for code that cannot be compiled.
+    Raises `ArgumentError` for a shape that does not fit, and `UnsupportedLoopError` for code that cannot be compiled,
+    with a note where the types that it was read with are guessed.
     """
-    types = _types(function, definition, given)
+    annotated = _annotated(definition)
+    types = _types(function, annotated, given)
+    try:
+        return _plan(function, types, given)
+    except OrionError as error:
+        note = guessed_note(types, given, annotated, str(error))
+        if note:
+            error.add_note(note)
+        raise
+
+
+def _plan(function: AnyFunction, types: Types, given: Given) -> Plan:
     shapes: Shapes = {name: given.shapes[name] for name in types if name in given.shapes}
     typed, shapes = Preparation(function.__wrapped__, function.options).typed_for(types, shapes, given.integers)
     integers = {name: given.integers[name] for name in typed.parameters if name in given.integers}
@@ -244,24 +189,21 @@ def plan_function(function: AnyFunction, definition: ast.FunctionDef, given: Giv
     return Plan(plan_program(typed.analysed, typed.types, sizes), sizes, {})
 
 
-def _types(function: AnyFunction, definition: ast.FunctionDef, given: Given) -> Types:
+def _types(function: AnyFunction, annotated: dict[str, str], given: Given) -> Types:
     parsed = parse_function(function.__wrapped__)
     known = Known(
         ranks={name: len(shape) for name, shape in given.shapes.items() if name not in given.sparse},
         sparse=given.sparse,
         dtypes=given.dtypes,
-        scalars=dict.fromkeys(given.integers, "int") | _annotated(definition),
+        scalars=dict.fromkeys(given.integers, "int") | annotated,
     )
     types = guess_types(parsed, known)
-    for name, shape in given.shapes.items():
-        kind = types.get(name)
-        if isinstance(kind, SparseType) and kind.ndim != len(shape):
-            raise ArgumentError(f"`{name}` has {kind.ndim} keys, and --shape {name} gives {len(shape)}")
+    refuse_misfits(types, given)
     return types
 
 
 def _annotated(definition: ast.FunctionDef) -> dict[str, str]:
-    """The parameters annotated as Python scalars."""
+    """The parameters annotated as Python scalars, with their types."""
     head = definition.args
     return {
         argument.arg: argument.annotation.id
@@ -278,7 +220,7 @@ def _plans(functions: dict[str, AnyFunction], loaded: LoadedFile, given: Given) 
             plans.append(plan_function(function, loaded.definitions[name], given))
         except OrionError as error:
             failed = True
-            print(f"{name}: {error}", file=sys.stderr)
+            print("\n".join([f"{name}: {error}", *getattr(error, "__notes__", ())]), file=sys.stderr)
     return plans, failed
 
 

@@ -2,13 +2,13 @@
 
 What is gone over with `for … in` is sparse; what is subscripted, or has a shape, is a dense array; the rest are
 scalars. The rank of an array is the largest number of subscripts it is given, and one more where what such a subscript
-names is used as a row (`W[i] @ H[j]`, `W[i].copy()`, added to a row). What subscripts and bounds are made from is an
-integer, everything else floating point.
+names is used as a row (`W[i] @ H[j]`, `W[i].copy()`, added to a row). What subscripts, bounds and operands of `&` and
+`<<` are made from is an integer, everything else floating point.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from orion.loop.ir import (
@@ -37,6 +37,7 @@ REDUCING = ("sum", "dot", "mean", "min", "max", "prod", "std", "var", "argmin", 
 ROW_METHODS = frozenset({".copy", ".fill", *(f".{name}" for name in REDUCING)})
 ROW_FUNCTIONS = frozenset({"np.vdot", "np.linalg.norm", *(f"np.{name}" for name in REDUCING)})
 ELEMENTWISE_METHODS = frozenset({".copy"})
+BITWISE = frozenset({"&", "|", "^", "<<", ">>"})
 ROUNDS = 8
 
 
@@ -59,8 +60,8 @@ def guess_types(function: Function, known: Known | None = None) -> Types:
     """
     known = known or Known()
     said = {name: SparseType(keys, "int32", ("float32",)) for name, keys in known.sparse.items()}
-    sparse = _sparse_arrays(function) | said
     integers = _integers(function)
+    sparse = _sparse_arrays(function, integers) | said
     ranks = _Ranks(function, known, sparse).find()
 
     def kind(name: str) -> ArgumentType:
@@ -84,29 +85,64 @@ def _nodes(function: Function) -> Iterator[Node]:
         yield from walk(statement)
 
 
-def _sparse_arrays(function: Function) -> dict[str, SparseType]:
+def _sparse_arrays(function: Function, integers: Container[str]) -> dict[str, SparseType]:
     found = {}
     for node in _nodes(function):
         if isinstance(node, Elements):
-            found[node.array] = SparseType(len(node.keys), "int32", ("float32",) * len(node.values), node.single)
+            values = tuple("int64" if value in integers else "float32" for value in node.values)
+            found[node.array] = SparseType(len(node.keys), "int32", values, node.single)
     return found
 
 
 def _integers(function: Function) -> frozenset[str]:
-    """The names whose values, or whose elements, are used in a subscript, a slice or the bounds of a `range`."""
+    """The names whose values, or whose elements, are used in a subscript, a slice, the bounds of a `range` or an
+    operation on bits, and those that such a name is made from."""
     found: set[str] = set()
     for node in _nodes(function):
-        parts: tuple[Expr | None, ...] = ()
-        if isinstance(node, Subscript):
-            parts = node.index
-        elif isinstance(node, Range):
-            parts = (node.start, node.stop, node.step)
-        elif isinstance(node, Slice):
-            parts = (node.lower, node.upper, node.step)
-        for part in parts:
+        for part in _integer_parts(node):
             if part is not None:
                 found |= {inner.name for inner in walk(part) if isinstance(inner, Var)}
+    count = -1
+    while count < len(found):
+        count = len(found)
+        for node in _nodes(function):
+            match node:
+                case Assign(Var(name), value) | Update(Var(name), _, value) if name in found:
+                    found |= set(_made_from(value))
+                case Binary(op, left, right) if op in BITWISE:
+                    found |= {*_made_from(left), *_made_from(right)}
+                case Unary("~", operand):
+                    found |= set(_made_from(operand))
+                case _:
+                    pass
     return frozenset(found)
+
+
+def _integer_parts(node: Node) -> tuple[Expr | None, ...]:
+    """The parts of a node that are integers wherever it stands."""
+    match node:
+        case Subscript(_, index):
+            return index
+        case Range():
+            return (node.start, node.stop, node.step)
+        case Slice():
+            return (node.lower, node.upper, node.step)
+        case _:
+            return ()
+
+
+def _made_from(value: Expr) -> Iterator[str]:
+    """The names that are integers where a value is one."""
+    match value:
+        case Var(name) | Subscript(Var(name)):
+            yield name
+        case Unary(_, operand):
+            yield from _made_from(operand)
+        case Binary(op, left, right) if op != "/":
+            yield from _made_from(left)
+            yield from _made_from(right)
+        case _:
+            pass
 
 
 class _Ranks:
@@ -146,6 +182,9 @@ class _Ranks:
             case Binary("@", left, right):
                 self.require(left, 1)
                 self.require(right, 1)
+            case Call(".dot", arguments):
+                for argument in arguments[:2]:
+                    self.require(argument, 1)
             case Call(name, (first, *_)) if name in ROW_METHODS:
                 self.require(first, 1)
             case Call(name, arguments) if name in ROW_FUNCTIONS:

@@ -53,7 +53,11 @@ def _percent(part: float) -> str:
 
 
 def _if_sizes(plan: FunctionPlan) -> str:
-    return f" (every size taken to be {NOMINAL:,})" if plan.sizes.symbolic else ""
+    sizes = plan.sizes
+    if not sizes.symbolic:
+        return ""
+    is_given = sizes.shapes or sizes.integers or sizes.counts
+    return f" ({'sizes that are not given' if is_given else 'every size'} taken to be {NOMINAL:,})"
 
 
 def _among(plan: FunctionPlan) -> str:

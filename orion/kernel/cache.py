@@ -6,36 +6,47 @@ that race write the same bytes, and the first to put its file in place wins.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import importlib.abc
 import importlib.util
+import linecache
 import os
 import platform
+import shutil
 import stat
 import sys
 import tempfile
 import threading
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
+from typing import Any
 
 MTIME = 946684800
 """The time of every file (2000-01-01): Numba takes a file of another time for another source."""
 
 _importing = threading.Lock()
-_temporary: list[tempfile.TemporaryDirectory[str]] = []
+_temporary: list[Path] = []
+_told: list[str] = []
 
 
 def cache_folder() -> Path:
     """The folder of generated modules: `$ORION_CACHE`, or `orion` in the user's cache folder of the platform.
 
     It belongs to the user, and only the user can write to it: what lies there is executed. Where no such folder can
-    be had (a read-only home, or a folder of somebody else's), a new temporary one is taken.
+    be had (a read-only home, or a folder of somebody else's), that is said, and a new temporary one is taken.
     """
-    folder = Path(os.environ.get("ORION_CACHE") or _platform_folder() / "orion")
     try:
+        folder = Path(os.environ.get("ORION_CACHE") or _platform_folder() / "orion")
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError:
-        return _temporary_folder()
-    return folder if _is_private(folder) else _temporary_folder()
+        trouble = _trouble_with(folder)
+    except (OSError, RuntimeError) as error:  # RuntimeError: there is no home
+        trouble = in_words(error)
+    if not trouble:
+        return folder
+    tell_not_kept(trouble)
+    return _temporary_folder()
 
 
 def _platform_folder() -> Path:
@@ -46,20 +57,54 @@ def _platform_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
-def _is_private(folder: Path) -> bool:
-    """Whether only this user can write to the folder."""
-    if sys.platform == "win32":
-        return os.access(folder, os.W_OK)
-    found = folder.stat()
-    shared = stat.S_IWGRP | stat.S_IWOTH
-    return found.st_uid == os.geteuid() and not found.st_mode & shared and os.access(folder, os.W_OK)
+def _trouble_with(folder: Path) -> str:
+    """What is wrong with a folder that there is; "" where only this user can write to it, and can."""
+    if sys.platform != "win32":
+        found = folder.stat()
+        if found.st_uid != os.geteuid():
+            return f"{folder} belongs to another user"
+        if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            return f"other users can write to {folder}"
+    return "" if os.access(folder, os.W_OK) else f"{folder} cannot be written to"
 
 
 def _temporary_folder() -> Path:
-    """A folder for the lifetime of this process; the same one each time."""
-    if not _temporary:
-        _temporary.append(tempfile.TemporaryDirectory(prefix="orion-"))
-    return Path(_temporary[0].name)
+    """A folder for the lifetime of this process; the same one each time, unless somebody has removed it."""
+    if not _temporary or not _temporary[-1].is_dir():
+        _temporary.append(Path(tempfile.mkdtemp(prefix="orion-")))
+        atexit.register(_remove, _temporary[-1], os.getpid())
+    return _temporary[-1]
+
+
+def _remove(folder: Path, process: int) -> None:
+    """Remove a folder, at the end of the process that made it, not of those forked off from it."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def in_words(error: Exception, folder: object = None) -> str:
+    """Why no file could be read or written (in that folder), in half a line.
+
+    >>> in_words(OSError(28, "No space left on device"), "/home/me/.cache/orion")
+    '/home/me/.cache/orion: No space left on device'
+    """
+    if not isinstance(error, OSError) or not error.strerror:
+        return " ".join(str(error).split())
+    place = folder or error.filename
+    return f"{place}: {error.strerror}" if place else error.strerror
+
+
+def tell_not_kept(why: str) -> None:
+    """Say on the standard error stream, once per process, that the next process will have to compile everything."""
+    if not _told:
+        _told.append(why)
+        text = f"orion: compiled loops are not kept for later runs: {why}; ORION_CACHE can name another folder\n"
+        with contextlib.suppress(Exception):  # closed, or none at all
+            sys.stderr.write(text)
+            sys.stderr.flush()
+
+
+# ------------------------------------------------------------ modules
 
 
 def load_module(name: str, text: str) -> ModuleType:
@@ -67,26 +112,67 @@ def load_module(name: str, text: str) -> ModuleType:
     with _importing:
         if name in sys.modules:
             return sys.modules[name]
-        path = _written(f"{name}.py", text)
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
+        module = _made(name, text)
         sys.modules[name] = module
         try:
-            spec.loader.exec_module(module)
+            assert module.__spec__ is not None
+            assert module.__spec__.loader is not None
+            module.__spec__.loader.exec_module(module)
         except BaseException:
             del sys.modules[name]
             raise
         return module
 
 
-def _written(name: str, text: str) -> Path:
-    """The file of that name in the cache folder; in a temporary one where there is no room."""
-    try:
-        return write_once(cache_folder() / name, text)
-    except OSError:
-        return write_once(_temporary_folder() / name, text)
+def _made(name: str, text: str) -> ModuleType:
+    """The module, not executed yet: of a file, or in memory where none can be written."""
+    path = _written(f"{name}.py", text)
+    loader = _FileLoader(name, str(path)) if path else _TextLoader(name, text)
+    spec = importlib.util.spec_from_loader(name, loader, origin=loader.path)
+    assert spec is not None
+    spec.has_location = True
+    return importlib.util.module_from_spec(spec)
+
+
+class _FileLoader(SourceFileLoader):
+    """Imports a file. Its bytecode is written as all files here: on a full disk Python leaves half of it, and fails
+    the next time."""
+
+    def set_data(self, path: str, data: Any, *, _mode: int = 0o600) -> None:
+        with contextlib.suppress(OSError):
+            Path(path).parent.mkdir(mode=0o700, exist_ok=True)
+            _write(Path(path), bytes(data))
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        try:
+            return super().get_code(fullname)
+        except (EOFError, ValueError, TypeError):  # bytecode that is damaged
+            return self.source_to_code(self.get_data(self.path), self.path)
+
+
+class _TextLoader(importlib.abc.InspectLoader):
+    """Imports a text as if it were in a file."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self.path = f"{name}.py"
+        self._text = text
+
+    def get_source(self, fullname: str) -> str:
+        linecache.cache[self.path] = (len(self._text), None, self._text.splitlines(keepends=True), self.path)
+        return self._text
+
+
+def _written(name: str, text: str) -> Path | None:
+    """The file of that name in the cache folder, in a temporary one where there is no room; None where no file can be
+    written."""
+    for chosen in (cache_folder, _temporary_folder):
+        folder = None
+        try:
+            folder = chosen()
+            return write_once(folder / name, text)
+        except OSError as error:
+            tell_not_kept(in_words(error, folder))
+    return None
 
 
 def write_once(path: Path, text: str) -> Path:
@@ -95,6 +181,11 @@ def write_once(path: Path, text: str) -> Path:
     with contextlib.suppress(OSError):  # not there yet, or just taken away by whoever cleans the folder
         if path.read_bytes() == data:
             return path
+    _write(path, data)
+    return path
+
+
+def _write(path: Path, data: bytes) -> None:
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -104,7 +195,6 @@ def write_once(path: Path, text: str) -> Path:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
-    return path
 
 
 def machine() -> str:

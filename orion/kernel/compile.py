@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import llvmlite
@@ -20,7 +20,7 @@ from numba import types
 from numba.core.errors import NumbaError
 
 from orion.errors import OutOfBoundsError, UnsupportedLoopError, describe, of_user
-from orion.kernel.cache import load_module, machine
+from orion.kernel.cache import in_words, load_module, machine, tell_not_kept
 from orion.kernel.calling import ABORT, GO, LEADING, RAISED, Argument, KernelSource
 from orion.kernel.machine_code import give_up_cache, load_machine_code
 from orion.loop.source import Span
@@ -51,13 +51,30 @@ class CompiledKernel:
 
 def compile_kernel(source: KernelSource) -> CompiledKernel:
     """Compile a kernel, or take it from the disk cache. Raises UnsupportedLoopError where Numba cannot compile it."""
-    module = load_module(module_name(source), source.text)
+    module = load_compilable(module_name(source), source.text)
     dispatcher = getattr(module, source.entry)
     try:
         compile_dispatcher(module, dispatcher, signature(source))
     except NumbaError as error:
         raise _unsupported(error, source) from error
     return CompiledKernel(source, _guarded(dispatcher, source), module)
+
+
+def load_compilable(name: str, text: str) -> ModuleType:
+    """The generated module of that name and source. UnsupportedLoopError where Numba's compiler is switched off: its
+    decorators then hand back plain functions, and generated source calls what only machine code can do."""
+    if numba.config.DISABLE_JIT or not _is_compilable():
+        why = "loops run as machine code, made by Numba; this variable, or `disable_jit` in its file, switches it off"
+        hint = "unset NUMBA_DISABLE_JIT and start Python again, or run the loop as it is written: `f.serial(...)`"
+        raise UnsupportedLoopError(describe("NUMBA_DISABLE_JIT is set: no loop can be compiled", why=why, hint=hint))
+    return load_module(name, text)
+
+
+def _is_compilable() -> bool:
+    """Whether what generated source calls was imported with the compiler switched on."""
+    from orion.kernel.intrinsics import is_to_leave
+
+    return not isinstance(is_to_leave, FunctionType)
 
 
 def compile_dispatcher(module: ModuleType, dispatcher: Any, signature: tuple[types.Type, ...]) -> None:
@@ -70,7 +87,9 @@ def compile_dispatcher(module: ModuleType, dispatcher: Any, signature: tuple[typ
                 dispatcher.compile(signature)
             except NumbaError:
                 raise
-            except Exception:  # the cache is damaged, which may show in any way, or cannot be written
+            except Exception as error:  # the cache is damaged, which may show in any way, or cannot be written
+                if isinstance(error, OSError):
+                    tell_not_kept(in_words(error, dispatcher._cache.cache_path))
                 give_up_cache(dispatchers(module))
                 dispatcher.compile(signature)
         dispatcher.disable_compile()  # scalars are converted, and other arrays refused, rather than compiled for

@@ -4,6 +4,7 @@ compiled."""
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -12,6 +13,7 @@ from numba.core import cgutils, types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.extending import intrinsic, register_jitable
 
+from orion.kernel.cache import in_words, tell_not_kept
 from orion.kernel.calling import ABORT, ALARM, EVERYONE, FLAG_STRIDE, GO, OUT_OF_BOUNDS, RAISED
 
 SPINS_BEFORE_YIELD = 100
@@ -35,8 +37,21 @@ class NoAlias(CompilerBase):  # type: ignore[misc]
         return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
 
 
-tile_function = njit(nogil=True, cache=True, error_model="numpy", pipeline_class=NoAlias)
-walk_function = njit(nogil=True, cache=True, error_model="numpy")
+def kept(**settings: Any) -> Callable[[Callable[..., Any]], Any]:
+    """`njit` with these settings, with the machine code on disk where Numba can have a folder for it."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        try:
+            return njit(cache=True, **settings)(function)
+        except (OSError, RuntimeError) as error:
+            tell_not_kept(in_words(error))
+            return njit(**settings)(function)
+
+    return decorate
+
+
+tile_function = kept(nogil=True, error_model="numpy", pipeline_class=NoAlias)
+walk_function = kept(nogil=True, error_model="numpy")
 helper_function = njit(nogil=True, error_model="numpy", boundscheck=True)
 
 

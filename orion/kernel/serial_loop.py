@@ -10,9 +10,8 @@ import numba
 import numpy as np
 from numba import types
 
-from orion.kernel.cache import load_module
 from orion.kernel.calling import LEADING, KernelSource
-from orion.kernel.compile import compile_dispatcher, left_by, module_name, signature
+from orion.kernel.compile import compile_dispatcher, left_by, load_compilable, module_name, signature
 
 HEAD = (
     "from orion.kernel.intrinsics import end_raising, has_raised, is_alarmed, is_left, is_to_leave, walk_function",
@@ -39,7 +38,7 @@ def compile_serial_loop(
     imports += [f"from {module_name(s)} import {s.entry} as walk{k}" for k, (s, _) in enumerate(started)]
     text = "\n".join([*HEAD, *imports, "", "", "@walk_function", *lines]) + "\n"
     name = f"orion_rounds_{started[0][0].name}_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
-    module = load_module(name, text)
+    module = load_compilable(name, text)
     kinds: list[types.Type] = [types.int64] * STATE + [types.Array(types.int64, 1, "C"), *_flags(meeting)]
     for source, passed in started:
         kinds += [*_flags(source), *(signature(source)[len(LEADING) + position] for position in passed)]

@@ -13,6 +13,8 @@ Body = Callable[[int], None]
 """What each member runs, called with its number."""
 
 DRAIN_SECONDS = 0.0005
+LOOK_SECONDS = 0.2
+"""How often the calling thread looks up while it waits, so that signal handlers run."""
 
 
 class Job:
@@ -94,8 +96,8 @@ class Pool:
             for member in self._others[: members - 1]:
                 member.give(job)
             body(0)
-            if members > 1:
-                job.all_done.acquire()
+            while members > 1 and not job.all_done.acquire(timeout=LOOK_SECONDS):
+                pass  # a signal that comes just before the wait begins does not end it
         except BaseException:
             self._leave(job, members, abort)
             raise

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import reprlib
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, ContextDecorator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib import import_module
@@ -106,7 +106,7 @@ def settings_from(
 
 
 def _backend(given: str | None) -> str:
-    name = os.environ.get("ORION_BACKEND", "threads") if given is None else given
+    name = (_variable("ORION_BACKEND") or "threads") if given is None else given
     if name not in BACKENDS:
         source = "ORION_BACKEND" if given is None else "backend"
         hint = did_you_mean(str(name), BACKENDS, f"use one of {', '.join(map(repr, BACKENDS))}")
@@ -115,20 +115,21 @@ def _backend(given: str | None) -> str:
 
 
 def _workers(backend: str, given: int | None) -> int | None:
-    text = os.environ.get("ORION_WORKERS", "")
+    text = _variable("ORION_WORKERS")
     if given is None and not text:
         return None
     name = "workers" if given is not None else "ORION_WORKERS"
     count = _whole(given) if given is not None else _written(text)
     told = f"{name}={_shown(given if given is not None else text)}"
     if count is None or count < 1:
-        hint = f"set {name} to a whole number from 1 on, or leave it out for every core"
+        otherwise = "unset it" if given is None else "leave it out"
+        hint = f"set {name} to a whole number from 1 on, or {otherwise} for every core"
         raise ArgumentError(describe(f"{told} is not a number of workers", hint=hint))
     each = "a thread of this process" if backend == "threads" else "a process of a Ray cluster"
     most = max(MOST_THREADS, cores()) if backend == "threads" else MOST_ACTORS
     if count > most:
         why = f"each worker is {each}, and {most:,} are the limit; more workers than cores only wait for each other"
-        hint = f"leave out {name} for one worker per core"
+        hint = f"{'unset' if given is None else 'leave out'} {name} for one worker per core"
         raise ArgumentError(describe(f"{told} is too many workers", why=why, hint=hint))
     return count
 
@@ -153,11 +154,16 @@ def _force_parallel(given: bool | None) -> bool:
         if not isinstance(given, bool):
             raise ArgumentError(describe(f"force_parallel={given!r} is neither True nor False"))
         return given
-    text = os.environ.get("ORION_FORCE_PARALLEL", "").lower()
+    text = _variable("ORION_FORCE_PARALLEL").lower()
     if text not in YES + NO:
         what = f"ORION_FORCE_PARALLEL={text!r} is neither 1 nor 0"
-        raise ArgumentError(describe(what, hint="set it to 1 or unset it"))
+        raise ArgumentError(describe(what, hint="set it to 1 or 0, or unset it"))
     return text in YES
+
+
+def _variable(name: str) -> str:
+    """A variable of the environment; "" where it is not set, or to blanks alone."""
+    return os.environ.get(name, "").strip()
 
 
 # ---------------------------------------------------------------- the current session
@@ -236,6 +242,7 @@ def init(
     _place().session = Session(settings)
 
 
+@ends_in_users_line
 def shutdown() -> None:
     """End the workers, and Ray as far as Orion started or joined it. The next loop starts a new session; safe to
     call at any time. A loop that another thread runs is waited for.
@@ -264,27 +271,37 @@ def session(
     ...     here.workers
     1
     """
-    return _opened(settings_from(backend, workers, address, force_parallel))
+    return Opened(settings_from(backend, workers, address, force_parallel))
 
 
-@contextmanager
-def _opened(settings: Settings) -> Iterator[Session]:
-    """The session for a `with` statement."""
-    inside = Session(settings)
-    before, place = _inside.get(), Place(inside, _place())
-    is_main = current_thread() is main_thread()
-    try:
-        _inside.set(place)
-        if is_main:
-            _of_main_thread.append(place)
-        yield inside
-    finally:
+class Opened(ContextDecorator, AbstractContextManager[Session]):
+    """The session for a `with` statement, as an object with methods of its own so that what they raise, Ctrl-C among
+    it, ends in the user's line."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def _recreate_cm(self) -> Opened:
+        return Opened(self._settings)
+
+    @ends_in_users_line
+    def __enter__(self) -> Session:
+        self._session = Session(self._settings)
+        self._before, self._place = _inside.get(), Place(self._session, _place())
+        _inside.set(self._place)
+        if current_thread() is main_thread():
+            _of_main_thread.append(self._place)
+        return self._session
+
+    @ends_in_users_line
+    def __exit__(self, *_: object) -> None:
+        place = self._place
         place.is_left = True
         if _inside.get() is place:
-            _inside.set(before)
+            _inside.set(self._before)
         if place in _of_main_thread:
             _of_main_thread.remove(place)
         last, place.session = place.session, None
-        if last is not None and last is not inside:
+        if last is not None and last is not self._session:
             last.close()
-        inside.close()
+        self._session.close()

@@ -8,13 +8,13 @@ from contextlib import suppress
 from typing import Any
 
 from orion.arrays.base import DistArray
-from orion.aside import Aside, aside
 from orion.errors import ArgumentError, PlanError, WorkerLostError, describe
 from orion.runtime.backend import LocalBackend, cores
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.ray.cluster import cluster_cpus
 from orion.runtime.ray.group import NotBegunError
 from orion.runtime.ray.membership import membership
+from orion.runtime.ray.start import Start
 from orion.runtime.ray.team import Team
 from orion.runtime.turn import Turn
 
@@ -30,7 +30,7 @@ class RayBackend:
         self._turn = Turn(self._end, self._forget)
         self._team: Team | None = None
         self._parents_team: Team | None = None
-        self._start: Aside[None] | None = None
+        self._start: Start | None = None
         self._driver = LocalBackend(1)
         self.workers = workers or self._available()
 
@@ -83,16 +83,17 @@ class RayBackend:
 
     def _wait_for_start(self) -> None:
         """Start Ray and the actors, or wait for a start under way: after Ctrl-C it goes on, for the next run."""
-        if self._start is None:
-            self._start = Aside(self._start_team)
-        try:
-            self._start.result()
-        finally:
-            if self._start.is_done:
-                self._start = None
+        while True:
+            start = self._start
+            is_over = start is None or start.is_done
+            if self._team is not None:  # looked at after `is_over`, before which a start under way sets it
+                return
+            if start is None or is_over:
+                start = self._start = Start(self._start_team, self._end_all)
+            start.result()
 
     def _start_team(self) -> None:
-        atexit.register(self._turn.end_now)
+        atexit.register(self._end_at_exit)
         try:
             membership.join(self, self._address, self.workers)
             self._team = Team(self.workers, membership.held_by_others(self))
@@ -106,16 +107,23 @@ class RayBackend:
             self._team = None
 
     def _end(self) -> None:
-        """End everything. Where Ctrl-C comes in between, the next call does the rest."""
-        if self._start is not None:
-            with suppress(Exception):
-                self._wait_for_start()
-        self._end_all()
+        """End everything. Where Ctrl-C comes in between, the next call does the rest. What is being started ends as
+        soon as it is there, which nobody waits for."""
+        if self._start is None or not self._start.give_up():
+            self._end_all()
 
     def _end_all(self) -> None:
         self._end_team()
         membership.leave(self)
-        atexit.unregister(self._turn.end_now)
+        atexit.unregister(self._end_at_exit)
+
+    def _end_at_exit(self) -> None:
+        """At the end of the process, which waits for what is being started, but for one more Ctrl-C: then the system
+        ends the processes of a Ray that was started here, and a cluster that was joined those of its own."""
+        with suppress(KeyboardInterrupt):
+            self._turn.end_now()
+            if self._start is not None:
+                self._start.wait()
 
     def _forget(self) -> None:
         """In a process that was forked off. The handles are kept: to let go of them would end the actors."""
@@ -126,7 +134,12 @@ class RayBackend:
         """The number of workers where none was asked for: a CPU of the cluster each."""
         if self._address is None:
             return cores()
-        aside(lambda: membership.join(self, self._address, 1))
+        start = Start(lambda: membership.join(self, self._address, 1), lambda: membership.leave(self))
+        try:
+            start.result()
+        except BaseException:
+            start.give_up()
+            raise
         return max(1, cluster_cpus())
 
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from contextlib import suppress
 from typing import Any
 
 import ray
+import ray._private.worker
 
 from orion.errors import ArgumentError, describe
+
+NEEDED = {"gcs_server": "head", "raylet": "node"}
+"""The processes of Ray without which no actor can be started, by Ray's names for them."""
+
+ANSWER_SECONDS = 5.0
+"""How long the head of a cluster may take to take a connection."""
 
 LOOK_SECONDS = 0.5
 """How often it is looked, while actors start, whether the cluster still has room for them."""
@@ -42,7 +50,7 @@ def start_actors(kind: type[Any], number: int, group: str, seconds: float, held:
             _refuse_without_room(number, held)  # a node may be lost meanwhile, and it takes a while until that is known
             if time.monotonic() > end:
                 why = f"{len(late)} did not start in {seconds:.0f} s: others use the cluster's {cluster_cpus()} CPUs"
-                raise _no_room(number, why)
+                raise _no_room(number, why, "end what else uses the cluster")
     except BaseException:
         kill_actors(actors)
         raise
@@ -61,11 +69,13 @@ def _refuse_without_room(number: int, held: int) -> None:
         others = f", other sessions of this process hold {held} of them" if held else ""
         dead = sum(not node["Alive"] for node in ray.nodes())
         lost = f", after {dead} of its nodes died or left" if dead else ""
-        raise _no_room(number, f"the cluster has {cpus} CPUs{lost}{others}, and each worker takes one")
+        why = f"the cluster has {cpus} CPUs{lost}{others}, and each worker takes one"
+        free = "leave the other session, or end it by `orion.shutdown()`" if held else "give the cluster more CPUs"
+        raise _no_room(number, why, free)
 
 
-def _no_room(workers: int, why: str) -> ArgumentError:
-    hint = "ask for fewer workers, or end what else uses the cluster"
+def _no_room(workers: int, why: str, free: str) -> ArgumentError:
+    hint = f"{free}, or ask for fewer workers"
     return ArgumentError(describe(f"no room for {workers} workers on Ray", why=why, hint=hint))
 
 
@@ -90,6 +100,30 @@ def kill_actors(actors: list[Any]) -> None:
     for actor in actors if ray.is_initialized() else ():
         with suppress(Exception):
             ray.kill(actor, no_restart=True)
+
+
+def what_is_lost() -> str:
+    """What has died of the Ray that this process has joined, without which nothing can be started on it; "" where all
+    is there. Asks the head only where somebody listens there: Ray ends this process where it gets no answer.
+    """
+    started_here = getattr(ray._private.worker, "_global_node", None)
+    for kind, process in started_here.dead_processes() if started_here is not None else ():
+        if kind in NEEDED:
+            return f"its {NEEDED[kind]} (process {process.pid}) has died"
+    head = str(ray.get_runtime_context().gcs_address)
+    if not _is_listening(head):
+        return f"nobody answers at {head}"
+    own = own_node()
+    if not any(node["Alive"] for node in ray.nodes() if node["NodeID"] == own):
+        return "the node that this process is on has died"
+    return ""
+
+
+def _is_listening(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    with suppress(OSError), socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER_SECONDS):
+        return True
+    return False
 
 
 def is_running() -> bool:

@@ -20,7 +20,7 @@ import ray
 from ray._private import ray_constants
 
 from orion.errors import ArgumentError, describe
-from orion.runtime.ray.cluster import connection, is_running
+from orion.runtime.ray.cluster import connection, is_running, what_is_lost
 
 OBJECT_STORE_BYTES = 100 * 1024**2
 """Ray's own store holds only what goes between nodes; partitions lie in memory of ours."""
@@ -59,6 +59,8 @@ class Membership:
         _refuse_clients(address)
         self._notice_fork()
         with self._lock:
+            if is_running() and (lost := what_is_lost()):
+                self._let_go(lost)
             if not is_running():
                 self._members.clear()  # of an earlier connection, which somebody else ended
                 self._connect(address, workers)
@@ -92,6 +94,15 @@ class Membership:
         except BaseException:
             ray.shutdown()  # what Ctrl-C left of it
             raise
+
+    def _let_go(self, lost: str) -> None:
+        """End a connection to a Ray that is no longer there: one that Orion made, so that there can be another."""
+        if connection() != self._made:
+            what = f"the Ray that this program has joined is no longer there: {lost}"
+            hint = "end the connection by `ray.shutdown()`, and join Ray again, or leave that to Orion"
+            raise ArgumentError(describe(what, hint=hint))
+        ray.shutdown()
+        self._made = None
 
     def _notice_fork(self) -> None:
         """In a process that was forked off: the connection is the parent's."""
