@@ -165,10 +165,10 @@ def test_checks_of_what_stays_the_same_stand_before_the_loop():
     (line,) = (
         line
         for line in orion.parallel_for(histogram).kernel_source(*arguments(histogram)).splitlines()
-        if "checked(" in line and "import" not in line
+        if "checked_narrow(" in line
     )
-    assert line.count("checked(") == 1
-    assert "H[uint64(f), checked(" in line
+    assert line.count("checked") == 1
+    assert "H[uint64(f), checked_narrow(" in line
 
 
 def test_blocks_of_an_inner_loop_are_as_many_as_workers():
@@ -182,3 +182,42 @@ def test_blocks_of_an_inner_loop_are_as_many_as_workers():
             assert function.plan(*given).loops[0].cuts == (1, workers)
             sources.append(function.kernel_source(*given))
     assert len(set(sources)) == 1
+
+
+def counts(bins, H):
+    for i in range(bins.shape[0]):
+        H[bins[i]] += 1
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.uint16])
+@pytest.mark.parametrize("more", [-2, -1, 0, 1])
+def test_elements_of_few_bits_next_to_an_axis_as_long_as_their_values(kind, more):
+    limits = np.iinfo(kind)
+    extent = limits.max + 1 + more
+    compiled = orion.parallel_for(counts)
+    for place in (limits.min, limits.min + 1, -1, 0, limits.max - 1, limits.max):
+        if place < limits.min:
+            continue
+        bins, H = np.array([0, place, 0]).astype(kind), np.zeros(extent, np.int64)
+        if -extent <= place < extent:
+            expected = H.copy()
+            counts(bins, expected)
+            compiled(bins, H)
+            assert np.array_equal(H, expected)
+        else:
+            with pytest.raises(orion.OutOfBoundsError, match=str(place)):
+                compiled(bins, H)
+
+
+def test_a_sum_of_elements_of_few_bits_is_checked_as_it_is():
+    def shifted(bins, H):
+        for i in range(bins.shape[0]):
+            H[bins[i] + i] += 1
+
+    bins, H = np.array([255, 255, 3], np.uint8), np.zeros(256, np.int64)
+    expected = H.copy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # 255 + 1 is 0 in eight bits
+        shifted(bins, expected)
+    orion.parallel_for(shifted)(bins, H)
+    assert np.array_equal(H, expected)

@@ -60,6 +60,9 @@ GUARDED = {"**": "int_power", "<<": "shifted_left", ">>": "shifted_right", "//":
 EACH = {"//": "floor_divide_each", "%": "remainder_each"}
 """Operators of rows and matrices of floats that Numba computes otherwise than NumPy → the functions that do."""
 
+NARROW_BITS = 16
+"""Subscripts that are elements of at most as many bits are inside of every axis long enough for all of their values."""
+
 
 class Expressions(ABC):
     """Emits expressions. `calls.Calls` adds calls of functions, `rows.Rows` rows held in registers."""
@@ -402,8 +405,11 @@ class Expressions(ABC):
         """The code of a subscript counted from the start of its axis, checked there."""
         array = subscript.base.name
         code = call("signed", code, dtype="int64") if code.dtype == "uint64" else code
-        site = self.site(array, subscript.span)
-        return f"checked({code.text}, {self.extent(array, axis).text}, {axis}, {site}, control)"
+        place = f"{self.extent(array, axis).text}, {axis}, {self.site(array, subscript.span)}, control"
+        limits, part = np.iinfo(code.dtype), subscript.index[axis] if axis < len(subscript.index) else None
+        if limits.bits <= NARROW_BITS and isinstance(part, Subscript):  # an element, which has that many bits for sure
+            return f"checked_narrow({code.text}, {limits.max + 1}, {place})"
+        return f"checked({code.text}, {place})"
 
     def check_before(self, subscript: Subscript, axis: int, name: str, condition: str) -> None:
         """Check a subscript that is a name before a loop in which it is used, if the loop has any trip."""

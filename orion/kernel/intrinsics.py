@@ -260,6 +260,17 @@ def checked(at: int, extent: int, axis: int, site: int, control: Any) -> int:  #
 
 
 @register_jitable  # type: ignore[untyped-decorator]
+def checked_narrow(at: int, most: int, extent: int, axis: int, site: int, control: Any) -> int:  # pragma: no cover
+    """The same for a subscript from -`most` to `most` - 1. An axis that is long enough for all of these needs no check,
+    which is the same in all trips of a loop."""
+    wrapped = at + extent if at < 0 else at
+    if extent < most and (wrapped < 0 or wrapped >= extent):
+        tell_outside(at, extent, axis, site, control)
+        raise IndexError("a subscript leaves its array")
+    return wrapped
+
+
+@register_jitable  # type: ignore[untyped-decorator]
 def nonzero(divisor: Any, site: int) -> Any:  # pragma: no cover - compiled
     """A divisor as it is; ends the walk where it is 0. `site` says where that is, see `orion.kernel.compile`."""
     if divisor == 0:
