@@ -17,6 +17,7 @@ from orion.kernel.calling import ABORT, ALARM, EVERYONE, FLAG_STRIDE, GO, OUT_OF
 SPINS_BEFORE_YIELD = 100
 CLAIMED = -1
 LARGEST = 2**63 - 1
+FAR = 2**31
 I1, I32, I64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
 
 
@@ -294,11 +295,33 @@ def signed(value: Any) -> Any:  # pragma: no cover - compiled
 
 
 @register_jitable  # type: ignore[untyped-decorator]
-def signed_start(start: Any, stop: int, step: int, site: int) -> Any:  # pragma: no cover - compiled
-    """The start of a range as an integer with a sign; ends the walk where the range has values that have none."""
+def signed_start(start: Any, stop: int, step: int, end: Any, site: int) -> Any:  # pragma: no cover - compiled
+    """The start of a range as an integer with a sign; ends the walk where the range has values that have none. `end`
+    is the stop as it is."""
     if start > uint64(LARGEST) and (step < 0 or stop == LARGEST):
-        raise OverflowError(site)
+        raise OverflowError(site, start, end)
     return signed(start)
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def signed_stop(start: int, stop: Any, step: int, site: int) -> Any:  # pragma: no cover - compiled
+    """The stop of a range as an integer with a sign; ends the walk where the range comes to values that have none.
+    Steps that are not large come there in no lifetime."""
+    if step > FAR and stop > uint64(LARGEST) and start >= 0:
+        raise OverflowError(site, start, stop)
+    return signed(stop)
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def held_stop(start: int, stop: int, step: int, site: int) -> int:  # pragma: no cover - compiled
+    """The stop of a range whose width 64 bits hold: that of one without values is its start. Ends the walk where the
+    range is wider, which Numba's own would run through otherwise than Python's."""
+    least, most = (start, stop) if step > 0 else (stop, start)
+    if most <= least:
+        return start
+    if uint64(most) - uint64(least) > uint64(LARGEST):  # a difference with a sign is taken for one that fits
+        raise OverflowError(site, start, stop)
+    return stop
 
 
 @register_jitable  # type: ignore[untyped-decorator]

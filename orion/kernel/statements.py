@@ -165,7 +165,7 @@ class Statements(Assignments):
         start, stop, step = self.range_bounds(space)
         if step.text == "1":
             return infix_compare("<", start, stop).text
-        return f"len(range({start.text}, {stop.text}, {step.text})) > 0"
+        return f"trip_count({start.text}, {stop.text}, {step.text}) > 0"
 
     def range_head(self, space: Range) -> str:
         self.check_calls(space)

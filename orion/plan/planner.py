@@ -26,6 +26,7 @@ from orion.plan.rules import Candidate
 from orion.plan.sizes import Sizes
 from orion.plan.sweeping import boxes, pays
 from orion.plan.together import along, keeps_blocks, why_together, with_members, with_reasons
+from orion.plan.wide import check_ranges
 from orion.plan.worth import Changes, depth_of, in_compiled_rounds, is_worthwhile, meetings_of, work_ns, work_of_parts
 from orion.reasons import Hint, Reason
 
@@ -39,6 +40,8 @@ def plan_program(analysed: AnalysedProgram, types: Types, sizes: Sizes) -> Funct
     Loops are opened, or put in another order, only where all workers together have so much to do that meeting costs
     little.
     """
+    if not sizes.symbolic:
+        check_ranges(analysed.program.function, sizes.values)
     return _plan_program(analysed, types, sizes, Maps())
 
 
