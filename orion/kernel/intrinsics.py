@@ -41,6 +41,20 @@ walk_function = njit(nogil=True, cache=True, error_model="numpy")
 helper_function = njit(nogil=True, error_model="numpy", boundscheck=True)
 
 
+@intrinsic  # type: ignore[untyped-decorator]
+def seldom(typing: Any) -> Any:
+    """Nothing, in a branch that is taken seldom: with it LLVM keeps the branch, which the processor foresees, instead
+    of a choice between values that each trip has to wait for."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        made = builder.asm(ir.FunctionType(ir.VoidType(), []), "", "", [], side_effect=True)
+        made.attributes.add("readnone")  # what is in memory stays known
+        made.attributes.add("nounwind")
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
 # ------------------------------------------------------------ atomic access to int64 arrays
 
 

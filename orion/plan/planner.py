@@ -89,7 +89,8 @@ def _told_of(
 def _is_better_as_one(neighbours: Fusable, types: Types, sizes: Sizes, maps: Maps) -> bool:
     if why_together(neighbours.loop, types, sizes) is None:
         return False
-    summing = [member for member in neighbours.loop.members if member.analysis.scalars.reductions]
+    members = neighbours.loop.members
+    summing = [one for one in members if one.analysis.scalars.reductions or one.analysis.scalars.choices]
     fused = _plan_loop(neighbours.loop, types, sizes, maps) if summing else None
     return fused is None or all(keeps_blocks(fused, _plan_loop(member, types, sizes, maps)) for member in summing)
 
