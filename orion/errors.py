@@ -81,6 +81,17 @@ def describe(
     return "\n".join(parts)
 
 
+def too_wide(start: int, stop: int, span: Span, source: SourceText) -> str:
+    """What to say of a range that 64 bits do not hold."""
+    return describe(
+        f"the range from {start} to {stop} is too wide",
+        span=span,
+        source=source,
+        why="its bounds, and how far they are apart, must fit 64 bits with a sign",
+        hint="count its trips, `for trip in range(trips):`, and compute the value from that, `start + trip * step`",
+    )
+
+
 def did_you_mean(word: str, known: Iterable[str], otherwise: str = "") -> str:
     """A hint for a word that is misspelt: what is most like it among those known, or else what to do `otherwise`.
 

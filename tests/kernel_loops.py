@@ -160,9 +160,12 @@ def whole_range(space: Range) -> list[int]:
 
 def argument_value(argument: Any, values: dict[str, Any], results: dict[str, Any], tiles: int) -> Any:
     match argument.kind:
-        case "partial":
+        case "partial" | "chosen":
             results[argument.name] = np.zeros(tiles, argument.dtype)
             return results[argument.name]
+        case "place":
+            results[f"place of {argument.name}"] = np.zeros(tiles, argument.dtype)
+            return results[f"place of {argument.name}"]
         case "carried":
             results[argument.name] = np.array([values[argument.name]], argument.dtype)
             return results[argument.name]

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
+from orion.kernel.calling import NOWHERE
 from tests.kernel_loops import compiled, kernel_cache, make_loop, run_loop
 from tests.serial_results import copies
 
@@ -406,10 +407,12 @@ def many_reductions(x, y):
     p = 1.0
     low = 1e30
     high = -1e30
+    least = 1000
     every = True
     some = False
     for i in range(len(x)):
         s += x[i] * y[i]
+        least = min(i * i, least)
         if x[i] > 0:
             n += 1
         p *= y[i]
@@ -417,7 +420,7 @@ def many_reductions(x, y):
         high = np.maximum(high, y[i])
         every = every and x[i] < 100
         some = some or y[i] > 1000
-    return s, n, p, low, high, every, some
+    return s, n, p, low, high, least, every, some
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -425,14 +428,17 @@ def test_partial_results(dtype):
     x, y = f64(30).astype(dtype), f64(30).astype(dtype)
     loop = make_loop(many_reductions, x, y)
     boxes = [[[0, 11]], [[11, 11]], [[11, 30]]]
-    found = run_loop(loop, compiled(loop), boxes)
+    found = run_loop(loop, compiled(loop), boxes, low=1e30, high=-1e30)
     wide = y.astype(np.float64)
     np.testing.assert_allclose(found["s"], [np.dot(x[:11], y[:11]), 0, np.dot(x[11:], y[11:])], rtol=1e-5)
     assert found["s"].dtype == np.float64
     assert found["n"].tolist() == [(x[:11] > 0).sum(), 0, (x[11:] > 0).sum()]
     np.testing.assert_allclose(found["p"], [wide[:11].prod(), 1, wide[11:].prod()])
-    assert found["low"].tolist() == [x[:11].min(), np.inf, x[11:].min()]
-    assert found["high"].tolist() == [y[:11].max(), -np.inf, y[11:].max()]
+    start = np.array(1e30, dtype)  # of floats it matters which of two zeros comes first
+    assert found["low"].tolist() == [x[:11].min(), start, x[11:].min()]
+    assert found["high"].tolist() == [y[:11].max(), -start, y[11:].max()]
+    assert found["place of low"].tolist() == [x[:11].argmin(), NOWHERE, 11 + x[11:].argmin()]
+    assert found["least"].tolist() == [0, np.iinfo(np.int64).max, 121]
     assert found["every"].tolist() == [True, True, True]
     assert found["some"].tolist() == [False, False, False]
 

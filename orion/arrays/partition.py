@@ -19,7 +19,7 @@ def even_bounds(n: int, blocks: int) -> NDArray[np.int64]:
     array([ 0,  2,  5,  7, 10])
     """
     _check_blocks(blocks)
-    return np.arange(blocks + 1, dtype=np.int64) * n // blocks
+    return np.array([block * n // blocks for block in range(blocks + 1)], dtype=np.int64)
 
 
 def balanced_bounds(counts_per_index: ArrayLike, blocks: int) -> NDArray[np.int64]:

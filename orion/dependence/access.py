@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from orion.loop.extremes import AGAINST, comparison
 from orion.loop.source import Span
 from orion.reasons import Hint, Reason
 
@@ -87,12 +88,23 @@ class Choice:
     """Scalars that the loop takes from one of its iterations: from that with the best value, or from the last.
 
     `names` are set together. Where `op` is "<", "<=", ">" or ">=", an iteration sets them if its value of the first
-    compares so with the present one; "last": it sets them whatever they are.
+    compares so with the present one; `orion.loop.extremes` has others that differ from these for NaN alone. "last": it
+    sets them whatever they are.
     """
 
     names: tuple[str, ...]
     op: str
     span: Span
+
+    @property
+    def comparison(self) -> str | None:
+        """How values other than NaN are compared; None for the last one."""
+        return None if self.op == "last" else comparison(self.op)
+
+    @property
+    def begins_anew(self) -> bool:
+        """Whether a NaN among the values makes it begin anew."""
+        return self.op.startswith(AGAINST)
 
 
 @dataclass(frozen=True, slots=True)

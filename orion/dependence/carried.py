@@ -38,10 +38,10 @@ def carried_by_loops(region: Region, relations: Relations) -> tuple[Carried, ...
     statements = {statement.name: statement for statement in region.statements}
     loops = {loop.index: loop for statement in region.statements for loop in statement.loops}
     found: dict[int, list[Dependence]] = {index: [] for index in sorted(loops)}
-    in_turn = region.nest.function.in_turn
+    function = region.nest.function
     for pair in relations.pairs:
         for index, dependence in _carried(pair, statements):
-            if pair.array not in region.scalars or carries(pair.array, loops[index].body, in_turn):
+            if pair.array not in region.scalars or carries(pair.array, loops[index].body, function):
                 found[index].append(dependence)
     return tuple(Carried(loops[index], tuple(dependences)) for index, dependences in found.items())
 

@@ -5,6 +5,7 @@ c(x); they replace s where
 
     c(x).first op s.first    `if a[i] > best: best = a[i]; at = i`, op one of < <= > >=
     always                   `last = a[i]`, also under a condition that does not read it
+    a running extreme        `best = max(best, a[i])` and its like of floats: `orion.loop.extremes`
 
 and s is read and written nowhere else. Then the loop can be cut into tiles that each begin with the values from before
 the loop and remember the iteration of their last replacement, and the tiles be put together by the same rule in the
@@ -14,6 +15,11 @@ order of those iterations:
   is strict, the last where it is not. A tile ends with the best of its own by the same rule. The offer that wins is the
   one that its tile ends with, and the same comparisons in the same order of iterations choose it among the tiles. A NaN
   compares with nothing: offered, it is never taken; at the start, it is never replaced, in any tile.
+- op where a NaN wins ("n>="): a tile that meets one ends with it, is better than all others, and none is better.
+- op where a NaN makes it begin anew ("!<"): a tile begins with NaN, so that it takes the first offer, whatever that is,
+  and says whether one of its offers was NaN. Then what was before it does not matter. Otherwise it ends with the best
+  of its offers, which is compared with what the tiles before it ended with. Tiles must follow one another: their
+  iterations must not alternate with those of others (`orion.loop.dimensions` sees to that for ranges).
 - last: s ends as the offer of the last iteration that makes one, which is the last of its tile.
 
 Nothing is computed anew or in another order, so the result is the same bit for bit. Sources: Pottenger and Eigenmann,
@@ -31,6 +37,8 @@ from orion.dependence.affine import Affine, affine_form
 from orion.dependence.effects import assigned_names
 from orion.loop.between import SYNTHETIC
 from orion.loop.dimensions import assigned_by
+from orion.loop.extremes import AGAINST, FLIPPED
+from orion.loop.extremes import running as extreme_kept
 from orion.loop.ir import (
     Assign,
     Call,
@@ -42,6 +50,7 @@ from orion.loop.ir import (
     Node,
     Stmt,
     Tuple,
+    Unary,
     Var,
     count_names,
     walk,
@@ -50,8 +59,6 @@ from orion.loop.nest import LoopNest
 from orion.loop.source import Span
 from orion.loop.spans import without_spans
 
-FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
-
 
 def find_choices(nest: LoopNest, last: Mapping[str, Span], live_after: Set[str]) -> tuple[Choice, ...]:
     """The choices that a loop makes, without names that are not in `live_after` (but for the first of each). `last` are
@@ -59,7 +66,10 @@ def find_choices(nest: LoopNest, last: Mapping[str, Span], live_after: Set[str])
     writes it."""
     if not can_tell_order(nest):
         return ()
-    best = [choice for choice in extremes(nest.body) if nest.function.in_turn.isdisjoint(choice.names)]
+    found = extremes(nest.body, nest.function.running)
+    best = [choice for choice in found if nest.function.in_turn.isdisjoint(choice.names)]
+    if nest.ordered and len(nest.dims) > 1:
+        best = [choice for choice in best if not choice.begins_anew]
     known = {name for choice in best for name in choice.names}
     needed = [replace(c, names=(c.names[0], *(n for n in c.names[1:] if n in live_after))) for c in best]
     return (*needed, *(Choice((name,), "last", span) for name, span in last.items() if name not in known))
@@ -82,20 +92,25 @@ def directions(nest: LoopNest) -> tuple[int, ...]:
 # ------------------------------------------------------------ argmin and argmax
 
 
-def extremes(body: tuple[Stmt, ...]) -> tuple[Choice, ...]:
-    """The choices by comparison in a loop body."""
-    conditions = [node for statement in body for node in walk(statement) if isinstance(node, If)]
-    found: dict[str, list[tuple[Choice, If]]] = {}
-    for condition in conditions:
-        choice = choice_of(condition)
-        if choice is not None:
-            found.setdefault(choice.names[0], []).append((choice, condition))
+def extremes(body: tuple[Stmt, ...], running: Set[str] = frozenset()) -> tuple[Choice, ...]:
+    """The choices by comparison in a loop body; `running` are the names of those that are kept by `min` and `max`."""
+    found: dict[str, list[tuple[Choice, Node]]] = {}
+    for node in (node for statement in body for node in walk(statement)):
+        choice = choice_of(node) if isinstance(node, If) else _running(node)
+        if choice is not None and (isinstance(node, If) or choice.names[0] in running):
+            found.setdefault(choice.names[0], []).append((choice, node))
     return tuple(pairs[0][0] for pairs in found.values() if _is_alone(pairs, body))
 
 
-def is_chosen(name: str, body: tuple[Stmt, ...]) -> bool:
+def is_chosen(name: str, body: tuple[Stmt, ...], running: Set[str]) -> bool:
     """Whether a scalar is part of a choice by comparison."""
-    return any(name in choice.names for choice in extremes(body))
+    return any(name in choice.names for choice in extremes(body, running))
+
+
+def _running(node: Node) -> Choice | None:
+    """The choice that `best = max(best, value)` makes."""
+    kept = extreme_kept(node)
+    return Choice((kept.name,), kept.op, node.span) if kept is not None and kept.op else None
 
 
 def choice_of(condition: If) -> Choice | None:
@@ -104,11 +119,13 @@ def choice_of(condition: If) -> Choice | None:
         return None
     values = dict(_assignments(condition.body))
     for test in _joined(condition.test):
-        match test:
+        is_against = isinstance(test, Unary) and test.op == "not"
+        match test.operand if isinstance(test, Unary) and is_against else test:
             case Compare((op,), (left, right)) if op in FLIPPED:
                 for first, value, sign in ((right, left, op), (left, right, FLIPPED[op])):
                     if isinstance(first, Var) and _same(values.get(first.name), value):
-                        choice = Choice((first.name, *(n for n in values if n != first.name)), sign, test.span)
+                        names = first.name, *(n for n in values if n != first.name)
+                        choice = Choice(names, AGAINST * is_against + sign, test.span)
                         return choice if _fits(choice, condition) else None
             case _:
                 pass
@@ -167,12 +184,12 @@ def _same(first: Expr | None, second: Expr) -> bool:
     return first is not None and without_spans(first) == without_spans(second)
 
 
-def _is_alone(pairs: list[tuple[Choice, If]], body: tuple[Stmt, ...]) -> bool:
-    """Whether the names of a choice occur in these `if`s only, and all of these set the same names by the same op."""
+def _is_alone(pairs: list[tuple[Choice, Node]], body: tuple[Stmt, ...]) -> bool:
+    """Whether the names of a choice occur in these statements only, and all set the same names by the same op."""
     choice = pairs[0][0]
     if any(set(other.names) != set(choice.names) or other.op != choice.op for other, _ in pairs):
         return False
     names = set(choice.names)
     counters = {name for s in body for node in walk(s) if isinstance(node, For) for name in assigned_by(node)}
-    within = [condition for _, condition in pairs]
+    within = [node for _, node in pairs]
     return names.isdisjoint(counters) and count_names(body, *names) == count_names(within, *names)

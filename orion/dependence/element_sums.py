@@ -11,7 +11,7 @@ LRPD test*, on those into array elements).
 
 Of an array of integers only updates by integers count: an element that a float is added to is rounded each time. So is
 one that a minimum or maximum is stored in which its dtype does not hold: integers wrap around, which keeps sums and
-products but not the order of numbers.
+products but not the order of numbers. `X[f] = min(v, X[f])` of floats is no such update: a NaN makes it begin anew.
 """
 
 from __future__ import annotations
@@ -62,6 +62,8 @@ def sum_into(name: str, nest: LoopNest, types: Types) -> tuple[str, Span] | None
     if len(operators) != 1 or inside != everywhere:
         return None
     (op,) = operators
+    if np.dtype(kind.dtype).kind == "f" and any(_begins_anew(node, name) for node, _ in updates):
+        return None
     values = [value for _, (_, value) in updates]
     if np.dtype(kind.dtype).kind in "iu" and not _are_integers(values, kind.dtype, nest, types, keep=op in EXTREMES):
         return None
@@ -92,6 +94,16 @@ def _combined(value: Expr, target: Subscript, name: str) -> tuple[str, Expr] | N
             return None
     others = [part for part in parts if not _is(part, target)]
     return (found, others[0]) if len(others) == 1 and not count_names(others, name) else None
+
+
+def _begins_anew(node: Node, name: str) -> bool:
+    """Whether an update by Python's `min` or `max` takes any value in place of a NaN, and NaN in place of any: so it
+    does where the element is not the first argument."""
+    match node:
+        case Assign(Subscript(), Call("min" | "max", (first, *_))):
+            return not count_names((first,), name)
+        case _:
+            return False
 
 
 def _is(expr: Expr, target: Subscript) -> bool:

@@ -21,6 +21,7 @@ from orion.loop.ir import (
     Call,
     Expr,
     For,
+    Function,
     If,
     Logic,
     Node,
@@ -53,7 +54,8 @@ def scalar_roles(nest: LoopNest, types: Types, live_after: Set[str]) -> ScalarRo
     updated = _updated_names(nest.body)
     limits = exposed_reads(_bounds(nest), set(nest.dims))  # what they were when the loop began is needed throughout
     free = [name for name in assigned if name not in limits and name not in nest.function.in_turn]
-    reductions = [found for name in free if name in updated and (found := find_reduction(name, nest.body))]
+    running = nest.function.running
+    reductions = [found for name in free if name in updated and (found := find_reduction(name, nest.body, running))]
     rest = {name: span for name, span in assigned.items() if name not in {r.name for r in reductions}}
     last = {name: span for name, span in rest.items() if name in live_after and name not in {*exposed, *bound, *limits}}
     choices = find_choices(nest, last, live_after)
@@ -77,10 +79,11 @@ def _bounds(nest: LoopNest) -> list[Node]:
     return [] if nest.limits else [bound for space in nest.ranges for bound in (space.start, space.stop, space.step)]
 
 
-def carries(name: str, body: tuple[Stmt, ...], in_turn: Set[str] = frozenset()) -> bool:
-    """Whether a scalar that a loop body assigns takes a value from one iteration to another: it is no reduction, no
-    choice, and read before it is written. Those of `in_turn` are neither."""
-    if name not in in_turn and (find_reduction(name, body) is not None or is_chosen(name, body)):
+def carries(name: str, body: tuple[Stmt, ...], function: Function) -> bool:
+    """Whether a scalar that a loop body of the function assigns takes a value from one iteration to another: it is no
+    reduction, no choice, and read before it is written. Those that are combined in turn are neither."""
+    running = function.running
+    if name not in function.in_turn and (find_reduction(name, body, running) or is_chosen(name, body, running)):
         return False
     return name in exposed_reads(body, ())
 
@@ -88,13 +91,15 @@ def carries(name: str, body: tuple[Stmt, ...], in_turn: Set[str] = frozenset()) 
 # ------------------------------------------------------------ reductions
 
 
-def find_reduction(name: str, body: tuple[Stmt, ...]) -> Reduction | None:
+def find_reduction(name: str, body: tuple[Stmt, ...], running: Set[str] = frozenset()) -> Reduction | None:
     """The reduction that `name` is in `body`, or None: the same operator everywhere, and no other use, neither as the
-    variable of a loop."""
+    variable of a loop. Minima and maxima of `running` names are choices."""
     updates = [(node, op) for statement in body for node in walk(statement) if (op := _updates(node, name))]
     inside = count_names((node for node, _ in updates), name)
     everywhere = count_names(body, name)
     operators = {op for _, op in updates}
+    if name in running and not operators.isdisjoint(FUNCTIONS.values()):
+        return None
     if len(operators) == 1 and inside == everywhere and name not in _counters(body):
         return Reduction(name, operators.pop(), updates[0][0].span)
     return None

@@ -143,8 +143,8 @@ def _together(loop: LoopPlan) -> dict[str, Any] | None:
 
 
 def _choice(choice: Choice) -> dict[str, Any]:
-    kind = "last" if choice.op == "last" else "max" if choice.op[0] == ">" else "min"
-    comparison = None if choice.op == "last" else choice.op
+    comparison = choice.comparison
+    kind = "last" if comparison is None else "max" if comparison[0] == ">" else "min"
     return {"names": list(choice.names), "kind": kind, "comparison": comparison, "line": choice.span.line}
 
 

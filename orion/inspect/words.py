@@ -60,8 +60,9 @@ def choice_in_words(choice: Choice) -> str:
     """
     if choice.op == "last":
         return "last value"
-    name = ("arg" if len(choice.names) > 1 else "") + ("max" if choice.op[0] == ">" else "min")
-    return f"{name}, of equal values the {'last' if choice.op[1:] else 'first'}"
+    sign = choice.comparison or ""
+    name = ("arg" if len(choice.names) > 1 else "") + ("max" if sign[0] == ">" else "min")
+    return f"{name}, of equal values the {'last' if sign[1:] else 'first'}"
 
 
 def bytes_in_words(size: int | None) -> str:

@@ -8,8 +8,9 @@ import numpy as np
 
 from orion.dependence.access import Choice
 from orion.dependence.choices import directions
-from orion.kernel.calling import Argument
+from orion.kernel.calling import ANEW, Argument
 from orion.kernel.facts import LoopFacts
+from orion.loop.extremes import comparison
 from orion.loop.ir import Count, Dim, Var
 from orion.loop.nest import LoopNest
 
@@ -28,7 +29,8 @@ def kernel_arguments(facts: LoopFacts) -> tuple[Argument, ...]:
     ]  # fmt: skip
     plain = [choice for choice in facts.roles.choices if _is_plain(choice, facts)]
     chosen = [choice for choice in facts.roles.choices if choice not in plain]
-    partials += [Argument("partial", c.names[0], facts.declared(c.names[0]), op=EXTREMES[c.op]) for c in plain]
+    extremes = [(choice.names[0], EXTREMES[comparison(choice.op)]) for choice in plain]
+    partials += [Argument("partial", name, facts.declared(name), op=op) for name, op in extremes]
     carried = [Argument("carried", name, facts.declared(name)) for name in sorted(dict(facts.roles.carried))]
     mentioned = {part.name for part in facts.parts() if isinstance(part, Var)}
     if chosen:
@@ -43,7 +45,8 @@ def kernel_arguments(facts: LoopFacts) -> tuple[Argument, ...]:
 def _is_plain(choice: Choice, facts: LoopFacts) -> bool:
     """Whether a choice is no more than the least or greatest of integers: then it is the same which of equal ones is
     taken. Equal floats may be zeros of two signs."""
-    return len(choice.names) == 1 and choice.op in EXTREMES and np.dtype(facts.declared(choice.names[0])).kind in "iu"
+    is_one = len(choice.names) == 1 and choice.op != "last"
+    return is_one and np.dtype(facts.declared(choice.names[0])).kind in "iu"
 
 
 def _choices(choices: Iterable[Choice], facts: LoopFacts) -> Iterator[Argument]:
@@ -51,8 +54,11 @@ def _choices(choices: Iterable[Choice], facts: LoopFacts) -> Iterator[Argument]:
     for number, choice in enumerate(choices):
         for name in choice.names:
             yield Argument("chosen", name, facts.declared(name), number, choice.op)
-        for component in range(len(place_of(facts.nest))):
+        components = len(place_of(facts.nest))
+        for component in range(components):
             yield Argument("place", choice.names[0], "int64", component, "place")
+        if choice.begins_anew:
+            yield Argument("place", choice.names[0], "int64", components, ANEW)
 
 
 def place_of(nest: LoopNest) -> tuple[tuple[str, int], ...]:

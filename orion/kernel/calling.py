@@ -56,6 +56,9 @@ EVERYONE = 1
 
 FLAG_STRIDE = 8
 NOWHERE = int(np.iinfo(np.int64).min)
+ANEW = "anew"
+"""The op of the "place" that says whether a choice met a NaN after which it begins anew."""
+
 RESULTS = ("partial", "chosen", "place")
 """The kinds of arguments that have one value per tile, which the walk sets."""
 
@@ -97,7 +100,8 @@ class Argument:
       argument "scalar" of that name. Those with the same `position` are one choice, by `op`: see
       `orion.dependence.choices`.
     - "place": array (tiles,), component `position` of the iteration that last set the scalar `name`, the first of a
-      choice: NOWHERE in component 0 where none in the tile did.
+      choice: NOWHERE in component 0 where none in the tile did. One by the op ANEW is 1 where the tile met a NaN; its
+      choice begins with NaN.
     - "carried": array (1,), the value of scalar `name` before the loop, and after it (only where the plan is serial).
     - "copies": array (blocks, *shape): the copies of dense array `name` that tiles work on, each on that of its block
       of the space dimension; `ndim` counts the blocks too.

@@ -19,7 +19,7 @@ import numpy as np
 from numba import types
 from numba.core.errors import NumbaError
 
-from orion.errors import OutOfBoundsError, UnsupportedLoopError, describe, of_user
+from orion.errors import OutOfBoundsError, UnsupportedLoopError, describe, of_user, too_wide
 from orion.kernel.cache import in_words, load_module, machine, tell_not_kept
 from orion.kernel.calling import ABORT, GO, LEADING, RAISED, Argument, KernelSource
 from orion.kernel.machine_code import give_up_cache, load_machine_code
@@ -173,7 +173,10 @@ def _told(error: Exception, source: KernelSource) -> Exception:
         hint = "test the divisor first; NumPy's numbers, such as elements of arrays, give inf, nan or 0 instead"
         return ZeroDivisionError(describe("division by zero", span=place, source=source.user, hint=hint))
     if isinstance(error, OverflowError) and error.args and isinstance(error.args[0], int):
-        place = source.sites[error.args[0]].span
+        site, *bounds = error.args
+        place = source.sites[site].span
+        if len(bounds) == 2:
+            return OverflowError(too_wide(int(bounds[0]), int(bounds[1]), place, source.user))
         hint = "use smaller numbers, or convert them first: `int(n)`"
         return OverflowError(describe("an integer does not fit", span=place, source=source.user, hint=hint))
     if not isinstance(error, IndexError):

@@ -30,9 +30,11 @@ from orion.kernel.code import (
     numpy_name,
 )  # fmt: skip
 from orion.kernel.facts import LoopFacts
+from orion.kernel.intervals import Intervals
 from orion.kernel.names import Names
 from orion.kernel.writer import Writer
 from orion.loop.ir import (
+    INTEGER,
     Binary,
     Call,
     Choose,
@@ -76,6 +78,7 @@ class Expressions(ABC):
         self.inputs = frozenset(facts.scalar_inputs())
         self.row_variables: set[str] = set()
         self.inside: dict[tuple[str, str, int], str] = {}
+        self.intervals = Intervals(facts)
 
     # ------------------------------------------------------------ entry points
 
@@ -196,12 +199,24 @@ class Expressions(ABC):
         return self.operand(expr, "int64")
 
     def range_bounds(self, space: Range) -> tuple[Code, Code, Code]:
-        """The start, stop and step of a range."""
+        """The start, stop and step of a range. One that may be too wide for the machine's own is held to its width."""
         start, stop, step = (self.bound(bound) for bound in (space.start, space.stop, space.step))
-        if self.type_of(space.start).dtype == "uint64":
+        first, end = self.unsigned(space.start), self.unsigned(space.stop)
+        if first is not None:
             site = str(self.site("", space.start.span))
-            start = call("signed_start", self.expression(space.start), stop, step, site, dtype="int64")
+            start = call("signed_start", first, stop, step, end or stop, site, dtype="int64")
+        if end is not None:
+            stop = call("signed_stop", start, end, step, str(self.site("", space.stop.span)), dtype="int64")
+        if not self.intervals.is_narrow(space):
+            stop = call("held_stop", start, stop, step, str(self.site("", space.span)), dtype="int64")
+        self.intervals.note(space)
         return start, stop, step
+
+    def unsigned(self, expr: Expr) -> Code | None:
+        """A bound of 64 bits without a sign as it is; None for any other."""
+        while isinstance(expr, Call) and expr.function == INTEGER:
+            expr = expr.arguments[0]
+        return self.expression(expr) if self.type_of(expr).dtype == "uint64" else None
 
     def test(self, expr: Expr) -> Code:
         """A condition: any scalar, taken as true where it is not zero."""

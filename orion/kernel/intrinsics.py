@@ -19,6 +19,7 @@ from orion.kernel.calling import ABORT, ALARM, EVERYONE, FLAG_STRIDE, GO, OUT_OF
 SPINS_BEFORE_YIELD = 100
 CLAIMED = -1
 LARGEST = 2**63 - 1
+FAR = 2**31
 I1, I32, I64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
 
 
@@ -53,6 +54,20 @@ def kept(**settings: Any) -> Callable[[Callable[..., Any]], Any]:
 tile_function = kept(nogil=True, error_model="numpy", pipeline_class=NoAlias)
 walk_function = kept(nogil=True, error_model="numpy")
 helper_function = njit(nogil=True, error_model="numpy", boundscheck=True)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def seldom(typing: Any) -> Any:
+    """Nothing, in a branch that is taken seldom: with it LLVM keeps the branch, which the processor foresees, instead
+    of a choice between values that each trip has to wait for."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        made = builder.asm(ir.FunctionType(ir.VoidType(), []), "", "", [], side_effect=True)
+        made.attributes.add("readnone")  # what is in memory stays known
+        made.attributes.add("nounwind")
+        return context.get_dummy_value()
+
+    return types.void(), generate
 
 
 # ------------------------------------------------------------ atomic access to int64 arrays
@@ -320,11 +335,33 @@ def signed(value: Any) -> Any:  # pragma: no cover - compiled
 
 
 @register_jitable  # type: ignore[untyped-decorator]
-def signed_start(start: Any, stop: int, step: int, site: int) -> Any:  # pragma: no cover - compiled
-    """The start of a range as an integer with a sign; ends the walk where the range has values that have none."""
+def signed_start(start: Any, stop: int, step: int, end: Any, site: int) -> Any:  # pragma: no cover - compiled
+    """The start of a range as an integer with a sign; ends the walk where the range has values that have none. `end`
+    is the stop as it is."""
     if start > uint64(LARGEST) and (step < 0 or stop == LARGEST):
-        raise OverflowError(site)
+        raise OverflowError(site, start, end)
     return signed(start)
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def signed_stop(start: int, stop: Any, step: int, site: int) -> Any:  # pragma: no cover - compiled
+    """The stop of a range as an integer with a sign; ends the walk where the range comes to values that have none.
+    Steps that are not large come there in no lifetime."""
+    if step > FAR and stop > uint64(LARGEST) and start >= 0:
+        raise OverflowError(site, start, stop)
+    return signed(stop)
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def held_stop(start: int, stop: int, step: int, site: int) -> int:  # pragma: no cover - compiled
+    """The stop of a range whose width 64 bits hold: that of one without values is its start. Ends the walk where the
+    range is wider, which Numba's own would run through otherwise than Python's."""
+    least, most = (start, stop) if step > 0 else (stop, start)
+    if most <= least:
+        return start
+    if uint64(most) - uint64(least) > uint64(LARGEST):  # a difference with a sign is taken for one that fits
+        raise OverflowError(site, start, stop)
+    return stop
 
 
 @register_jitable  # type: ignore[untyped-decorator]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from math import nan
+
 from orion.kernel.arguments import place_of
-from orion.kernel.calling import NOWHERE, Argument
+from orion.kernel.calling import ANEW, NOWHERE, Argument
+from orion.kernel.code import number
 from orion.kernel.facts import LoopFacts
 from orion.kernel.names import Names
 from orion.kernel.writer import Writer
@@ -15,16 +18,30 @@ def place_marks(facts: LoopFacts, names: Names, called: dict[Argument, str]) -> 
     for name, direction in place_of(facts.nest):
         values.append(f"{'-' if direction < 0 else ''}{names.user(name)}" if name else "0")
     places: dict[str, list[str]] = {}
+    anew: dict[str, str] = {}
     for argument, text in called.items():
-        if argument.kind == "place":
+        if argument.kind == "place" and argument.op == ANEW:
+            anew[argument.name] = text
+        elif argument.kind == "place":
             places.setdefault(argument.name, []).append(text)
-    return {name: f"{', '.join(texts)} = {', '.join(values)}" for name, texts in places.items()}
+    found = {}
+    for name, texts in places.items():
+        own = names.user(name)
+        flag = [(anew[name], f"1 if {own} != {own} else {anew[name]}")] if name in anew else []
+        pairs = [*zip(texts, values, strict=True), *flag]
+        found[name] = f"{', '.join(place for place, _ in pairs)} = {', '.join(value for _, value in pairs)}"
+    return found
 
 
-def begin_places(called: dict[Argument, str]) -> Writer:
-    """No iteration of the tile has set anything yet."""
+def begin_places(names: Names, called: dict[Argument, str]) -> Writer:
+    """No iteration of the tile has set anything yet. What begins anew after a NaN takes the first value, whatever it
+    is."""
     writer = Writer(depth=1)
+    dtypes = {argument.name: argument.dtype for argument in called if argument.kind == "chosen"}
     for argument, text in called.items():
-        if argument.kind == "place":
+        if argument.kind == "place" and argument.op == ANEW:
+            writer.add(f"{text} = 0")
+            writer.add(f"{names.user(argument.name)} = {number(nan, dtypes[argument.name]).text}")
+        elif argument.kind == "place":
             writer.add(f"{text} = {NOWHERE}")
     return writer

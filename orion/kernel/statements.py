@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 
 from orion.dependence.effects import assigned_names
 from orion.kernel.assignments import Assignments
@@ -14,7 +15,9 @@ from orion.kernel.linear import render
 from orion.kernel.private import RowsSpilledError
 from orion.kernel.row_sums import ElementTerms
 from orion.kernel.row_terms import NotInRegistersError
+from orion.kernel.running import is_taken
 from orion.kernel.scalarize import NotElementwiseError, Scalarizer
+from orion.loop.extremes import running
 from orion.loop.ir import (
     Assign,
     Binary,
@@ -76,6 +79,8 @@ class Statements(Assignments):
             case Assign() | Update() | Bind() | Evaluate():
                 self.comment(statement)
                 self.check_order(statement)
+                if self.running_extreme(statement):
+                    return
                 if not self.chosen_at_once(statement):
                     self.simple(statement)
                 self.forget_called(statement)
@@ -144,6 +149,29 @@ class Statements(Assignments):
             case _:
                 return False
 
+    def running_extreme(self, statement: Stmt) -> bool:
+        """Emit `best = max(best, value)` where `best` is taken from one of the iterations; whether it is that."""
+        kept = running(statement)
+        if kept is None or not self.facts.is_chosen(kept.name):
+            return False
+        dtype, target = self.facts.declared(kept.name), self.names.user(kept.name)
+        for value in kept.offered:
+            new = self.names.fresh("candidate")
+            self.writer.add(f"{new} = {self.operand(value, dtype).text}")
+            with self.writer.block(f"if {is_taken(kept.op, new, target)}:"):
+                if not self.stores:  # beside stores to arrays the branch costs more than it saves
+                    self.writer.add("seldom()")
+                self.writer.add(f"{target} = {new}")
+                if kept.name in self.marks:
+                    self.writer.add(self.marks[kept.name])
+        return True
+
+    @cached_property
+    def stores(self) -> bool:
+        """Whether the loop writes elements of arrays."""
+        nodes = (node for statement in self.facts.nest.body for node in walk(statement))
+        return any(isinstance(node, Assign | Update) and isinstance(node.target, Subscript) for node in nodes)
+
     def inner_range(self, space: Range, body: tuple[Stmt, ...], loop: Stmt) -> None:
         head = self.range_head(space)
         self.forget_written(loop)
@@ -165,7 +193,7 @@ class Statements(Assignments):
         start, stop, step = self.range_bounds(space)
         if step.text == "1":
             return infix_compare("<", start, stop).text
-        return f"len(range({start.text}, {stop.text}, {step.text})) > 0"
+        return f"trip_count({start.text}, {stop.text}, {step.text}) > 0"
 
     def range_head(self, space: Range) -> str:
         self.check_calls(space)

@@ -195,13 +195,22 @@ def _range(space: ast.expr) -> tuple[ast.expr, ast.expr, ast.expr] | None:
     """Start, stop and step of a `range`."""
     match space:
         case ast.Call(func=ast.Name(id="range"), args=[stop]):
-            return ast.Constant(0), stop, ast.Constant(1)
+            return ast.Constant(0), _as_written(stop), ast.Constant(1)
         case ast.Call(func=ast.Name(id="range"), args=[start, stop]):
-            return start, stop, ast.Constant(1)
+            return start, _as_written(stop), ast.Constant(1)
         case ast.Call(func=ast.Name(id="range"), args=[start, stop, step]):
-            return start, stop, step
+            return start, _as_written(stop), step
         case _:
             return None
+
+
+def _as_written(stop: ast.expr) -> ast.expr:
+    """The stop of a range, without what holds it to a width."""
+    match stop:
+        case ast.Call(func=ast.Name(id="held_stop"), args=[_, inner, *_]):
+            return inner
+        case _:
+            return stop
 
 
 def _parts(node: ast.expr, name: str) -> list[ast.expr]:

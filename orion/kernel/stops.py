@@ -27,6 +27,9 @@ WORK = 2**24
 SHORT = 2**20
 """How many an innermost loop inside another one does at most that is left as it is."""
 
+LONGEST = 2**62
+"""What the variable of a loop changes by in a strip at most."""
+
 FEW = 2**16
 """Those of at most as many operations count as this, so that what is around them looks up less often."""
 
@@ -38,7 +41,7 @@ DOUBLED = 40
 up then."""
 
 CALL, DIVISION, VECTOR = 20, 8, 64
-CHEAP = frozenset((*DTYPES, "min", "max", "abs", "floor_divided", "add_to_sum", "range"))
+CHEAP = frozenset((*DTYPES, "min", "max", "abs", "floor_divided", "add_to_sum", "range", "held_stop"))
 
 Line = tuple[str, Span | None]
 
@@ -119,7 +122,8 @@ class _Finder:
         if is_innermost and is_inside and now is not None and now * once <= SHORT:
             return FEW if now * once <= FEW else SHORT
         looks_inside = len(self.stops) > before
-        strip = 1 if looks_inside or not is_innermost or not self.bounds.step(loop) else max(1, WORK // once)
+        step = self.bounds.step(loop)
+        strip = 1 if looks_inside or not is_innermost or not step else max(1, min(WORK // once, LONGEST // abs(step)))
         is_doubled = is_innermost and strip > 1 and (loop.end_lineno or 0) - loop.lineno <= DOUBLED
         self.stops.append(_Stop(loop, 1 << (strip.bit_length() - 1), is_doubled))
         return FEW if is_innermost else LOOK

@@ -64,7 +64,7 @@ def emit_functions(facts: LoopFacts, arguments: tuple[Argument, ...], names: Nam
     function.add(f"def tile({', '.join([*limits, *passed])}):")
     function.extend(own)
     function.extend(_prologue(facts, names, emitter, called))
-    function.extend(begin_places(called))
+    function.extend(begin_places(names, called))
     function.extend(body)
     function.extend(_epilogue(arguments, names, called))
     writer = Writer()

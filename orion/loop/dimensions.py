@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from orion.loop.extremes import begins_anew
 from orion.loop.ir import (
     INTEGER,
     Assign,
@@ -41,12 +42,17 @@ def perfect_loops(loop: For) -> tuple[For, ...]:
     loops = [loop]
     while not isinstance(loop.space, Elements):
         match loop.body:
-            case (For(Range(), body) as inner,) if is_dimension(inner, loops) and not holds_break(body):
+            case (For(Range(), body) as inner,) if is_dimension(inner, loops) and not _is_one_by_one(body):
                 loops.append(inner)
                 loop = inner
             case _:
                 break
     return tuple(loops)
+
+
+def _is_one_by_one(body: tuple[Stmt, ...]) -> bool:
+    """Whether blocks of the loops around a body must not lie side by side: what it does goes by the written order."""
+    return holds_break(body) or begins_anew(body)
 
 
 def is_dimension(inner: For, outer: list[For]) -> bool:

@@ -338,7 +338,8 @@ class Function:
     in the same language, callees first; the helpers of a helper are listed here and not there. `inductions` are those
     that have been replaced, `rows` the arrays that are given as arrays of more dimensions. `made` are the last of the
     parameters: arrays that the caller does not give. `in_turn` are scalars that may not be combined from iterations
-    that run at the same time, since what is evaluated depends on them (`orion.dependence.guarded`).
+    that run at the same time, since what is evaluated depends on them (`orion.dependence.guarded`); `running` those
+    that loops keep extremes of in ways for which NaN matters (`orion.loop.extremes`).
     """
 
     name: str
@@ -352,6 +353,7 @@ class Function:
     rows: tuple[Rows, ...] = ()
     made: tuple[Made, ...] = ()
     in_turn: frozenset[str] = frozenset()
+    running: frozenset[str] = frozenset()
 
     @property
     def given(self) -> tuple[str, ...]:

@@ -343,7 +343,7 @@ class _Marker:
     def operation(self, expr: Binary | Unary, operands: tuple[Expr, ...]) -> tuple[Limits, bool]:
         """The same of an operation."""
         parts, room = [self.computed(operand) for operand in operands], self.room(expr)
-        found = _result(expr, [limits for limits, _ in parts])
+        found = result_limits(expr, [limits for limits, _ in parts])
         if found is None or not _within(found, room):
             return room, False
         chosen = self.chosen_room(expr)
@@ -375,8 +375,13 @@ def _within(found: Limits, room: Limits) -> bool:
     return room[0] <= found[0] and found[1] <= room[1]
 
 
-def _result(expr: Expr, parts: list[Limits]) -> Limits | None:
-    """The interval of an operation on integers without bounds; None where the analysis has no form for it."""
+def result_limits(expr: Expr, parts: list[Limits]) -> Limits | None:
+    """The interval of an operation on integers without bounds; None where the analysis has no form for it.
+
+    >>> from orion.loop.spans import NOWHERE
+    >>> result_limits(Unary("-", Var("i", NOWHERE), NOWHERE), [(-3, 8)])
+    (-8, 3)
+    """
     match expr, parts:
         case Unary("-"), [(low, high)]:
             return -high, -low

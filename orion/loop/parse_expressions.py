@@ -39,6 +39,8 @@ COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
 }  # fmt: skip
 ATTRIBUTES = frozenset({"shape", "size", "nnz", "ndim", "dtype", "T"})
+BITS = 64
+WIDTH = "integers have 64 bits in a compiled loop"
 PYTHON_DTYPES = {int: "int64", float: "float64", bool: "bool"}
 
 
@@ -48,6 +50,10 @@ def parse_expression(node: ast.expr, scope: Scope) -> Expr:
     match node:
         case ast.Constant():
             return _constant(node, scope)
+        case ast.BinOp() | ast.UnaryOp() if (value := _with_powers(node)) is not None:
+            if not -(2**63) <= value < 2**63:
+                raise scope.refuse(node, f"{value} is too large", WIDTH)
+            return Const(value, span)
         case ast.Name():
             return _name(node, scope)
         case ast.UnaryOp(op, operand):
@@ -75,10 +81,48 @@ def parse_expression(node: ast.expr, scope: Scope) -> Expr:
             raise scope.refuse(node, f"{refusal.what} is not supported", refusal.why, refusal.hint)
 
 
+def _with_powers(node: ast.expr) -> int | None:
+    """The value of integer constants of which some are powers: `2**20`, `(1 << 10) - 1`. No analysis then has to look
+    for it, and the powers themselves may take more bits than the value. None for anything else."""
+    powers = (part.op for part in ast.walk(node) if isinstance(part, ast.BinOp))
+    return _integer(node) if any(isinstance(op, ast.Pow | ast.LShift) for op in powers) else None
+
+
+def _integer(node: ast.expr) -> int | None:
+    match node:
+        case ast.Constant(int(value)) if not isinstance(value, bool):
+            return int(value)
+        case ast.UnaryOp(ast.USub(), operand):
+            found = _integer(operand)
+            return None if found is None else -found
+        case ast.BinOp(left, op, right):
+            return _of_two(op, _integer(left), _integer(right))
+        case _:
+            return None
+
+
+def _of_two(op: ast.operator, left: int | None, right: int | None) -> int | None:
+    if left is None or right is None or max(left.bit_length(), right.bit_length()) > 2 * BITS:
+        return None
+    match op:
+        case ast.Add():
+            return left + right
+        case ast.Sub():
+            return left - right
+        case ast.Mult():
+            return left * right
+        case ast.Pow() if 0 <= right <= BITS:
+            return int(left**right)
+        case ast.LShift() if 0 <= right <= BITS:
+            return left << right
+        case _:
+            return None
+
+
 def _constant(node: ast.Constant, scope: Scope) -> Const:
     if isinstance(node.value, bool | int | float) or node.value is None:
         if isinstance(node.value, int) and not -(2**63) <= node.value < 2**63:
-            raise scope.refuse(node, f"{node.value} is too large", "integers have 64 bits in a compiled loop")
+            raise scope.refuse(node, f"{node.value} is too large", WIDTH)
         return Const(node.value, scope.span(node))
     kind = {str: "a string", bytes: "a string", complex: "a complex number"}.get(type(node.value), "`...`")
     raise scope.refuse(node, f"{kind} is not supported", OBJECTS, "use numbers, and arrays of numbers")

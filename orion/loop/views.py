@@ -20,6 +20,7 @@ from orion.loop.between import separate
 from orion.loop.check import check_function
 from orion.loop.dimensions import assigned_names
 from orion.loop.expression_types import Typing
+from orion.loop.extremes import with_running_extremes
 from orion.loop.induction import close_inductions
 from orion.loop.infer import infer_types
 from orion.loop.inline import inline_helpers
@@ -74,7 +75,7 @@ def resolve_views(function: Function, types: Types) -> Function:
         )
         body = resolver.block(function.body)
         if not resolver.failed:
-            function = with_plain_ifs(replace(function, body=body), typing)
+            function = with_running_extremes(with_plain_ifs(replace(function, body=body), typing), typing)
             return check_function(separate(close_inductions(function, typing), types))
         kept |= resolver.failed
 

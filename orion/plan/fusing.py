@@ -102,6 +102,12 @@ def _strength(loop: AnalysedLoop) -> int:
     return WEAKEST_FIRST.index(loop.candidates[0].strategy)
 
 
+def _combined(loop: AnalysedLoop) -> list[str]:
+    """The scalars that a loop combines, each by itself, from its iterations."""
+    scalars = loop.analysis.scalars
+    return [one.name for one in scalars.reductions] + [choice.names[0] for choice in scalars.choices]
+
+
 def _is_parallel(loop: AnalysedLoop) -> bool:
     """Whether a loop is parallel without tiles that wait for each other."""
     return bool(loop.candidates) and not any(candidate.time for candidate in loop.candidates)
@@ -155,8 +161,9 @@ class _Finder:
             return _Refused()
         if any(use.array in self.copies for loop in loops for use in loop.uses):
             return _Refused()  # a copy is made as a whole before its array is written
-        sums = [one.name for loop in loops for one in loop.analysis.scalars.reductions]
-        if any(loop.analysis.scalars.choices for loop in loops) or len(set(sums)) < len(sums):
+        sums = [name for loop in loops for name in _combined(loop)]
+        choices = (choice for loop in loops for choice in loop.analysis.scalars.choices)
+        if any(choice.op == "last" or len(choice.names) > 1 for choice in choices) or len(set(sums)) < len(sums):
             return _Refused()
         for one in before:
             shared = shared_depth(one.analysis.accesses, last.analysis.accesses, depth, self.maps)
@@ -164,7 +171,7 @@ class _Finder:
                 return _Refused(_meeting(one.nest, *shared.against))
             depth = shared.depth
         depth = self.vectorized(loops, depth)
-        sums_agree = all(len(one.nest.dims) == depth for one in loops if one.analysis.scalars.reductions)
+        sums_agree = all(len(one.nest.dims) == depth for one in loops if _combined(one))
         return depth if depth and sums_agree else _Refused()
 
     def same_ranges(self, first: LoopNest, second: LoopNest) -> int:

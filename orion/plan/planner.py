@@ -26,6 +26,7 @@ from orion.plan.rules import Candidate
 from orion.plan.sizes import Sizes
 from orion.plan.sweeping import boxes, pays
 from orion.plan.together import along, keeps_blocks, why_together, with_members, with_reasons
+from orion.plan.wide import check_ranges
 from orion.plan.worth import Changes, depth_of, in_compiled_rounds, is_worthwhile, meetings_of, work_ns, work_of_parts
 from orion.reasons import Hint, Reason
 
@@ -39,6 +40,8 @@ def plan_program(analysed: AnalysedProgram, types: Types, sizes: Sizes) -> Funct
     Loops are opened, or put in another order, only where all workers together have so much to do that meeting costs
     little.
     """
+    if not sizes.symbolic:
+        check_ranges(analysed.program.function, sizes.values)
     return _plan_program(analysed, types, sizes, Maps())
 
 
@@ -86,7 +89,8 @@ def _told_of(
 def _is_better_as_one(neighbours: Fusable, types: Types, sizes: Sizes, maps: Maps) -> bool:
     if why_together(neighbours.loop, types, sizes) is None:
         return False
-    summing = [member for member in neighbours.loop.members if member.analysis.scalars.reductions]
+    members = neighbours.loop.members
+    summing = [one for one in members if one.analysis.scalars.reductions or one.analysis.scalars.choices]
     fused = _plan_loop(neighbours.loop, types, sizes, maps) if summing else None
     return fused is None or all(keeps_blocks(fused, _plan_loop(member, types, sizes, maps)) for member in summing)
 

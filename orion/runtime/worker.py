@@ -15,7 +15,7 @@ import numpy as np
 from orion.kernel.calling import GO
 from orion.runtime.arguments import read_only
 from orion.runtime.barrier import make_barrier
-from orion.runtime.choose import winner
+from orion.runtime.choose import winner, winner_anew
 from orion.runtime.combine import FUNCTIONS, combine, narrowed, plain
 from orion.runtime.memory import RunMemory
 from orion.runtime.parts import LoopPart, RoundsPart, Walk
@@ -202,7 +202,12 @@ def _chosen(part: LoopPart, values: tuple[Any, ...]) -> dict[int, Any]:
     turn, found = part.round & 1, {}
     for choice in part.choices:
         arrays = [pair[turn] for _, _, _, pair in part.outputs]
-        tile = winner(choice.op, arrays[choice.scalars[0]], [arrays[k] for k in choice.places], part.ranks)
+        best, places = choice.scalars[0], [arrays[k] for k in choice.places]
+        if choice.anew is None:
+            tile = winner(choice.op, arrays[best], places, part.ranks)
+        else:
+            start = values[part.outputs[best][1]]
+            tile = winner_anew(choice.op, arrays[best], places, part.ranks, arrays[choice.anew], start)
         for number in choice.scalars:
             start = values[part.outputs[number][1]]
             found[number] = start if tile is None else plain(arrays[number][tile])

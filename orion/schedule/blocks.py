@@ -8,7 +8,9 @@ import numpy as np
 
 from orion.arrays.partition import even_bounds
 from orion.arrays.sparse import SparseArray
+from orion.errors import of_user, too_wide
 from orion.plan.plan import LoopPlan
+from orion.plan.wide import fits_a_range
 from orion.schedule.schedule import Ints
 
 UNBOUNDED = (-(2**62), 2**62)
@@ -29,6 +31,8 @@ def block_bounds(
             found.append(elements.balanced_bounds(dim, blocks))
         elif span is None:
             found.append(np.array(UNBOUNDED, np.int64))
+        elif not fits_a_range(*span):
+            raise of_user(OverflowError(too_wide(*span, plan.nest.loops[dim].span, plan.nest.function.source)))
         else:
             found.append(even_bounds(span[1] - span[0], blocks) + span[0])
     return tuple(np.asarray(bounds, np.int64) for bounds in found)
