@@ -14,7 +14,7 @@ from orion.loop.infer import infer_types
 from orion.loop.ir import Subscript, walk
 from orion.loop.narrow import narrow_function, with_python_integers
 from orion.loop.signature import argument_types
-from tests.loop_text import from_text
+from tests.loop_text import defined, from_text
 from tests.narrow_loops import Memory, expressions, problem, random_loop
 
 pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning", "ignore::RuntimeWarning")
@@ -420,3 +420,20 @@ def test_sums_that_begin_with_a_narrow_integer_wrap_around_in_it(loop, start, wo
     np.testing.assert_array_equal(found, wanted)
     assert got == result
     assert np.asarray(got).dtype == np.asarray(result).dtype
+
+
+SIGNS = ["-(i + 1 + c)", "--(i + 1 + c)", "~(i + c)", "-~(i + c)", "+-(i + c)", "-(c + i) - 1", "~-(c + i) + 1"]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("value", SIGNS)
+@pytest.mark.parametrize("kind", [np.int8, np.int16, np.int32, np.uint8, np.uint16, np.uint32])
+def test_signs_before_narrow_integers_wrap_around_like_sums(value, kind):
+    """The negative of the least integer is that integer."""
+    body = f"        out[i] = {value}\n        above[i] = {value} > 0\n"
+    function = defined(f"def f(c, out, above):\n    for i in range(3):\n{body}")
+    for c in (kind(np.iinfo(kind).max - 1), kind(np.iinfo(kind).min), kind(5)):
+        expected, found = np.zeros((2, 3), np.int64), np.zeros((2, 3), np.int64)
+        function(c, *expected)
+        orion.parallel_for(function)(c, *found)
+        np.testing.assert_array_equal(found, expected)

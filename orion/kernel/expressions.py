@@ -230,7 +230,8 @@ class Expressions(ABC):
             return Code(f"not {self.test(operand).at(NOT)}", "bool", NOT)
         kind = self.type_of(expr)
         code = self.operand(operand, kind.dtype)
-        return self.narrowed(Code(f"{op}{code.at(SIGN)}", code.dtype, SIGN), kind)
+        found = code.dtype if code.dtype == "bool" else numba_result("-", code.dtype, code.dtype, kind.rank)
+        return self.narrowed(Code(f"{op}{code.at(SIGN)}", found, SIGN), kind)
 
     def binary(self, op: str, left: Expr, right: Expr, expr: Expr) -> Code:
         kind = self.type_of(expr)

@@ -101,7 +101,7 @@ STAND_INS: dict[str, Any] = {
     "np": Numpy(), "math": math, "uint64": unsigned, "int64": int, "float64": np.float64, "float32": np.float32,
     "tile_function": undecorated, "walk_function": undecorated, "helper_function": undecorated, "checked": checked,
     "add_to_sum": add_to_sum, "assign_part": assign_part, "is_left": is_left, "is_alarmed": is_left,
-    "is_to_leave": is_left, "has_raised": has_raised, "end_raising": has_raised,
+    "is_to_leave": is_left, "has_raised": has_raised, "end_raising": has_raised, "seldom": bool,
 }  # fmt: skip
 
 
