@@ -35,7 +35,7 @@ _left: WeakSet[Aside[Any]] = WeakSet()
 
 def aside(work: Callable[[], T]) -> T:
     """What `work` returns or raises. The main thread waits for it, and may leave at any time by what a signal handler
-    raises; any other thread just calls it: it handles no signals.
+    raises; any other thread just calls it: it handles no signals. So does the main one where it can start no thread.
 
     >>> aside(lambda: 2 + 3)
     5
@@ -56,7 +56,10 @@ class Aside(Generic[T]):
     def result(self) -> T:
         """What the work returns or raises, once it is done; may be called again where a signal handler raised."""
         if not self._begin.locked():  # Ctrl-C may come before the thread has got hold of it: then there are two
-            Thread(target=self._run, name="orion-aside", daemon=True).start()
+            try:
+                Thread(target=self._run, name="orion-aside", daemon=True).start()
+            except RuntimeError:  # the system, or a process that is about to end, gives no thread
+                self._run()
         try:
             while not self._found.done():  # a signal that comes just before the wait begins does not end it
                 wait([self._found], LOOK_SECONDS)
