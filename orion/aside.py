@@ -5,11 +5,17 @@ Ctrl-C is seen at once then. The work is not ended by it: it goes on in the back
 
 from __future__ import annotations
 
+import atexit
+import gc
 from collections.abc import Callable
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from contextvars import copy_context
+from functools import cache
+from io import IOBase
 from threading import Lock, Thread, current_thread, main_thread
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+from weakref import WeakSet
 
 T = TypeVar("T")
 
@@ -17,9 +23,19 @@ LOOK_SECONDS = 0.2
 """How often a thread that waits looks up, so that signal handlers run."""
 
 
+MANY_OBJECTS = 200_000
+"""How many objects Python may go through at its end; it does that half a dozen times."""
+
+FILE = IOBase.__mro__[1]
+"""The class of all files; `IOBase` itself is an abstract one, which the files that `open` gives are registered with."""
+
+_left: WeakSet[Aside[Any]] = WeakSet()
+"""What a signal handler had the main thread leave before it was done."""
+
+
 def aside(work: Callable[[], T]) -> T:
     """What `work` returns or raises. The main thread waits for it, and may leave at any time by what a signal handler
-    raises; any other thread just calls it: it handles no signals.
+    raises; any other thread just calls it: it handles no signals. So does the main one where it can start no thread.
 
     >>> aside(lambda: 2 + 3)
     5
@@ -40,9 +56,17 @@ class Aside(Generic[T]):
     def result(self) -> T:
         """What the work returns or raises, once it is done; may be called again where a signal handler raised."""
         if not self._begin.locked():  # Ctrl-C may come before the thread has got hold of it: then there are two
-            Thread(target=self._run, name="orion-aside", daemon=True).start()
-        while not self._found.done():  # a signal that comes just before the wait begins does not end it
-            wait([self._found], LOOK_SECONDS)
+            try:
+                Thread(target=self._run, name="orion-aside", daemon=True).start()
+            except RuntimeError:  # the system, or a process that is about to end, gives no thread
+                self._run()
+        try:
+            while not self._found.done():  # a signal that comes just before the wait begins does not end it
+                wait([self._found], LOOK_SECONDS)
+        except BaseException:
+            _left.add(self)
+            _hasten_end_once()
+            raise
         return self._found.result()
 
     @property
@@ -64,3 +88,22 @@ class Aside(Generic[T]):
             self._found.set_exception(error)
         else:
             self._found.set_result(found)
+
+
+@cache
+def _hasten_end_once() -> None:
+    atexit.register(_hasten_end)
+
+
+def _hasten_end() -> None:
+    """At the end of the process, while work that was left goes on. Files are flushed: those in globals of a module that
+    a thread still uses Python does not close. And Python is kept from looking for garbage: it would again and again go
+    through all that compiling a large function has made so far, for seconds in which nobody knows what it waits for."""
+    if any(not one.is_done for one in list(_left)):
+        objects = gc.get_objects()
+        for one in objects:
+            if issubclass(type(one), FILE):
+                with suppress(Exception):  # closed, or to be read only
+                    one.flush()
+        if len(objects) > MANY_OBJECTS:
+            gc.freeze()

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ import orion
 from orion.errors import ArgumentError, PlanError
 from orion.runtime.backend import cores
 from orion.runtime.session import Session, Settings, current_session, planned_workers, settings_from
-from tests.runtime_programs import cases, mix, outcome
+from tests.runtime_programs import assert_same, cases, mix, outcome
 
 
 @pytest.fixture(autouse=True)
@@ -92,6 +93,51 @@ def test_wrong_settings_are_refused_and_change_nothing(monkeypatch, environment,
     with pytest.raises(ArgumentError, match=message):
         orion.init(*arguments)
     assert current_session() is before
+
+
+class Failing(Session):
+    """A session that cannot be had."""
+
+    error: BaseException = ArgumentError("no Ray cluster there")
+
+    def __init__(self, settings):
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [ArgumentError("no Ray cluster there"), KeyboardInterrupt(), RuntimeError("odd")])
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_session_that_cannot_be_had_leaves_the_one_before_in_force(monkeypatch, error, inside):
+    closed = []
+    with orion.session("serial") if inside else nullcontext():
+        orion.init("threads", 3)
+        before = current_session()
+        with monkeypatch.context() as patch:
+            patch.setattr(Session, "close", closed.append)
+            patch.setattr(Failing, "error", error)
+            patch.setattr("orion.runtime.session.Session", Failing)
+            with pytest.raises(type(error)):
+                orion.init("threads", 2)
+            with pytest.raises(type(error)), orion.session("threads", 2):
+                pass
+        assert current_session() is before
+        assert closed == []
+        mix(**cases()["rotated"][1])
+        orion.init("threads", 2)
+        assert planned_workers() == (2, False)
+
+
+@pytest.mark.ray
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("before", [("threads", 2), ("ray", 2)], ids=lambda before: before[0])
+def test_an_address_where_no_cluster_is_leaves_the_session_before_in_force(before):
+    orion.init(*before, force_parallel=True)
+    session = current_session()
+    expected = outcome("rotated")
+    with pytest.raises(ArgumentError, match=r"no Ray cluster at address='127\.0\.0\.1:1'"):
+        orion.init("ray", address="127.0.0.1:1")
+    assert current_session() is session
+    assert planned_workers() == (2, True)
+    assert_same(outcome("rotated"), expected)
 
 
 def test_the_default_is_a_thread_per_core():

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import prod
 from typing import Any, Literal
@@ -26,6 +25,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.arrays.at_once import AtOnce
 from orion.errors import ArgumentError, describe
 
 Order = Literal["shuffled", "ascending"]
@@ -109,15 +109,15 @@ def tile_layout(elements: Elements, bounds: Bounds, order: Order) -> TileLayout:
             tile += lookup(keys[chunk])
         return np.bincount(tile, minlength=tiles)
 
-    with ThreadPoolExecutor(_threads(len(chunks))) as pool:
-        counts = np.array([np.zeros(tiles, dtype=np.int64), *pool.map(count, chunks)])
+    with AtOnce(_threads(len(chunks))) as threads:
+        counts = np.array([np.zeros(tiles, dtype=np.int64), *threads.map(count, chunks)])
         offsets = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
         starts = offsets[:-1] + np.cumsum(counts, axis=0)[:-1]
         result = _empty_layout(elements, grid, order, offsets)
         mixing = _mixing(chunks, order)
-        list(pool.map(lambda c, s, n: _place(elements, tile_of, c, mixing, s, n, result), chunks, starts, counts[1:]))
+        threads.map(lambda c, s, n: _place(elements, tile_of, c, mixing, s, n, result), chunks, starts, counts[1:])
         if order == "ascending":
-            list(pool.map(lambda tile: _sort_tile(result, tile), np.flatnonzero(np.diff(offsets) > 1)))
+            threads.map(lambda tile: _sort_tile(result, tile), np.flatnonzero(np.diff(offsets) > 1))
     return result
 
 

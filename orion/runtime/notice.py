@@ -23,7 +23,8 @@ def said_if_slow(name: str) -> Iterator[None]:
     text = f"orion: the first call of `{name}` compiles it, or loads what is compiled from disk\n"
     timer = Timer(PATIENCE, _say, (stream, text))
     timer.daemon = True
-    timer.start()
+    with suppress(RuntimeError):  # no thread can be started: nothing is said
+        timer.start()
     try:
         yield
     finally:

@@ -231,15 +231,20 @@ def init(
     the one on this machine) for as long as the session lasts; without it, Ray is started here where it isn't
     running, and ended with the session. With `force_parallel`, every worker is used wherever that is legal,
     whatever the predicted cost. What is None is taken from `ORION_BACKEND`, `ORION_WORKERS` and
-    `ORION_FORCE_PARALLEL`. `ArgumentError` for what cannot be; the session before then stays.
+    `ORION_FORCE_PARALLEL`. `ArgumentError` for what cannot be; the session before then stays in force.
 
     >>> import orion
     >>> orion.init(backend="threads", workers=2)
     >>> orion.shutdown()
     """
     settings = settings_from(backend, workers, address, force_parallel)
-    shutdown()
-    _place().session = Session(settings)
+    place = _place()
+    before = place.session
+    if before is not None and before.settings.backend == "ray" and settings.address is not None:
+        before.close()  # Ray has one connection per process; the session can be used again where that fails
+    place.session = Session(settings)
+    if before is not None:
+        before.close()
 
 
 @ends_in_users_line

@@ -51,11 +51,15 @@ class Watch:
         self._thread = None
 
     def _start(self) -> None:
-        """Start the clock. Ctrl-C may come anywhere in here: the next run does it again."""
+        """Start the clock. Ctrl-C may come anywhere in here: the next run does it again. So it does where no thread can
+        be started: signal handlers then run once the kernel is done that the main thread runs."""
         if self._thread is None:
             self._has_ended = False
             thread = Thread(target=self._tick, name="orion-watch", daemon=True)
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError:
+                return
             self._thread = thread
         self._release()
 

@@ -228,5 +228,9 @@ def _from_lasting_thread(start: Callable[[], object]) -> None:
             started.set_result(None)
             Event().wait()
 
-    Thread(target=body, name="orion-ray", daemon=True).start()
+    try:
+        Thread(target=body, name="orion-ray", daemon=True).start()
+    except RuntimeError as error:
+        hint = "end other threads, or raise the system's limit (`ulimit -u`)"
+        raise ArgumentError(describe("Ray needs a thread that starts it", why=str(error), hint=hint)) from error
     started.result()

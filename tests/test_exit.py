@@ -1,0 +1,53 @@
+"""The end of a process whose main thread left planning or compiling: soon, and with what its files should hold."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+PROGRAM = """
+import sys, time
+from orion.aside import aside
+
+class Ring:
+    '''What is collected as garbage, or not at all.'''
+    def __init__(self, file):
+        self.file, self.itself = file, self
+
+one, ring = open(sys.argv[1], "w"), Ring(open(sys.argv[2], "w"))
+one.write("a line")
+ring.file.write("a line")
+
+def work():
+    made = [[number] for number in range({objects})]
+    print("begins", flush=True)
+    time.sleep(60)
+    return made
+
+aside(work)
+"""
+
+
+@pytest.mark.parametrize("objects", [1000, 4_000_000])
+def test_a_process_ends_soon_after_ctrl_c_has_left_its_work(tmp_path, objects):
+    script, plain, in_ring = (tmp_path / name for name in ("script.py", "plain.txt", "ring.txt"))
+    script.write_text(PROGRAM.format(objects=objects))
+    process = subprocess.Popen(
+        [sys.executable, str(script), str(plain), str(in_ring)], env=os.environ | {"PYTHONPATH": str(ROOT)}, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout.readline() == "begins\n"
+    time.sleep(0.1)
+    sent = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=50)
+    assert time.monotonic() - sent < 2.0
+    assert errors.splitlines()[-1] == "KeyboardInterrupt"
+    assert plain.read_text() == "a line"
+    assert in_ring.read_text() == "a line"
