@@ -52,7 +52,10 @@ class Intervals:
         self.unknown = {*self.changed, *facts.nest.dims, *(name for node in nodes for name in assigned_by(node))}
 
     def is_narrow(self, space: Range) -> bool:
-        """Whether the bounds of a range are sure to be less than 2**63 apart."""
+        """Whether the bounds of a range are sure to be less than 2**63 apart. Loops in another order are cut from
+        ranges of the source, whose bounds are looked at before anything runs."""
+        if self.facts.nest.is_rewritten:
+            return True
         more = _more_than(space.start, space.stop)
         if more is not None:
             return self.of(more) is not None
