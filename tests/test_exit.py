@@ -9,11 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from orion.aside import MANY_OBJECTS
+
+LIMIT, BUSY = 2.0, 8.0
+"""Seconds, and what a busy machine may take more."""
+
 ROOT = Path(__file__).resolve().parents[1]
 
 PROGRAM = """
-import sys, time
+import atexit, gc, sys, time
 from orion.aside import aside
+
+atexit.register(lambda: print(gc.get_freeze_count(), flush=True))
 
 class Ring:
     '''What is collected as garbage, or not at all.'''
@@ -34,7 +41,7 @@ aside(work)
 """
 
 
-@pytest.mark.parametrize("objects", [1000, 4_000_000])
+@pytest.mark.parametrize("objects", [1000, 2_000_000])
 def test_a_process_ends_soon_after_ctrl_c_has_left_its_work(tmp_path, objects):
     script, plain, in_ring = (tmp_path / name for name in ("script.py", "plain.txt", "ring.txt"))
     script.write_text(PROGRAM.format(objects=objects))
@@ -46,8 +53,9 @@ def test_a_process_ends_soon_after_ctrl_c_has_left_its_work(tmp_path, objects):
     time.sleep(0.1)
     sent = time.monotonic()
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=50)
-    assert time.monotonic() - sent < 2.0
+    frozen, errors = process.communicate(timeout=50)
+    assert time.monotonic() - sent < LIMIT + BUSY
+    assert (int(frozen) > objects) == (objects > MANY_OBJECTS)  # garbage is not looked for in so many
     assert errors.splitlines()[-1] == "KeyboardInterrupt"
     assert plain.read_text() == "a line"
     assert in_ring.read_text() == "a line"

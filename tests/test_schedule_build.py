@@ -1,11 +1,13 @@
 """Schedules: every pair of conflicting tiles is ordered, for every strategy, grid and number of workers."""
 
 from dataclasses import replace
+from time import process_time
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import orion
 from orion.schedule.build import build_schedule
 from orion.schedule.prove import reachable
 
@@ -61,6 +63,50 @@ def test_conflicting_tiles_are_ordered_within_a_round_and_across_rounds(grid, sp
             assert twice[a, count + b], f"tile {b} of the next round may start before tile {a}"
 
 
+def closure(edges):
+    """What is reached in any number of steps, by squaring."""
+    while True:
+        further = edges | ((edges.astype(np.float32) @ edges.astype(np.float32)) > 0)
+        if (further == edges).all():
+            return edges
+        edges = further
+
+
+@pytest.mark.parametrize("workers", [1, 3, 4])
+@pytest.mark.parametrize(("grid", "space", "time", "ordered"), CASES)
+def test_what_is_reachable_is_the_closure_of_orders_and_waits(grid, space, time, ordered, workers):
+    schedule = build_schedule(plan(space, time, ordered), bounds(grid), min(workers, grid[space]))
+    edges = np.zeros((schedule.tiles, schedule.tiles), bool)
+    for order in schedule.order:
+        edges[order[:-1], order[1:]] = True
+    waiting = np.repeat(np.arange(schedule.tiles), np.diff(schedule.wait_offsets))
+    now = schedule.lags == 0
+    edges[schedule.waits[now], waiting[now]] = True
+    np.testing.assert_array_equal(reachable(schedule), closure(edges))
+
+
+def test_tiles_that_wait_for_each_other_are_reached_from_themselves():
+    schedule = build_schedule(plan(0, (1,), True), bounds((4, 4)), 2)
+    after = reachable(replace(schedule, lags=np.zeros_like(schedule.lags)))  # the first tile waits for the last one
+    assert after.diagonal().any()
+    np.testing.assert_array_equal(after, closure(after))
+
+
+def swept(a, n):
+    for _ in range(n):
+        for i in range(1, a.shape[0] - 1):
+            for j in range(1, a.shape[1] - 1):
+                a[i, j] = a[i - 1, j] + 2 * a[i + 1, j] - a[i, j - 1] + a[i, j + 1]
+
+
+def test_a_schedule_for_many_workers_is_proved_in_seconds():
+    start = process_time()
+    found = orion.parallel_for(swept)._preparation.prepare({"a": np.ones((400, 400), np.int64), "n": 4}, 64, True)
+    assert found.program.workers == 64
+    assert found.program.loops[0].schedule.tiles == 64 * 64
+    assert process_time() - start < 20  # it was minutes
+
+
 def two_rounds(schedule):
     """Reachability over two rounds of the loop without a barrier between them."""
     count = schedule.tiles
@@ -73,11 +119,7 @@ def two_rounds(schedule):
         edges[before, tile + count * lag] = True
         if lag == 0:
             edges[before + count, tile + count] = True
-    while True:
-        further = edges | ((edges.astype(np.float32) @ edges.astype(np.float32)) > 0)
-        if (further == edges).all():
-            return edges
-        edges = further
+    return closure(edges)
 
 
 def test_tiles_of_one_step_of_a_latin_square_share_no_block():
