@@ -333,7 +333,7 @@ def held_stop(start: int, stop: int, step: int, site: int) -> int:  # pragma: no
     least, most = (start, stop) if step > 0 else (stop, start)
     if most <= least:
         return start
-    if uint64(most) - uint64(least) > uint64(LARGEST):  # a difference with a sign is taken for one that fits
+    if least < 0 and most > LARGEST + least:  # LLVM takes a difference for one that fits
         raise OverflowError(site, start, stop)
     return stop
 

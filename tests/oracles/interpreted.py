@@ -95,13 +95,17 @@ def has_raised(_: Any) -> bool:
     return False
 
 
+def nothing() -> None:
+    """Machine code alone makes anything of it."""
+
+
 STAND_INS: dict[str, Any] = {
     **{name: converted(name) for name in ("int8", "int16", "int32", "uint8", "uint16", "uint32")},
     **{name: getattr(intrinsics, name) for name in INTRINSICS},  # those that are plain Python are used as they are
     "np": Numpy(), "math": math, "uint64": unsigned, "int64": int, "float64": np.float64, "float32": np.float32,
     "tile_function": undecorated, "walk_function": undecorated, "helper_function": undecorated, "checked": checked,
     "add_to_sum": add_to_sum, "assign_part": assign_part, "is_left": is_left, "is_alarmed": is_left,
-    "is_to_leave": is_left, "has_raised": has_raised, "end_raising": has_raised,
+    "is_to_leave": is_left, "has_raised": has_raised, "end_raising": has_raised, "seldom": nothing,
 }  # fmt: skip
 
 
