@@ -218,7 +218,9 @@ class _Inference:
         except TypeProblem as problem:
             raise self.refuse(statement, problem.what, problem.why, problem.hint) from problem
         if result is None or result.rank > target.rank > 0:
-            raise self.refuse(statement, f"`{statement.op}=` does not fit the shape of what it updates")
+            words = f"`{statement.op}=` writes a {_shape_word(value if result is None else result)}"
+            why = "an operator in place keeps the shape of what it updates"
+            raise self.refuse(statement, f"{words} to a {_shape_word(target)}", why, "update it element by element")
         if isinstance(statement.target, Subscript) or target.rank:
             name = statement.target.base.name if isinstance(statement.target, Subscript) else statement.target.name
             if target.rank < result.rank:
