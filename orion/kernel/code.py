@@ -95,10 +95,13 @@ def numba_result(op: str, left: str, right: str, rank: int) -> str:
     ('float64', 'float32')
     >>> numba_result("+", "uint64", "int64", 0), numba_result("+", "uint8", "uint8", 0)
     ('int64', 'uint64')
+    >>> numba_result("-", "bool", "uint64", 0), numba_result("|", "bool", "bool", 0)
+    ('int64', 'bool')
     """
     kinds = np.dtype(left).kind + np.dtype(right).kind
-    if rank == 0 and op != "/" and set(kinds) <= set("biu") and op not in "&|^":
-        return "uint64" if set(kinds) <= set("bu") and "u" in kinds else "int64"
+    bits = op in "&|^" and ("b" not in kinds or kinds == "bb")
+    if rank == 0 and op != "/" and set(kinds) <= set("biu") and not bits:
+        return "uint64" if kinds == "uu" else "int64"  # a truth value counts as one with a sign
     found = np.promote_types(left, right)
     if op == "/" and found.kind in "biu":
         return "float64"

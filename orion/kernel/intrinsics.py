@@ -359,7 +359,7 @@ def held_stop(start: int, stop: int, step: int, site: int) -> int:  # pragma: no
     least, most = (start, stop) if step > 0 else (stop, start)
     if most <= least:
         return start
-    if least < 0 and most > LARGEST + least:
+    if least < 0 and most > LARGEST + least:  # LLVM takes a difference for one that fits
         raise OverflowError(site, start, stop)
     return stop
 

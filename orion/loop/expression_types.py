@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from orion.errors import UnsupportedLoopError
 from orion.loop.call_types import TypeProblem, call_type, product_type
@@ -45,12 +45,14 @@ class Typing:
     """The types of a function's names, and through them of any expression over those names.
 
     `helper_type` gives the type of what a helper function returns, from its name and the types of its arguments.
+    `truths` are the names that are given truth values among others, and whether such are NumPy's.
     """
 
     arguments: Types
     names: Mapping[str, ValueType]
     source: SourceText
     helper_type: HelperType
+    truths: Mapping[str, bool] = field(default_factory=dict)
 
     def name(self, name: str) -> ValueType:
         """The type of a scalar, a row or an array by its name. KeyError for a name that is not the function's."""
@@ -198,9 +200,10 @@ class Typing:
         found = self._number(part)
         if found.dtype.startswith("float"):
             raise self.refuse(part, "a subscript is a floating-point number", hint="convert it with `int(…)`")
-        if found.rank == 0 and found.dtype == "bool":
+        if found.rank == 0 and self.truth(part) is not None:
             why = "NumPy takes it for a mask, not for the number 0 or 1"
-            raise self.refuse(part, "a subscript is a truth value", why, "convert it with `int(…)`")
+            word = "is" if found.dtype == "bool" else "may be"
+            raise self.refuse(part, f"a subscript {word} a truth value", why, "convert it with `int(…)`")
         if found.rank == 0:
             return []
         if not alone:
@@ -211,7 +214,30 @@ class Typing:
             raise self.refuse(part, "a mask as a subscript is not supported", "how many it takes is not known", hint)
         raise self.refuse(part, "an array of subscripts is not supported", hint="write a loop over the subscripts")
 
+    def truth(self, expr: Expr) -> bool | None:
+        """Whether a scalar that may be a truth value, as it is or as one of several values, may be one of NumPy's; None
+        where it is none."""
+        match expr:
+            case Var(name) if name in self.truths and self.of(expr).dtype != "bool":
+                return self.truths[name]
+            case Choose(_, then, orelse):
+                parts: tuple[Expr, ...] = (then, orelse)
+            case Logic(_, operands) | Call("min" | "max", operands):
+                parts = operands
+            case _:
+                found = self.of(expr)
+                return not found.weak if found.dtype == "bool" and not found.rank else None
+        every = [truth for truth in map(self.truth, parts) if truth is not None]
+        return any(every) if every else None
+
+    def check_integer(self, expr: Expr, what: str) -> None:
+        """Refuse a truth value of NumPy's where Python takes integers, and truth values of its own, alone."""
+        if self.truth(expr):
+            why = "Python takes True and False for 1 and 0 there, but no truth value of NumPy's"
+            raise self.refuse(expr, f"{what} is a truth value of NumPy's", why, "convert it with `int(…)`")
+
     def _index_number(self, expr: Expr) -> None:
+        self.check_integer(expr, "the bound of a slice")
         found = self._number(expr)
         if found.rank or found.dtype.startswith("float"):
             raise self.refuse(expr, "the bound of a slice is not an integer", hint="convert it with `int(…)`")

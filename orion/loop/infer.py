@@ -82,13 +82,15 @@ class _Inference:
     untyped: Stmt | None = None
     widened: bool = False
     """Whether a type, or the limits of a name, have changed in this pass: what was read before may have others."""
+    truths: dict[str, bool] = field(default_factory=dict)
     limits: dict[str, Limits | None] = field(default_factory=dict)
     """Of the Python integers that a name is given; None, or no entry, where they are not known."""
 
     def run(self) -> Typing:
         before: object = None
-        while before != (self.names, self.limits):
-            before, self.untyped, self.widened = (dict(self.names), dict(self.limits)), None, False
+        while before != (self.names, self.limits, self.truths):
+            before = dict(self.names), dict(self.limits), dict(self.truths)
+            self.untyped, self.widened = None, False
             self.block(self.function.body)
             if not self.widened and self.untyped is None:
                 break
@@ -98,7 +100,8 @@ class _Inference:
 
     @property
     def typing(self) -> Typing:
-        return Typing(self.arguments, self.names, self.function.source, partial(_helper_type, self.helpers))
+        helper_type = partial(_helper_type, self.helpers)
+        return Typing(self.arguments, self.names, self.function.source, helper_type, self.truths)
 
     # ------------------------------------------------------------ statements
 
@@ -160,12 +163,22 @@ class _Inference:
         if kind.dtype == "tuple":
             raise self.refuse(statement, "a tuple is used as a value", hint="write its items one by one")
         old = self.names.get(name)
+        truth = self.truth_of(kind, value)
+        if truth is not None and not (self.truths.get(name) or self.truths.get(name) is truth):
+            self.truths[name] = truth
+            self.widened |= old is not None
         joined = self.joined(name, old, kind, value)
         if joined is None:
             what = f"`{name}` is a {_shape_word(old)} in one place and a {_shape_word(kind)} here"
             raise self.refuse(statement, what, "a name has one type in a compiled loop", "use two names")
         self.names[name] = joined
         self.widened |= old is not None and joined != old
+
+    def truth_of(self, kind: ValueType, value: Expr | None) -> bool | None:
+        """As `Typing.truth`, of a value that a name is given."""
+        if value is not None:
+            return self.typing.truth(value)
+        return not kind.weak if kind.dtype == "bool" and not kind.rank else None
 
     def joined(self, name: str, old: ValueType | None, kind: ValueType, value: Expr | None) -> ValueType | None:
         """The type of a name that was of type `old` and is now given a value of type `kind`."""
@@ -205,7 +218,9 @@ class _Inference:
         except TypeProblem as problem:
             raise self.refuse(statement, problem.what, problem.why, problem.hint) from problem
         if result is None or result.rank > target.rank > 0:
-            raise self.refuse(statement, f"`{statement.op}=` does not fit the shape of what it updates")
+            words = f"`{statement.op}=` writes a {_shape_word(value if result is None else result)}"
+            why = "an operator in place keeps the shape of what it updates"
+            raise self.refuse(statement, f"{words} to a {_shape_word(target)}", why, "update it element by element")
         if isinstance(statement.target, Subscript) or target.rank:
             name = statement.target.base.name if isinstance(statement.target, Subscript) else statement.target.name
             if target.rank < result.rank:
@@ -230,6 +245,7 @@ class _Inference:
     def loop(self, space: Range | Elements, statement: Stmt) -> None:
         if isinstance(space, Range):
             for bound in (space.start, space.stop, space.step):
+                self.typing.check_integer(bound, "a bound of a range")
                 if not self.is_integer(bound):
                     raise self.refuse_expr(bound, "a bound of a range is not an integer", hint="write `int(…)`")
             self.bind(space.var, INT, statement)
