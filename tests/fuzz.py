@@ -7,8 +7,8 @@
 Each nest is planned and its schedules are proved; its generated kernels are run by the Python interpreter in several
 orders of the tiles on one, two and three workers and compared, bit for bit, with the undecorated function; the verdict
 on every `for` is compared with dependences found by brute force, that on a serial one at many sizes. One nest in two
-hundred is compiled and run on threads, of those with slices or with integers of few bits more. In between, random
-files of CSV are read.
+hundred is compiled and run on threads, of those with slices or with numbers of few bits more. Where the undecorated
+function leaves an array, Orion must say so. In between, random files of CSV are read.
 Exits with 1 if a verdict was unsound, a result wrong, a schedule not proved, or if anything crashed or did not end.
 """
 
@@ -37,8 +37,9 @@ from tests.oracles.nests import Nest, read_nest
 from tests.oracles.reduce import reduced
 from tests.oracles.tally import Failure, Tally
 
-COMPILE_EVERY, COMPILE_NARROW_EVERY, COMPILE_SLICES_EVERY = 200, 40, 8
-"""One nest in so many is compiled and run on threads; more of those of which interpreted kernels tell less."""
+COMPILE_EVERY, COMPILE_OFTEN_EVERY = 200, 8
+"""One nest in so many is compiled and run on threads; more of those of which interpreted kernels tell less: those
+compute with NumPy's rules for slices and dtypes, machine code with Numba's."""
 
 THOROUGH_EVERY = 8
 FILE_EVERY = 4
@@ -115,7 +116,7 @@ def checked(nest: Nest, number: int, tally: Tally) -> Failure | None:
 
 
 def is_compiled(nest: Nest, number: int) -> bool:
-    every = COMPILE_SLICES_EVERY if nest.has_slices else COMPILE_NARROW_EVERY if nest.scalars else COMPILE_EVERY
+    every = COMPILE_OFTEN_EVERY if nest.has_slices or nest.has_other_dtypes or nest.scalars else COMPILE_EVERY
     return number % every == every // 2
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from time import process_time
 from types import CodeType, FunctionType
@@ -17,7 +17,7 @@ import numpy as np
 
 import orion
 from orion.api import ParallelFunction
-from orion.errors import ArgumentError, PlanError, SerialLoopWarning, UnsupportedLoopError
+from orion.errors import ArgumentError, OutOfBoundsError, PlanError, SerialLoopWarning, UnsupportedLoopError
 from orion.plan import sweeping
 from orion.plan.plan import LoopPlan
 from orion.planned import Plan
@@ -54,9 +54,12 @@ SMALL_SIZES = {
 }  # fmt: skip
 """In place of sizes of the compiler that are too large for nests of a few iterations, by the seed of the nest."""
 
-NO_NEST = (IndexError, OverflowError, TypeError, ValueError)
-"""What plain Python raises where there is nothing to compare with: a loop variable that the body changes may lead out
-of an array, an integer may not fit into the type of an argument, slices that an integer bounds may differ in length."""
+NO_NEST = (OverflowError, TypeError, ValueError)
+"""What plain Python raises where there is nothing to compare with: an integer may not fit into the type of an argument,
+slices that an integer bounds may differ in length."""
+
+PROVED = "a subscript that was proved to be inside its array leaves it"
+UNSAID = "a subscript leaves its array, and nothing says so"
 
 SLOW_SECONDS = 1.0
 """Processor time of planning that is noted as slow."""
@@ -76,13 +79,17 @@ def check_nest(nest: Nest, tally: Tally, *, compiled: bool = False, thorough: bo
 
 def _check_nest(nest: Nest, tally: Tally, compiled: bool, thorough: bool) -> None:
     function = nest.function()
+    decorated = orion.parallel_for(function)
     try:
         expected = plain_result(function, nest)
+    except IndexError:
+        tally.counts["nests"] += 1
+        check_leaving(decorated, nest, tally, compiled)
+        return
     except NO_NEST:
         tally.counts["no nest"] += 1
         return
     tally.counts["nests"] += 1
-    decorated = orion.parallel_for(function)
     begun = process_time()
     try:
         prepared = prepare(decorated, nest, max(WORKERS), force=True)
@@ -96,7 +103,7 @@ def _check_nest(nest: Nest, tally: Tally, compiled: bool, thorough: bool) -> Non
     tally.counts["rewritten"] += any(loop.origin is not None for loop in plan.loops)
     tally.counts["parallel"] += any(loop.is_parallel for loop in plan.loops)
     check_proof(plan, thorough)
-    in_vectors = any("orion.kernel.vectors" in loop.kernel.text for loop in prepared.program.loops)
+    in_vectors = is_in_vectors(prepared)
     if not in_vectors:  # what stands for vector registers cannot be interpreted
         check_results(prepared, nest, expected)
     if thorough and not in_vectors:
@@ -108,6 +115,10 @@ def _check_nest(nest: Nest, tally: Tally, compiled: bool, thorough: bool) -> Non
         check_compiled(decorated, nest, expected, prepared)
     if not nest.has_views:
         check_verdicts(plan.verdicts, nest, tally, thorough=thorough)
+
+
+def is_in_vectors(prepared: Prepared) -> bool:
+    return any("orion.kernel.vectors" in loop.kernel.text for loop in prepared.program.loops)
 
 
 def prepare(decorated: ParallelFunction, nest: Nest, workers: int, *, force: bool) -> Prepared:
@@ -148,6 +159,47 @@ def check_proof(plan: Plan, thorough: bool) -> None:
         raise Failure("proof", str(error), "a schedule does not keep a dependence") from error
     except Exception as error:
         raise crash(error) from error
+
+
+# ---------------------------------------------------------------- subscripts that leave their arrays
+
+
+def check_leaving(decorated: ParallelFunction, nest: Nest, tally: Tally, compiled: bool) -> None:
+    """Check that a nest whose undecorated function ends in an IndexError ends in Orion's own, in every order. What it
+    has written until then may differ."""
+    tally.counts["leaving"] += 1
+    try:
+        prepared = decorated._preparation.prepare(nest.arguments(), max(WORKERS), True)
+    except OutOfBoundsError:
+        return  # known before anything runs
+    except (UnsupportedLoopError, ArgumentError):
+        return
+    except Exception as error:
+        raise crash(error) from error
+    in_vectors = is_in_vectors(prepared)
+    codes = [] if in_vectors else [kernel_code(loop.kernel.text) for loop in prepared.program.loops]
+    for number, workers in enumerate(() if in_vectors else WORKERS):
+        turns = Order(3 * nest.seed + 5 * workers)
+        program = scheduled(prepared, workers, coarse=turns if number else None)
+        with must_leave(f"interpreted, {program.workers} workers, order {turns.seed}"):
+            run_interpreted(program, codes, nest.arguments() | made_arrays(prepared.local), turns)
+    for workers in COMPILED_WORKERS if compiled or in_vectors else ():
+        with must_leave(f"compiled, {workers} workers"):
+            run_compiled(decorated, nest.arguments(), workers)
+
+
+@contextmanager
+def must_leave(where: str) -> Iterator[None]:
+    """Failure unless what is run here ends in Orion's own error for a subscript that leaves its array."""
+    try:
+        yield
+    except OutOfBoundsError:
+        return
+    except (AssertionError, IndexError) as error:
+        raise Failure("wrong", f"{PROVED}: {error} ({where})", PROVED) from error
+    except Exception as error:
+        raise crash(error) from error
+    raise Failure("wrong", f"{UNSAID} ({where})", UNSAID)
 
 
 # ---------------------------------------------------------------- results
@@ -212,9 +264,7 @@ def check_program(
     local: LocalArrays | None = None,
 ) -> None:
     """Run a scheduled program in the interpreter and compare its results."""
-    arguments, own = nest.arguments(), local.take() if local else {}
-    for array in own.values():
-        array.storage.fill(77)  # what nobody has made it
+    arguments, own = nest.arguments(), made_arrays(local)
     where = f"interpreted, {program.workers} workers, order {turns.seed}"
     try:
         result = run_interpreted(program, codes, {**arguments, **own}, turns)
@@ -225,6 +275,14 @@ def check_program(
     compare(arguments | {"return": result}, expected, where, nest, program)
 
 
+def made_arrays(local: LocalArrays | None) -> dict[str, Any]:
+    """The arrays that the function makes, full of what nobody has made them."""
+    own = local.take() if local else {}
+    for array in own.values():
+        array.storage.fill(77)
+    return dict(own)
+
+
 def check_compiled(
     decorated: ParallelFunction, nest: Nest, expected: Mapping[str, Any], prepared: Prepared
 ) -> None:
@@ -232,13 +290,17 @@ def check_compiled(
     for workers in COMPILED_WORKERS:
         arguments = nest.arguments()
         try:
-            with warnings.catch_warnings(), orion.session(workers=workers, force_parallel=True):
-                warnings.simplefilter("ignore", SerialLoopWarning)
-                result = decorated(**arguments)
+            result = run_compiled(decorated, arguments, workers)
         except Exception as error:
             raise crash(error) from error
         found = arguments | {"return": result}
         compare(found, expected, f"compiled, {workers} workers", nest, prepared.program)
+
+
+def run_compiled(decorated: ParallelFunction, arguments: Mapping[str, Any], workers: int) -> Any:
+    with warnings.catch_warnings(), orion.session(workers=workers, force_parallel=True):
+        warnings.simplefilter("ignore", SerialLoopWarning)
+        return decorated(**arguments)
 
 
 def compare(

@@ -15,11 +15,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tests.oracles.bounded import Bounded, Interval, constant, either, named, plus
-from tests.oracles.narrow import narrowed
 from tests.oracles.nest_rows import row_statement, slice_statement
 from tests.oracles.nest_values import DTYPES, FILLS, MODULUS, Axis, Drawn, finished_accesses
 from tests.oracles.nests import COUNT_VALUES, ArraySpec, Nest
-from tests.oracles.spelling import respelled
+from tests.oracles.varied import varied
 
 VARIABLES = ("i", "j", "k", "l")
 MOST_TRIPS = 600
@@ -128,11 +127,13 @@ class Maker:
         return lines
 
     def rounds(self, place: Place) -> list[str]:
-        """A serial loop around sweeps over whole arrays, as in a time loop over a grid."""
+        """A loop around sweeps over whole arrays, as in a time loop over a grid; serial where they use a scalar that is
+        taken from round to round."""
         text, values, trips = self.drawn.whole_range(place.budget // 9)
         inside = place.inside(named(VARIABLES[0], *values), trips)
-        dims = self.drawn.pick(1, 1, 2)
-        body = [line for _ in range(self.drawn.pick(2, 2, 1, 3)) for line in self.sweep(inside, dims)]
+        dims = self.drawn.pick(1, 2)
+        body = self.carried(inside) if self.drawn.chance(3) else []
+        body += [line for _ in range(self.drawn.pick(2, 2, 1, 3)) for line in self.sweep(inside, dims)]
         return [f"for {inside.names[-1]} in {text}:", *indented(body)]
 
     def sweep(self, place: Place, dims: int) -> list[str]:
@@ -157,13 +158,14 @@ class Maker:
         """One element from those around it, most often those of another array."""
         arrays = ("a", "b") if len(along) == 1 else ("A", "B")
         own, other = self.drawn.pick(arrays, arrays[::-1])
-        target = self.near(own, along)
-        reads = [self.near(own if self.drawn.chance(10) else other, along) for _ in range(2)]
+        target, in_place = self.near(own, along), self.drawn.chance(3)
+        reads = [self.near(own if in_place or self.drawn.chance(10) else other, along) for _ in range(2)]
         reads.append(self.drawn.pick(target, reads[0]))
         value = self.drawn.pick(
             f"0.3 * ({reads[0]} + {reads[1]} - {reads[2]})", f"0.5 * {reads[0]} - 0.25 * {reads[1]}",
             f"0.5 * {reads[2]} + {place.names[0]}", f"max({reads[2]}, 0.5 * {reads[1]})",
         )  # fmt: skip
+        value += " + 0.25 * u" if "u" in self.scalars and self.drawn.chance(2) else ""
         if self.drawn.chance(12):
             return [f"{self.scalar('t')} = {value}", f"{target} = t"]
         if self.drawn.chance(6):
@@ -428,14 +430,8 @@ def random_nest(seed: int, number: int) -> Nest:
 
 
 def make_nest(choose: Callable[[Sequence[Any]], Any]) -> Nest:
-    """A nest, by a function that chooses among options: its integers often written in unusual ways, some of them with
-    an argument of few bits."""
-    nest = plainly_written(choose)
-    if not nest.has_views and not choose(range(8)):
-        nest = narrowed(nest, choose)
-    if not choose(range(3)):
-        nest = replace(nest, source=respelled(nest.source, choose, 3))
-    return nest
+    """A nest, by a function that chooses among options: often in one of the guises of `tests.oracles.varied`."""
+    return varied(plainly_written(choose), choose)
 
 
 def plainly_written(choose: Callable[[Sequence[Any]], Any]) -> Nest:
@@ -445,7 +441,7 @@ def plainly_written(choose: Callable[[Sequence[Any]], Any]) -> Nest:
     n, m = choose(range(low, high + 1)), choose(range(low, high + 1))
     drawn = Drawn(choose, {"n": (n, n + 3), "m": (m, m + 2)})
     maker = Maker(drawn, choose(POOLS), choose((True, True, False)), 1 if depth == 4 else choose(STATEMENTS))
-    if depth in (2, 3) and drawn.chance(6):
+    if depth in (2, 3) and drawn.chance(4):
         return finished(maker, maker.rounds(Place(depth, MOST_TRIPS)), (SWEPT_SEED, SWEPT_SEED, 0, 1))
     body = maker.loop(Place(depth, MOST_TRIPS))
     for _ in range(drawn.pick(0, 0, 0, 0, 0, 0, 1, 1, 2)):

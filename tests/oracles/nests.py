@@ -60,6 +60,11 @@ class Nest:
         """Whether names stand for parts of arrays: the recorder of accesses does not know of them."""
         return "row" in self.source
 
+    @property
+    def has_other_dtypes(self) -> bool:
+        """Whether it has arrays whose numbers NumPy computes with in fewer bits than Python has."""
+        return any(spec.dtype not in ("float64", "int64") for spec in self.arrays.values())
+
     def fixed(self) -> dict[str, Any]:
         """The NumPy scalars."""
         return {name: np.dtype(dtype).type(value) for name, (dtype, value) in self.scalars.items()}

@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 SHOWN = (
-    "nests", "refused", "rewritten", "in sweeps", "parallel", "compiled", "unsound", "wrong", "proof", "crash", "hang",
-    "slow", "files", "wrong files",
+    "nests", "refused", "rewritten", "in sweeps", "parallel", "compiled", "leaving", "unsound", "wrong", "proof",
+    "crash", "hang", "slow", "files", "wrong files",
 )  # fmt: skip
 
 
