@@ -92,6 +92,17 @@ def too_wide(start: int, stop: int, span: Span, source: SourceText) -> str:
     )
 
 
+def leaves_64_bits(text: str, span: Span, source: SourceText) -> str:
+    """What to say of an operation on integers whose result 64 bits may not hold."""
+    return describe(
+        f"`{text}` may not fit 64 bits with this call's integers",
+        span=span,
+        source=source,
+        why="subscripts, bounds and tests of integers are computed in 64 bits; Python's integers have no such limit",
+        hint="pass numbers that are farther from 2**63, or take a remainder before it is so large",
+    )
+
+
 def did_you_mean(word: str, known: Iterable[str], otherwise: str = "") -> str:
     """A hint for a word that is misspelt: what is most like it among those known, or else what to do `otherwise`.
 

@@ -31,7 +31,7 @@ from orion.loop.flattened import as_rows, shapes_of_rows, with_row_types, with_r
 from orion.loop.infer import Typing
 from orion.loop.ir import Function, Made, Var
 from orion.loop.lengths import check_lengths
-from orion.loop.narrow import Narrow, narrow_function
+from orion.loop.narrow_calls import Narrow, narrow_function
 from orion.loop.outside import Outside
 from orion.loop.parse import parse_with_outside
 from orion.loop.recent import Identity, Recent, recent
@@ -187,8 +187,8 @@ class _Known:
     not combine some scalars, which what they evaluate depends on, by what is known else and these scalars; `at_sizes`
     has which of the two it is, by sizes.
 
-    `narrow`, where it computes subscripts with integers that are narrower than Python's, says which function it is at
-    the sizes and integers of a call; `marked` has what is known of those."""
+    `narrow`, where it computes subscripts with integers, says which function it is at the sizes and integers of a call,
+    or refuses that; `marked` has what is known of those."""
 
     function: Function
     flat: Function | None
@@ -206,6 +206,8 @@ class _Known:
         if self.narrow is None:
             return self
         function = self.narrow.at(shapes, arguments)
+        if function is self.function and not self.narrow.narrow:
+            return self
         if function not in self.marked:
             self.marked[function] = _Known(function, with_rows(function, types), integers=self.narrow.integers)
         return self.marked[function]

@@ -11,6 +11,9 @@ of a call:
   subscript with it is checked when the loop runs and taken to be any.
 
 A name that is given the result of such an operation keeps NumPy's dtype. Values that are stored are not looked at.
+
+Integers of 64 bits wrap around, or leave them, near 2**63 only. A call in which they may is refused
+(`orion.loop.narrow_calls`).
 """
 
 from __future__ import annotations
@@ -19,13 +22,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from orion.loop.dimensions import ASSIGNING, assigned_by
 from orion.loop.expression_types import Typing
-from orion.loop.infer import infer_types
 from orion.loop.ir import (
     INTEGER,
     NARROW,
@@ -55,18 +57,16 @@ from orion.loop.ir import (
     While,
     walk,
 )  # fmt: skip
-from orion.loop.made import with_made
 from orion.loop.rewrite import rewrite
 from orion.loop.types import ScalarType, Shapes, Types
 from orion.loop.value_type import Limits, dtype_limits
 
 ANY: Limits = (-(2**63), 2**63 - 1)
-LENGTH: Limits = (0, 2**63 - 1)
 AFFINE = frozenset({"+", "-", "*", "//", "%"})
 MAKING = frozenset({"np.zeros", "np.ones", "np.empty", "np.full", "np.arange"})
 """Functions whose arguments are lengths."""
-MAX_SIZES = 1000
-"""For how many sizes and integers a function is kept."""
+USUAL: Limits = (-(2**57), 2**57)
+"""What integers are taken to be that are known when the loop runs only: elements, and what is counted."""
 
 
 def is_narrow(dtype: str) -> bool:
@@ -76,37 +76,6 @@ def is_narrow(dtype: str) -> bool:
     (True, True, False, False)
     """
     return dtype not in ("int64", "none", "tuple") and np.dtype(dtype).kind in "iub"
-
-
-@dataclass(frozen=True, slots=True)
-class Narrow:
-    """A function with operations on narrow integers in subscripts, bounds or tests. Which of them are exact depends on
-    the sizes and the values of `integers`, the integer arguments; `found` has the function by those."""
-
-    function: Function
-    typing: Typing
-    integers: tuple[str, ...]
-    found: dict[tuple[object, ...], Function] = field(default_factory=dict)
-
-    def at(self, shapes: Shapes, integers: Mapping[str, Any]) -> Function:
-        """The function at these sizes and integers, some of which need not be given."""
-        key = tuple(shapes.items()), tuple([integers.get(name) for name in self.integers])
-        if key not in self.found:
-            if len(self.found) >= MAX_SIZES:
-                self.found.clear()
-            self.found[key] = with_python_integers(self.function, self.typing, shapes, integers)
-        return self.found[key]
-
-
-def narrow_function(function: Function, types: Types) -> Narrow | None:
-    """A function by its integers; None where it has no such operations."""
-    typing = infer_types(function, with_made(types, function))
-    if not any(is_narrow(kind.dtype) for kind in typing.names.values()):
-        return None
-    if with_python_integers(function, typing, {}, {}) is function:
-        return None
-    scalars = (name for name, kind in typing.arguments.items() if isinstance(kind, ScalarType))
-    return Narrow(function, typing, tuple(name for name in scalars if typing.name(name).is_integer))
 
 
 def with_local_integers(types: Types, typing: Typing) -> Types:
@@ -122,24 +91,35 @@ def with_local_integers(types: Types, typing: Typing) -> Types:
 def with_python_integers(function: Function, typing: Typing, shapes: Shapes, integers: Mapping[str, Any]) -> Function:
     """The function with every operation on narrow integers in a subscript, a bound or a test as one on Python integers,
     or marked, at these sizes and integers. The function itself where there is none."""
-    marker = _Marker(function, typing, shapes, integers)
-    found = replace(function, made=tuple(map(marker.made, function.made)), body=marker.block(function.body))
-    return function if found == function else found
+    return _Marker(function, typing, shapes, integers).whole()
+
+
+def leaving_64_bits(
+    function: Function, typing: Typing, shapes: Shapes, integers: Mapping[str, Any], between: Mapping[str, Limits]
+) -> Expr | None:
+    """The first operation on integers of 64 bits in a subscript, a bound or a test that may leave them at these sizes
+    and integers, where some have no value but are `between` limits; None where there is none."""
+    marker = _WideMarker(function, typing, shapes, integers, between)
+    marker.whole()
+    return next(iter(marker.leaving), None)
 
 
 @dataclass(slots=True)
 class _Marker:
-    """One pass over the function.
+    """One pass over the function, which looks at operations on narrow integers.
 
     `known` are the intervals of names where one stands, `chosen` what all dtypes hold that their values may have;
     `places` are the names whose values get into subscripts, bounds and tests, `once` those that one assignment alone
     gives a value, and `changed` those that anything but a loop does.
     """
 
+    length_limits: ClassVar[Limits] = (0, 2**63 - 1)
+
     function: Function
     typing: Typing
     shapes: Shapes
     integers: Mapping[str, Any]
+    between: Mapping[str, Limits] = field(default_factory=dict)
     known: dict[str, Limits] = field(default_factory=dict)
     chosen: dict[str, Limits] = field(default_factory=dict)
     places: frozenset[str] = frozenset()
@@ -153,12 +133,18 @@ class _Marker:
         self.once = frozenset(name for name in assigned if counts[name] == 1 and name not in self.function.params)
         changing = (node for node in nodes if type(node) in ASSIGNING and not isinstance(node, For))
         self.changed = frozenset(name for node in changing for name in assigned_by(node))
-        self.places = frozenset(_in_places(nodes))
+        self.places = frozenset(in_places(nodes))
         for name in self.function.params:
             value = self.integers.get(name)
             if name not in counts and isinstance(value, int | np.integer | np.bool_):
                 self.known[name] = (int(value), int(value))
         self.known |= {name: (int(v), int(v)) for name, v in self.function.constants if isinstance(v, int)}
+        self.known |= {name: limits for name, limits in self.between.items() if name not in counts}
+
+    def whole(self) -> Function:
+        function = self.function
+        found = replace(function, made=tuple(map(self.made, function.made)), body=self.block(function.body))
+        return function if found == function else found
 
     def made(self, array: Made) -> Made:
         """An array that is made before the loops, of which integers are what they are when the function begins."""
@@ -211,7 +197,7 @@ class _Marker:
     def elements(self, space: Elements) -> Elements:
         for axis, key in enumerate(space.keys):
             length = self.shapes.get(space.array)
-            self.known[key] = (0, length[axis] - 1) if length else LENGTH
+            self.known[key] = (0, length[axis] - 1) if length else self.length_limits
         return space
 
     # ------------------------------------------------------------ expressions
@@ -256,7 +242,7 @@ class _Marker:
         match expr:
             case Binary() | Unary() if self.is_operation(expr):
                 if not self.computed(expr)[1]:
-                    return Call(NARROW, (expr,), expr.span)
+                    return self.inexact(expr)
                 return self.python_integer(expr) if to_python else expr
             case Call("int", (operand,)) if self.is_integer(operand):
                 return Call(INTEGER, (self.marked(operand),), expr.span)
@@ -269,6 +255,9 @@ class _Marker:
             case _:
                 return expr
 
+    def inexact(self, expr: Expr) -> Expr:
+        return Call(NARROW, (expr,), expr.span)
+
     def is_operation(self, expr: Binary | Unary) -> bool:
         """Whether an analysis would look into it, and it is one on narrow integers, or on what comes of them."""
         nodes = [*walk(expr)]
@@ -276,8 +265,12 @@ class _Marker:
         return (
             self.is_integer(expr)
             and all(isinstance(node, allowed) and self.is_plain(node) for node in nodes)
-            and any(isinstance(node, Var) and is_narrow(self.typing.of(node).dtype) for node in nodes)
+            and self.is_looked_at([node for node in nodes if isinstance(node, Var)])
         )
+
+    def is_looked_at(self, names: Iterable[Var]) -> bool:
+        """Whether an operation is, by the names in it."""
+        return any(is_narrow(self.typing.of(name).dtype) for name in names)
 
     def is_plain(self, node: Node) -> bool:
         """Whether the analysis takes it for a part of something affine."""
@@ -326,7 +319,7 @@ class _Marker:
             case Count(array) if array in self.shapes:
                 return (0, prod(self.shapes[array])), True
             case Dim() | Count():
-                return LENGTH, True
+                return self.length_limits, True
             case Call(function, (operand,)) if function == INTEGER or (function == "int" and self.is_integer(operand)):
                 return self.computed(operand)
             case Call("min" | "max" as name, parts) if len(parts) > 1:
@@ -338,18 +331,28 @@ class _Marker:
             case Unary(_, operand):
                 return self.operation(expr, (operand,))
             case _:
-                return self.room(expr), True
+                return self.any_of(expr), True
+
+    def any_of(self, expr: Expr) -> Limits:
+        """What a value may be of which nothing is known before the loop runs."""
+        return self.room(expr)
 
     def operation(self, expr: Binary | Unary, operands: tuple[Expr, ...]) -> tuple[Limits, bool]:
         """The same of an operation."""
         parts, room = [self.computed(operand) for operand in operands], self.room(expr)
         found = result_limits(expr, [limits for limits, _ in parts])
-        if found is None or not _within(found, room):
+        if found is None:
+            return self.formless(expr)
+        if not _within(found, room):
             return room, False
         chosen = self.chosen_room(expr)
         is_python = self.typing.of(expr).weak and chosen == ANY
         fits = is_python or all(_within(limits, room) and _within(limits, chosen) for limits, _ in parts)
         return found, fits and _within(found, chosen) and all(exact for _, exact in parts)
+
+    def formless(self, expr: Expr) -> tuple[Limits, bool]:
+        """The same of an operation for which the analysis has no form."""
+        return self.room(expr), False
 
     def chosen_room(self, expr: Expr) -> Limits:
         """What is held by all dtypes that the choices in an expression may have: `min(n, m)` is n or m as it is."""
@@ -369,6 +372,39 @@ class _Marker:
         """What the dtype of an expression holds."""
         kind = self.typing.of(expr)
         return dtype_limits(kind.dtype) if kind.is_integer else (0, 1) if kind.dtype == "bool" else ANY
+
+
+class _WideMarker(_Marker):
+    """One pass over the function, which looks for operations on integers of 64 bits that leave them. `leaving` are
+    those found."""
+
+    __slots__ = ("leaving",)
+    length_limits = (0, USUAL[1])
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.leaving: list[Expr] = []
+
+    def inexact(self, expr: Expr) -> Expr:
+        self.leaving.append(expr)
+        return expr
+
+    def is_looked_at(self, names: Iterable[Var]) -> bool:
+        return not any(is_narrow(self.typing.of(name).dtype) for name in names)
+
+    def any_of(self, expr: Expr) -> Limits:
+        room = self.room(expr)
+        return USUAL if room == ANY else room
+
+    def operation(self, expr: Binary | Unary, operands: tuple[Expr, ...]) -> tuple[Limits, bool]:
+        is_product = isinstance(expr, Binary) and expr.op == "*"
+        if is_product and any(self.interval(operand) == USUAL for operand in operands):
+            return self.formless(expr)
+        return super().operation(expr, operands)
+
+    def formless(self, expr: Expr) -> tuple[Limits, bool]:
+        """No analysis looks into it."""
+        return self.any_of(expr), True
 
 
 def _within(found: Limits, room: Limits) -> bool:
@@ -415,7 +451,7 @@ def _with_parts(expr: Expr, change: Any) -> Expr:
             return expr
 
 
-def _in_places(nodes: Iterable[Node]) -> set[str]:
+def in_places(nodes: Iterable[Node]) -> set[str]:
     """The names whose values get into subscripts, bounds, tests and lengths, also by way of other names."""
     nodes = list(nodes)
     parts: list[Node] = []

@@ -39,6 +39,7 @@ COMPILED_WORKERS = (1, 2, 4)
 ORDERS = 2
 """Orders of the tiles that are tried on each number of workers."""
 
+
 def small_tiles(node: Any, *_: Any) -> tuple[int, ...]:
     """Two trips per tile of each loop of a band, three of the innermost."""
     return (*[2] * (node.band_n_member() - 1), 3)
@@ -58,11 +59,15 @@ NO_NEST = (OverflowError, TypeError, ValueError)
 """What plain Python raises where there is nothing to compare with: an integer may not fit into the type of an argument,
 slices that an integer bounds may differ in length."""
 
+REFUSALS = (UnsupportedLoopError, ArgumentError, OverflowError)
+"""What Orion raises for loops that it does not run; OverflowError where integers leave 64 bits."""
+
 PROVED = "a subscript that was proved to be inside its array leaves it"
 UNSAID = "a subscript leaves its array, and nothing says so"
 
 SLOW_SECONDS = 1.0
 """Processor time of planning that is noted as slow."""
+
 
 def check_nest(nest: Nest, tally: Tally, *, compiled: bool = False, thorough: bool = False) -> None:
     """Put a nest through every oracle; Failure for the first that objects.
@@ -93,7 +98,7 @@ def _check_nest(nest: Nest, tally: Tally, compiled: bool, thorough: bool) -> Non
     begun = process_time()
     try:
         prepared = prepare(decorated, nest, max(WORKERS), force=True)
-    except (UnsupportedLoopError, ArgumentError) as error:
+    except REFUSALS as error:
         tally.counts["refused"] += 1
         tally.refusals[refusal(str(error))] += 1
         return
@@ -121,13 +126,15 @@ def is_in_vectors(prepared: Prepared) -> bool:
     return any("orion.kernel.vectors" in loop.kernel.text for loop in prepared.program.loops)
 
 
-def prepare(decorated: ParallelFunction, nest: Nest, workers: int, *, force: bool) -> Prepared:
-    """Everything up to generated kernels."""
+def prepare(decorated: ParallelFunction, nest: Nest, workers: int, *, force: bool, leaves: bool = False) -> Prepared:
+    """Everything up to generated kernels. Where the nest `leaves` its arrays, that may be known before."""
     try:
         return decorated._preparation.prepare(nest.arguments(), workers, force)
-    except (UnsupportedLoopError, ArgumentError):
-        raise
     except Exception as error:
+        if leaves and isinstance(error, OutOfBoundsError):
+            raise
+        if isinstance(error, REFUSALS) and (type(error) is not OverflowError or wraps_around(nest)):
+            raise
         raise crash(error) from error
 
 
@@ -169,13 +176,9 @@ def check_leaving(decorated: ParallelFunction, nest: Nest, tally: Tally, compile
     has written until then may differ."""
     tally.counts["leaving"] += 1
     try:
-        prepared = decorated._preparation.prepare(nest.arguments(), max(WORKERS), True)
-    except OutOfBoundsError:
+        prepared = prepare(decorated, nest, max(WORKERS), force=True, leaves=True)
+    except (OutOfBoundsError, *REFUSALS):
         return  # known before anything runs
-    except (UnsupportedLoopError, ArgumentError):
-        return
-    except Exception as error:
-        raise crash(error) from error
     in_vectors = is_in_vectors(prepared)
     codes = [] if in_vectors else [kernel_code(loop.kernel.text) for loop in prepared.program.loops]
     for number, workers in enumerate(() if in_vectors else WORKERS):
@@ -203,6 +206,17 @@ def must_leave(where: str) -> Iterator[None]:
 
 
 # ---------------------------------------------------------------- results
+
+
+def wraps_around(nest: Nest) -> bool:
+    """Whether NumPy's scalars leave 64 bits somewhere in the undecorated function. What is known before it runs are
+    intervals, so that it may be elsewhere."""
+    try:
+        with np.errstate(over="raise"):
+            nest.function()(**nest.arguments())
+    except FloatingPointError:
+        return True
+    return False
 
 
 def plain_result(function: FunctionType, nest: Nest) -> dict[str, Any]:
@@ -283,9 +297,7 @@ def made_arrays(local: LocalArrays | None) -> dict[str, Any]:
     return dict(own)
 
 
-def check_compiled(
-    decorated: ParallelFunction, nest: Nest, expected: Mapping[str, Any], prepared: Prepared
-) -> None:
+def check_compiled(decorated: ParallelFunction, nest: Nest, expected: Mapping[str, Any], prepared: Prepared) -> None:
     """Compile the nest and run it on threads."""
     for workers in COMPILED_WORKERS:
         arguments = nest.arguments()

@@ -1,0 +1,144 @@
+"""Integers of 64 bits near 2**63 in subscripts, bounds and tests: calls in which they may leave 64 bits are refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import orion
+
+LARGEST = 2**63 - 1
+
+
+@orion.parallel_for
+def in_a_test(a, n):
+    for i in range(1, 40):
+        if i + n < 0:
+            a[i] = a[i - 1] + 1
+
+
+@orion.parallel_for
+def there_and_back(a, n):
+    for i in range(1, 40):
+        a[i + n - 9223372036854775807] = a[i - 1] + 1
+
+
+@orion.parallel_for
+def counted(a, n):
+    for i in range(1, 40 + (n - 9223372036854775800)):
+        a[i] = a[i - 1] + 1
+
+
+@orion.parallel_for
+def named(a, n):
+    d = 1 + n
+    for i in range(1, d - 9223372036854775770):
+        a[i] = a[i - 1] + 1
+
+
+@orion.parallel_for
+def named_and_tested(a, n):
+    d = n * 2
+    for i in range(1, 40):
+        if d < 5:
+            a[i] = a[i - 1] + 1
+
+
+@orion.parallel_for
+def in_two_loops(a, n):
+    for i in range(n - 5, n):
+        for j in range(4):
+            if i + j < 0:
+                a[j] += 1
+
+
+@orion.parallel_for
+def from_elements(a, n):
+    for i in range(int(a[50]), int(a[50]) + 5):
+        if i + n < 0:
+            a[0] += 1
+
+
+FUNCTIONS = [in_a_test, there_and_back, counted, named, named_and_tested, in_two_loops, from_elements]
+NEAR = [LARGEST, LARGEST - 3, -LARGEST - 1, -LARGEST + 2, 2**62, -(2**62)]
+VALUES = [5, -5, np.int64(5), 2**40, *NEAR, *map(np.int64, NEAR)]
+
+
+def ends(run, a, n):
+    """What a call ends in: the array, or the kind of error."""
+    try:
+        run(a, n)
+    except IndexError:
+        return IndexError
+    except OverflowError:
+        return OverflowError
+    return a.tolist()
+
+
+@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_near_2_to_63_a_call_is_right_or_refused(f, workers):
+    refused = 0
+    for n in VALUES:
+        with np.errstate(all="ignore"):
+            wanted = ends(f.serial, np.zeros(60), n)
+        with orion.session("threads", workers=workers, force_parallel=True):
+            found = ends(f, np.zeros(60), n)
+        is_refused = found is OverflowError
+        assert is_refused or found == wanted, repr(n)
+        assert not is_refused or abs(int(n)) > 2**50 or (f is there_and_back and n < 0), repr(n)
+        refused += is_refused
+    assert 0 < refused < len(VALUES)
+
+
+def test_the_error_says_which_operation():
+    with pytest.raises(OverflowError, match=r"(?s)`i \+ n` may not fit 64 bits.*if i \+ n < 0.*why:.*help:"):
+        in_a_test(np.zeros(60), np.int64(LARGEST))
+
+
+@orion.parallel_for
+def hashed(a):
+    for i in range(a.shape[0]):
+        a[(i * 6148914691236517205) % 7] += 1
+
+
+def test_constants_alone_leave_64_bits_at_sizes_at_which_they_do():
+    short, wanted = np.zeros(2), np.zeros(2)
+    hashed.plan(short)
+    with pytest.raises(OverflowError, match="6148914691236517205"):
+        hashed(np.zeros(60))
+    with pytest.raises(IndexError):  # 6148914691236517205 % 7 is 3
+        hashed.serial(wanted)
+    with pytest.raises(IndexError):
+        hashed(short)
+
+
+@orion.parallel_for
+def mixed_elements(out, x, seed):
+    for i in range(x.shape[0]):
+        h = x[i] * 6364136223846793005
+        h = h ^ (h >> 33)
+        out[(h + seed) % 16] += 1
+
+
+def test_hashes_of_elements_wrap_around_as_those_of_numpy():
+    x = np.arange(50)
+    for seed in (3, np.int64(2**62)):
+        found, wanted = np.zeros(16), np.zeros(16)
+        with np.errstate(all="ignore"):
+            mixed_elements.serial(wanted, x, seed)
+        mixed_elements(found, x, seed)
+        assert found.tolist() == wanted.tolist()
+
+
+@orion.parallel_for
+def with_a_seed(a, seed):
+    for i in range(a.shape[0]):
+        a[i] = i * seed
+
+
+def test_values_are_not_looked_at():
+    a = np.zeros(9, np.int64)
+    with_a_seed(a, np.int64(2**62))
+    with np.errstate(all="ignore"):
+        assert a.tolist() == (np.arange(9) * np.int64(2**62)).tolist()
