@@ -59,7 +59,7 @@ def test_the_same_nests_every_time_through_every_oracle(chunk: int):
         if failure is not None:
             nest = fuzz.smaller(random_nest(SEED, number), number, failure.key)
             pytest.fail(nest.file_text(str(failure), fuzz.command(SEED, number)), pytrace=False)
-    assert tally.counts["missed truly parallel"] <= 1 + 0.02 * tally.counts["truly parallel"], tally.text()
+    assert tally.counts["missed truly parallel"] <= 2 + 0.02 * tally.counts["truly parallel"], tally.text()
     assert tally.counts["truly parallel"] > IN_CHUNK / 5
     assert tally.counts["parallel"] > IN_CHUNK / 5
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +15,11 @@ from tests.inspect_loops import CASES
 from tests.shown_runs import arguments_of, ran, shown, told_strategies, told_workers
 from tests.trap_loops import TRAPS
 from tests.whole_functions import cases
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
+
+import sgd_mf
+from ratings_data import Shape, generate
 
 pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 
@@ -58,6 +65,25 @@ def samples(count, epochs=None):
     return X, y, np.zeros(64), np.zeros(64), *([] if epochs is None else [epochs])
 
 
+def ratings_and_factors(count, *more):
+    ratings = generate(Shape(900, 700, count, (0.9, 1.2), (60, 60)))
+    R = orion.sparse((ratings.users, ratings.items), ratings.stars, shape=ratings.shape)
+    rng = np.random.default_rng(1)
+    return R, rng.random((900, 16), np.float32), rng.random((700, 16), np.float32), *more
+
+
+def seen():
+    return np.ones(900, np.float32), np.ones(700, np.float32)
+
+
+EXAMPLES = {
+    "example sgd": (sgd_mf.sgd.__wrapped__, lambda: ratings_and_factors(100_000, 0.01, 0.05, 3)),
+    "example sgd, few": (sgd_mf.sgd.__wrapped__, lambda: ratings_and_factors(40, 0.01, 0.05, 3)),
+    "example adagrad": (sgd_mf.adagrad.__wrapped__, lambda: ratings_and_factors(100_000, *seen(), 0.01, 0.05, 3)),
+    "example adagrad, few": (sgd_mf.adagrad.__wrapped__, lambda: ratings_and_factors(40, *seen(), 0.01, 0.05, 3)),
+    "example rmse": (sgd_mf.rmse.__wrapped__, lambda: ratings_and_factors(100_000)),
+    "example rmse, few": (sgd_mf.rmse.__wrapped__, lambda: ratings_and_factors(40)),
+}
 FUNCTIONS = {
     "gradient": (grad_step, lambda: samples(200_000)),
     "gradient of few": (grad_step, lambda: samples(10)),
@@ -73,7 +99,7 @@ GOLDEN = {
 }
 TRAPPED = {f"trap {function.__name__}": (function, make) for function, (make, _) in TRAPS.items()}
 WHOLE = {name: (function, lambda name=name: cases()[name][1]) for name, (function, _) in cases().items()}
-EVERY = {**FUNCTIONS, **GOLDEN, **TRAPPED, **WHOLE}
+EVERY = {**EXAMPLES, **FUNCTIONS, **GOLDEN, **TRAPPED, **WHOLE}
 
 
 def planned(name, **options):
