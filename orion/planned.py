@@ -70,6 +70,8 @@ class Plan:
     @ends_in_users_line
     def only(self) -> LoopPlan:
         """The plan of the only loop. PlanError where the function has several, or none."""
+        if not self.loops:
+            raise PlanError("the function has no loop: all that a plan says of it is in its text, `print(plan)`")
         if len(self.loops) != 1:
             raise PlanError(f"the function has {len(self.loops)} loops: ask `plan.loops[k]` for one of them")
         return self.loops[0]

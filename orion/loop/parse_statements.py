@@ -31,6 +31,7 @@ from orion.loop.ir import (
     While,
 )  # fmt: skip
 from orion.loop.parse_expressions import OPERATORS, parse_expression
+from orion.loop.printer import print_expr
 from orion.loop.refusals import ITERATIONS, OBJECTS, STATEMENTS
 from orion.loop.rename import renamed
 from orion.loop.scope import Scope
@@ -146,7 +147,20 @@ def _value(node: ast.expr, target: Var | Subscript | Tuple, scope: Scope) -> Exp
             return value
         case _:
             what = f"this cannot be unpacked into {len(target.items)} targets"
-            raise scope.refuse(node, what, "", "write a tuple of as many values")
+            raise scope.refuse(node, what, "", f"write a tuple of as many values{_one_by_one(value, target)}")
+
+
+def _one_by_one(value: Expr, target: Tuple) -> str:
+    """An array, or a part of one, as a tuple of its elements."""
+    match value:
+        case Var(array):
+            parts: tuple[str, ...] = ()
+        case Subscript(Var(array), index):
+            parts = tuple(map(print_expr, index))
+        case _:
+            return ""
+    elements = ", ".join(f"{array}[{', '.join((*parts, str(k)))}]" for k in range(len(target.items)))
+    return f": `{', '.join(map(print_expr, target.items))} = {elements}` where `{print_expr(value)}` is a row"
 
 
 def _update(node: ast.AugAssign, scope: Scope) -> Update:
