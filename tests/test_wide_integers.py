@@ -137,6 +137,32 @@ def with_a_seed(a, seed):
         a[i] = i * seed
 
 
+@orion.parallel_for
+def downwards(a, n):
+    for i in range(5):
+        for j in range(n, 2, -1):
+            a[i] += a[2 * j - 3]
+
+
+@orion.parallel_for
+def upwards(a, n):
+    for i in range(5):
+        for j in range(n, 9):
+            a[i] += a[3 * j - 3]
+
+
+@pytest.mark.parametrize(("f", "n"), [(downwards, -LARGEST), (upwards, LARGEST), (upwards, np.int64(LARGEST))])
+def test_loops_without_iterations_are_not_looked_at(f, n):
+    found = np.zeros(30)
+    f(found, n)
+    assert not found.any()
+    few = np.arange(30.0)
+    wanted = few.copy()
+    f(few, 4)
+    f.serial(wanted, 4)
+    assert few.tolist() == wanted.tolist()
+
+
 def test_values_are_not_looked_at():
     a = np.zeros(9, np.int64)
     with_a_seed(a, np.int64(2**62))

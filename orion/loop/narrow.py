@@ -385,6 +385,26 @@ class _WideMarker(_Marker):
         super().__post_init__()
         self.leaving: list[Expr] = []
 
+    def statement(self, statement: Stmt) -> Stmt:
+        match statement:
+            case For(Range() as space) if self.is_empty(space):
+                return statement
+            case _:
+                return super().statement(statement)
+
+    def is_empty(self, space: Range) -> bool:
+        """Whether a range is sure to have no values: its body is not run, whatever its operations come to."""
+        start, stop, step = (self.interval(bound) for bound in (space.start, space.stop, space.step))
+        is_first_past = (step[0] > 0 and stop[1] <= start[0]) or (step[1] < 0 and start[1] <= stop[0])
+        bounds_are_known = not any(self.leaves(bound) for bound in (space.start, space.stop, space.step))
+        return is_first_past and bounds_are_known
+
+    def leaves(self, bound: Expr) -> bool:
+        """Whether a bound itself may leave 64 bits."""
+        count = len(self.leaving)
+        self.bound(bound)
+        return len(self.leaving) > count
+
     def inexact(self, expr: Expr) -> Expr:
         self.leaving.append(expr)
         return expr
