@@ -452,7 +452,7 @@ class Preparation:
         for loop, checks in zip(executed.loops, every, strict=True):
             source = loop.origin.nest if loop.origin else loop.nest
             proved: frozenset[Place] = prove_bounds(checks, values, source)
-            fastmath, integers = self._options.fastmath, plan.sizes.integers
+            fastmath, integers = self._options.fastmath, {**plan.sizes.named, **plan.sizes.integers}
             kernels.append(emit_kernel(loop, typed.types, shapes, typing, fastmath, proved, integers))
         return kernels
 

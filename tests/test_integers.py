@@ -271,6 +271,23 @@ def test_narrow_integers_that_fit_are_like_others():
             assert [r.code for r in plan.reasons] == [r.code for r in like.reasons]
 
 
+@orion.parallel_for
+def counted_beside(a, n, m):
+    g = 0
+    for i in range(m + n):
+        a[g] = 0.5 + i
+        g += 1  # noqa: SIM113
+
+
+def test_a_bound_that_wraps_around_is_no_sure_one_where_something_is_counted_beside_the_loop():
+    for n, m in ((np.uint8(254), 2), (np.uint8(254), 5), (np.int8(127), 3), (np.int8(100), 20)):
+        wanted, found = np.zeros(130), np.zeros(130)
+        with np.errstate(all="ignore"):
+            counted_beside.serial(wanted, n, m)
+        counted_beside(found, n, m)
+        assert wanted.tolist() == found.tolist(), (n, m)
+
+
 def test_the_reason_says_what_to_write():
     plan = filled.plan(np.zeros(300), np.int8(100))
     reason = next(reason for reason in plan.reasons if reason.code == "ORN103")

@@ -235,6 +235,7 @@ def test_loops_of_few_trips_are_left_as_they_are():
         ("b = min(a + 32, n)\nfor i in range(a, a + floor_divided(b - a, 8) * 8, 8):\n  pass", 4),
         ("for i in range(a + floor_divided(b - a, 8) * 8, b):\n  pass", 7),
         ("for i in range(n):\n  pass", None),
+        ("b = max(0, a)\nk = b + t\nc = max(k, t)\nfor i in range(min(k + 8, n) - c):\n  pass", 8),
     ],
 )
 def test_the_most_trips_at_any_sizes(text, trips):

@@ -163,6 +163,24 @@ def test_loops_without_iterations_are_not_looked_at(f, n):
     assert few.tolist() == wanted.tolist()
 
 
+@orion.parallel_for
+def of_unknown(x, starts, n):
+    for r in range(starts.shape[0] - 1):
+        for j in range(starts[r], starts[r + 1]):
+            x[64 * (4 * (8 * (j + 2 * j) - 23 * j) - 3 * j) - 63 * j] += n
+        k = starts[r] + 3
+        for j in range(k):
+            x[1000 * (j + 2 * j) - 2999 * j] += n
+
+
+def test_operations_on_what_is_not_known_are_not_refused():
+    found, wanted, starts = np.zeros(30), np.zeros(30), np.array([0, 4, 9])
+    for n in (3, np.uint64(3)):
+        of_unknown(found, starts, n)
+        of_unknown.serial(wanted, starts, n)
+    assert found.tolist() == wanted.tolist()
+
+
 def test_values_are_not_looked_at():
     a = np.zeros(9, np.int64)
     with_a_seed(a, np.int64(2**62))

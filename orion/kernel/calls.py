@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from orion.kernel.code import ATOM, Code, call, number, numpy_name
 from orion.kernel.expressions import Expressions
 from orion.kernel.names import OWN
@@ -43,6 +45,8 @@ class Calls(Expressions):
         if name == INTEGER:
             return self.bound(expr.arguments[0])
         kind = self.type_of(expr)
+        if name == "abs" and kind.rank:
+            return self.elementwise(replace(expr, function="np.abs"))
         if name.startswith("helper:"):
             return self.helper_call(expr)
         if name in CONVERSIONS or is_dtype(name):

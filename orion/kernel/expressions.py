@@ -79,11 +79,29 @@ class Expressions(ABC):
         self.row_variables: set[str] = set()
         self.inside: dict[tuple[str, str, int], str] = {}
         self.intervals = Intervals(facts)
+        self.depth = 0
+        """How many expressions are being emitted, one inside the other."""
 
     # ------------------------------------------------------------ entry points
 
     def expression(self, expr: Expr) -> Code:
         """The code of an expression of any rank, of the dtype that `typing` gives it."""
+        self.depth += 1
+        try:
+            code = self.of_any_kind(expr)
+        finally:
+            self.depth -= 1
+        return self.apart(code, expr) if self.depth else code
+
+    def apart(self, code: Code, expr: Expr) -> Code:
+        """A part of an expression. Numba makes one loop of operations on rows and whole arrays, and computes with
+        integers in 64 bits in it: what comes of narrower ones is an array of its own, of NumPy's dtype."""
+        kind = self.type_of(expr) if isinstance(expr, Binary | Unary | Call) else None
+        if kind is None or not kind.rank or not kind.is_integer or np.dtype(kind.dtype).itemsize == 8:
+            return code
+        return Code(f"{code.at(ATOM)}.astype(np.{kind.dtype})", code.dtype)
+
+    def of_any_kind(self, expr: Expr) -> Code:
         match expr:
             case Const(value):
                 return self.constant(value, expr)

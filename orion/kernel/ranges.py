@@ -31,7 +31,7 @@ def emit_ranges(facts: LoopFacts, names: Names, emitter: Statements, tile: str) 
         else:
             first, end = names.fresh(f"{space.var}_first"), names.fresh(f"{space.var}_end")
             limits |= {first: f"boxes[{tile}, {dim}, 0]", end: f"boxes[{tile}, {dim}, 1]"}
-            _emit_cut_range(space, first, end, names, emitter)
+            _emit_cut_range(space, first, end, names, emitter, is_outermost=dim == 0)
         writer.depth += 1
     _emit_body(facts.nest.body, emitter)
     writer.depth -= len(facts.nest.loops)
@@ -45,12 +45,27 @@ def _emit_body(body: tuple[Stmt, ...], emitter: Statements) -> None:
         emitter.writer.add("pass")
 
 
-def _emit_cut_range(space: Range, first: str, end: str, names: Names, emitter: Statements) -> None:
-    """A loop over the part of a range in a block: of its values where the step is 1, else of its trips."""
+def _emit_cut_range(
+    space: Range, first: str, end: str, names: Names, emitter: Statements, *, is_outermost: bool
+) -> None:
+    """A loop over the part of a range in a block: of its values where the step is 1, else of its trips.
+
+    Inner loops count from 0: LLVM makes more of few trips so (histograms of 28 columns took 1.1 to 1.2 times as long
+    from a bound that it does not know).
+    """
     var, writer = names.user(space.var), emitter.writer
     start, stop, step = emitter.range_bounds(space)
     if isinstance(space.step, Const) and space.step.value == 1:
-        writer.add(f"for {var} in range(max({start.text}, {first}), min({stop.text}, {end})):")
+        lowest = f"max({start.text}, {first})"
+        if is_outermost:
+            writer.add(f"for {var} in range({lowest}, min({stop.text}, {end})):")
+            return
+        begin, trip = names.fresh(f"{space.var}_start"), names.fresh(f"{space.var}_trip")
+        writer.add(f"{begin} = {lowest}")
+        writer.add(f"for {trip} in range(min({stop.text}, {end}) - {begin}):")
+        writer.depth += 1
+        writer.add(f"{var} = {begin} + {trip}")
+        writer.depth -= 1
         return
     begin, trip = names.fresh(f"{space.var}_start"), names.fresh(f"{space.var}_trip")
     writer.add(f"{begin} = {start.text}")

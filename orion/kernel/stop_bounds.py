@@ -26,6 +26,7 @@ class Bounds:
         self._bindings: dict[str, list[ast.expr | None]] = defaultdict(list)
         self._found: dict[str, Interval] = {}
         self._texts: dict[str, ast.expr] = {}
+        self._lines: dict[str, int] = {}
         for node in ast.walk(function):
             self._note(node)
 
@@ -33,6 +34,7 @@ class Bounds:
         match node:
             case ast.For(target=ast.Name(id=name), iter=space) | ast.Assign(targets=[ast.Name(id=name)], value=space):
                 self._bindings[name].append(space)
+                self._lines[name] = space.lineno
             case ast.Name(id=name, ctx=ast.Store()):
                 pass
         if isinstance(node, ast.For | ast.Assign | ast.AugAssign):
@@ -60,8 +62,10 @@ class Bounds:
         return None if distance is None else max(0, -(-distance // step))
 
     def _most(self, form: Linear, depth: int) -> int | None:
-        """The most that a sum of multiples of names can be, at any sizes. Names stand for what they are assigned."""
-        left = sorted(name for name, factor in form.items() if factor and name)
+        """The most that a sum of multiples of names can be, at any sizes. Names stand for what they are assigned, those
+        assigned last first: what they have in common then cancels before it is looked into."""
+        names = [name for name, factor in form.items() if factor and name]
+        left = sorted(names, key=lambda name: (-self._lines.get(name, 0 if name not in self._texts else 10**9), name))
         if not left:
             return form.get("", 0)
         meant = [(name, self._meant(name)) for name in left]

@@ -6,8 +6,9 @@ about `WORK`, and the tile looks up before each: at its control row, one load an
 is as it was, so that innermost loops are vectorized as before. A loop around others looks up in each trip: in strips
 LLVM no longer sees where its variable lies, and the skewed buffers of seidel-2d took 1.7 times as long.
 
-The text depends on the sizes of a call in one way only: inner loops of at most `SHORT` operations at these sizes, and
-rows of at most as many elements, do not look up. Longer ones are rare; the kernel is then another one.
+The text depends on the sizes of a call in one way only: loops inside of others of at most `SHORT` operations at these
+sizes, with all that is in them, and rows of at most as many elements, do not look up. For longer ones the kernel is
+another one.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ WORK = 2**24
 """How many operations are done between two looks: some 5 to 50 ms."""
 
 SHORT = 2**20
-"""How many an innermost loop inside another one does at most that is left as it is."""
+"""How many a loop inside another one does at most that is left as it is."""
 
 LONGEST = 2**62
 """What the variable of a loop changes by in a strip at most."""
@@ -118,15 +119,36 @@ class _Finder:
         trips = self.bounds.fixed_trips(loop)
         if trips is not None and trips * once <= WORK:
             return trips * once
-        now = self.bounds.trips(loop)
-        if is_innermost and is_inside and now is not None and now * once <= SHORT:
-            return FEW if now * once <= FEW else SHORT
+        all_now = self.now(loop) if is_inside else None
+        if all_now is not None and all_now <= SHORT:
+            del self.stops[before:]
+            return FEW if all_now <= FEW else SHORT
         looks_inside = len(self.stops) > before
         step = self.bounds.step(loop)
         strip = 1 if looks_inside or not is_innermost or not step else max(1, min(WORK // once, LONGEST // abs(step)))
         is_doubled = is_innermost and strip > 1 and (loop.end_lineno or 0) - loop.lineno <= DOUBLED
         self.stops.append(_Stop(loop, 1 << (strip.bit_length() - 1), is_doubled))
         return FEW if is_innermost else LOOK
+
+    def now(self, statement: ast.stmt) -> int | None:
+        """The operations of a statement at these sizes; None where it holds a loop of unknown length."""
+        match statement:
+            case ast.For(body=body):
+                trips = self.bounds.trips(statement)
+                each = self.all_now(body)
+                return None if trips is None or each is None else trips * (1 + each)
+            case ast.While():
+                return None
+            case ast.If(test, body, orelse):
+                parts = self.all_now(body), self.all_now(orelse)
+                return None if parts[0] is None or parts[1] is None else self.of_part(test) + parts[0] + parts[1]
+            case _:
+                return self.of_part(statement)
+
+    def all_now(self, body: Sequence[ast.stmt]) -> int | None:
+        """The same of several statements."""
+        found = [self.now(statement) for statement in body]
+        return None if None in found else sum(one for one in found if one is not None)
 
     def of_part(self, node: ast.AST) -> int:
         """The operations of something without loops."""

@@ -13,7 +13,7 @@ of a call:
 A name that is given the result of such an operation keeps NumPy's dtype. Values that are stored are not looked at.
 
 Integers of 64 bits wrap around, or leave them, near 2**63 only. A call in which they may is refused
-(`orion.loop.narrow_calls`).
+(`orion.loop.wide_integers`).
 """
 
 from __future__ import annotations
@@ -65,8 +65,6 @@ ANY: Limits = (-(2**63), 2**63 - 1)
 AFFINE = frozenset({"+", "-", "*", "//", "%"})
 MAKING = frozenset({"np.zeros", "np.ones", "np.empty", "np.full", "np.arange"})
 """Functions whose arguments are lengths."""
-USUAL: Limits = (-(2**57), 2**57)
-"""What integers are taken to be that are known when the loop runs only: elements, and what is counted."""
 
 
 def is_narrow(dtype: str) -> bool:
@@ -91,21 +89,11 @@ def with_local_integers(types: Types, typing: Typing) -> Types:
 def with_python_integers(function: Function, typing: Typing, shapes: Shapes, integers: Mapping[str, Any]) -> Function:
     """The function with every operation on narrow integers in a subscript, a bound or a test as one on Python integers,
     or marked, at these sizes and integers. The function itself where there is none."""
-    return _Marker(function, typing, shapes, integers).whole()
-
-
-def leaving_64_bits(
-    function: Function, typing: Typing, shapes: Shapes, integers: Mapping[str, Any], between: Mapping[str, Limits]
-) -> Expr | None:
-    """The first operation on integers of 64 bits in a subscript, a bound or a test that may leave them at these sizes
-    and integers, where some have no value but are `between` limits; None where there is none."""
-    marker = _WideMarker(function, typing, shapes, integers, between)
-    marker.whole()
-    return next(iter(marker.leaving), None)
+    return Marker(function, typing, shapes, integers).whole()
 
 
 @dataclass(slots=True)
-class _Marker:
+class Marker:
     """One pass over the function, which looks at operations on narrow integers.
 
     `known` are the intervals of names where one stands, `chosen` what all dtypes hold that their values may have;
@@ -244,7 +232,7 @@ class _Marker:
                 if not self.computed(expr)[1]:
                     return self.inexact(expr)
                 return self.python_integer(expr) if to_python else expr
-            case Call("int", (operand,)) if self.is_integer(operand):
+            case Call(function, (operand,)) if function in ("int", INTEGER) and self.is_integer(operand):
                 return Call(INTEGER, (self.marked(operand),), expr.span)
             case Compare(_, operands) if not all(self.is_integer(operand) for operand in operands):
                 return expr  # NumPy compares a float32 with an int32 in another way than with a Python integer
@@ -339,16 +327,20 @@ class _Marker:
 
     def operation(self, expr: Binary | Unary, operands: tuple[Expr, ...]) -> tuple[Limits, bool]:
         """The same of an operation."""
-        parts, room = [self.computed(operand) for operand in operands], self.room(expr)
+        return self.result(expr, [self.computed(operand) for operand in operands])
+
+    def result(self, expr: Binary | Unary, parts: list[tuple[Limits, bool]]) -> tuple[Limits, bool]:
+        """The same of an operation, by its operands'."""
+        room = self.room(expr)
         found = result_limits(expr, [limits for limits, _ in parts])
         if found is None:
             return self.formless(expr)
-        if not _within(found, room):
+        if not is_within(found, room):
             return room, False
         chosen = self.chosen_room(expr)
         is_python = self.typing.of(expr).weak and chosen == ANY
-        fits = is_python or all(_within(limits, room) and _within(limits, chosen) for limits, _ in parts)
-        return found, fits and _within(found, chosen) and all(exact for _, exact in parts)
+        fits = is_python or all(is_within(limits, room) and is_within(limits, chosen) for limits, _ in parts)
+        return found, fits and is_within(found, chosen) and all(exact for _, exact in parts)
 
     def formless(self, expr: Expr) -> tuple[Limits, bool]:
         """The same of an operation for which the analysis has no form."""
@@ -374,60 +366,7 @@ class _Marker:
         return dtype_limits(kind.dtype) if kind.is_integer else (0, 1) if kind.dtype == "bool" else ANY
 
 
-class _WideMarker(_Marker):
-    """One pass over the function, which looks for operations on integers of 64 bits that leave them. `leaving` are
-    those found."""
-
-    __slots__ = ("leaving",)
-    length_limits = (0, USUAL[1])
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.leaving: list[Expr] = []
-
-    def statement(self, statement: Stmt) -> Stmt:
-        match statement:
-            case For(Range() as space) if self.is_empty(space):
-                return statement
-            case _:
-                return super().statement(statement)
-
-    def is_empty(self, space: Range) -> bool:
-        """Whether a range is sure to have no values: its body is not run, whatever its operations come to."""
-        start, stop, step = (self.interval(bound) for bound in (space.start, space.stop, space.step))
-        is_first_past = (step[0] > 0 and stop[1] <= start[0]) or (step[1] < 0 and start[1] <= stop[0])
-        bounds_are_known = not any(self.leaves(bound) for bound in (space.start, space.stop, space.step))
-        return is_first_past and bounds_are_known
-
-    def leaves(self, bound: Expr) -> bool:
-        """Whether a bound itself may leave 64 bits."""
-        count = len(self.leaving)
-        self.bound(bound)
-        return len(self.leaving) > count
-
-    def inexact(self, expr: Expr) -> Expr:
-        self.leaving.append(expr)
-        return expr
-
-    def is_looked_at(self, names: Iterable[Var]) -> bool:
-        return not any(is_narrow(self.typing.of(name).dtype) for name in names)
-
-    def any_of(self, expr: Expr) -> Limits:
-        room = self.room(expr)
-        return USUAL if room == ANY else room
-
-    def operation(self, expr: Binary | Unary, operands: tuple[Expr, ...]) -> tuple[Limits, bool]:
-        is_product = isinstance(expr, Binary) and expr.op == "*"
-        if is_product and any(self.interval(operand) == USUAL for operand in operands):
-            return self.formless(expr)
-        return super().operation(expr, operands)
-
-    def formless(self, expr: Expr) -> tuple[Limits, bool]:
-        """No analysis looks into it."""
-        return self.any_of(expr), True
-
-
-def _within(found: Limits, room: Limits) -> bool:
+def is_within(found: Limits, room: Limits) -> bool:
     return room[0] <= found[0] and found[1] <= room[1]
 
 

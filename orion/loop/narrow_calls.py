@@ -11,9 +11,10 @@ from orion.loop.expression_types import Typing
 from orion.loop.infer import infer_types
 from orion.loop.ir import Const, Function, walk
 from orion.loop.made import with_made
-from orion.loop.narrow import in_places, is_narrow, leaving_64_bits, with_python_integers
+from orion.loop.narrow import in_places, is_narrow, with_python_integers
 from orion.loop.printer import print_expr
 from orion.loop.types import ScalarType, Shapes, Types
+from orion.loop.wide_integers import leaving_64_bits
 
 MAX_SIZES = 1000
 """For how many sizes and integers a function is kept."""

@@ -1,0 +1,69 @@
+"""Integers of fewer than 64 bits in rows, slices and whole arrays: each operation wraps around as NumPy's does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import orion
+
+
+@orion.parallel_for
+def slices(A, B, C, n):
+    for i in range(A.shape[0]):
+        C[i, 1:n] = A[i, 1:n] * 3 % 85
+        C[i, 1:n] += (A[i, 1:n] - B[i, 1:n]) // 3
+        C[i, 1:n] ^= (A[i, 1:n] << 3) >> 2
+        C[i, 1:n] -= abs(A[i, 1:n] * B[i, 1:n] + 5) % 9
+
+
+@orion.parallel_for
+def overlapping(A, B, C, n):
+    for i in range(A.shape[0]):
+        A[i, 2:] = (A[i, :-2] + B[i, :-2]) // 3
+        A[i, n - 5 : n] = np.abs(A[i, n - 6 : n - 1] * 3) % 11
+        C[i, :n] = -A[i, :n] // 2
+
+
+@orion.parallel_for
+def reduced(A, B, C, n):
+    for i in range(A.shape[0]):
+        C[i, 0] = np.max((A[i] * B[i] + 5) // 4)
+        C[i, n - 1] = np.min((A[i] - B[i]) % 7)
+        C[i, 1] = ((A[i] + B[i]) * 2).min()
+
+
+@orion.parallel_for
+def whole(A, B, C, n):
+    C[:] = (A * 3 + B) // n
+    C[:] += abs(A - 100) % 9
+    for i in range(A.shape[0]):
+        C[i, 0] += 1
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32"])
+@pytest.mark.parametrize("f", [slices, overlapping, reduced, whole], ids=lambda f: f.__name__)
+def test_parts_of_expressions_wrap_around(f, dtype):
+    info = np.iinfo(dtype)
+    rng = np.random.default_rng(0)
+    A, B = (rng.integers(info.min, info.max, (5, 12), dtype=dtype, endpoint=True) for _ in range(2))
+    A[0], B[0, ::2] = info.min, info.max
+    wanted, found = ([A.copy(), B, np.zeros_like(A)] for _ in range(2))
+    with np.errstate(all="ignore"):
+        f.serial(*wanted, 8)
+    for workers in (1, 2):
+        again = [one.copy() for one in found]
+        with orion.session("threads", workers=workers):
+            f(*again, 8)
+        for mine, theirs in zip(again, wanted, strict=True):
+            assert mine.tolist() == theirs.tolist()
+
+
+def test_operations_by_themselves_make_no_further_array():
+    a = np.zeros((5, 12), np.int32)
+    assert ".astype" not in orion.parallel_for(alone).kernel_source(a, a.copy(), 8)
+
+
+def alone(A, C, n):
+    for i in range(A.shape[0]):
+        C[i, 1:n] = A[i, 1:n] + 3
