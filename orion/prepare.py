@@ -29,9 +29,9 @@ from orion.dependence.guarded import Guarded, guarded_by, not_proved
 from orion.loop.expression_types import with_names
 from orion.loop.flattened import as_rows, shapes_of_rows, with_row_types, with_rows
 from orion.loop.infer import Typing
+from orion.loop.integers_at_call import IntegersAtCall, integers_at_call
 from orion.loop.ir import Function, Made, Var
 from orion.loop.lengths import check_lengths
-from orion.loop.narrow_calls import Narrow, narrow_function
 from orion.loop.outside import Outside
 from orion.loop.parse import parse_with_outside
 from orion.loop.recent import Identity, Recent, recent
@@ -47,6 +47,7 @@ from orion.plan.lifted import analyse_function, variants
 from orion.plan.made import names_in_lengths, with_made_shapes
 from orion.plan.plan import FunctionPlan
 from orion.plan.planner import plan_program
+from orion.plan.reached import reached
 from orion.plan.sizes import Sizes
 from orion.planned import Plan
 from orion.transform.caches import Caches, caches_here
@@ -187,8 +188,8 @@ class _Known:
     not combine some scalars, which what they evaluate depends on, by what is known else and these scalars; `at_sizes`
     has which of the two it is, by sizes.
 
-    `narrow`, where it computes subscripts with integers, says which function it is at the sizes and integers of a call,
-    or refuses that; `marked` has what is known of those."""
+    `at_call`, where it computes subscripts with integers, says which function it is at the sizes and integers of a
+    call, or refuses that; `marked` has what is known of those."""
 
     function: Function
     flat: Function | None
@@ -198,18 +199,16 @@ class _Known:
     in_rows: dict[tuple[object, ...], Shapes | None] = field(default_factory=dict)
     in_turn: dict[tuple[Typed, frozenset[str]], Typed] = field(default_factory=dict)
     at_sizes: dict[tuple[object, ...], Typed] = field(default_factory=dict)
-    narrow: Narrow | None = None
+    at_call: IntegersAtCall | None = None
     marked: dict[Function, _Known] = field(default_factory=dict)
 
     def at(self, types: Types, shapes: Shapes, arguments: Mapping[str, Any]) -> _Known:
         """What is known of it at these sizes and integers, some of which need not be given."""
-        if self.narrow is None:
-            return self
-        function = self.narrow.at(shapes, arguments)
-        if function is self.function and not self.narrow.narrow:
+        function = self.function if self.at_call is None else self.at_call.at(shapes, arguments)
+        if function is self.function:
             return self
         if function not in self.marked:
-            self.marked[function] = _Known(function, with_rows(function, types), integers=self.narrow.integers)
+            self.marked[function] = _Known(function, with_rows(function, types), integers=self.integers)
         return self.marked[function]
 
 
@@ -332,8 +331,9 @@ class Preparation:
         found = parsed.kinds.get(key)
         if found is None:
             function = resolve_views(parsed.function, types)
-            narrow = narrow_function(function, types)
-            found = parsed.kinds[key] = _Known(function, with_rows(function, types), narrow=narrow)
+            at_call = integers_at_call(function, types)
+            integers = at_call.integers if at_call is not None and at_call.is_narrow else ()
+            parsed.kinds[key] = found = _Known(function, with_rows(function, types), integers=integers, at_call=at_call)
         return found
 
     def _analyse(self, function: Function, types: Types) -> Typed:
@@ -416,7 +416,7 @@ class Preparation:
         from orion.runtime.prepared import PreparedLoop, PreparedProgram
 
         plan = make_plan(typed, arguments, shapes, workers, force_parallel)
-        check_lengths(typed.function, typed.typing, plan.sizes.shapes)
+        check_lengths(reached(typed.function, plan.sizes), typed.typing, plan.sizes.shapes, typed.function.source)
         executed = self._executed(typed, plan)
         kernels = self._kernels(typed, plan, executed)
         loops = tuple(

@@ -11,9 +11,9 @@ import orion
 from orion.dependence.affine import Affine, affine_form, parameter
 from orion.errors import ArgumentError, UnsupportedLoopError
 from orion.loop.infer import infer_types
+from orion.loop.integers_at_call import integers_at_call
 from orion.loop.ir import Subscript, walk
 from orion.loop.narrow import with_python_integers
-from orion.loop.narrow_calls import narrow_function
 from orion.loop.signature import argument_types
 from tests.loop_text import defined, from_text
 from tests.narrow_loops import Memory, expressions, problem, random_loop
@@ -349,10 +349,10 @@ def _subscripts(function):
 
 def test_functions_of_python_integers_are_left_as_they_are():
     function = from_text("def f(a, n):\n    for i in range(n - 1):\n        a[2 * i + n] = 1\n")
-    for n, other in ((3, None), (np.int64(3), None), (np.int32(3), ("n",))):
-        found = narrow_function(function, argument_types({"a": np.zeros(9), "n": n})[0])
-        assert (found.narrow or None) == other
-        assert (found.at({}, {"n": n}) is function) == (other is None)
+    for n, is_narrow in ((3, False), (np.int64(3), False), (np.int32(3), True)):
+        found = integers_at_call(function, argument_types({"a": np.zeros(9), "n": n})[0])
+        assert found.is_narrow == is_narrow
+        assert (found.at({}, {"n": n}) is function) == (not is_narrow)
 
 
 # ---------------------------------------------------------------- random loops

@@ -106,3 +106,95 @@ def test_the_sentence():
         "`X` has shape (3, 4)",
         "  help: pass arrays whose rows have the same length",
     ]
+
+
+# ---------------------------------------------------------------- what a call does not reach is not looked at
+
+
+def under_a_test(C, A, B, n):
+    for i in range(n):
+        if A.shape[1] == B.shape[1]:
+            C[i] = A[i] + B[i]
+        else:
+            C[i] = A[i]
+
+
+def under_two_tests(C, A, B, n):
+    for i in range(n):
+        if n > 3 and not (A.shape[1] < B.shape[1] or A.shape[1] > B.shape[1]):
+            C[i] = A[i] + B[i]
+
+
+def behind_a_return(C, A, B, n):
+    if A.shape[1] != B.shape[1]:
+        return
+    for i in range(n):
+        C[i] = A[i] + B[i]
+
+
+def behind_a_continue(C, A, B, n):
+    for i in range(n):
+        C[i] = A[i]
+        if A.shape[1] < B.shape[1] or A.shape[1] > B.shape[1]:
+            continue
+        C[i] += B[i]
+
+
+def one_of_two(C, A, B, n):
+    for i in range(n):
+        C[i, 0] = A[i] @ B[i] if A.shape[1] == B.shape[1] else 7.0
+
+
+def only_if_needed(C, A, B, n):
+    for i in range(n):
+        C[i, 0] = A.shape[1] == B.shape[1] and A[i] @ B[i] > 2.0
+
+
+def no_trips(C, A, B, n):
+    for i in range(A.shape[1] - B.shape[1], n - 4):
+        C[i] = A[i] + B[i]
+
+
+def by_a_name(C, A, B, n):
+    width, other = A.shape[1], B.shape[1]
+    for i in range(n):
+        if width == other:
+            C[i] = A[i] + B[i]
+
+
+REACHING = [
+    under_a_test, under_two_tests, behind_a_return, behind_a_continue, one_of_two, only_if_needed, no_trips, by_a_name,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", REACHING, ids=lambda f: f.__name__)
+def test_rows_that_a_call_does_not_reach_may_have_any_lengths(function):
+    compiled = orion.parallel_for(function)
+    for width in (5, 3, 5):  # the compiled loop of one call is not taken for the other
+        wanted, found = (((np.zeros((4, 5)), np.ones((4, 5)), np.full((4, width), 2.0), 4)) for _ in range(2))
+        function(*wanted)
+        compiled(*found)
+        np.testing.assert_array_equal(found[0], wanted[0])
+
+
+def reached_at_last(C, A, B, n):
+    for i in range(n):
+        if i >= 3:
+            C[i] = A[i] + B[i]
+
+
+def given_another_value(C, A, B, n):
+    m = n
+    n = 4
+    for i in range(m - n, n):
+        C[i] = A[i] + B[i]
+
+
+@pytest.mark.parametrize("function", [reached_at_last, no_trips, given_another_value], ids=lambda f: f.__name__)
+def test_rows_that_may_be_reached_are_refused_before_anything_is_written(function):
+    compiled = orion.parallel_for(function)
+    compiled(np.zeros((9, 5)), np.ones((9, 5)), np.ones((9, 5)), 4)
+    C = np.zeros((9, 5))
+    with pytest.raises(orion.ArgumentError, match=r"`A\[i\]` and `B\[i\]` differ in length: 5 and 3"):
+        compiled(C, np.ones((9, 5)), np.ones((9, 3)), 9)
+    assert not C.any()

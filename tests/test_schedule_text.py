@@ -4,6 +4,7 @@ Broken texts are made by hand, one for each way in which a pass could be wrong, 
 where running it says what is wrong.
 """
 
+import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -315,6 +316,20 @@ def test_past_the_limit_of_operations_a_warning_says_so(monkeypatch):
     monkeypatch.setattr(prove_text_module, "MAX_OPERATIONS", 1000)
     with pytest.warns(UnprovedWarning, match="too long"):
         plan_of(gemm).check(workers=2)
+
+
+def test_sets_of_very_many_conditions_are_given_up_before_isl_looks_at_them():
+    def rounds_of_diagonals(B, n, m):
+        for _ in range(m + 1):
+            for j in range(1, n):
+                for k in range(1, m):
+                    B[j, k - 1] = 0.5 * B[j, k] - 0.25 * B[j - 1, k + 1]
+
+    plan = orion.parallel_for(rounds_of_diagonals).plan(np.zeros((1000, 1001)), 999, 999)
+    before = time.process_time()
+    with pytest.warns(UnprovedWarning, match="too many conditions"):
+        plan.check(workers=2)
+    assert time.process_time() - before < 20, "putting the pieces together takes more than that alone"
 
 
 # ---------------------------------------------------------------- every number of a text changed, and run

@@ -14,7 +14,6 @@ from orion.loop.ir import (
     Const,
     Dim,
     Expr,
-    Function,
     Node,
     Slice,
     Subscript,
@@ -24,19 +23,20 @@ from orion.loop.ir import (
     walk,
 )  # fmt: skip
 from orion.loop.printer import print_expr
+from orion.loop.source import SourceText
 from orion.loop.types import Shapes
 from orion.loop.value_type import literal_limits
 
 
-def check_lengths(function: Function, typing: Typing, shapes: Shapes) -> None:
-    """Raise `ArgumentError` where two rows of one operation have different lengths for arrays of these shapes.
+def check_lengths(nodes: Iterable[Node], typing: Typing, shapes: Shapes, source: SourceText) -> None:
+    """Raise `ArgumentError` where two rows of one operation have different lengths for arrays of these shapes; `nodes`
+    are what may be evaluated.
 
     Lengths that depend on more than shapes and constants are left to the compiled loop, which checks them as it runs.
     """
-    for statement in function.body:
-        for node in walk(statement):
-            for left, right, kind in _meetings(node):
-                _check(left, right, kind, typing, shapes, function)
+    for node in nodes:
+        for left, right, kind in _meetings(node):
+            _check(left, right, kind, typing, shapes, source)
 
 
 PRODUCT, OPERANDS, WRITTEN = "product", "operands", "written"
@@ -55,7 +55,7 @@ def _meetings(node: Node) -> Iterator[tuple[Expr, Expr, str]]:
             yield target, value, WRITTEN
 
 
-def _check(left: Expr, right: Expr, kind: str, typing: Typing, shapes: Shapes, function: Function) -> None:
+def _check(left: Expr, right: Expr, kind: str, typing: Typing, shapes: Shapes, source: SourceText) -> None:
     first, second = known_lengths(left, typing, shapes), known_lengths(right, typing, shapes)
     for one, other in _axes(first, second, kind == PRODUCT):
         if one is None or other is None or one == other or _stretches(one, other, kind):
@@ -66,7 +66,7 @@ def _check(left: Expr, right: Expr, kind: str, typing: Typing, shapes: Shapes, f
             describe(
                 f"`{_as_written(left)}` and `{_as_written(right)}` differ in length: {one} and {other}",
                 span=left.span,
-                source=function.source,
+                source=source,
                 quotes=(right.span,) if right.span.line != left.span.line else (),
                 why=f"{why}{_shapes_in((left, right), shapes)}",
                 hint="pass arrays whose rows have the same length",

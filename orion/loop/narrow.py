@@ -89,16 +89,22 @@ def with_local_integers(types: Types, typing: Typing) -> Types:
 def with_python_integers(function: Function, typing: Typing, shapes: Shapes, integers: Mapping[str, Any]) -> Function:
     """The function with every operation on narrow integers in a subscript, a bound or a test as one on Python integers,
     or marked, at these sizes and integers. The function itself where there is none."""
-    return Marker(function, typing, shapes, integers).whole()
+    return Marker(function, typing, shapes, limits_of(integers)).whole()
+
+
+def limits_of(integers: Mapping[str, Any]) -> dict[str, Limits]:
+    """The limits of arguments that are integers, by their values."""
+    plain = {name: value for name, value in integers.items() if isinstance(value, int | np.integer | np.bool_)}
+    return {name: (int(value), int(value)) for name, value in plain.items()}
 
 
 @dataclass(slots=True)
 class Marker:
     """One pass over the function, which looks at operations on narrow integers.
 
-    `known` are the intervals of names where one stands, `chosen` what all dtypes hold that their values may have;
-    `places` are the names whose values get into subscripts, bounds and tests, `once` those that one assignment alone
-    gives a value, and `changed` those that anything but a loop does.
+    `limits` are those of integer arguments. `known` are the intervals of names where one stands, `chosen` what all
+    dtypes hold that their values may have; `places` are the names whose values get into subscripts, bounds and tests,
+    `once` those that one assignment alone gives a value, and `changed` those that anything but a loop does.
     """
 
     length_limits: ClassVar[Limits] = (0, 2**63 - 1)
@@ -106,8 +112,7 @@ class Marker:
     function: Function
     typing: Typing
     shapes: Shapes
-    integers: Mapping[str, Any]
-    between: Mapping[str, Limits] = field(default_factory=dict)
+    limits: Mapping[str, Limits]
     known: dict[str, Limits] = field(default_factory=dict)
     chosen: dict[str, Limits] = field(default_factory=dict)
     places: frozenset[str] = frozenset()
@@ -122,12 +127,9 @@ class Marker:
         changing = (node for node in nodes if type(node) in ASSIGNING and not isinstance(node, For))
         self.changed = frozenset(name for node in changing for name in assigned_by(node))
         self.places = frozenset(in_places(nodes))
-        for name in self.function.params:
-            value = self.integers.get(name)
-            if name not in counts and isinstance(value, int | np.integer | np.bool_):
-                self.known[name] = (int(value), int(value))
+        params = [name for name in self.function.params if name in self.limits and name not in counts]
+        self.known |= {name: self.limits[name] for name in params}
         self.known |= {name: (int(v), int(v)) for name, v in self.function.constants if isinstance(v, int)}
-        self.known |= {name: limits for name, limits in self.between.items() if name not in counts}
 
     def whole(self) -> Function:
         function = self.function

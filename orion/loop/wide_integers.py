@@ -1,14 +1,13 @@
 """Integers of 64 bits: whether operations on them, in subscripts, bounds and tests, stay within 64 bits at a call.
 
 The analysis computes without bounds, as Python does; machine code and NumPy's scalars do not, and Numba tells LLVM that
-sums with a sign never wrap around. So a call in which they may leave 64 bits is refused (`orion.loop.narrow_calls`).
-Only arguments near 2**63, or such constants, can make them.
+sums with a sign never wrap around. So a call in which they may leave 64 bits is refused, which is done in
+`orion.loop.integers_at_call`. Only arguments near 2**63, or such constants, can make them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from orion.loop.expression_types import Typing
 from orion.loop.ir import Binary, Expr, For, Function, Range, Stmt, Unary, Var
@@ -21,11 +20,11 @@ USUAL: Limits = (-(2**57), 2**57)
 
 
 def leaving_64_bits(
-    function: Function, typing: Typing, shapes: Shapes, integers: Mapping[str, Any], between: Mapping[str, Limits]
+    function: Function, typing: Typing, shapes: Shapes, limits: Mapping[str, Limits]
 ) -> Expr | None:
     """The first operation on integers of 64 bits in a subscript, a bound or a test that may leave them at these sizes
-    and integers, where some have no value but are `between` limits; None where there is none."""
-    marker = _Marker(function, typing, shapes, integers, between)
+    and with integer arguments between these limits; None where there is none."""
+    marker = _Marker(function, typing, shapes, limits)
     marker.whole()
     return next(iter(marker.leaving), None)
 

@@ -17,6 +17,9 @@ Found = dict[str, "isl.Set"]
 MAX_PIECES = 32
 """The most pieces of a set."""
 
+MAX_COALESCING = 20_000_000
+"""The most that putting pieces of a set together may cost, as `coalesced` counts it: two seconds."""
+
 
 @dataclass
 class Path:
@@ -75,9 +78,15 @@ def united(one: Found, other: Found) -> Found:
 
 
 def coalesced(values: isl.Set) -> isl.Set:
-    """The set in fewer pieces. UnprovedError where it has very many: isl's limit of operations does not count here."""
-    if values.n_basic_set() > MAX_PIECES:
+    """The set in fewer pieces. UnprovedError where it has very many or they are intricate: isl's limit of operations
+    does not count here. Each constraint of a piece is compared with each other piece, a linear program of as many rows
+    as that one has constraints and as many columns as it has variables (Verdoolaege 2015, *Integer set coalescing*)."""
+    pieces = values.get_basic_sets() if values.n_basic_set() > 1 else []
+    if len(pieces) > MAX_PIECES:
         raise UnprovedError("a set that falls into too many pieces")
+    constraints = sum(piece.n_constraint() for piece in pieces)
+    if constraints**2 * max((piece.total_dim() for piece in pieces), default=0) > MAX_COALESCING:
+        raise UnprovedError("a set whose pieces have too many conditions")
     return values.coalesce()
 
 

@@ -11,7 +11,7 @@ from orion.loop.expression_types import Typing
 from orion.loop.infer import infer_types
 from orion.loop.ir import Const, Function, walk
 from orion.loop.made import with_made
-from orion.loop.narrow import in_places, is_narrow, with_python_integers
+from orion.loop.narrow import in_places, is_narrow, limits_of, with_python_integers
 from orion.loop.printer import print_expr
 from orion.loop.types import ScalarType, Shapes, Types
 from orion.loop.wide_integers import leaving_64_bits
@@ -24,18 +24,17 @@ SAFE = 2**40, 2**32, 2**24, 2**16
 
 
 @dataclass(frozen=True, slots=True)
-class Narrow:
+class IntegersAtCall:
     """A function with operations on integers in subscripts, bounds or tests. Which of them are exact depends on the
     sizes and the values of `integers`, the integer arguments; `found` has the function by those.
 
-    `narrow` are those of `integers` that matter whatever their values are: all of them where there are operations on
-    integers of fewer than 64 bits, none elsewhere. As long as no integer is farther from 0 than `safe`, no operation
-    leaves 64 bits; where it is negative, some may with any."""
+    `is_narrow`: there are operations on integers of fewer than 64 bits, for which all values matter. As long as no
+    integer is farther from 0 than `safe`, no operation leaves 64 bits; where it is negative, some may with any."""
 
     function: Function
     typing: Typing
     integers: tuple[str, ...]
-    narrow: tuple[str, ...]
+    is_narrow: bool
     safe: int
     found: dict[tuple[object, ...], Function] = field(default_factory=dict)
 
@@ -43,7 +42,7 @@ class Narrow:
         """The function at these sizes and integers, some of which need not be given."""
         values = [integers.get(name) for name in self.integers]
         is_near = self.safe >= 0 and all(value is None or abs(int(value)) <= self.safe for value in values)
-        if is_near and not self.narrow:
+        if is_near and not self.is_narrow:
             return self.function
         key = tuple(shapes.items()), tuple(values)
         if key not in self.found:
@@ -52,17 +51,17 @@ class Narrow:
             if not is_near and None not in values:
                 self.check_wide(shapes, integers)
             found = self.function
-            self.found[key] = with_python_integers(found, self.typing, shapes, integers) if self.narrow else found
+            self.found[key] = with_python_integers(found, self.typing, shapes, integers) if self.is_narrow else found
         return self.found[key]
 
     def check_wide(self, shapes: Shapes, integers: Mapping[str, Any]) -> None:
         """Raise OverflowError for an operation that may leave 64 bits at these sizes and integers."""
-        found = leaving_64_bits(self.function, self.typing, shapes, integers, {})
+        found = leaving_64_bits(self.function, self.typing, shapes, limits_of(integers))
         if found is not None:
             raise of_user(OverflowError(leaves_64_bits(print_expr(found), found.span, self.function.source)))
 
 
-def narrow_function(function: Function, types: Types) -> Narrow | None:
+def integers_at_call(function: Function, types: Types) -> IntegersAtCall | None:
     """A function by its integers; None where it has no operations on integers in subscripts, bounds or tests that
     depend on arguments, or may leave 64 bits by themselves."""
     typing = infer_types(function, with_made(types, function))
@@ -78,12 +77,12 @@ def narrow_function(function: Function, types: Types) -> Narrow | None:
     safe = _safe(function, typing, integers) if integers or has_narrow or is_wide or function.constants else SAFE[0]
     if safe >= 0 and not integers and not has_narrow:
         return None
-    return Narrow(function, typing, integers, integers if has_narrow else (), safe)
+    return IntegersAtCall(function, typing, integers, has_narrow, safe)
 
 
 def _safe(function: Function, typing: Typing, integers: Iterable[str]) -> int:
     """A number such that no operation leaves 64 bits while the integers are no farther from 0."""
     for most in SAFE:
-        if leaving_64_bits(function, typing, {}, {}, dict.fromkeys(integers, (-most, most))) is None:
+        if leaving_64_bits(function, typing, {}, dict.fromkeys(integers, (-most, most))) is None:
             return most
     return -1
