@@ -37,6 +37,10 @@ FEW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthChec
 COMPILED = settings(FEW, max_examples=15)
 SEED = 5
 CHUNKS, IN_CHUNK = 5, 50
+MISSED = {142, 145, 163}
+"""Nests with one loop that is parallel at every size at which none of the loops leaves its arrays, and not at others:
+the analysis takes of a loop that its own subscripts are inside, not that those of the loops before it were."""
+
 COMPILE_ONE_IN = 100
 
 
@@ -55,11 +59,12 @@ def test_nests_of_all_kinds_through_every_oracle(nest: Nest):
 def test_the_same_nests_every_time_through_every_oracle(chunk: int):
     tally = Tally()
     for number in range(chunk * IN_CHUNK, (chunk + 1) * IN_CHUNK):
+        missed = tally.counts["missed truly parallel"]
         failure = fuzz.checked(random_nest(SEED, number), number, tally)
         if failure is not None:
             nest = fuzz.smaller(random_nest(SEED, number), number, failure.key)
             pytest.fail(nest.file_text(str(failure), fuzz.command(SEED, number)), pytrace=False)
-    assert tally.counts["missed truly parallel"] <= 2 + 0.02 * tally.counts["truly parallel"], tally.text()
+        assert tally.counts["missed truly parallel"] - missed == (number in MISSED), random_nest(SEED, number)
     assert tally.counts["truly parallel"] > IN_CHUNK / 5
     assert tally.counts["parallel"] > IN_CHUNK / 5
 

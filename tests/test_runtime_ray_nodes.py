@@ -103,6 +103,7 @@ def test_an_error_on_one_node_ends_the_run_on_all(nodes):
 
 
 def test_ctrl_c_reaches_all_nodes(nodes):
+    mix(**cases()["rotated"][1])  # the actors are there, and have the kernels
     arguments = cases()["rotated"][1] | {"rounds": 1_000_000}
     timer = threading.Timer(1.0, signal.raise_signal, [signal.SIGINT])
     timer.start()

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, overload, register_jitable
@@ -18,9 +19,15 @@ from numba.extending import intrinsic, overload, register_jitable
 I64 = ir.IntType(64)
 
 
-def assign_part(target: Any, value: Any) -> None:  # pragma: no cover - compiled
-    """`target[...] = value` for a view `target`. The two may share memory."""
-    raise NotImplementedError
+def assign_part(target: Any, value: Any) -> None:
+    """`target[...] = value` for a view `target`. The two may share memory.
+
+    >>> a = np.array([3, 1, 2, 0])
+    >>> assign_part(a[1:], a[:-1])
+    >>> a.tolist()
+    [3, 3, 1, 2]
+    """
+    target[...] = value
 
 
 @overload(assign_part)  # type: ignore[untyped-decorator]
@@ -30,9 +37,16 @@ def _assign_part(target: Any, value: Any) -> Callable[..., None]:
     return _assign_box
 
 
-def put_part(array: Any, index: Any, value: Any) -> None:  # pragma: no cover - compiled
-    """`array[index] = value` in a helper function, whatever of these is a part of an array."""
-    raise NotImplementedError
+def put_part(array: Any, index: Any, value: Any) -> None:
+    """`array[index] = value` in a helper function, whatever of these is a part of an array.
+
+    >>> a = np.zeros((2, 3))
+    >>> put_part(a, 1, np.arange(3))
+    >>> put_part(a, (0, 2), 5)
+    >>> a.tolist()
+    [[0.0, 0.0, 5.0], [0.0, 1.0, 2.0]]
+    """
+    array[index] = value
 
 
 @overload(put_part, jit_options={"boundscheck": True})  # type: ignore[untyped-decorator]
@@ -48,9 +62,18 @@ def _put_row(array: Any, index: Any, value: Any) -> None:  # pragma: no cover - 
     assign_part(array[index], value)
 
 
-def put_whole(old: Any, value: Any) -> Any:  # pragma: no cover - compiled
-    """What a name stands for after `old op= …` in a helper function, where `value` is the result of the operation."""
-    raise NotImplementedError
+def put_whole(old: Any, value: Any) -> Any:
+    """What a name stands for after `old op= …` in a helper function, where `value` is the result of the operation: an
+    array is changed in place, of anything else there is a new value.
+
+    >>> a = np.arange(3)
+    >>> put_whole(a, a + 1) is a, put_whole(2, 2 + 1)
+    (True, 3)
+    """
+    if not isinstance(old, np.ndarray):
+        return value
+    old[...] = value
+    return old
 
 
 @overload(put_whole)  # type: ignore[untyped-decorator]

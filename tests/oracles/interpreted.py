@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from orion.kernel import intrinsics
+from orion.kernel import intrinsics, slices
 from orion.kernel.calling import ABORT, FLAG_STRIDE, GO, OUT_OF_BOUNDS
 from orion.kernel.names import INTRINSICS
 from orion.runtime.arguments import DataSource
@@ -72,10 +72,6 @@ def converted(dtype: str) -> Callable[[Any], Any]:
     return convert
 
 
-def assign_part(target: Any, value: Any) -> None:
-    target[...] = value
-
-
 class Numpy:
     """NumPy for generated kernels: memory that holds nothing yet is full of what nobody wrote."""
 
@@ -104,8 +100,8 @@ STAND_INS: dict[str, Any] = {
     **{name: getattr(intrinsics, name) for name in INTRINSICS},  # those that are plain Python are used as they are
     "np": Numpy(), "math": math, "uint64": unsigned, "int64": int, "float64": np.float64, "float32": np.float32,
     "tile_function": undecorated, "walk_function": undecorated, "helper_function": undecorated, "checked": checked,
-    "add_to_sum": add_to_sum, "assign_part": assign_part, "is_left": is_left, "is_alarmed": is_left,
-    "is_to_leave": is_left, "has_raised": has_raised, "end_raising": has_raised, "seldom": bool,
+    "add_to_sum": add_to_sum, "assign_part": slices.assign_part, "is_left": is_left, "is_alarmed": is_left,
+    "is_to_leave": is_left, "has_raised": has_raised, "end_raising": has_raised, "seldom": nothing,
 }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ either side, constants first, parts that cancel.
 from __future__ import annotations
 
 import ast
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,11 +25,12 @@ def respelled(source: str, choose: Choose, one_in: int) -> str:
     return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
 
 
-class IntegerPlaces(ast.NodeTransformer):
+class IntegerPlaces(ast.NodeTransformer, ABC):
     """Calls `changed` for every integer expression that stands as a subscript, a bound of a slice, or one of a loop."""
 
+    @abstractmethod
     def changed(self, expression: ast.expr) -> ast.expr:
-        raise NotImplementedError
+        """The expression to stand there."""
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         self.generic_visit(node)
