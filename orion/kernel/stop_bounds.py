@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from math import inf
 
 Interval = tuple[int | None, int | None]
 """The least and the greatest value, None where it is not known."""
@@ -65,7 +66,7 @@ class Bounds:
         """The most that a sum of multiples of names can be, at any sizes. Names stand for what they are assigned, those
         assigned last first: what they have in common then cancels before it is looked into."""
         names = [name for name, factor in form.items() if factor and name]
-        left = sorted(names, key=lambda name: (-self._lines.get(name, 0 if name not in self._texts else 10**9), name))
+        left = sorted(names, key=lambda name: (-self._lines.get(name, inf if name in self._texts else 0), name))
         if not left:
             return form.get("", 0)
         meant = [(name, self._meant(name)) for name in left]
