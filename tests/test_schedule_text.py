@@ -27,6 +27,8 @@ from orion.plan import analysed
 from orion.plan.whole import whole_loops
 from orion.schedule.prove_text import prove_text
 from orion.transform.lockstep import LAG
+from tests.loop_text import defined
+from tests.oracles.nest_check import SMALL_SIZES
 from tests.test_transform_skew import arguments as skewed_arguments
 from tests.test_transform_skew import conditional, from_below
 from tests.test_transform_sweeps import line
@@ -285,6 +287,34 @@ HARMLESS = {
 @pytest.mark.parametrize("name", HARMLESS)
 def test_what_is_changed_without_harm_is_proved_all_the_same(name):
     assert proof_of(*HARMLESS[name]) == ()
+
+
+GIVEN = [
+    "d = c", "d = n // 2", "d = min(n, c)", "d = max(c, 3) - 1", "d, e = c, n", "d = A.shape[1] - 2", "d = -(-c // 3)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("given", GIVEN)
+def test_names_that_the_function_gives_once_stand_for_their_values(given, monkeypatch):
+    """Analysis has the values in place of the names, as have loops that isl writes; tiles of rounds have the names."""
+    source = f"""\
+def nest(A, n, c):
+    {given}
+    for _ in range(n):
+        for j in range(d):
+            A[j, 0] = A[j, c]
+        for j in range(4):
+            for k in range(1):
+                A[j, k] = 0.5
+"""
+    for (module, name), value in SMALL_SIZES[2].items():
+        monkeypatch.setattr(module, name, value)
+    with orion.session(workers=2, force_parallel=True):
+        plan = orion.parallel_for(defined(source)).plan(np.ones((9, 9)), 5, 4)
+    assert any(loop.is_swept for loop in plan.function.loops)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UnprovedWarning)
+        plan.check(workers=2)
 
 
 # ---------------------------------------------------------------- what could not be proved is said

@@ -25,9 +25,11 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
+from orion.dependence.affine import Affine
 from orion.dependence.conflicts import CapReached, capped
 from orion.dependence.effects import assigned_names
 from orion.dependence.names import extent_name, isl_name, parameter_list
+from orion.dependence.references import loop_scope
 from orion.errors import PlanError
 from orion.loop.between import SYNTHETIC
 from orion.loop.ir import For, Range, names_in
@@ -131,6 +133,10 @@ class _Proof:
         ]
         known = " and ".join(f"{name} >= 0" for name in extents) or "true"
         path.enter(isl.Set(f"{parameter_list(extents)}{{ : {known} }}", self.context))
+        for name, form in loop_scope(self.origin.nest, self.types).items():
+            if isinstance(form, Affine) and form.text != isl_name(name):  # a text may say either
+                names = sorted({isl_name(name), *form.names})
+                path.enter(isl.Set(f"{parameter_list(names)}{{ : {isl_name(name)} = {form.text} }}", self.context))
         return walk
 
     def steps(self, steps: Iterable[Step], walk: Walk, scope: Scope, rounds: tuple[str, ...]) -> Found:
