@@ -66,6 +66,12 @@ rounded by n units in the last place of their sum without signs."""
 REFUSALS = (UnsupportedLoopError, ArgumentError, OverflowError)
 """What Orion raises for loops that it does not run; OverflowError where integers leave 64 bits."""
 
+LARGE = 2**57
+"""Integers below it, as they are in nests, stay within 64 bits whatever is done with them."""
+
+NEEDLESS = ", and all do"
+"""Of refusals by what is known before a run, where the undecorated function stays within 64 bits."""
+
 PROVED = "a subscript that was proved to be inside its array leaves it"
 UNSAID = "a subscript leaves its array, and nothing says so"
 
@@ -104,7 +110,8 @@ def _check_nest(nest: Nest, tally: Tally, compiled: bool, thorough: bool) -> Non
         prepared = prepare(decorated, nest, max(WORKERS), force=True)
     except REFUSALS as error:
         tally.counts["refused"] += 1
-        tally.refusals[refusal(str(error))] += 1
+        needless = type(error) is OverflowError and not wraps_around(nest)
+        tally.refusals[refusal(str(error)) + NEEDLESS * needless] += 1
         return
     tally.counts["in sweeps"] += any(loop.is_swept for loop in prepared.plan.function.loops)
     plan = prepared.plan
@@ -137,7 +144,7 @@ def prepare(decorated: ParallelFunction, nest: Nest, workers: int, *, force: boo
     except Exception as error:
         if leaves and isinstance(error, OutOfBoundsError):
             raise
-        if isinstance(error, REFUSALS) and (type(error) is not OverflowError or wraps_around(nest)):
+        if isinstance(error, REFUSALS) and (type(error) is not OverflowError or is_near_the_limit(nest)):
             raise
         raise crash(error) from error
 
@@ -210,6 +217,12 @@ def must_leave(where: str) -> Iterator[None]:
 
 
 # ---------------------------------------------------------------- results
+
+
+def is_near_the_limit(nest: Nest) -> bool:
+    """Whether any integer of a nest is so large that sums with it may leave 64 bits."""
+    written = (int(digits) for digits in re.findall(r"\d+", nest.source))
+    return any(abs(value) >= LARGE for value in (*written, *(value for _, value in nest.scalars.values())))
 
 
 def wraps_around(nest: Nest) -> bool:
