@@ -375,7 +375,7 @@ class Preparation:
         known = self._known(parsed, types).at(types, shapes, arguments)
         found = self._found(known, types, shapes, arguments, workers, force_parallel)
         check_aliases({name: _memory(value) for name, value in arguments.items() if _is_dense(value)}, found.written)
-        like = recent(arguments, {*found.integers, *known.integers})
+        like = recent(arguments, {*found.integers, *known.integers, *(known.at_call.integers if known.at_call else ())})
         self._last = _Last(found, like, parsed, (workers, force_parallel)) if like else None
         return found
 

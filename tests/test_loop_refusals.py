@@ -68,7 +68,7 @@ STATEMENTS = [
         "try:\n    a[i] = 1\nexcept ValueError:\n    pass",
         "try:",
         "`try` is not supported",
-        "check the data before the loop",
+        "check the data before the call",
     ),
     ("with open('f') as g:\n    pass", "with open('f') as g:", "`with` is not supported", "around the call"),
     ("raise ValueError", "raise ValueError", "`raise` is not supported", "check the data before"),

@@ -70,7 +70,9 @@ OTHERS = [
     "np.linalg.norm(A[i], ord=2)", "np.linalg.norm(A, axis=1)", "np.linalg.solve(A @ A.T + np.eye(3), B[:, 0])",
     "np.linalg.inv(A @ A.T + np.eye(3))", "np.linalg.det(A @ A.T)", "A[i].astype(np.float32)", "A[i].item(0)",
     "A[i, 0].astype(np.float32)", "A[i, 0].item()", "A[i].round(1)", "A[i].clip(0.1, 0.4)", "abs(A[i, 0])", "abs(A[i])",
-    "min(A[i, 0], B[i, 0])", "max(A[i])", "sum(A[i])", "sum(A[i], 2.0)", "pow(A[i, 0], 2)", "pow(A[i], 2)",
+    "min(A[i, 0], B[i, 0])", "max(A[i])", "sum(A[i])", "sum(A[i], 2.0)", "sum(A)", "sum(A[i] > 0.5)",
+    "sum(A[i] > 0.5) - sum(B[:, 0] > 0.5)", "sum(~(A[i] > 0.5))", "sum(np.isnan(A[i]))", "max(A[i] > 0.5)",
+    "math.log(A[i, 0] + 2.0, 3.0)", "pow(2, 3, 5)", "pow(A[i, 0], 2)", "pow(A[i], 2)",
     "int(A[i, 0])", "float(A[i, 0])", "bool(A[i, 0])", "len(A[i])", "np.float32(A[i, 0])", "np.bool_(A[i, 0])",
     "np.float32(A[i])", "np.absolute(A[i])", "np.maximum(A[i], 0.5)", "np.maximum(A[i], B[i, 0])", "np.amax(A[i])",
     "np.add(A[i], B[i], dtype=np.float32)", "np.sqrt(x=A[i])", "A[i, ::2]", "A[i, ::-1]", "A[i, A[i] > 0.5]",
@@ -170,8 +172,9 @@ def test_functions_of_math():
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_other_functions_methods_and_keywords(part):
-    check(OTHERS[part::4], "floats")
+@pytest.mark.parametrize("kind", NUMBERS)
+def test_other_functions_methods_and_keywords(kind, part):
+    check(OTHERS[part::4], kind)
 
 
 def test_every_known_function_is_among_those_tried():

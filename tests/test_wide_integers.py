@@ -186,3 +186,62 @@ def test_values_are_not_looked_at():
     with_a_seed(a, np.int64(2**62))
     with np.errstate(all="ignore"):
         assert a.tolist() == (np.arange(9) * np.int64(2**62)).tolist()
+
+
+# ---------------------------------------------------------------- loops in another order compute other sums
+
+
+FAR = 2**63 - 1
+
+
+def far_start(a, b, n, c):
+    for i in range(c + (1 - 9223372036854775807), n // 2):
+        for j in range(n // 2):
+            a[j] = 0.5 * b[c + (j - 9223372036854775807)] - 0.25 * b[j] + i
+        for j in range(c + (n // 2 - 9223372036854775807)):
+            b[j] = 0.5 * a[j + 1]
+
+
+def far_rows(a, b, n, c):
+    for i in range(n):
+        for j in range(1, n):
+            a[j] = a[j - 1] + b[i + (c - 9223372036854775807)]
+        for j in range(c - 9223372036854775804 - 3, n):
+            b[j] = 0.5 * a[j]
+
+
+@pytest.mark.parametrize("function", [far_start, far_rows], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_loops_whose_other_orders_may_leave_64_bits_are_run_as_written(function, workers):
+    compiled = orion.parallel_for(function)
+    wanted, found = (((np.arange(9.0), np.arange(9.0) ** 2, 8, np.int64(FAR))) for _ in range(2))
+    function(*wanted)
+    with orion.session(workers=workers, force_parallel=True):
+        compiled(*found)
+    np.testing.assert_array_equal(found[0], wanted[0])
+    np.testing.assert_array_equal(found[1], wanted[1])
+
+
+def elements_to_bound(b, count, c):
+    for k in range(3):
+        for _ in range(2 * c + count[k]):
+            b[k] += 1
+
+
+def elements_to_subscript(b, count, c):
+    for k in range(3):
+        b[count[k] - c - c] += 1
+
+
+def elements_to_test(b, count, c):
+    for k in range(3):
+        if c + count[k] > 0:
+            b[k] += 1
+
+
+@pytest.mark.parametrize("function", [elements_to_bound, elements_to_subscript, elements_to_test])
+def test_sums_with_elements_of_arrays_are_looked_at_too(function):
+    compiled, b, count = orion.parallel_for(function), np.zeros(9), np.array([0, 1, 2])
+    compiled(b, count, -1 if function is not elements_to_subscript else 0)
+    with pytest.raises(OverflowError, match="may not fit 64 bits"):
+        compiled(b, count, FAR)

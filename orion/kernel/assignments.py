@@ -26,6 +26,7 @@ from orion.loop.ir import (
     Var,
     walk,
 )  # fmt: skip
+from orion.loop.refuse import no_truth_value
 from orion.loop.value_type import ValueType
 from orion.loop.writes import viewed_names, written_parameters
 
@@ -230,8 +231,8 @@ class Assignments(Folds):
         target, dtype = self.names.user(reduction.name), self.facts.declared(reduction.name)
         if reduction.op in ("and", "or"):
             if self.type_of(operand).dtype != "bool":
-                hint = "write `a if a else b` with the conditions spelt out"
-                raise self.refuse(value, f"the value of this `{reduction.op}` is not a truth value", hint=hint)
+                operands = Var(reduction.name, value.span), operand
+                raise no_truth_value(reduction.op, operands, value.span, self.facts.nest.function.source)
             self.writer.add(f"{target} = {target} {reduction.op} {self.test(operand).at(NOT)}")
             return
         term = self.operand(operand, dtype)

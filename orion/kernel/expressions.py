@@ -52,7 +52,7 @@ from orion.loop.ir import (
     Var,
     walk,
 )  # fmt: skip
-from orion.loop.refuse import unsupported
+from orion.loop.refuse import no_truth_value, unsupported
 from orion.loop.source import Span
 from orion.loop.value_type import INT, ValueType, literal_limits
 
@@ -121,8 +121,7 @@ class Expressions(ABC):
                 if self.type_of(expr).dtype != "bool":
                     if isinstance(operands[0], Var):
                         return self.deciding(op, operands[0], operands[1:], expr)
-                    hint = "write `a if a else b` with the conditions spelt out"
-                    raise self.refuse(expr, f"the value of this `{op}` is not a truth value", hint=hint)
+                    raise no_truth_value(op, operands, expr.span, self.facts.nest.function.source)
                 return self.logic(op, operands)
             case Choose(test, then, orelse):
                 return self.choice(test, then, orelse, expr)

@@ -60,7 +60,7 @@ MOST_ARGUMENTS = {
     "np.clip": 3, "np.round": 2, "np.cumsum": 1, ".cumsum": 1, "np.cumprod": 1, "np.median": 1, "np.copy": 1,
     "np.dot": 2, ".dot": 2, "np.matmul": 2, "np.outer": 2, "np.sort": 1, ".sort": 1, "np.flip": 1, "np.transpose": 1,
     "np.ravel": 1, ".ravel": 1, ".flatten": 1, "np.argsort": 1, ".argsort": 1, ".item": 1, ".copy": 1, "sum": 1,
-    "np.linalg.norm": 2,
+    "np.linalg.norm": 2, "pow": 2, "math.log": 1,
 } | {prefix + name: 1 + (name in ALONG_AXES) for prefix in ("np.", ".") for name in REDUCTIONS}  # fmt: skip
 """Function → how many arguments may stand without a keyword: a further one could be the array for the result, or is
 not compiled."""
@@ -74,6 +74,13 @@ KEYWORDS = {
     prefix + name: {"axis"} for prefix in ("np.", ".") for name in ("argmin", "argmax")
 }  # fmt: skip
 """Function → the keyword arguments that are compiled; no others are."""
+
+FEWER = {
+    "sum": "write `s = start`, and a loop that adds the elements to it",
+    "pow": "write a loop of products, each `% m`",
+    "math.log": "write `math.log(x) / math.log(base)`",
+}
+"""Function → what to write instead of its last argument."""
 
 INSTEAD = {
     "axis": "write a loop over the other axes; of `mean`, `np.sum(a, axis=0) / a.shape[0]`",
@@ -118,6 +125,8 @@ def call_type(call: Call, types: tuple[ValueType, ...], dtypes: Mapping[str, str
 
 
 def _too_many(name: str) -> TypeProblem:
+    if name in FEWER:
+        return TypeProblem(f"`{name}` with a further argument is not supported", NOT_BY_NUMBA, FEWER[name])
     what = f"`{name}` is given more arguments than are supported"
     if name.removeprefix("np.").removeprefix(".") in REDUCTIONS - ALONG_AXES:
         return TypeProblem(what, NOT_BY_NUMBA, INSTEAD["axis"])
@@ -353,6 +362,15 @@ def _power(given: Arguments) -> ValueType:
     return shaped(operator_result("**", left.kind, right.kind), broadcast(left, right))
 
 
+def _added_up(given: Arguments) -> ValueType:
+    """Python's `sum`: 0 and the elements one after the other, truth values as 0 and 1."""
+    array = _array(given)
+    if array.rank > 1:
+        what = f"`sum` of an array of {array.rank} dimensions"
+        raise TypeProblem(what, "Python adds up its rows", "write `np.sum(a, axis=0)`, or `np.sum(a)` for one number")
+    return scalar(operator_result("+", INT.kind, array.kind))
+
+
 def _shape(given: Arguments) -> ValueType:
     return INT if len(given.types) == 2 else ValueType("tuple", items=(INT,) * given.type(0).rank)
 
@@ -363,7 +381,7 @@ RULES: dict[str, Callable[[Arguments], ValueType]] = {
     "max": _extreme,
     "round": _rounded,
     "pow": _power,
-    "sum": lambda given: scalar(Kind(_array(given).dtype)),
+    "sum": _added_up,
     "len": lambda given: INT,
     "int": lambda given: INT,
     INTEGER: lambda given: INT,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 SUPPORTED_KINDS = "biuf"
+TOGETHER = "; texts of two arrays that the loop compares need one numbering, that of `np.concatenate` of both"
 
 
 def hold(name: str, made: str) -> str:
@@ -60,12 +61,12 @@ def _dtype_of_array(name: str, dtype: np.dtype[Any]) -> str:
         return _same_memory(f"{name}[{dtype.names[0]!r}]", ", and so each field that the loop uses")
     match dtype.kind:
         case "O":
-            return hold(name, f"{name}.astype(float)") + "; of other dtypes likewise"
+            return hold(name, f"{name}.astype(float)") + "; of other dtypes likewise, and texts are numbered first"
         case "c":
             return _same_memory(f"{name}.real", f", and `{name}.imag`, as two arguments")
         case "U" | "S":
             made = f"np.unique({name}, return_inverse=True)"
-            return f"number its texts, `{name}_texts, {name}_array = {made}`, and pass `{name}_array`"
+            return f"number its texts, `{name}_texts, {name}_array = {made}`, and pass `{name}_array`{TOGETHER}"
         case "M" | "m":
             return _same_memory(f"{name}.view(np.int64)", " as numbers")
         case "f":
@@ -85,7 +86,7 @@ def other_kind(name: str, value: Any) -> str:
         case complex():
             return f"pass its parts, `{name}.real` and `{name}.imag`, as two arguments"
         case None:
-            return "pass a number, such as -1 or np.nan"
+            return "pass a number, such as -1 or np.nan; in place of an array, one that changes nothing: `np.ones(n)`"
         case np.ma.MaskedArray():
             mask = f"np.ma.getmaskarray({name})"
             return _same_memory(f"{name}.data", f"; what is masked is `{mask}`, an argument of its own")
@@ -128,7 +129,7 @@ def _series(name: str, value: Any) -> str:
     kind = getattr(value.dtype, "kind", "O")
     if kind not in SUPPORTED_KINDS:
         made = f"np.unique({name}, return_inverse=True)"
-        return f"number its entries, `{name}_texts, {name}_array = {made}`, and pass `{name}_array`"
+        return f"number its entries, `{name}_texts, {name}_array = {made}`, and pass `{name}_array`{TOGETHER}"
     made = f"np.array({name})" if isinstance(value.dtype, np.dtype) else f"np.array({name}, dtype=float)"
     text = _there_and_back(name, made, f"{name}[:] = {name}_array")
     return f"{text} (into a frame: `frame[{value.name!r}] = {name}_array`)" if isinstance(value.name, str) else text

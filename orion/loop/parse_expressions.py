@@ -247,6 +247,10 @@ def _subscript(node: ast.Subscript, scope: Scope) -> Expr:
 
 def _dimension(node: ast.Subscript, shape: ast.Attribute, scope: Scope) -> Expr:
     match node.slice:
+        case ast.Slice(None, ast.Constant(int(count)), None):  # the first of them: `h, w = image.shape[:2]`
+            axes = [ast.copy_location(ast.Constant(axis), node.slice) for axis in range(count)]
+            each = [ast.copy_location(ast.Subscript(shape, axis, ast.Load()), node) for axis in axes]
+            return Tuple(tuple(_dimension(one, shape, scope) for one in each), scope.span(node))
         case ast.Constant(int(axis)) | ast.UnaryOp(ast.UAdd(), ast.Constant(int(axis))):
             pass
         case ast.UnaryOp(ast.USub(), ast.Constant(int(axis))):

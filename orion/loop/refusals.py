@@ -15,7 +15,7 @@ class Refusal:
 
 OBJECTS = "a compiled loop works on numbers and arrays, not on Python objects"
 SCHEDULE = "iterations may run in another order and in other processes, where this would do something else"
-CHECK_BEFORE = "check the data before the loop, or count what is wrong in a scalar and look at it after the loop"
+CHECK_BEFORE = "check the data before the call of this function, or count what is wrong in a scalar and return that"
 WRITE_LOOP = "write a `for` loop over a range, with a scalar or an array element that takes the results"
 MAKE_BEFORE = "make a NumPy array before the call and pass it as an argument"
 MOVE_OUT = "move the definition out of the function"
@@ -48,7 +48,7 @@ EXPRESSIONS: dict[type[ast.expr], Refusal] = {
     ast.List: Refusal("a list", OBJECTS, MAKE_BEFORE),
     ast.Dict: Refusal("a dict", OBJECTS, "use arrays, indexed by integers, that are arguments"),
     ast.Set: Refusal("a set", OBJECTS, "use an array of flags, indexed by integers, that is an argument"),
-    ast.JoinedStr: Refusal("an f-string", OBJECTS, "print or format after the loop"),
+    ast.JoinedStr: Refusal("an f-string", OBJECTS, "print or format after the call"),
     ast.Yield: Refusal("`yield`", SCHEDULE, "write the values into an array that is an argument"),
     ast.YieldFrom: Refusal("`yield`", SCHEDULE, "write the values into an array that is an argument"),
     ast.Await: Refusal("`await`", OBJECTS, "await before the call, and pass the result as an argument"),

@@ -19,6 +19,9 @@ from orion.loop.outside import MISSING
 from orion.loop.refuse import unsupported
 from orion.loop.source import SourceText, Span
 
+IMPORTS = {"np": "import numpy as np", "numpy": "import numpy", "math": "import math"}
+"""Modules whose functions loops may call, by the name that stands for them."""
+
 PLAIN = frozenset({np.ndarray, float, int, bool})
 """The commonest types of arguments: this is asked of all, at every call."""
 
@@ -70,6 +73,8 @@ class Scope:
     def similar(self, node: ast.expr, otherwise: str) -> str:
         """A hint for a name, or a name in a module, that stands for nothing: one like it, or what to do `otherwise`."""
         path = _path(node)
+        if path and path[0] in IMPORTS and self.value(ast.Name(path[0], ast.Load())) is MISSING:
+            return f"write `{IMPORTS[path[0]]}` above the function"
         if len(path) == 1:
             return did_you_mean(path[0], {*self.variables, *self.globals, *dir(builtins)}, otherwise)
         owner = self.value(node.value) if isinstance(node, ast.Attribute) else None

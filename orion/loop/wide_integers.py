@@ -7,10 +7,10 @@ sums with a sign never wrap around. So a call in which they may leave 64 bits is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 
 from orion.loop.expression_types import Typing
-from orion.loop.ir import Binary, Expr, For, Function, Range, Stmt, Unary, Var
+from orion.loop.ir import Binary, Expr, For, Function, Range, Stmt, Unary, children
 from orion.loop.narrow import ANY, Marker, is_narrow, is_within
 from orion.loop.types import Shapes
 from orion.loop.value_type import Limits
@@ -70,8 +70,9 @@ class _Marker(Marker):
         self.leaving.append(expr)
         return expr
 
-    def is_looked_at(self, names: Iterable[Var]) -> bool:
-        return not any(is_narrow(self.typing.of(name).dtype) for name in names)
+    def is_operation(self, expr: Binary | Unary) -> bool:
+        """Whether it is one on integers of 64 bits, also on elements of arrays, which no analysis looks into."""
+        return self.is_integer(expr) and not any(is_narrow(self.typing.of(part).dtype) for part in _operands(expr))
 
     def interval(self, expr: Expr) -> Limits:
         return _usual(super().interval(expr))
@@ -92,6 +93,15 @@ class _Marker(Marker):
     def formless(self, expr: Expr) -> tuple[Limits, bool]:
         """No analysis looks into it."""
         return self.any_of(expr), True
+
+
+def _operands(expr: Expr) -> Iterator[Expr]:
+    """What the operations of an expression are on: names, elements, lengths, numbers, results of functions."""
+    if isinstance(expr, Binary | Unary):
+        for part in children(expr):
+            yield from _operands(part)  # type: ignore[arg-type]
+    else:
+        yield expr
 
 
 def _usual(limits: Limits) -> Limits:

@@ -18,7 +18,7 @@ from orion.plan.fusing import fused_program
 from orion.plan.grid import DISPATCH_NS, ROUND_NS, cuts, predicted_ns
 from orion.plan.made import made_arrays
 from orion.plan.neighbours import handovers, moved_between
-from orion.plan.one_loop import AnalysedLoop
+from orion.plan.one_loop import AnalysedLoop, is_once
 from orion.plan.placement import cheapest, placements
 from orion.plan.plan import FunctionPlan, LoopPlan, Origin, Placement
 from orion.plan.renaming import why_not_renamed, with_dear_copies
@@ -26,7 +26,7 @@ from orion.plan.rules import Candidate
 from orion.plan.sizes import Sizes
 from orion.plan.sweeping import boxes, pays
 from orion.plan.together import along, keeps_blocks, why_together, with_members, with_reasons
-from orion.plan.wide import check_ranges
+from orion.plan.wide import check_ranges, may_leave_64_bits
 from orion.plan.worth import Changes, depth_of, in_compiled_rounds, is_worthwhile, meetings_of, work_ns, work_of_parts
 from orion.reasons import Hint, Reason
 
@@ -65,6 +65,8 @@ def _plan_program(analysed: AnalysedProgram, types: Types, sizes: Sizes, maps: M
     )
     if analysed.as_written is None:
         return plan
+    if may_leave_64_bits(whole.loops, sizes.values):
+        return _plan_program(analysed.as_written, types, sizes, maps)
     too_dear = why_not_renamed(whole, plan, sizes)
     if not too_dear and _is_worthwhile(whole, loops, sizes, maps):
         return plan
@@ -252,7 +254,7 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
     written = loop.origin or loop
     pairs = written.analysis.dependences
     why = not_stronger(strategy, pairs, written.nest, maps) if chosen else blocking_reasons(pairs, written.nest, maps)
-    if loop.candidates and not legal:
+    if not legal and (loop.candidates or not (analysis.reasons or why or loop.capped or is_once(nest))):
         why = (*why, _unknown_range(nest))
     return LoopPlan(
         nest=nest,

@@ -1,14 +1,19 @@
-"""Ranges that 64 bits with a sign do not hold, of which the bounds are known before anything runs."""
+"""Ranges that 64 bits with a sign do not hold, of which the bounds are known before anything runs; and loops in another
+order, whose bounds are sums of other terms than those that the function has."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 
 from orion.errors import of_user, too_wide
 from orion.loop.ir import For, Function, Range, walk
 from orion.plan.extents import evaluated
+from orion.plan.one_loop import AnalysedLoop
 
 LEAST, GREATEST = -(2**63), 2**63 - 1
+FAR = 2**48
+"""Integers below it may be multiplied by the sizes of tiles and added up in any order."""
 
 
 def check_ranges(function: Function, values: Mapping[str, int]) -> None:
@@ -28,6 +33,20 @@ def fits_a_range(start: int, stop: int, step: int = 1) -> bool:
     """
     is_empty = stop <= start if step > 0 else stop >= start
     return min(start, stop) >= LEAST and max(start, stop) <= GREATEST and (is_empty or abs(stop - start) <= GREATEST)
+
+
+def may_leave_64_bits(loops: Iterable[AnalysedLoop], values: Mapping[str, int]) -> bool:
+    """Whether one of the loops that are in another order has integers so far from 0 that what is computed for its
+    bounds may take more than 64 bits, though what the function computes does not."""
+    relations = (relation for loop in loops if loop.origin for relation in _relations(loop))
+    terms = {term for relation in relations for term in re.findall(r"\w+", relation)}
+    return any(abs(int(term) if term.isdecimal() else values.get(term, 0)) >= FAR for term in terms)
+
+
+def _relations(loop: AnalysedLoop) -> list[str]:
+    assert loop.origin is not None
+    written = loop.origin.analysis
+    return [loop.analysis.domain, loop.places, written.domain, *(access.relation for access in written.accesses)]
 
 
 def _check(space: Range, function: Function, values: Mapping[str, int]) -> None:
