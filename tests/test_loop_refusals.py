@@ -103,7 +103,7 @@ EXPRESSIONS = [
     ("'text'", "a string is not supported", "use numbers"),
     ("b'text'", "a string is not supported", "use numbers"),
     ("1j", "a complex number is not supported", "use numbers"),
-    ("f'{n}'", "an f-string is not supported", "after the loop"),
+    ("f'{n}'", "an f-string is not supported", "after the call"),
     ("(x := 1)", "`:=` is not supported", "a line of its own"),
     ("n is None", "`is` is not supported", "`==`"),
     ("n is not None", "`is not` is not supported", "`==`"),

@@ -196,6 +196,10 @@ def test_every_known_function_is_among_those_tried():
         ("np.var(A[i], ddof=1)", "n / (n - ddof)"),
         ("A[i].max(initial=3.0)", "combine the result with that value"),
         ("np.linalg.norm(A, axis=1)", "write a loop over the other axes"),
+        ("math.log(A[i, 0], 2)", "`math.log(x) / math.log(base)`"),
+        ("pow(i, 3, 7)", "a loop of products"),
+        ("sum(A[i], 3.0)", "a loop that adds the elements"),
+        ("sum(A)", "`np.sum(a, axis=0)`"),
     ],
 )
 def test_what_is_refused_says_what_to_write(expression, help_):
@@ -203,6 +207,23 @@ def test_what_is_refused_says_what_to_write(expression, help_):
     with pytest.raises(UnsupportedLoopError) as error:
         orion.parallel_for(function).plan(*arguments("floats", [expression]))
     assert help_ in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("expression", "instead"),
+    [
+        ("A[i, 0] and 7.0", "7.0 if A[i, 0] else A[i, 0]"),
+        ("A[i, 0] or 7.0", "A[i, 0] if A[i, 0] else 7.0"),
+    ],
+)
+def test_what_is_written_for_a_choice_by_and_or_or_gives_the_same(expression, instead):
+    function = function_of([expression])
+    with pytest.raises(UnsupportedLoopError) as error:
+        orion.parallel_for(function)(*arguments("floats", [expression]))
+    assert f"write `{instead}`" in str(error.value)
+    A = np.array([[0.0, 1.0], [2.0, 3.0]])
+    for i in range(2):
+        assert eval(expression) == eval(instead), A
 
 
 def test_what_is_written_instead_runs():

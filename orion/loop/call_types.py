@@ -145,6 +145,9 @@ def product_type(left: ValueType, right: ValueType) -> ValueType:
         raise TypeProblem("the lengths of the two sides of `@` do not fit together")
     lengths = (*left.lengths[:-1], *right.lengths[1:])
     kind = promote(left.kind, right.kind)
+    if lengths and not kind.dtype.startswith("float"):
+        what = f"`@` of matrices of {kind.dtype}"
+        raise TypeProblem(what, NOT_BY_NUMBA, "write it as loops, or pass `A.astype(np.float64)` for each")
     return ValueType(kind.dtype, False, len(lengths), lengths)
 
 
@@ -247,10 +250,18 @@ def _absolute(given: Arguments) -> ValueType:
 
 
 def _rounded(given: Arguments) -> ValueType:
+    if given.type(0).dtype == "bool" and not given.type(0).weak:
+        raise TypeProblem("`round` of a truth value", "NumPy has none for it", "leave it out")
     return INT if len(given.types) == 1 and not given.type(0).rank else given.type(0)
 
 
 def _same_shape(given: Arguments) -> ValueType:
+    return given.type(0)
+
+
+def _rounded_elements(given: Arguments) -> ValueType:
+    if given.type(0).dtype == "bool":
+        raise TypeProblem("`round` of truth values", NOT_BY_NUMBA, "leave it out, or write `a.astype(np.float64)`")
     return given.type(0)
 
 
@@ -390,7 +401,7 @@ RULES: dict[str, Callable[[Arguments], ValueType]] = {
     "bool": lambda given: BOOL,
     "np.sort": _same_shape,
     "np.flip": _same_shape,
-    "np.round": _same_shape,
+    "np.round": _rounded_elements,
     "np.cumsum": _cumulated,
     "np.cumprod": _cumulated,
     "np.clip": _clipped,

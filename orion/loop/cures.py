@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 SUPPORTED_KINDS = "biuf"
-TOGETHER = "; texts of two arrays that the loop compares need one numbering, that of `np.concatenate` of both"
+TOGETHER = "; texts of two arrays that the loop compares need one numbering, that of both joined by np.concatenate"
 
 
 def hold(name: str, made: str) -> str:
