@@ -456,3 +456,50 @@ def test_signs_before_narrow_integers_wrap_around_like_sums(value, kind):
         function(c, *expected)
         orion.parallel_for(function)(c, *found)
         np.testing.assert_array_equal(found, expected)
+
+
+# ---------------------------------------------------------------- floats to a power that is an integer argument
+
+
+def to_power(a, k):
+    for i in range(len(a)):
+        a[i] = a[i] ** k
+
+
+def to_power_in_place(a, k):
+    for i in range(len(a)):
+        a[i] **= k
+
+
+def to_power_of_sums(a, k):
+    for i in range(len(a)):
+        a[i] = (a[i] * 1.0 - 2.0) ** (k - 1)
+
+
+def all_to_power(a, k):
+    a[:] = a**k
+    for i in range(len(a)):
+        a[i] += 1
+
+
+def to_power_of_elements(a, k):
+    b = np.zeros(4, np.int64)
+    b[:] = k
+    for i in range(len(a)):
+        a[i] = a[i] ** b[i]
+
+
+POWERS = [-1, -3, 0, 2, np.int64(-2), np.int32(-1), np.uint8(3), -1.0]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(
+    "function", [to_power, to_power_in_place, to_power_of_sums, all_to_power, to_power_of_elements]
+)
+def test_zero_to_a_negative_power_is_infinite_for_numpys_floats(function, dtype):
+    compiled = orion.parallel_for(function)
+    for power in POWERS:
+        wanted, found = (np.array([2.0, 0.0, 3.0, -1.5], dtype) for _ in range(2))
+        function(wanted, power)
+        compiled(found, power)
+        np.testing.assert_allclose(found, wanted, rtol=1e-15 if dtype == "float64" else 3e-7, err_msg=repr(power))

@@ -223,7 +223,8 @@ def test_what_is_written_for_a_choice_by_and_or_or_gives_the_same(expression, in
     assert f"write `{instead}`" in str(error.value)
     A = np.array([[0.0, 1.0], [2.0, 3.0]])
     for i in range(2):
-        assert eval(expression) == eval(instead), A
+        names = {"A": A, "i": i}
+        assert eval(expression, names) == eval(instead, names)
 
 
 def test_what_is_written_instead_runs():

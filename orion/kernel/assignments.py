@@ -261,7 +261,9 @@ class Assignments(Folds):
     def update_element(self, target: Subscript, op: str, value: Expr) -> None:
         """`target op= value`, computed in NumPy's dtype of the operation, each subscript evaluated once."""
         kind = self.type_of(Binary(op, target, value, target.span))
-        code = self.operand(value, kind.dtype) if self.type_of(value).weak else self.expression(value)
+        is_float_power = op == "**" and kind.dtype.startswith("float")
+        is_converted = is_float_power or self.type_of(value).weak
+        code = self.operand(value, kind.dtype) if is_converted else self.expression(value)
         if op == "**" and isinstance(value, Const):
             code = self.expression(value)
         dtypes = self.type_of(target).dtype, code.dtype

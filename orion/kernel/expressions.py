@@ -281,7 +281,8 @@ class Expressions(ABC):
         if op == "**" and isinstance(right, Const) and isinstance(right.value, int) and a.dtype == kind.dtype:
             found = numba_result(op, a.dtype, b.dtype, kind.rank) if kind.is_integer else a.dtype
             return self.narrowed(infix(op, a, b, found), kind)
-        if numba_result(op, a.dtype, b.dtype, kind.rank) != kind.dtype:
+        is_power = op == "**" and kind.dtype.startswith("float") and not kind.weak  # Numba's of integers raises, of 0.0
+        if is_power or numba_result(op, a.dtype, b.dtype, kind.rank) != kind.dtype:
             a, b = self.operand(left, kind.dtype), self.operand(right, kind.dtype)
         a, b = self.fitting(left, a, right, kind), self.fitting(right, b, left, kind)
         return self.narrowed(infix(op, a, b, numba_result(op, a.dtype, b.dtype, kind.rank)), kind)
