@@ -27,6 +27,7 @@ def assert_as_serial(function: Callable[..., Any], *arguments: Any, workers: tup
                 assert issubclass(found, returned), f"{returned} expected, {found} raised"
                 continue
             np.testing.assert_allclose(found, returned, rtol=1e-6, equal_nan=True) if returned is not None else None
+            assert kinds(found) == kinds(returned), f"{found!r} returned, expected {returned!r}"
             for a, b in zip(mine, expected, strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-12, err_msg=f"{count} workers")
                 assert np.asarray(a).dtype.kind in "f" or np.array_equal(a, b)
@@ -35,6 +36,14 @@ def assert_as_serial(function: Callable[..., Any], *arguments: Any, workers: tup
 def copies(arguments: Sequence[Any]) -> list[Any]:
     """The arguments with arrays of their own."""
     return [argument.copy(order="K") if isinstance(argument, np.ndarray) else argument for argument in arguments]
+
+
+def kinds(returned: Any) -> Any:
+    """The types of the scalars that are returned. A sum of narrow integers has 64 bits, and is Python's own."""
+    if isinstance(returned, tuple):
+        return tuple(map(kinds, returned))
+    is_narrow = isinstance(returned, np.integer) and returned.itemsize < 8
+    return int if is_narrow else type(returned)
 
 
 def outcome(function: Callable[..., Any], arguments: list[Any]) -> Any:

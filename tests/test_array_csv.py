@@ -3,6 +3,8 @@
 import bz2
 import gzip
 import itertools
+import lzma
+import os
 import re
 from pathlib import Path
 
@@ -284,8 +286,43 @@ def test_missing_and_damaged_files(tmp_path):
         with pytest.raises(DataFormatError, match=message):
             oa.read_csv(tmp_path / name)
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(DataFormatError, match="cannot be read"):
+    with pytest.raises(DataFormatError, match="is a folder, not a file"):
         oa.read_csv(tmp_path / "folder.csv")
+
+
+LINES = b"0,1,2.0\n1,1,3.0\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (gzip.compress(LINES), "packed by gzip, which its name does not say"),
+        (bz2.compress(LINES), "packed by bzip2, which its name does not say"),
+        (lzma.compress(LINES), "packed by xz, which is not unpacked here"),
+        (LINES.decode().encode("utf-16"), "text in UTF-16"),
+        (b"PK\x03\x04\x14\0", "an archive or a workbook"),
+    ],
+)
+def test_a_file_that_is_no_text_is_called_what_it_is(tmp_path, data, message):
+    (tmp_path / "ratings.csv").write_bytes(data)
+    with pytest.raises(DataFormatError, match=message):
+        oa.read_csv(tmp_path / "ratings.csv")
+
+
+def test_names_of_columns_that_begin_as_packed_files_do(tmp_path):
+    path = write(tmp_path, "r.csv", "PAR1,BZh9,PK\n0,1,2.0\n")
+    assert oa.read_csv(path, keys=["PAR1", "BZh9"], values="PK").nnz == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no pipes that have names")
+def test_a_pipe_is_refused_before_it_is_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(DataFormatError, match="a pipe or a device, which cannot be read twice"):
+        oa.read_csv(tmp_path / "pipe.csv")
+
+
+def test_hexadecimal_ids_are_integers(tmp_path):
+    assert oa.read_csv(write(tmp_path, "r.csv", "0x10,1,2.0\n3,1,2.0\n")).shape == (17, 2)
 
 
 def test_missing_values_are_kept_where_asked_for(tmp_path):

@@ -168,6 +168,17 @@ def test_wrong_usage(script, capsys, arguments, message):
 
 
 @pytest.mark.parametrize(
+    ("output", "status", "told"),
+    [(">&-", 0, ""), ("> /dev/full", 2, "orion: cannot write to the standard output: No space left on device\n")],
+)
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_an_output_that_takes_nothing_is_no_fault_of_ours(script, output, status, told):
+    command = f"{sys.executable} -m orion explain ORN102 {output}"
+    done = subprocess.run(command, shell=True, stderr=subprocess.PIPE, text=True, timeout=100, check=False)
+    assert (done.returncode, done.stderr) == (status, told)
+
+
+@pytest.mark.parametrize(
     ("variable", "value", "allowed"),
     [
         ("ORION_WORKERS", "abc", "a whole number from 1 on, or unset it"),

@@ -160,6 +160,12 @@ def test_without_a_home_there_is_still_a_folder(monkeypatch, capsys):
     assert capsys.readouterr().err == ""
 
 
+def test_a_folder_below_home_is_named_as_in_a_shell(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("ORION_CACHE", "~/kernels")
+    assert cache_folder() == tmp_path / "kernels"
+
+
 def test_a_folder_without_room_for_machine_code_is_told(folder, monkeypatch, capsys):
     """Numba keeps that in a folder inside; where it cannot, and in no other either, it refuses to keep any."""
     monkeypatch.setattr("orion.kernel.cache._told", [])

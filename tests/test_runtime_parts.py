@@ -7,12 +7,13 @@ import pytest
 from numpy.lib.stride_tricks import as_strided, sliding_window_view
 
 from orion.errors import AliasError
+from orion.loop.dtypes import Kind
 from orion.loop.parse import parse_function
 from orion.loop.program import split_program
 from orion.loop.types import ArrayType, ScalarType, SparseType
 from orion.runtime.alias import check_aliases, overlaps_itself
 from orion.runtime.barrier import KERNEL, make_barrier, set_flag
-from orion.runtime.combine import combine
+from orion.runtime.combine import after_loop, combine
 from orion.runtime.pool import Pool
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.skeleton import make_skeleton, skeleton_source
@@ -162,13 +163,15 @@ def test_the_skeleton_is_the_function_with_calls_in_place_of_its_loops():
     ],
 )
 def test_partials_are_combined_from_left_to_right_after_the_start(op, start, partials, total):
-    found = combine(op, start, np.array(partials))
+    partials = np.array(partials)
+    found = after_loop(start, combine(op, start, partials), Kind(partials.dtype.name, weak=True))
     assert found == total
     assert type(found) is type(total)
 
 
 def test_a_total_of_a_type_that_python_lacks_keeps_it():
-    assert isinstance(combine("+", 0.0, np.ones(3, np.float32)), np.float32)
+    total = combine("+", 0.0, np.ones(3, np.float32))
+    assert isinstance(after_loop(0.0, total, Kind("float32")), np.float32)
 
 
 # ---------------------------------------------------------------- aliases

@@ -66,7 +66,7 @@ def read_csv(
     - `quoted`: whether an entry may stand in quotation marks, and then hold separators. Not where they are several
       characters long.
     - `shape`: as for `orion.sparse`. Ids are kept as they are; with `one_based` they count from 1, and become
-      keys that count from 0.
+      keys that count from 0. Integers are decimal, or hexadecimal where they begin with 0x.
     - `skip_lines`: lines to leave out before the header. Blank lines are left out everywhere.
 
     `DataFormatError`, with file, line (from 1), column and text, for: a file that is missing, empty or damaged; a

@@ -37,6 +37,18 @@ _PIECE = 1 << 16
 _NEAR = 1 << 12
 """Bytes at the end of a block that its last lines are looked for in first."""
 
+FOREIGN = {
+    rb"\xff\xfe|\xfe\xff": ("text in UTF-16", "save it as UTF-8"),
+    rb"\x1f\x8b": ("packed by gzip, which its name does not say", "name it ….gz"),
+    rb"BZh[1-9]1AY&SY": ("packed by bzip2, which its name does not say", "name it ….bz2"),
+    rb"\x28\xb5\x2f\xfd": ("packed by zstd, which its name does not say", "name it ….zst"),
+    rb"\x04\x22\x4d\x18": ("packed by lz4, which its name does not say", "name it ….lz4"),
+    rb"\xfd7zXZ": ("packed by xz, which is not unpacked here", "unpack it first"),
+    rb"PK\x03\x04": ("an archive or a workbook, not text", "unpack it, or save the sheet as CSV, first"),
+    rb"PAR1[\x00-\x1f]": ("a Parquet file, not text", "read it with pyarrow, and give the columns to `orion.sparse`"),
+}
+"""What the first bytes say of files that are no lines of UTF-8 (patterns), and what to do with them."""
+
 _LINE_END = re.compile(rb"[\r\n]")
 _LINE_FEED, _CARRIAGE_RETURN = b"\n\r"
 
@@ -89,9 +101,14 @@ def checked_separator(path: str, sep: str | None, quoted: bool) -> Separator:
 
 @contextmanager
 def opened(path: str) -> Iterator[Any]:
-    """The unpacked bytes of a file. `DataFormatError` if it is missing or damaged."""
+    """The unpacked bytes of a file. `DataFormatError` if it is missing or damaged, or no file."""
     import pyarrow
 
+    if os.path.isdir(path):
+        raise DataFormatError(f"{path} is a folder, not a file")
+    if os.path.exists(path) and not os.path.isfile(path):
+        hint = "write what comes out of it to a file first"
+        raise DataFormatError(describe(f"{path} is a pipe or a device, which cannot be read twice", hint=hint))
     try:
         with pyarrow.input_stream(path) as stream:
             yield stream
@@ -112,11 +129,19 @@ def read_lines(path: str, skip_lines: int = 0) -> Iterator[Line]:
             if len(line) > BLOCK:
                 raise DataFormatError(f"{path}, line {number} has more than {BLOCK:,} bytes\n    | {line[:100]}")
             data = line.encode("latin-1")
+            if not start:
+                _refuse_foreign(path, data)
             if not start and data.startswith(codecs.BOM_UTF8):
                 start, data = len(codecs.BOM_UTF8), data.removeprefix(codecs.BOM_UTF8)
             if number > skip_lines and data.rstrip(b"\r\n"):
                 yield Line(number, start, end, data)
             start = end
+
+
+def _refuse_foreign(path: str, data: bytes) -> None:
+    for first, (what, hint) in FOREIGN.items():
+        if re.match(first, data):
+            raise DataFormatError(describe(f"{path} is {what}", hint=hint))
 
 
 def cut(line: Line, separator: Separator) -> Row:

@@ -47,11 +47,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     try:
         status = _run(_parser().parse_args(arguments))
-        sys.stdout.flush()
+        if sys.stdout is not None:  # closed by whoever started it: what is printed goes nowhere
+            sys.stdout.flush()
         return status
     except BrokenPipeError:  # whoever reads has enough, such as `head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the interpreter's end flushes nothing
+        _print_no_more()
         return 128 + SIGPIPE
+    except OSError as error:  # files are read and written where it is caught: this is the standard output
+        _print_no_more()
+        print(f"orion: cannot write to the standard output: {error.strerror or error}", file=sys.stderr)
+        return 2
+
+
+def _print_no_more() -> None:
+    """Let the interpreter's end, which prints what is left, do so without another error."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 SIGPIPE = 13

@@ -21,17 +21,14 @@ def kernel_arguments(facts: LoopFacts) -> tuple[Argument, ...]:
     """Partial results, choices, carried scalars, copies, keys and values, arrays, counts, scalars; within each kind by
     name."""
     partials = [
-        Argument(
-            "partial", reduction.name, facts.declared(reduction.name), op=reduction.op,
-            outside=facts.typing.name(reduction.name).dtype,
-        )
+        _scalar("partial", reduction.name, facts, op=reduction.op)
         for reduction in sorted(facts.roles.reductions, key=lambda reduction: reduction.name)
-    ]  # fmt: skip
+    ]
     plain = [choice for choice in facts.roles.choices if _is_plain(choice, facts)]
     chosen = [choice for choice in facts.roles.choices if choice not in plain]
     extremes = [(choice.names[0], EXTREMES[comparison(choice.op)]) for choice in plain]
-    partials += [Argument("partial", name, facts.declared(name), op=op) for name, op in extremes]
-    carried = [Argument("carried", name, facts.declared(name)) for name in sorted(dict(facts.roles.carried))]
+    partials += [_scalar("partial", name, facts, op=op) for name, op in extremes]
+    carried = [_scalar("carried", name, facts) for name in sorted(dict(facts.roles.carried))]
     mentioned = {part.name for part in facts.parts() if isinstance(part, Var)}
     if chosen:
         mentioned |= {name for name, _ in place_of(facts.nest)}
@@ -40,6 +37,11 @@ def kernel_arguments(facts: LoopFacts) -> tuple[Argument, ...]:
     copies = [Argument("copies", c.array, c.dtype, op=c.op, ndim=len(c.shape) + 1) for c in facts.copies]
     elements, arrays = _elements(facts, mentioned), _arrays(facts, mentioned)
     return (*partials, *_choices(chosen, facts), *carried, *copies, *elements, *arrays, *_counts(facts), *scalars)
+
+
+def _scalar(kind: str, name: str, facts: LoopFacts, position: int = 0, op: str = "") -> Argument:
+    """A scalar that has another value after the loop."""
+    return Argument(kind, name, facts.declared(name), position, op, outside=facts.typing.name(name).kind)
 
 
 def _is_plain(choice: Choice, facts: LoopFacts) -> bool:
@@ -53,7 +55,7 @@ def _choices(choices: Iterable[Choice], facts: LoopFacts) -> Iterator[Argument]:
     """What each choice ends with, and the place of the iteration that it was taken from."""
     for number, choice in enumerate(choices):
         for name in choice.names:
-            yield Argument("chosen", name, facts.declared(name), number, choice.op)
+            yield _scalar("chosen", name, facts, number, choice.op)
         components = len(place_of(facts.nest))
         for component in range(components):
             yield Argument("place", choice.names[0], "int64", component, "place")

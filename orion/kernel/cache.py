@@ -38,7 +38,7 @@ def cache_folder() -> Path:
     be had (a read-only home, or a folder of somebody else's), that is said, and a new temporary one is taken.
     """
     try:
-        folder = Path(os.environ.get("ORION_CACHE") or _platform_folder() / "orion")
+        folder = Path(os.environ.get("ORION_CACHE") or _platform_folder() / "orion").expanduser()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         trouble = _trouble_with(folder)
     except (OSError, RuntimeError) as error:  # RuntimeError: there is no home

@@ -39,6 +39,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from orion.loop.dtypes import PYTHON_INT, Kind
 from orion.loop.source import SourceText, Span
 
 if TYPE_CHECKING:
@@ -111,8 +112,8 @@ class Argument:
     - "scalar": the scalar `name`, an int, float or bool.
 
     `dtype` is the NumPy dtype name that it must have; `contiguous` arrays must be C-contiguous; an array that is not
-    `writeable` may be read-only. `ndim` is the number of dimensions of an array. `outside` is the dtype that the scalar
-    of partial results has outside of the loop, which may have fewer bits.
+    `writeable` may be read-only. `ndim` is the number of dimensions of an array. `outside` is what a scalar that the
+    loop gives a value has outside of it: a dtype that may have fewer bits, and whether it is Python's own.
     """
 
     kind: str
@@ -123,7 +124,7 @@ class Argument:
     contiguous: bool = True
     ndim: int = 1
     writeable: bool = True
-    outside: str = ""
+    outside: Kind = PYTHON_INT
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ class Kind:
     weak: bool = False
 
 
+PYTHON_INT = Kind("int64", weak=True)
 PYTHON_RANK = {"bool": 0, "int64": 1, "float64": 2}
 PYTHON_TYPES: dict[str, type] = {"bool": bool, "int64": int, "float64": float}
 UFUNCS = {

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.loop.dtypes import Kind
+
 FUNCTIONS: dict[str, np.ufunc] = {
     "+": np.add,
     "*": np.multiply,
@@ -24,12 +26,13 @@ def combine(op: str, start: Any, partials: NDArray[Any]) -> Any:
     number by number, and sooner there.
 
     >>> combine("+", 1.0, np.array([2.0, 3.0])), combine("max", 7, np.array([2, 9]))
-    (6.0, 9)
+    (6.0, np.int64(9))
 
-    What `and` and `or` begin with is their value where it decides, as in Python:
+    What `and` and `or` begin with is their value where it decides, as in Python, and so is what nothing is less or
+    greater than:
 
-    >>> combine("or", 3, np.array([True])), combine("and", 0, np.array([True])), combine("or", 0, np.array([True]))
-    (3, 0, True)
+    >>> combine("or", 3, np.array([True])), combine("and", 0, np.array([True])), combine("max", 7, np.array([2]))
+    (3, 0, 7)
     """
     if op == "+" and partials.dtype == np.float64:
         total = float(start)
@@ -41,26 +44,43 @@ def combine(op: str, start: Any, partials: NDArray[Any]) -> Any:
     values = np.empty(partials.size + 1, partials.dtype)
     values[0] = start
     values[1:] = partials
-    return plain(FUNCTIONS[op].accumulate(values)[-1])
+    found = FUNCTIONS[op].accumulate(values)[-1]
+    return start if op in ("min", "max") and found == start else found
 
 
-def narrowed(start: Any, result: Any, dtype: str) -> Any:
-    """The result of a reduction that began with a NumPy integer of that dtype, of fewer than 64 bits, as one of these:
-    sums and products wrap around in it as they do step by step. Any other result is left as it is.
+def after_loop(start: Any, result: Any, kind: Kind) -> Any:
+    """What a loop has made of a scalar that began as `start`, as the kind of scalar that it is outside of the loop:
+    Python's own number, which adapts to what it meets (NEP 50), or NumPy's.
 
-    >>> narrowed(np.int8(100), 800, "int8"), narrowed(100, 800, "int8")
+    >>> after_loop(0.0, np.float64(6.0), Kind("float64", weak=True)), after_loop(0.0, np.float64(6.0), Kind("float32"))
+    (6.0, np.float32(6.0))
+
+    What no iteration has changed is still what it was, but a float in a name that is one elsewhere:
+
+    >>> start = 1
+    >>> after_loop(start, start, Kind("int64")), after_loop(start, start, Kind("float64"))
+    (1, 1.0)
+
+    Sums and products of integers of fewer than 64 bits wrap around in these where they began as one, as they do step
+    by step; others are not cut down:
+
+    >>> after_loop(np.int8(100), 800, Kind("int8")), after_loop(100, np.int64(800), Kind("int8"))
     (np.int8(32), 800)
     """
-    if isinstance(start, np.integer) and start.itemsize < 8 and start.dtype.name == dtype:
+    dtype = np.dtype(kind.dtype)
+    if result is start:
+        return float(start) if dtype.kind == "f" and isinstance(start, int) else start
+    if isinstance(start, np.integer) and start.itemsize < 8 and start.dtype == dtype:
         return np.asarray(result).astype(dtype)[()]
-    return result
+    if kind.weak or (dtype.kind in "iu" and dtype.itemsize < 8):
+        return _plain(result)
+    return dtype.type(result)
 
 
-def plain(value: np.generic) -> Any:
-    """A value of a type that Python has too as Python's own, which adapts to what it meets (NEP 50); others
-    unchanged.
-    """
-    return value.item() if value.dtype.name in ("int64", "float64", "bool") else value
+def _plain(value: Any) -> Any:
+    """A value of a type that Python has too as Python's own, others unchanged."""
+    is_numpy = isinstance(value, np.generic)
+    return value.item() if is_numpy and value.dtype.name in ("int64", "float64", "bool") else value
 
 
 def combine_elements(op: str, array: NDArray[Any], copies: NDArray[Any]) -> None:

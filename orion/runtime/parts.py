@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.kernel.calling import RESULTS, neutral
+from orion.loop.dtypes import Kind
 from orion.plan.plan import Copies
 from orion.runtime.arguments import LoopData, read_only
 from orion.runtime.barrier import KERNEL
@@ -60,8 +61,9 @@ class LoopPart:
     loop, by its number (see `orion.runtime.waits`), where None says that it cannot be had so.
     `scalars` are (position among the kernel's arguments, position among the loop's inputs, conversion);
     `outputs` are (position among the kernel's arguments, position among the loop's inputs, operator, "place" or
-    "", its pair of arrays), of dtypes `outside` of the loop, and `choices` those that are not reductions; `ranks` are
-    those of the tiles where the loop may be run in any order. `round` counts the rounds of this run.
+    "", its pair of arrays), of these kinds `outside` of the loop, and `choices` those that are not reductions; `ranks`
+    are those of the tiles where the loop may be run in any order. A loop that `is_empty` has no iterations. `round`
+    counts the rounds of this run.
     """
 
     number: int
@@ -73,7 +75,8 @@ class LoopPart:
     all_tiles: tuple[Ints, Waits] | None
     scalars: tuple[tuple[int, int, Callable[[Any], Any]], ...]
     outputs: tuple[tuple[int, int, str, Any], ...]
-    outside: tuple[str, ...]
+    outside: tuple[Kind, ...]
+    is_empty: bool
     choices: tuple[Chosen, ...]
     copied: tuple[CopiedArray, ...]
     ranks: Ints | None
@@ -164,6 +167,7 @@ def _part(
         scalars=tuple((p, inputs.index(a.name), _conversion(a.dtype)) for p, a in arguments if a.kind == "scalar"),
         outputs=tuple((*found, pair) for found, pair in zip(results, memory.outputs[number], strict=True)),
         outside=tuple(a.outside for _, a in kept),
+        is_empty=any(cuts[0] == cuts[-1] for cuts in schedule.bounds),
         choices=choices,
         copied=tuple(
             _copied(loop, tiles, pair, copies)

@@ -16,7 +16,7 @@ from orion.kernel.calling import GO
 from orion.runtime.arguments import read_only
 from orion.runtime.barrier import make_barrier
 from orion.runtime.choose import winner, winner_anew
-from orion.runtime.combine import FUNCTIONS, combine, narrowed, plain
+from orion.runtime.combine import FUNCTIONS, after_loop, combine
 from orion.runtime.memory import RunMemory
 from orion.runtime.parts import LoopPart, RoundsPart, Walk
 from orion.runtime.prepared import conflict
@@ -178,11 +178,12 @@ class Worker:
         found = _chosen(part, values)
         for number, (_, source, op, pair) in enumerate(part.outputs):
             if op in FUNCTIONS:
-                result = combine(op, values[source], pair[turn])
-                found[number] = narrowed(values[source], result, part.outside[number])
+                found[number] = combine(op, values[source], pair[turn])
             elif not op:
-                found[number] = plain(pair[turn][0])
-        return tuple(found[number] for number in sorted(found))
+                found[number] = pair[turn][0]
+        starts = {number: values[part.outputs[number][1]] for number in sorted(found)}
+        ends = starts if part.is_empty else found
+        return tuple(after_loop(start, ends[number], part.outside[number]) for number, start in starts.items())
 
     def _combine(self, part: LoopPart, turn: int) -> None:
         """Combine this worker's share of the arrays that the loop has copies of: it then writes them once more."""
@@ -210,5 +211,5 @@ def _chosen(part: LoopPart, values: tuple[Any, ...]) -> dict[int, Any]:
             tile = winner_anew(choice.op, arrays[best], places, part.ranks, arrays[choice.anew], start)
         for number in choice.scalars:
             start = values[part.outputs[number][1]]
-            found[number] = start if tile is None else plain(arrays[number][tile])
+            found[number] = start if tile is None else arrays[number][tile]
     return found
