@@ -141,6 +141,19 @@ def warped(M, a, b):
             M[i, j] = abs(a[i - 1] - b[j - 1]) + min(M[i - 1, j], M[i, j - 1], M[i - 1, j - 1])
 
 
+def life(a, b):
+    n, m = a.shape
+    for i in range(n):
+        for j in range(m):
+            s = (a[(i - 1) % n, (j - 1) % m] + a[(i - 1) % n, j] + a[(i - 1) % n, (j + 1) % m]
+                 + a[i, (j - 1) % m] + a[i, (j + 1) % m]
+                 + a[(i + 1) % n, (j - 1) % m] + a[(i + 1) % n, j] + a[(i + 1) % n, (j + 1) % m])  # fmt: skip
+            if s == 3 or (s == 2 and a[i, j] == 1):
+                b[i, j] = 1
+            else:
+                b[i, j] = 0
+
+
 # ---------------------------------------------------------------- measuring
 
 
@@ -162,6 +175,12 @@ def cases() -> list[Case]:
         Case("gradient descent, 10 epochs", gradient_descent,
              lambda: (X, y, y[:64].copy(), np.zeros(64), 1e-7, 10)),
         Case("outer products, 5,000 of 64 × 32", outer_products, lambda: (X[:5_000], D, np.zeros((64, 32)))),
+    ]  # fmt: skip
+    cells = rng.integers(0, 2, (1_000, 1_000))
+    found += [
+        Case(f"game of life, 1,000², {np.dtype(kind)}", life,
+             lambda kind=kind: (cells.astype(kind), np.zeros((1_000, 1_000), kind)))
+        for kind in (np.uint8, np.int32, np.int64)
     ]  # fmt: skip
     return [*found, *_rounds(rng), *_by_subscripts(rng), *_subsequences(rng)]
 

@@ -113,7 +113,7 @@ class Typed:
         large enough."""
         arrays = {name for name, kind in self.given.items() if not isinstance(kind, ScalarType)}
         if not arrays <= shapes.keys() or any(name not in integers for name in self.parameters):
-            return frozenset(one.name for one in self.guarded if one.may_fail)
+            return frozenset(one.name for one in self.guarded if one.in_turn)
         values = parameter_values(shapes, {name: int(integers[name]) for name in self.parameters})
         return not_proved(self.guarded, self.checks[id(self.as_written.program)], values, self.as_written.loops[0].nest)
 

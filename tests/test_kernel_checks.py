@@ -221,3 +221,44 @@ def test_a_sum_of_elements_of_few_bits_is_checked_as_it_is():
         shifted(bins, expected)
     orion.parallel_for(shifted)(bins, H)
     assert np.array_equal(H, expected)
+
+
+def around(a, b):
+    """A grid whose edges meet: the remainders are inside whatever isl makes of them."""
+    n, m = a.shape
+    for i in range(n):
+        for j in range(m):
+            b[i, j] = a[(i - 1) % n, j] + a[i, (j - 1) % m] + a[(i + 1) % n, (7 * j * j) % m]
+
+
+def hashed(a, x, m):
+    for i in range(x.shape[0]):
+        x[i] += a[(i * i) % m]
+
+
+def test_remainders_by_the_length_of_an_axis_are_not_checked():
+    a, b, wanted = np.random.default_rng(5).random((9, 7)), np.zeros((9, 7)), np.zeros((9, 7))
+    text = orion.parallel_for(around).kernel_source(a, b)
+    assert "checked(" not in text.partition("def tile(")[2]
+    for workers in (1, 2):
+        with orion.session("threads", workers, force_parallel=True):
+            orion.parallel_for(around)(a, b)
+        around(a, wanted)
+        assert np.array_equal(b, wanted)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_remainders_by_an_argument_are_looked_at_in_every_call(workers):
+    """What is sure of one call is not taken for granted in the next."""
+    a, compiled = np.arange(1.0, 11.0), orion.parallel_for(hashed)
+    with orion.session("threads", workers, force_parallel=True):
+        for m in (10, 7, 20, 10, 11, -3, 0, 1):
+            x, wanted = np.zeros(50), np.zeros(50)
+            try:
+                hashed(a, wanted, m)
+            except (IndexError, ZeroDivisionError) as error:
+                with pytest.raises(type(error)):
+                    compiled(a, x, m)
+            else:
+                compiled(a, x, m)
+                assert np.array_equal(x, wanted)

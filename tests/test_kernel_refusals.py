@@ -1,5 +1,7 @@
 """Numbers that NumPy refuses or reads in a way of its own, and truth values joined with `and` and `or`."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -91,13 +93,6 @@ def any_of(start, x):
     return start
 
 
-def last_of(x):
-    found = 5
-    for i in range(x.size):
-        found = found and x[i]
-    return found
-
-
 @pytest.mark.parametrize("function", [all_of, any_of])
 @pytest.mark.parametrize("start", [True, False, 0, 3])
 def test_truth_values_are_joined_to_what_python_gives(function, start):
@@ -106,6 +101,80 @@ def test_truth_values_are_joined_to_what_python_gives(function, start):
             assert orion.parallel_for(function)(start, x) == function(start, x)
 
 
-def test_and_between_other_values_is_refused():
-    with pytest.raises(orion.UnsupportedLoopError, match="not a truth value"):
-        orion.parallel_for(last_of)(np.array([4, 7]))
+def element_or_constant(x, y):
+    for i in range(x.shape[0]):
+        y[i] = x[i] and 7
+
+
+def first_of_three(x, y):
+    for i in range(x.shape[0]):
+        y[i] = x[i] or y[i] or 3
+
+
+def added_where_both(x, y):
+    c = 0.0
+    for i in range(x.shape[0]):
+        c += x[i] and y[i] and 2.0
+    return c
+
+
+def last_before_zero(x, y):
+    c = 5
+    for i in range(x.shape[0]):
+        c = c and x[i]
+    return c
+
+
+def first_not_zero(x, y):
+    c = 0
+    for i in range(x.shape[0]):
+        c = c or x[i]
+    return c
+
+
+def last_not_zero(x, y):
+    c = 0
+    for i in range(x.shape[0]):
+        c = x[i] or c
+    return c
+
+
+def a_divisor_behind_it(x, y):
+    for i in range(x.shape[0]):
+        n = int(x[i])
+        y[i] = n and 12 // n
+
+
+def a_subscript_behind_it(x, y):
+    for i in range(x.shape[0]):
+        if x[i] and y[i]:
+            y[i] = (i and x[i - 1]) or 9
+
+
+def conditions_and_numbers(x, y):
+    c = True
+    for i in range(x.shape[0]):
+        c = c and (x[i] > 0 or y[i])
+    return c
+
+
+NUMBERS = [
+    element_or_constant, first_of_three, added_where_both, last_before_zero, first_not_zero, last_not_zero,
+    a_divisor_behind_it, a_subscript_behind_it, conditions_and_numbers,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", NUMBERS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("kind", ["float64", "int64", "bool"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_numbers_are_joined_to_the_one_that_decides(function, kind, workers):
+    """Names that are Python's numbers in some iterations and elements in others have one type: values are compared."""
+    compiled = orion.parallel_for(function)
+    with orion.session(workers=workers, force_parallel=True):
+        for size, seed in itertools.product((0, 1, 7, 50), range(3)):
+            random = np.random.default_rng(seed)
+            x, y = (random.integers(0, 4 if seed else 2, size).astype(kind) for _ in range(2))
+            expected = x.copy(), y.copy()
+            compiled.plan(x, y)
+            assert compiled(x, y) == function(*expected)
+            assert (x.tolist(), y.tolist()) == tuple(part.tolist() for part in expected)

@@ -176,3 +176,15 @@ def test_check_follows_from_it(tmp_path, capsys):
     codes = {name: main(["explain", f"{source}:{name}", "--check"]) for name in ("filtered", "none", "fine")}
     assert codes == {"filtered": 1, "none": 1, "fine": 0}
     assert "runs on one worker" in " ".join(capsys.readouterr().out.split())
+
+
+def summed(x, y):
+    for i in range(x.shape[0]):
+        y[i] = np.exp(x[i]) * np.sin(x[i])
+    return np.sum(y)
+
+
+def test_a_sum_of_a_whole_array_is_told_by_its_length():
+    """Not as if a function were called for each element: measured are 1 to 2 % of the work."""
+    found = shares(plan(summed, np.ones(1_000_000), np.ones(1_000_000)).function)
+    assert [share.part < 0.05 for share in found] == [False, True]

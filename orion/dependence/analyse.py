@@ -57,7 +57,8 @@ def _carried_accesses(nest: LoopNest, scalars: ScalarRoles, space: Space) -> Ite
             f"{parameter_list(space.names)}{{ [{', '.join(space.dims)}] -> {isl_name(name)}[] : {hidden}{inside} }}"
         )
         if name in nest.function.in_turn:
-            message = f"`{name}` decides what later iterations evaluate, and that may fail: a subscript or a divisor"
+            what = "may fail (a subscript, a divisor) or is a number, not a truth value"
+            message = f"`{name}` decides what later iterations evaluate, and that {what}"
             reason = Reason("ORN104", message, (span,), Hint.IN_TURN.format(name=name))
         elif name in read_first:
             message = f"`{name}` passes a value from one iteration to the next"

@@ -3,7 +3,8 @@
 `hit = hit or a[i] > 3` reads a[i] while `hit` is false, and `if a[i] > best and b[i] > 0: best = a[i]` reads b[i] where
 a[i] is better than all before it. Workers that share out the iterations know the scalar of their own tiles alone, and
 evaluate more than Python would. That does no harm where nothing of it can fail. Where a subscript may leave its array,
-or a divisor may be 0, the iterations must run one after the other (`Function.in_turn`).
+or a divisor may be 0, the iterations must run one after the other (`Function.in_turn`). So they must where numbers
+are joined, `last = last and a[i]`: which of them is the value is for the last one to say that decides.
 """
 
 from __future__ import annotations
@@ -21,24 +22,34 @@ from orion.loop.source import Span
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """A scalar, the subscripts that are evaluated for some of its values only, and whether anything else there may
-    fail: a division by zero, an integer to a negative power, a helper function."""
+    """A scalar, the subscripts that are evaluated for some of its values only, and whether it must be computed in turn
+    whatever these are: anything else there may fail, which is a division by zero, an integer to a negative power, a
+    helper function; or what is joined are numbers, not truth values."""
 
     name: str
     spans: frozenset[Span]
-    may_fail: bool
+    in_turn: bool
 
 
 def guarded_by(function: Function, typing: Typing, names: Set[str]) -> tuple[Guarded, ...]:
-    """What is evaluated in the function for some values of these scalars only, where anything of it may fail."""
+    """What is evaluated in the function for some values of these scalars only, where anything of it may fail, and the
+    scalars that numbers are joined to."""
     found: dict[str, list[Expr]] = {}
-    for statement in function.body:
-        for node in walk(statement):
-            for name, parts in _guards(node):
-                if name in names:
-                    found.setdefault(name, []).extend(parts)
-    every = [_guarded(name, parts, typing) for name, parts in found.items()]
-    return tuple(one for one in every if one.spans or one.may_fail)
+    numbers = set()
+    for node in (node for statement in function.body for node in walk(statement)):
+        for name, parts in _guards(node):
+            if name in names:
+                found.setdefault(name, []).extend(parts)
+        match node:
+            case Assign(Var(name), Logic(_, operands)) if name in names and _are_numbers(operands, name, typing):
+                numbers.add(name)
+    every = [_guarded(name, found.get(name, ()), typing, numbers) for name in dict.fromkeys((*found, *sorted(numbers)))]
+    return tuple(one for one in every if one.spans or one.in_turn)
+
+
+def _are_numbers(operands: Iterable[Expr], name: str, typing: Typing) -> bool:
+    others = (operand for operand in operands if not (isinstance(operand, Var) and operand.name == name))
+    return any(typing.of(operand).dtype != "bool" for operand in others)
 
 
 def not_proved(
@@ -53,7 +64,7 @@ def not_proved(
         places = prove_bounds(BoundsChecks(own, loop.unchecked), values, nest)
         unsure = {(check.span, check.axis) for check in own} - places | loop.unchecked
         proved |= {check.span for check in own} - {span for span, _ in unsure}
-    return frozenset(one.name for one in guarded if one.may_fail or not one.spans <= proved)
+    return frozenset(one.name for one in guarded if one.in_turn or not one.spans <= proved)
 
 
 def _guards(node: object) -> Iterator[tuple[str, tuple[Expr, ...]]]:
@@ -66,10 +77,10 @@ def _guards(node: object) -> Iterator[tuple[str, tuple[Expr, ...]]]:
             pass
 
 
-def _guarded(name: str, parts: Iterable[Expr], typing: Typing) -> Guarded:
+def _guarded(name: str, parts: Iterable[Expr], typing: Typing, numbers: Set[str]) -> Guarded:
     nodes = [node for part in parts for node in walk(part)]
     spans = frozenset(node.span for node in nodes if isinstance(node, Subscript))
-    return Guarded(name, spans, any(_may_fail(node, typing) for node in nodes))
+    return Guarded(name, spans, name in numbers or any(_may_fail(node, typing) for node in nodes))
 
 
 def _may_fail(node: object, typing: Typing) -> bool:

@@ -26,7 +26,6 @@ from orion.loop.ir import (
     Var,
     walk,
 )  # fmt: skip
-from orion.loop.refuse import no_truth_value
 from orion.loop.value_type import ValueType
 from orion.loop.writes import viewed_names, written_parameters
 
@@ -230,9 +229,6 @@ class Assignments(Folds):
         """One step of a reduction that is written as an assignment."""
         target, dtype = self.names.user(reduction.name), self.facts.declared(reduction.name)
         if reduction.op in ("and", "or"):
-            if self.type_of(operand).dtype != "bool":
-                operands = Var(reduction.name, value.span), operand
-                raise no_truth_value(reduction.op, operands, value.span, self.facts.nest.function.source)
             self.writer.add(f"{target} = {target} {reduction.op} {self.test(operand).at(NOT)}")
             return
         term = self.operand(operand, dtype)

@@ -52,7 +52,7 @@ from orion.loop.ir import (
     Var,
     walk,
 )  # fmt: skip
-from orion.loop.refuse import no_truth_value, unsupported
+from orion.loop.refuse import unsupported
 from orion.loop.source import Span
 from orion.loop.value_type import INT, ValueType, literal_limits
 
@@ -118,11 +118,8 @@ class Expressions(ABC):
             case Compare(ops, operands):
                 return self.comparison(ops, operands)
             case Logic(op, operands):
-                if self.type_of(expr).dtype != "bool":
-                    if isinstance(operands[0], Var):
-                        return self.deciding(op, operands[0], operands[1:], expr)
-                    raise no_truth_value(op, operands, expr.span, self.facts.nest.function.source)
-                return self.logic(op, operands)
+                is_number = self.type_of(expr).dtype != "bool"
+                return self.deciding(op, operands, expr) if is_number else self.logic(op, operands)
             case Choose(test, then, orelse):
                 return self.choice(test, then, orelse, expr)
             case Call():
@@ -361,9 +358,11 @@ class Expressions(ABC):
             codes += [self.test(operand) for operand in operands[1:]]
         return Code(f" {op} ".join(code.at(level + 1) for code in codes), "bool", level)
 
-    def deciding(self, op: str, first: Var, others: tuple[Expr, ...], expr: Expr) -> Code:
-        """`first op others` where that is the value of the operand which decides, a number."""
-        rest = others[0] if len(others) == 1 else Logic(op, others, expr.span)
+    def deciding(self, op: str, operands: tuple[Expr, ...], expr: Expr) -> Code:
+        """`operands[0] op operands[1] …` where that is the value of the operand which decides, a number. Nothing that
+        is evaluated twice changes anything: calls of helpers that write arrays are refused inside expressions."""
+        first, *others = operands
+        rest = others[0] if len(others) == 1 else Logic(op, tuple(others), expr.span)
         return self.choice(first, first, rest, expr) if op == "or" else self.choice(first, rest, first, expr)
 
     def choice(self, test: Expr, then: Expr, orelse: Expr, expr: Expr) -> Code:
@@ -418,7 +417,7 @@ class Expressions(ABC):
     def is_proved(self, subscript: Subscript, axis: int | None = None) -> bool:
         """Whether a subscript is known to be inside its array; without an axis, all of an element's or a row's."""
         in_row = any(isinstance(part, Var) and part.name in self.row_variables for part in subscript.index)
-        return in_row or self.facts.is_proved(subscript, axis)
+        return in_row or self.facts.is_proved(subscript, axis) or self.intervals.is_inside(subscript, axis)
 
     def checked_index(self, subscript: Subscript, axis: int, code: Code) -> str:
         if np.dtype(code.dtype).kind not in "iu":

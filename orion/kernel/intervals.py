@@ -1,4 +1,5 @@
-"""Between which numbers the bounds of ranges lie: which ranges are sure to be no wider than 63 bits say.
+"""Between which numbers integers lie: which ranges are sure to be no wider than 63 bits say, which divisors are not 0,
+and which subscripts are inside of their arrays though no set of isl's says so.
 
 Numba counts the trips of a range as the difference of its bounds, in 64 bits with a sign. Bounds that are lengths,
 constants, arguments of a call, narrow integers and variables of loops between such are never so far apart, and are not
@@ -23,6 +24,8 @@ from orion.loop.ir import (
     Expr,
     For,
     Range,
+    Slice,
+    Subscript,
     Unary,
     Var,
     walk,
@@ -69,6 +72,17 @@ class Intervals:
             self.loops.pop(space.var, None)
         else:
             self.loops[space.var] = _hull(start, stop)
+
+    def is_inside(self, subscript: Subscript, axis: int | None) -> bool:
+        """Whether a subscript is sure to lie in its array, such as `(i - 1) % n` for an axis of n elements; without an
+        axis, all of them."""
+        shape = self.facts.shapes.get(subscript.base.name, ())
+        axes = range(len(subscript.index)) if axis is None else (axis,)
+        return all(self._is_below(subscript.index[at], shape[at]) for at in axes) if max(axes) < len(shape) else False
+
+    def _is_below(self, part: Expr, extent: int) -> bool:
+        low, high = (None if isinstance(part, Slice) else self.of(part)) or (0, extent)
+        return low >= 0 and high < extent
 
     def of(self, expr: Expr) -> Limits | None:
         """The least and the greatest value of an integer expression; None where they are not known."""

@@ -182,8 +182,12 @@ class Typing:
     def _subscript(self, expr: Subscript) -> ValueType:
         base = self._number(expr.base)
         if len(expr.index) > base.rank:
-            what = f"`{expr.base.name}` has {base.rank} dimensions and is given {len(expr.index)} subscripts"
-            raise TypeProblem(what if base.rank else f"`{expr.base.name}` is a scalar and has no elements")
+            if not base.rank:
+                raise TypeProblem(f"`{expr.base.name}` is a scalar and has no elements")
+            dimensions = "1 dimension" if base.rank == 1 else f"{base.rank} dimensions"
+            what = f"`{expr.base.name}` has {dimensions} and is given {len(expr.index)} subscripts"
+            hint = f"pass an array of {len(expr.index)} dimensions, or leave subscripts out"
+            raise TypeProblem(what, "", hint)
         lengths: list[Expr | None] = []
         for axis, part in enumerate(expr.index):
             lengths += self._axis(part, base.lengths[axis], alone=len(expr.index) == 1)

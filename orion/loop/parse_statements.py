@@ -260,10 +260,11 @@ def _elements(node: ast.For, array: ast.Name, scope: Scope) -> Elements:
     if key_names is None or value_names is None:
         what = f"the elements of `{array.id}` are not taken apart into keys and values"
         why = "a loop over a sparse array gives a tuple of keys and a value for every element"
-        hint = (
-            f"write `for (i, j), value in {array.id}:`, with as many keys as the array has; over a dense array, "
-            f"`for i in range(len({array.id})):`"
-        )
+        dense, sparse = f"`for i in range(len({array.id})):`", f"`for (i, j), value in {array.id}:`"
+        if isinstance(node.target, ast.Name):
+            hint = f"over a dense array write {dense}, and `{node.target.id} = {array.id}[i]`; a sparse one, {sparse}"
+        else:
+            hint = f"write {sparse}, with as many keys as the array has; over a dense array, {dense}"
         raise scope.refuse(node.target, what, why, hint)
     names = _distinct([*key_names, *value_names], node, scope)
     split = len(key_names)

@@ -17,6 +17,7 @@ from orion.dependence.maps import Maps
 from orion.dependence.names import isl_name
 from orion.dependence.region import Statement
 from orion.dependence.study import Study
+from orion.loop.functions import PRODUCTS, REDUCTIONS
 from orion.loop.ir import (
     INTEGER,
     NARROW,
@@ -154,10 +155,10 @@ def body_ns(body: Iterable[Stmt], values: Mapping[str, int], shapes: Shapes) -> 
     return sum(_operations(part, OPERATION_NS, values, shapes) for part in body)
 
 
-FAST = frozenset({
-    "abs", "min", "max", "int", "float", "sqrt", "minimum", "maximum", "fabs", "float32", "float64", INTEGER, NARROW,
+FAST = REDUCTIONS | PRODUCTS | frozenset({
+    "abs", "int", "float", "sqrt", "minimum", "maximum", "fabs", "float32", "float64", "copy", "norm", INTEGER, NARROW,
 })  # fmt: skip
-"""The functions that vector instructions do, or that cost nothing."""
+"""The functions that vector instructions do, or that cost nothing: those of whole rows are told by their lengths."""
 
 
 def _slow(node: Node) -> Iterator[Node]:
