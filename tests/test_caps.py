@@ -105,19 +105,26 @@ def test_a_limit_inside_another_one_does_not_end_it():
     values.lexmax()  # no limit is left behind
 
 
+def triangular(a, n):
+    """Where subscripts lie is not for the limits of each variable alone to say."""
+    for i in range(n):
+        for j in range(i):
+            a[i] += 0.5 * a[i - j - 1]
+
+
 @pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 def test_subscripts_that_are_not_proved_within_shapes_are_checked_where_they_are_run(monkeypatch):
     given, expected = np.arange(12.0), np.arange(12.0)
-    function = orion.parallel_for(wrapped)
+    function = orion.parallel_for(triangular)
     proved = function.kernel_source(given, 9)
     monkeypatch.setattr(conflicts, "MAX_OPERATIONS", 1)
-    function = orion.parallel_for(wrapped)
+    function = orion.parallel_for(triangular)
     assert function.kernel_source(given, 9) != proved
     with orion.session("threads", 2):
         function(given, 9)
         with pytest.raises(orion.OutOfBoundsError):
             function(np.arange(12.0), 20)
-    wrapped(expected, 9)
+    triangular(expected, 9)
     assert np.array_equal(given, expected)
 
 

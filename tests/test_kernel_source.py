@@ -92,10 +92,16 @@ def test_only_unproved_subscripts_are_checked():
     assert [site.array for site in loop.source.sites] == ["y"]
 
 
-def test_without_proofs_plain_loop_variables_are_trusted_and_nothing_else():
-    text = make_loop(gauss_seidel, rows(9, 9, np.float64), 3, proved=None).source.text
+def triangle(A, n):
+    for i in range(1, A.shape[0]):
+        for j in range(i):
+            A[i, j] += A[i - j, i - 1]
+
+
+def test_without_proofs_what_the_limits_of_variables_show_is_trusted_and_nothing_else():
+    text = make_loop(triangle, rows(9, 9, np.float64), 3, proved=None).source.text
     assert "A[uint64(i), uint64(j)]" in text
-    assert "A[checked(i - 1, A.shape[0], 0, 0, control), checked(j, A.shape[1], 1, 0, control)]" in text
+    assert "A[checked(i - j, A.shape[0], 0, 0, control), uint64(i - 1)]" in text
 
 
 def sparse_sum(ratings, W):

@@ -216,15 +216,8 @@ def test_what_is_refused_says_what_to_write(expression, help_):
         ("A[i, 0] or 7.0", "A[i, 0] if A[i, 0] else 7.0"),
     ],
 )
-def test_what_is_written_for_a_choice_by_and_or_or_gives_the_same(expression, instead):
-    function = function_of([expression])
-    with pytest.raises(UnsupportedLoopError) as error:
-        orion.parallel_for(function)(*arguments("floats", [expression]))
-    assert f"write `{instead}`" in str(error.value)
-    A = np.array([[0.0, 1.0], [2.0, 3.0]])
-    for i in range(2):
-        names = {"A": A, "i": i}
-        assert eval(expression, names) == eval(instead, names)
+def test_a_choice_by_and_or_or_is_that_of_a_conditional_expression(expression, instead):
+    check([expression, instead], "floats")
 
 
 def test_what_is_written_instead_runs():

@@ -330,8 +330,8 @@ def called(function: str, *arguments: ast.expr) -> ast.Call:
 
 def is_affine(loop: ast.For, loops: list[ast.For], data: set[str], arrays: set[str]) -> bool:
     """Whether nothing in the loop, and no bound of a loop around it, depends on data: subscripts, bounds and conditions
-    are made of constants, arguments, and variables of loops that are running, with no product of two of these; and
-    nothing leaves a loop early. `data` are the names that are none of these."""
+    are made of constants, arguments, and variables of loops that are running, with no product of two of these, and no
+    remainder by one; and nothing leaves a loop early. `data` are the names that are none of these."""
     inside = list(ast.walk(loop))
     parts: list[ast.expr] = [outer.iter for outer in loops if outer is not loop and is_around(outer, loop)]
     for node in inside:
@@ -361,6 +361,8 @@ def is_affine_expression(expression: ast.expr, data: set[str], arrays: set[str])
             case ast.Subscript(ast.Name(name)) if name in arrays:
                 return False
             case ast.BinOp(left, ast.Mult(), right) if not is_number(left) and not is_number(right):
+                return False
+            case ast.BinOp(_, ast.Mod() | ast.FloorDiv(), right) if not is_number(right):
                 return False
     return True
 

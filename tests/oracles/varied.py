@@ -1,5 +1,5 @@
 """One nest in other guises: its integers written in unusual ways, arguments of few bits, arrays of other dtypes or too
-short for its subscripts."""
+short for its subscripts, subscripts that go around the end of an axis."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tests.oracles.around import going_around
 from tests.oracles.bounded import SIZES
 from tests.oracles.narrow import narrowed
 from tests.oracles.nests import ArraySpec, Nest
@@ -31,7 +32,7 @@ def varied(nest: Nest, choose: Choose) -> Nest:
         nest = with_other_dtypes(nest, choose)
     if not choose(range(12)):
         nest = with_short_array(nest, choose)
-    return nest
+    return going_around(nest, choose) if not choose(range(10)) else nest
 
 
 # ---------------------------------------------------------------- dtypes
