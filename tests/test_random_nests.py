@@ -406,3 +406,8 @@ def test_a_failing_nest_is_made_smaller():
     small = reduced(nest, lambda n: n.source.count("for ") >= 2, seconds=20)
     assert small.source.count("for ") == 2
     assert len(small.source.splitlines()) <= 5
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, "int64", "uint64", "float32", "float64", "bool"])
+def test_what_nobody_wrote_shows_in_every_dtype(dtype):
+    assert interpreted.Numpy().empty_like(np.zeros(3, dtype)).any()

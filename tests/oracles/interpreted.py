@@ -72,6 +72,10 @@ def converted(dtype: str) -> Callable[[Any], Any]:
     return convert
 
 
+UNWRITTEN = {"f": np.nan, "c": np.nan, "i": -77, "u": 77, "b": True}
+"""A value of each kind that no nest gives an element on purpose."""
+
+
 class Numpy:
     """NumPy for generated kernels: memory that holds nothing yet is full of what nobody wrote."""
 
@@ -79,7 +83,7 @@ class Numpy:
         return getattr(np, name)
 
     def empty_like(self, array: Any) -> Any:
-        return np.full_like(array, np.nan if array.dtype.kind == "f" else True if array.dtype.kind == "b" else -77)
+        return np.full_like(array, UNWRITTEN[array.dtype.kind])
 
 
 def is_left(control: Any) -> bool:
