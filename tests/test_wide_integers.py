@@ -245,3 +245,20 @@ def test_sums_with_elements_of_arrays_are_looked_at_too(function):
     compiled(b, count, -1 if function is not elements_to_subscript else 0)
     with pytest.raises(OverflowError, match="may not fit 64 bits"):
         compiled(b, count, FAR)
+
+
+def down_from_a_narrow_one(a, n, c8):
+    d8 = c8 * 2
+    g = 0
+    for i in range(n + d8, 0, -1):
+        a[g] = 0.5 * i
+        g = g + 1
+
+
+@pytest.mark.parametrize("number", [np.uint8(127), np.int8(100), np.uint16(40_000), np.int64(127), 127])
+def test_narrow_integers_that_wrap_around_are_as_far_from_2_to_63_as_ever(number):
+    found, expected = np.zeros(20_000), np.zeros(20_000)
+    with np.errstate(over="ignore"):
+        orion.parallel_for(down_from_a_narrow_one)(found, 2, number)
+        down_from_a_narrow_one(expected, 2, number)
+    assert np.array_equal(found, expected)

@@ -82,7 +82,10 @@ class _Marker(Marker):
         return room if is_within(room, USUAL) else USUAL
 
     def result(self, expr: Binary | Unary, parts: list[tuple[Limits, bool]]) -> tuple[Limits, bool]:
-        """Of unknown values come unknown ones, which are far from 2**63 unless something else in them is not."""
+        """Of unknown values come unknown ones, which are far from 2**63 unless something else in them is not. Narrow
+        integers may wrap around: what comes of that is as narrow."""
+        if is_narrow(self.typing.of(expr).dtype):
+            return super().result(expr, parts)[0], all(is_exact for _, is_exact in parts)
         parts = [(_usual(limits), is_exact) for limits, is_exact in parts]
         found, is_exact = super().result(expr, parts)
         if not any(limits == USUAL for limits, _ in parts):
