@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from orion.loop.expression_types import Typing
 from orion.loop.ir import Binary, Expr, For, Function, Range, Stmt, Unary, children
-from orion.loop.narrow import ANY, Marker, is_narrow, is_within
+from orion.loop.narrow import ANY, Marker, is_narrow, is_within, result_limits
 from orion.loop.types import Shapes
 from orion.loop.value_type import Limits
 
@@ -83,15 +83,18 @@ class _Marker(Marker):
 
     def result(self, expr: Binary | Unary, parts: list[tuple[Limits, bool]]) -> tuple[Limits, bool]:
         """Of unknown values come unknown ones, which are far from 2**63 unless something else in them is not. Narrow
-        integers may wrap around: what comes of that is as narrow."""
-        if is_narrow(self.typing.of(expr).dtype):
-            return super().result(expr, parts)[0], all(is_exact for _, is_exact in parts)
-        parts = [(_usual(limits), is_exact) for limits, is_exact in parts]
-        found, is_exact = super().result(expr, parts)
-        if not any(limits == USUAL for limits, _ in parts):
-            return found, is_exact
-        is_product = isinstance(expr, Binary) and expr.op == "*"
-        return USUAL, is_exact or (is_product and all(exact for _, exact in parts))
+        integers may wrap around, also those that are one of several values: what comes of that is as narrow."""
+        room, kind = self.room(expr), self.typing.of(expr)
+        limits, are_exact = [_usual(one) for one, _ in parts], all(is_exact for _, is_exact in parts)
+        found = result_limits(expr, limits)
+        if found is None:
+            return self.formless(expr)
+        if is_narrow(kind.dtype):
+            return found if is_within(found, room) else room, are_exact
+        if USUAL in limits and isinstance(expr, Binary) and expr.op == "*":
+            return USUAL, are_exact
+        fits = is_within(found, room) and (kind.weak or all(is_within(one, room) for one in limits))
+        return USUAL if USUAL in limits else found if is_within(found, room) else room, are_exact and fits
 
     def formless(self, expr: Expr) -> tuple[Limits, bool]:
         """No analysis looks into it."""
