@@ -302,6 +302,7 @@ LINES = b"0,1,2.0\n1,1,3.0\n"
         (LINES.decode().encode("utf-16"), "text in UTF-16"),
         (b"PK\x03\x04\x14\0", "an archive or a workbook"),
     ],
+    ids=["gzip", "bzip2", "xz", "UTF-16", "archive"],  # gzip writes the time: the data are no names of tests
 )
 def test_a_file_that_is_no_text_is_called_what_it_is(tmp_path, data, message):
     (tmp_path / "ratings.csv").write_bytes(data)
