@@ -143,10 +143,10 @@ def machine_code(function, *arguments, **options):
     return compile_kernel(make_loop(function, *arguments, **options).source).machine_code()
 
 
-def instructions(code, name):
-    """How many instructions of that name work on the widest registers, and how many on single numbers."""
+def instructions(code, name, registers=WIDEST):
+    """How many instructions of that name work on vectors in such registers, and how many on single numbers."""
     found = re.findall(rf"^\s+v?{name}(ps|pd|ss|sd)\s+(.*)$", code, re.MULTILINE)
-    wide = sum(kind in ("ps", "pd") and WIDEST in operands for kind, operands in found)
+    wide = sum(kind in ("ps", "pd") and registers in operands for kind, operands in found)
     return wide, sum(kind in ("ss", "sd") for kind, _ in found)
 
 
@@ -188,11 +188,12 @@ def test_square_roots_and_divisions_are_vector_instructions(ratings):
 
 
 def test_loops_over_elements_of_rows_are_vectorized():
+    """By LLVM, which may choose narrower registers than there are: Skylake-X slows down with its widest."""
     A = np.zeros((3, 500), np.float32)
-    assert instructions(machine_code(copy_rows, A, A.copy()), "mul")[0] > 0
+    assert instructions(machine_code(copy_rows, A, A.copy()), "mul", "mm")[0] > 0
     o = np.zeros(3, np.float32)
-    assert instructions(machine_code(dot_by_hand, A, A.copy(), o), "(?:fmadd.*|add)")[0] > 0
-    assert instructions(machine_code(dot_by_hand, A, A.copy(), o, fastmath=False), "(?:fmadd.*|add)")[0] == 0
+    assert instructions(machine_code(dot_by_hand, A, A.copy(), o), "(?:fmadd.*|add)", "mm")[0] > 0
+    assert instructions(machine_code(dot_by_hand, A, A.copy(), o, fastmath=False), "(?:fmadd.*|add)", "mm")[0] == 0
 
 
 def test_arguments_of_a_tile_do_not_alias():
