@@ -19,7 +19,8 @@ from orion.dependence.access import Dependence
 from orion.errors import PlanError, UnprovedWarning
 from orion.plan.bodies import plan_with_bodies, with_all_bodies
 from orion.plan.extents import coordinate_ranges, parameter_values
-from orion.plan.plan import Considered, FunctionPlan, LoopPlan, Placement, Verdict
+from orion.plan.placement import Placement
+from orion.plan.plan import Considered, FunctionPlan, LoopPlan, Verdict
 from orion.plan.shares import costliest_loop, costliest_part, is_parallel, shares
 from orion.plan.sizes import Sizes
 from orion.plan.whole import main_part, whole_loops

@@ -17,7 +17,7 @@ from orion.dependence.model import Model, Space, inner_constraints, model_loop
 from orion.dependence.names import extent_name, isl_value, parameter_list
 from orion.dependence.references import Reference
 from orion.errors import OutOfBoundsError, describe
-from orion.loop.dimensions import own_level
+from orion.loop.assigned import own_level
 from orion.loop.ir import Break, Continue, Return, Stmt
 from orion.loop.nest import Branch, LoopNest, Program, Repeat, RunLoop, Scalars, Step, blocks_of
 from orion.loop.source import Span

@@ -35,8 +35,8 @@ from dataclasses import replace
 from orion.dependence.access import Choice
 from orion.dependence.affine import Affine, affine_form
 from orion.dependence.effects import assigned_names
+from orion.loop.assigned import assigned_by
 from orion.loop.between import SYNTHETIC
-from orion.loop.dimensions import assigned_by
 from orion.loop.extremes import AGAINST, FLIPPED
 from orion.loop.extremes import running as extreme_kept
 from orion.loop.ir import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from orion.loop.dimensions import ASSIGNING, assigned_by
+from orion.loop.assigned import ASSIGNING, assigned_by
 from orion.loop.ir import Stmt, walk
 from orion.loop.source import Span
 

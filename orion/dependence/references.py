@@ -20,7 +20,7 @@ from orion.dependence.affine import (
 )  # fmt: skip
 from orion.dependence.effects import assigned_names
 from orion.dependence.names import extent_name, isl_name
-from orion.loop.dimensions import ASSIGNING, assigned_by, holds_break, own_level
+from orion.loop.assigned import ASSIGNING, assigned_by, holds_break, own_level
 from orion.loop.ir import (
     Assign,
     Bind,

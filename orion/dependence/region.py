@@ -22,7 +22,8 @@ from orion.dependence.model import Space, access_relation, inner_constraints, ow
 from orion.dependence.names import isl_name, parameter_list
 from orion.dependence.references import InnerLoop, Reference, collect_references, condition_in, definitions, loop_scope
 from orion.dependence.scalars import exposed_reads
-from orion.loop.dimensions import is_dimension, leaves_loop
+from orion.loop.assigned import leaves_loop
+from orion.loop.dimensions import is_dimension
 from orion.loop.ir import Elements, Expr, For, Function, If, Node, Range, Return, Stmt, Unary, Var, count_names, walk
 from orion.loop.nest import LoopNest
 from orion.loop.types import Types

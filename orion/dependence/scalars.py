@@ -13,7 +13,7 @@ from collections.abc import Iterable, Set
 from orion.dependence.access import Reduction, ScalarRoles
 from orion.dependence.choices import find_choices, is_chosen
 from orion.dependence.effects import assigned_names
-from orion.loop.dimensions import assigned_by, leaves_loop
+from orion.loop.assigned import assigned_by, leaves_loop
 from orion.loop.ir import (
     Assign,
     Binary,

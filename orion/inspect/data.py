@@ -13,7 +13,9 @@ from orion.loop.printer import print_expr
 from orion.loop.source import Span
 from orion.loop.types import ArgumentType, ArrayType, ScalarType
 from orion.plan.explain import witness_pair
-from orion.plan.plan import Considered, FunctionPlan, LoopPlan, MadeArray, Placement, Verdict
+from orion.plan.made import MadeArray
+from orion.plan.placement import Placement
+from orion.plan.plan import Considered, FunctionPlan, LoopPlan, Verdict
 from orion.plan.shares import is_parallel, share_of, shares
 from orion.plan.whole import formulas, in_formulas, whole_loops
 from orion.reasons import Reason

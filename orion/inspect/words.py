@@ -9,7 +9,8 @@ from orion.dependence.access import Choice
 from orion.loop.ir import Elements, Node, Var, walk
 from orion.loop.nest import LoopNest
 from orion.loop.source import Span, cell_of
-from orion.plan.plan import LoopPlan, Placement
+from orion.plan.placement import Placement
+from orion.plan.plan import LoopPlan
 from orion.plan.whole import in_formulas
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from orion.loop.dimensions import assigned_names
+from orion.loop.assigned import assigned_names
 from orion.loop.functions import MATH
 from orion.loop.ir import (
     Assign,

@@ -12,7 +12,7 @@ from itertools import chain
 from math import prod
 
 from orion.kernel.facts import LoopFacts
-from orion.loop.dimensions import ASSIGNING, assigned_by
+from orion.loop.assigned import ASSIGNING, assigned_by
 from orion.loop.ir import (
     INTEGER,
     Binary,

@@ -17,8 +17,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from orion.errors import UnsupportedLoopError
+from orion.loop.assigned import assigned_names
 from orion.loop.definite import unsure_reads
-from orion.loop.dimensions import assigned_names, perfect_loops
+from orion.loop.dimensions import perfect_loops
 from orion.loop.expression_types import Typing
 from orion.loop.ir import (
     Assign,

@@ -24,11 +24,11 @@ from itertools import groupby
 
 from orion.errors import UnsupportedLoopError
 from orion.loop.after_loops import LoopVariables
+from orion.loop.assigned import assigned_names, leaves_loop
 from orion.loop.definite import unsure_reads
-from orion.loop.dimensions import assigned_names, leaves_loop
 from orion.loop.expression_types import Typing
 from orion.loop.in_place import with_subscripts
-from orion.loop.infer import infer_types
+from orion.loop.infer import infer_types, with_made
 from orion.loop.ir import (
     Assign,
     Bind,
@@ -51,7 +51,7 @@ from orion.loop.ir import (
     While,
     walk,
 )  # fmt: skip
-from orion.loop.made import make_arrays, with_made
+from orion.loop.made import make_arrays
 from orion.loop.nest import SYNTHETIC, LoopNest
 from orion.loop.refuse import unsupported
 from orion.loop.types import ArrayType, SparseType, Types

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from orion.loop.dimensions import assigned_names
+from orion.loop.assigned import assigned_names
 from orion.loop.ir import (
     Assign,
     Bind,

@@ -30,7 +30,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from orion.loop.dimensions import assigned_by, leaves_loop
+from orion.loop.assigned import assigned_by, leaves_loop
 from orion.loop.ir import (
     Assign,
     Binary,

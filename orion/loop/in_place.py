@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from orion.loop.dimensions import assigned_by
+from orion.loop.assigned import assigned_by
 from orion.loop.ir import Function, Slice, Stmt, Subscript, Update, Var, walk
 from orion.loop.rewrite import expand
 from orion.loop.types import ArrayType, Types

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from orion.loop.dimensions import assigned_by, leaves_loop, mentions
+from orion.loop.assigned import assigned_by, leaves_loop, mentions
 from orion.loop.expression_types import Typing
 from orion.loop.ir import (
     INTEGER,

@@ -42,6 +42,11 @@ from orion.loop.value_type import INT, NONE, Limits, ValueType, dtype_limits, jo
 __all__ = ["Typing", "ValueType", "infer_types"]
 
 
+def with_made(types: Types, function: Function) -> dict[str, ArgumentType]:
+    """The types of all parameters: those of the arguments, and of the arrays that the function makes."""
+    return {**types, **{one.name: ArrayType(one.dtype, len(one.lengths)) for one in function.made}}
+
+
 def infer_types(function: Function, types: Types) -> Typing:
     """The types of all names of the function, for arguments of these types.
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from orion.loop.dimensions import assigned_names
+from orion.loop.assigned import assigned_names
 from orion.loop.ir import (
     NODE_CLASSES,
     Assign,

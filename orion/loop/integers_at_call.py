@@ -8,9 +8,8 @@ from typing import Any
 
 from orion.errors import leaves_64_bits, of_user
 from orion.loop.expression_types import Typing
-from orion.loop.infer import infer_types
+from orion.loop.infer import infer_types, with_made
 from orion.loop.ir import Const, Function, walk
-from orion.loop.made import with_made
 from orion.loop.narrow import in_places, is_narrow, limits_of, with_python_integers
 from orion.loop.printer import print_expr
 from orion.loop.types import ScalarType, Shapes, Types

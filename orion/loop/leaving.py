@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from orion.loop.dimensions import assigned_names
+from orion.loop.assigned import assigned_names
 from orion.loop.ir import (
     Assign,
     Break,

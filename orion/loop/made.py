@@ -21,8 +21,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from orion.errors import UnsupportedLoopError
+from orion.loop.assigned import assigned_by, assigned_names
 from orion.loop.definite import unsure_reads
-from orion.loop.dimensions import assigned_by, assigned_names
 from orion.loop.elementwise import element_of
 from orion.loop.expression_types import Typing
 from orion.loop.functions import is_elementwise
@@ -61,15 +61,9 @@ from orion.loop.refuse import unsupported
 from orion.loop.rewrite import expand, rewrite, rewrite_function
 from orion.loop.source import Span
 from orion.loop.spans import with_span, without_spans
-from orion.loop.types import ArgumentType, ArrayType, Types
 from orion.loop.value_type import ONE, ValueType
 
 BEFORE = "make it before the call, and pass it as an argument"
-
-
-def with_made(types: Types, function: Function) -> dict[str, ArgumentType]:
-    """The types of all parameters: those of the arguments, and of the arrays that the function makes."""
-    return {**types, **{one.name: ArrayType(one.dtype, len(one.lengths)) for one in function.made}}
 
 
 def make_arrays(function: Function, typing: Typing, names: Collection[str]) -> Function:

@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from orion.loop.dimensions import ASSIGNING, assigned_by
+from orion.loop.assigned import ASSIGNING, assigned_by
 from orion.loop.expression_types import Typing
 from orion.loop.ir import (
     INTEGER,

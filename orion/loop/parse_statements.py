@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 
-from orion.loop.dimensions import holds_break, mentions
+from orion.loop.assigned import holds_break, mentions
 from orion.loop.ir import (
     Assign,
     Break,

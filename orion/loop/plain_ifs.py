@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from orion.loop.dimensions import assigned_names
+from orion.loop.assigned import assigned_names
 from orion.loop.expression_types import Typing
 from orion.loop.ir import (
     Assign,

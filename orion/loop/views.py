@@ -15,10 +15,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from orion.loop.assigned import assigned_names
 from orion.loop.attributes import resolve_attributes
 from orion.loop.between import separate
 from orion.loop.check import check_function
-from orion.loop.dimensions import assigned_names
 from orion.loop.expression_types import Typing
 from orion.loop.extremes import with_running_extremes
 from orion.loop.induction import close_inductions

@@ -16,8 +16,8 @@ from orion.dependence.scalars import scalar_roles
 from orion.dependence.study import Study, study_loop
 from orion.loop.between import is_split
 from orion.loop.fuse import Group
+from orion.loop.infer import with_made
 from orion.loop.ir import For, If, Stmt, Walked, While, children, walk
-from orion.loop.made import with_made
 from orion.loop.nest import LoopNest, Program
 from orion.loop.program import open_outer_loop
 from orion.loop.types import Types

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from orion.loop.ir import For, walk
 from orion.loop.nest import LoopNest
-from orion.plan.plan import Considered, FunctionPlan, LoopPlan, Placement
+from orion.plan.placement import Placement
+from orion.plan.plan import Considered, FunctionPlan, LoopPlan
 from orion.plan.whole import enclosing_loops, in_formulas, main_part, whole_loops
 from orion.plan.worth import Changes, meeting_ns
 from orion.reasons import Reason

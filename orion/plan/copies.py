@@ -10,11 +10,11 @@ import numpy as np
 from orion.arrays.aligned import padded_shape
 from orion.dependence.access import LoopDependences
 from orion.loop.types import ArrayType, Shapes, Types
+from orion.plan.candidate import Candidate
 from orion.plan.extents import parameter_values
 from orion.plan.grid import predicted_ns
 from orion.plan.placement import ArrayUse
 from orion.plan.plan import Copies, LoopPlan
-from orion.plan.rules import Candidate
 from orion.reasons import Reason
 
 ELEMENT_NS = 0.5

@@ -13,8 +13,8 @@ from math import prod
 from orion.loop.ir import Binary, Call, Elements, For, Node, Range, Slice, Subscript, Unary, Update, Var, children, walk
 from orion.loop.nest import SYNTHETIC, LoopNest
 from orion.loop.types import Shapes
+from orion.plan.candidate import Candidate
 from orion.plan.extents import UNKNOWN_TRIPS, evaluated
-from orion.plan.rules import Candidate
 
 SHARED_GRID = 8
 LINE_BLOCKS = 32

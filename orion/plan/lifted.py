@@ -16,12 +16,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from orion.errors import UnsupportedLoopError
+from orion.loop.assigned import assigned_names
 from orion.loop.between import separate
-from orion.loop.dimensions import assigned_names
 from orion.loop.expression_types import Typing, with_names
-from orion.loop.infer import argument_value, infer_types
+from orion.loop.infer import argument_value, infer_types, with_made
 from orion.loop.ir import For, Function, walk
-from orion.loop.made import make_arrays, with_made
+from orion.loop.made import make_arrays
 from orion.loop.narrow import with_local_integers
 from orion.loop.program import split_program
 from orion.loop.source import Span

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -12,11 +12,24 @@ from orion.errors import ArgumentError, describe
 from orion.loop.ir import INTEGER, NARROW, Call, Const, Count, Expr, Function, Made, Var, walk
 from orion.loop.printer import print_expr
 from orion.loop.rewrite import rewrite
-from orion.loop.source import SourceText
+from orion.loop.source import SourceText, Span
 from orion.loop.types import Shapes
 from orion.plan.extents import evaluated, parameter_values
-from orion.plan.plan import MadeArray
 from orion.plan.sizes import Sizes
+
+
+@dataclass(frozen=True, slots=True)
+class MadeArray:
+    """An array that the function makes, in memory that all workers share. `shape` and `nbytes` are None where sizes are
+    unknown. `is_returned`: the caller gets it, so that each call has new memory for it; else one call after the other
+    uses the same."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...] | None
+    nbytes: int | None
+    is_returned: bool
+    span: Span
 
 
 def made_shapes(made: Iterable[Made], source: SourceText, sizes: Sizes) -> dict[str, tuple[int, ...]]:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from orion.loop.nest import Program, Repeat, RunLoop, Step, blocks_of
 from orion.loop.types import Shapes, Types
-from orion.plan.placement import array_bytes
-from orion.plan.plan import LoopPlan, Placement
+from orion.plan.placement import Placement, array_bytes
+from orion.plan.plan import LoopPlan
 from orion.plan.worth import rounds_of
 
 

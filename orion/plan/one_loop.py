@@ -15,11 +15,12 @@ from orion.dependence.private_arrays import with_private_arrays
 from orion.dependence.study import Study
 from orion.loop.nest import SYNTHETIC, LoopNest, Program, Repeat, RunLoop, Step, blocks_of
 from orion.loop.types import Types
+from orion.plan.candidate import Candidate
 from orion.plan.copies import Summed
 from orion.plan.extents import bounded_dims
 from orion.plan.placement import ArrayUse, array_uses
 from orion.plan.plan import Origin
-from orion.plan.rules import Candidate, Question, difference_sets, legal_candidates
+from orion.plan.rules import Question, difference_sets, legal_candidates
 from orion.plan.worth import Work, work_of
 from orion.reasons import Reason
 from orion.transform.sweeps import Sweeps

@@ -13,11 +13,35 @@ from orion.dependence.access import Access
 from orion.dependence.maps import Maps
 from orion.loop.nest import LoopNest
 from orion.loop.types import ArrayType, Shapes, Types
-from orion.plan.plan import Placement
-from orion.plan.rules import Candidate
+from orion.plan.candidate import Candidate
 
 if TYPE_CHECKING:
     import islpy as isl
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where an array lives while the loop runs, and what that moves.
+
+    `kind` is "partitioned" (along array dimension `dim`, in the blocks of the space dimension), "rotated" (along
+    `dim`, its blocks going from worker to worker), "replicated" (read by all) or "served" (kept in one place).
+    `loop_dim` is the loop dimension whose blocks cut it: iteration x of it touches elements x + halo[0] … x +
+    halo[1] of `dim`. `bytes_moved` is what one run of the loop moves between workers, or None where sizes are
+    unknown.
+    """
+
+    array: str
+    kind: str
+    dim: int | None
+    loop_dim: int | None
+    is_written: bool
+    bytes_moved: int | None
+    halo: tuple[int, int] = (0, 0)
+
+    def __repr__(self) -> str:
+        along = "" if self.dim is None else f" along axis {self.dim}"
+        moved = "" if self.bytes_moved is None else f", {self.bytes_moved:,} bytes moved"
+        return f"<Placement: {self.array} {self.kind}{along}{moved}>"
 
 
 @dataclass(frozen=True, slots=True)

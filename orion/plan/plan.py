@@ -8,37 +8,13 @@ from orion.dependence.access import Dependence, LoopDependences, PrivateArray
 from orion.dependence.bounds import BoundsChecks
 from orion.dependence.region import Statement
 from orion.loop.nest import LoopNest, Program
-from orion.loop.source import Span
 from orion.loop.types import ArgumentType
+from orion.plan.made import MadeArray
+from orion.plan.placement import Placement
 from orion.plan.sizes import Sizes
 from orion.plan.worth import Work
 from orion.reasons import Reason
 from orion.transform.apply import Outlined
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """Where an array lives while the loop runs, and what that moves.
-
-    `kind` is "partitioned" (along array dimension `dim`, in the blocks of the space dimension), "rotated" (along
-    `dim`, its blocks going from worker to worker), "replicated" (read by all) or "served" (kept in one place).
-    `loop_dim` is the loop dimension whose blocks cut it: iteration x of it touches elements x + halo[0] … x +
-    halo[1] of `dim`. `bytes_moved` is what one run of the loop moves between workers, or None where sizes are
-    unknown.
-    """
-
-    array: str
-    kind: str
-    dim: int | None
-    loop_dim: int | None
-    is_written: bool
-    bytes_moved: int | None
-    halo: tuple[int, int] = (0, 0)
-
-    def __repr__(self) -> str:
-        along = "" if self.dim is None else f" along axis {self.dim}"
-        moved = "" if self.bytes_moved is None else f", {self.bytes_moved:,} bytes moved"
-        return f"<Placement: {self.array} {self.kind}{along}{moved}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,20 +182,6 @@ class LoopPlan:
     def dependences(self) -> tuple[Dependence, ...]:
         """The dependences of the loop as it is written."""
         return self.origin.analysis.dependences if self.origin else self.analysis.dependences
-
-
-@dataclass(frozen=True, slots=True)
-class MadeArray:
-    """An array that the function makes, in memory that all workers share. `shape` and `nbytes` are None where sizes are
-    unknown. `is_returned`: the caller gets it, so that each call has new memory for it; else one call after the other
-    uses the same."""
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...] | None
-    nbytes: int | None
-    is_returned: bool
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from orion.dependence.maps import Maps
 from orion.loop.nest import LoopNest
 from orion.loop.types import Types
 from orion.plan.analysed import AnalysedProgram, Changed, Fusable, is_shared_out
+from orion.plan.candidate import Candidate
 from orion.plan.considered import considered, copies_not_made, with_considered
 from orion.plan.copies import why_no_copies, with_copies
 from orion.plan.explain import blocking_reasons, not_stronger
@@ -19,10 +20,9 @@ from orion.plan.grid import DISPATCH_NS, ROUND_NS, cuts, predicted_ns
 from orion.plan.made import made_arrays
 from orion.plan.neighbours import handovers, moved_between
 from orion.plan.one_loop import AnalysedLoop, is_once
-from orion.plan.placement import cheapest, placements
-from orion.plan.plan import FunctionPlan, LoopPlan, Origin, Placement
+from orion.plan.placement import Placement, cheapest, placements
+from orion.plan.plan import FunctionPlan, LoopPlan, Origin
 from orion.plan.renaming import why_not_renamed, with_dear_copies
-from orion.plan.rules import Candidate
 from orion.plan.sizes import Sizes
 from orion.plan.sweeping import boxes, pays
 from orion.plan.together import along, keeps_blocks, why_together, with_members, with_reasons
@@ -172,7 +172,7 @@ def _changes(
     in_python = not compiled.issuperset(in_rounds) or (changed.is_taken_apart and not changed.work)
     work = work_ns(changed.work, sizes, maps)
     if in_python or (work is not None and not any(loops[number].origin for number in numbers)):
-        parts = [(loops[number], analysed.loops[number].work) for number in numbers]
+        parts = [(loops[one].nest, loops[one].iterations, analysed.loops[one].work) for one in numbers]
         apart = work_of_parts(program, parts, sizes, around, maps)
         work = max(apart, work or 0.0)  # as a whole it may have loops whose trips nobody knows
     values = sizes.values

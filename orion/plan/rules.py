@@ -26,18 +26,10 @@ from typing import TYPE_CHECKING
 from orion.dependence.access import Dependence
 from orion.dependence.conflicts import CapReached, capped
 from orion.dependence.maps import Maps
+from orion.plan.candidate import Candidate
 
 if TYPE_CHECKING:
     import islpy as isl
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A legal way to run a loop: the dimension shared out among workers, and those along which tiles follow another."""
-
-    strategy: str
-    space: int
-    time: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,9 @@ from orion.dependence.maps import Maps
 from orion.dependence.private_arrays import without_private_arrays
 from orion.dependence.region import known_of
 from orion.dependence.study import Study, study_nest
+from orion.loop.assigned import assigned_by
 from orion.loop.between import SYNTHETIC
-from orion.loop.dimensions import assigned_by, perfect_loops
+from orion.loop.dimensions import perfect_loops
 from orion.loop.ir import For, Node, Range, Var, children, walk
 from orion.loop.nest import LoopNest
 from orion.loop.types import Types

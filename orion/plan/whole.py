@@ -13,7 +13,8 @@ from orion.dependence.names import isl_name
 from orion.loop.between import SYNTHETIC
 from orion.loop.ir import For, Range, walk
 from orion.loop.nest import Repeat, RunLoop, Step, blocks_of
-from orion.plan.plan import FunctionPlan, LoopPlan, Origin, Placement
+from orion.plan.placement import Placement
+from orion.plan.plan import FunctionPlan, LoopPlan, Origin
 
 if TYPE_CHECKING:
     import islpy as isl

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -36,15 +35,12 @@ from orion.loop.ir import (
     children,
     walk,
 )  # fmt: skip
-from orion.loop.nest import Program, Repeat, RunLoop, Step, blocks_of
+from orion.loop.nest import LoopNest, Program, Repeat, RunLoop, Step, blocks_of
 from orion.loop.types import Shapes
 from orion.plan.extents import UNKNOWN_TRIPS, coordinate_ranges
 from orion.plan.grid import elements_of, predicted_ns, trips_of
 from orion.plan.sizes import Sizes
 from orion.transform.strides import JUMP, STILL, trip_cost
-
-if TYPE_CHECKING:
-    from orion.plan.plan import LoopPlan
 
 OPERATION_NS = 0.3
 VECTOR_NS = 0.04
@@ -194,18 +190,18 @@ def work_ns(works: tuple[Work, ...], sizes: Sizes, maps: Maps) -> float | None:
 
 def work_of_parts(
     program: Program,
-    parts: Iterable[tuple[LoopPlan, tuple[Work, ...]]],
+    parts: Iterable[tuple[LoopNest, int | None, tuple[Work, ...]]],
     sizes: Sizes,
     around: int,
     maps: Maps,
 ) -> float:
-    """The predicted time of planned loops that stand for one, as far as their sizes are known, in one round of the
-    `around` loops outermost."""
+    """The predicted time of planned loops that stand for one, each with the number of its iterations where that is
+    known, in one round of the `around` loops outermost."""
     total, values = 0.0, sizes.values
-    for loop, works in parts:
-        number, time = loop.nest.number, work_ns(works, sizes, maps)
-        if time is None and loop.iterations is not None:
-            time = predicted_ns(loop.nest, loop.iterations, sizes.shapes, values)
+    for nest, iterations, works in parts:
+        number, time = nest.number, work_ns(works, sizes, maps)
+        if time is None and iterations is not None:
+            time = predicted_ns(nest, iterations, sizes.shapes, values)
         total += (time or 0.0) * meetings_of(program, range(number, number + 1), values, around)
     return total
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from orion.dependence.effects import assigned_names
 from orion.dependence.scalars import live_after
-from orion.loop.dimensions import assigned_by, own_level
+from orion.loop.assigned import assigned_by, own_level
 from orion.loop.ir import (
     Assign,
     Binary,
