@@ -33,7 +33,7 @@ import networkx
 ROOT = Path(__file__).parent.parent
 LOOP_PLANS = ("LoopPlan", "Written", "Reordered", "Fused", "Once", "Fill")
 REPEATED = ("collect_references", "scalar_roles", "model_loop", "study_nest", "study_loop", "analyse_loop")
-KERNELS = ("durbin", "gemm", "gramschmidt", "correlation", "seidel_2d", "fdtd_2d")
+KERNELS = ("durbin", "gemm", "gramschmidt", "correlation", "seidel-2d", "fdtd-2d")
 
 
 def main() -> None:
@@ -216,7 +216,7 @@ def ir_module() -> Any:
     """The module of the loop language, wherever this tree has it."""
     import importlib
 
-    for name in ("orion.ir.nodes", "orion.loop.ir"):
+    for name in ("orion.ir.nodes", "orion.ir.nodes"):
         try:
             return importlib.import_module(name)
         except ModuleNotFoundError:

@@ -18,7 +18,7 @@ import orion
 from benchmarks.interrupted import decay, gauss_seidel, training
 from benchmarks.measure import interleaved
 from benchmarks.polybench.kernels import KERNELS
-from orion.kernel import tile
+from orion.kernel.emit import tile
 
 LEAST = 0.05
 """Seconds that one measurement takes at least: shorter calls are repeated."""

@@ -24,15 +24,15 @@ from rich.console import Console
 from rich.table import Table
 
 import orion
+from orion.cost.extents import parameter_values
 from orion.dependence.bounds import prove_bounds
-from orion.loop.infer import infer_types
-from orion.loop.ir import Assign, Update, walk
-from orion.loop.parse import parse_function
-from orion.loop.program import split_program
-from orion.loop.signature import argument_types
-from orion.loop.views import resolve_views
-from orion.plan.extents import parameter_values
+from orion.frontend.parse import parse_function
+from orion.ir.nodes import Assign, Update, walk
+from orion.ir.signature import argument_types
+from orion.passes.split import split_program
+from orion.passes.views import resolve_views
 from orion.prepare import Options, Preparation, checks_of, make_plan
+from orion.typing.infer import infer_types
 
 from .polybench.kernels import KERNELS
 

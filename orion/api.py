@@ -20,8 +20,8 @@ from orion.errors import (
     describe,
     did_you_mean,
 )  # fmt: skip
-from orion.loop.outside import version_of
-from orion.loop.source import Span
+from orion.frontend.outside import version_of
+from orion.ir.source import Span
 from orion.methods import is_method, method_refusal
 from orion.planned import Plan
 from orion.prepare import Options, Preparation, Prepared
@@ -124,7 +124,7 @@ class ParallelFunction(Generic[P, R]):
         notebook or another function."""
         if self.__module__ != "__main__" and _named(self.__module__, self.__qualname__) is self:
             return self.__qualname__
-        from orion.kernel.pickled import to_bytes
+        from orion.kernel.build.pickled import to_bytes
 
         return _from_value, (to_bytes(self.__wrapped__), self.options)
 
@@ -172,7 +172,7 @@ def _named(module: str, name: str) -> object:
 @functools.lru_cache(maxsize=64)
 def _from_value(data: bytes, options: Options) -> ParallelFunction[..., Any]:
     """The function that was sent; the same one where the same is sent again, so that it is planned only once."""
-    from orion.kernel.pickled import from_bytes
+    from orion.kernel.build.pickled import from_bytes
 
     return ParallelFunction(from_bytes(data), options)
 

@@ -6,7 +6,7 @@ import ast
 from types import FunctionType
 
 from orion.errors import ArgumentError, UnsupportedLoopError, describe
-from orion.loop.locate import Located, locate, span_of
+from orion.frontend.locate import Located, locate, span_of
 
 FIRST = ("self", "cls")
 

@@ -15,26 +15,26 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from orion.cost.extents import coordinate_ranges, parameter_values
+from orion.cost.placement import Placement
+from orion.cost.sizes import Sizes
 from orion.dependence.access import Dependence
 from orion.errors import PlanError, UnprovedWarning
 from orion.plan.bodies import plan_with_bodies, with_all_bodies
-from orion.plan.extents import coordinate_ranges, parameter_values
-from orion.plan.placement import Placement
 from orion.plan.plan import Considered, FunctionPlan, LoopPlan, Verdict
 from orion.plan.shares import costliest_loop, costliest_part, is_parallel, shares
-from orion.plan.sizes import Sizes
 from orion.plan.whole import main_part, whole_loops
 from orion.reasons import Reason
 from orion.schedule.blocks import block_bounds
 from orion.schedule.build import build_schedule
-from orion.schedule.prove import prove_schedule
-from orion.schedule.prove_order import prove_new_order
-from orion.schedule.prove_private import prove_copies, prove_private
-from orion.schedule.prove_renamed import prove_renamed
-from orion.schedule.prove_text import prove_text
-from orion.schedule.prove_together import prove_together
 from orion.schedule.schedule import Ints, Schedule
 from orion.tracebacks import ends_in_users_line
+from orion.verify.prove import prove_schedule
+from orion.verify.prove_order import prove_new_order
+from orion.verify.prove_private import prove_copies, prove_private
+from orion.verify.prove_renamed import prove_renamed
+from orion.verify.prove_text import prove_text
+from orion.verify.prove_together import prove_together
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -185,7 +185,7 @@ class Plan:
         Checks the schedules for `workers` workers, or for 1 to 4 and the number that the plan was made for. Of a loop
         that is run in another order also that the order keeps every dependence of the loop as written, and that the
         schedules of its parts are held to all of them; and of the text of its loops, for all sizes and all boxes, that
-        each iteration is run once and in such an order (`orion.schedule.prove_text`). Of arrays that tiles have of
+        each iteration is run once and in such an order (`orion.verify.prove_text`). Of arrays that tiles have of
         their own, or copies of, and of reads that see a copy of their array made before the loop, that they may; of
         neighbouring loops that are run as one, that this keeps every dependence between them. An `UnprovedWarning` says
         what could be proved neither right nor wrong.
@@ -227,12 +227,12 @@ class Plan:
         return f"<orion.Plan of {self.function.program.function.name}: {', '.join(loops[:3] + more) or 'no loops'}>"
 
     def __str__(self) -> str:
-        from orion.inspect.text import plan_text, terminal_width
+        from orion.inspect.text.text import plan_text, terminal_width
 
         return plan_text(self.function, terminal_width())
 
     def _repr_html_(self) -> str:
-        from orion.inspect.html import plan_html
+        from orion.inspect.html.html import plan_html
 
         return plan_html(self.function, self._pictures())
 
@@ -256,7 +256,7 @@ class Plan:
 
     def svg_of(self, loop: LoopPlan) -> str:
         """The picture of one of the loops: of its costliest part, where several stand for it."""
-        from orion.inspect.svg import plan_svg
+        from orion.inspect.pictures.svg import plan_svg
 
         return plan_svg(loop, self._picture(loop), costliest_part(loop, shares(self.function)), self._values())
 

@@ -22,35 +22,35 @@ from numpy.typing import NDArray
 from orion.arrays.dense import DenseArray
 from orion.arrays.sparse import SparseArray
 from orion.aside import aside
+from orion.cost.caches import Caches, caches_here
+from orion.cost.extents import named_values, parameter_values
+from orion.cost.local_arrays import names_in_lengths, with_made_shapes
+from orion.cost.reached import reached
+from orion.cost.sizes import Sizes
 from orion.dependence.bounds import BoundsChecks, Place, all_checks, bounds_checks, prove_bounds
 from orion.dependence.effects import assigned_names
 from orion.dependence.flat_rows import stays_in_rows
 from orion.dependence.guarded import Guarded, guarded_by, not_proved
-from orion.loop.expression_types import with_names
-from orion.loop.flattened import as_rows, shapes_of_rows, with_row_types, with_rows
-from orion.loop.infer import Typing
-from orion.loop.integers_at_call import IntegersAtCall, integers_at_call
-from orion.loop.ir import Function, Made, Var
-from orion.loop.lengths import check_lengths
-from orion.loop.outside import Outside
-from orion.loop.parse import parse_with_outside
-from orion.loop.recent import Identity, Recent, recent
-from orion.loop.signature import argument_types, index_value
-from orion.loop.source import Span
-from orion.loop.types import ScalarType, Shapes, SparseType, Types
-from orion.loop.views import resolve_views
+from orion.frontend.outside import Outside
+from orion.frontend.parse import parse_with_outside
+from orion.ir.nodes import Function, Made, Var
+from orion.ir.recent import Identity, Recent, recent
+from orion.ir.signature import argument_types, index_value
+from orion.ir.source import Span
+from orion.ir.types import ScalarType, Shapes, SparseType, Types
+from orion.passes.delinearize import as_rows, shapes_of_rows, with_row_types, with_rows
+from orion.passes.views import resolve_views
 from orion.plan.analysed import AnalysedProgram
 from orion.plan.bodies import Bodies, plan_with_bodies, with_all_bodies
-from orion.plan.extents import named_values, parameter_values
 from orion.plan.fusing import with_fusable_loops
 from orion.plan.lifted import analyse_function, variants
-from orion.plan.made import names_in_lengths, with_made_shapes
 from orion.plan.plan import FunctionPlan
 from orion.plan.planner import plan_program
-from orion.plan.reached import reached
-from orion.plan.sizes import Sizes
 from orion.planned import Plan
-from orion.transform.caches import Caches, caches_here
+from orion.typing.expression_types import with_names
+from orion.typing.infer import Typing
+from orion.typing.integers_at_call import IntegersAtCall, integers_at_call
+from orion.typing.lengths import check_lengths
 
 if TYPE_CHECKING:
     from orion.kernel.calling import KernelSource
@@ -139,8 +139,8 @@ class Prepared:
 
     def why_serial(self, span: Span) -> str:
         """What to say of one of the places in `serial`."""
-        from orion.inspect.where import where_the_work_is
-        from orion.inspect.words import place
+        from orion.inspect.text.where import where_the_work_is
+        from orion.inspect.text.words import place
 
         for loop in self.plan.loops:
             if loop.nest.span == span:
@@ -273,7 +273,7 @@ class Preparation:
 
     def typed_for(self, types: Types, shapes: Shapes, integers: Mapping[str, Any]) -> tuple[Typed, Shapes]:
         """What is known of the function, and the shapes as it takes them: with flattened arrays as arrays of rows where
-        they are such (`orion.loop.flattened`), at these sizes or, where some are not given, at all."""
+        they are such (`orion.passes.delinearize`), at these sizes or, where some are not given, at all."""
         known = self._known(self._current(), types).at(types, shapes, integers)
         return self._typed_for(known, types, shapes, integers)
 
@@ -442,7 +442,7 @@ class Preparation:
         return plan_with_bodies(found, typed.bodies[key])
 
     def _kernels(self, typed: Typed, plan: Plan, executed: FunctionPlan) -> list[KernelSource]:
-        from orion.kernel.emit import emit_kernel
+        from orion.kernel.emit.kernel import emit_kernel
 
         shapes = plan.sizes.shapes
         values = parameter_values(shapes, plan.sizes.integers)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orion.loop.source import Span
+from orion.ir.source import Span
 
 CODES = {
     "ORN101": "iterations of the loop depend on each other",

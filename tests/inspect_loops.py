@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from orion.loop.types import ArrayType, ScalarType, SparseType
+from orion.cost.sizes import Sizes
+from orion.ir.types import ArrayType, ScalarType, SparseType
 from orion.plan.plan import FunctionPlan
 from orion.plan.planner import plan_program
-from orion.plan.sizes import Sizes
 from orion.plan.whole import whole_loops
 from orion.planned import Plan
 from orion.prepare import Options, Preparation

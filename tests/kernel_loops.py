@@ -13,17 +13,17 @@ from orion.arrays.dense import DenseArray
 from orion.dependence.access import LoopDependences
 from orion.dependence.bounds import Place
 from orion.dependence.scalars import live_after, scalar_roles
+from orion.frontend.parse import parse_function
+from orion.ir.nodes import Const, Range
+from orion.ir.program import Program
+from orion.ir.types import ArgumentType, ArrayType, ScalarType, SparseType
+from orion.kernel.build.compile import compile_kernel
 from orion.kernel.calling import CONTROL_SIZE, FLAG_STRIDE, KernelSource
-from orion.kernel.compile import compile_kernel
-from orion.kernel.emit import emit_kernel
-from orion.loop.infer import infer_types
-from orion.loop.ir import Const, Range
-from orion.loop.nest import Program
-from orion.loop.parse import parse_function
-from orion.loop.program import split_program
-from orion.loop.types import ArgumentType, ArrayType, ScalarType, SparseType
-from orion.loop.views import resolve_views
+from orion.kernel.emit.kernel import emit_kernel
+from orion.passes.split import split_program
+from orion.passes.views import resolve_views
 from orion.plan.plan import LoopPlan
+from orion.typing.infer import infer_types
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def make_loop(
 
 def prove(program: Program, number: int, types: Any, shapes: Any, values: dict[str, Any]) -> frozenset[Place]:
     from orion.dependence.bounds import bounds_checks, prove_bounds
-    from orion.dependence.names import extent_name
+    from orion.sets.names import extent_name
 
     known = {extent_name(name, axis): extent for name, shape in shapes.items() for axis, extent in enumerate(shape)}
     known |= {name: int(value) for name, value in values.items() if isinstance(value, int | np.integer)}

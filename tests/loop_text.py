@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from orion.loop.ir import Function
-from orion.loop.parse import parse_function
+from orion.frontend.parse import parse_function
+from orion.ir.nodes import Function
 
 _numbers = count()
 

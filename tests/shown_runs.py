@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 import orion
-from orion.inspect.parts import lines_of
+from orion.inspect.text.parts import lines_of
+from orion.ir.source import SourceText
+from orion.ir.types import ArrayType, ScalarType, SparseType
 from orion.kernel.calling import FLAG_STRIDE
-from orion.loop.source import SourceText
-from orion.loop.types import ArrayType, ScalarType, SparseType
 from orion.runtime import backend
-from orion.runtime.local import LoadedProgram, run_locally
+from orion.runtime.threads.backend import LoadedProgram, run_locally
 
 
 @dataclass(frozen=True)

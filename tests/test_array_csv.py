@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import orion.arrays as oa
-from orion.arrays.csv_lines import _Replacing
+from orion.arrays.files.lines import _Replacing
 from orion.errors import ArgumentError, DataFormatError
 
 DATA = Path(__file__).parents[1] / ".." / "shared" / "data"
@@ -255,8 +255,8 @@ def test_a_quotation_mark_is_found_wherever_blocks_end(tmp_path, end, monkeypatc
     """The parser says nothing of the last line of a block."""
     lines = [f"{n * 37 % 1000},{n % 77},{n % 5},{'text' * (n % 3)}" for n in range(12)]
     for block, wrong in itertools.product((26, 29, 31, 37, 41, 47, 53, 64), range(1, 12)):
-        for place in ("csv", "csv_lines", "csv_errors"):
-            monkeypatch.setattr(f"orion.arrays.{place}.BLOCK", block)
+        for place in ("csv", "lines", "errors"):
+            monkeypatch.setattr(f"orion.arrays.files.{place}.BLOCK", block)
         broken = lines.copy()
         broken[wrong] = broken[wrong][: broken[wrong].rindex(",") + 1] + '"t'
         path = write(tmp_path, "r.csv", end.join(broken))

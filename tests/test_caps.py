@@ -6,8 +6,8 @@ import pytest
 
 import orion
 from orion.dependence import conflicts, study, within
-from orion.transform import apply, generate, order
-from orion.transform.outline import hull
+from orion.rewrites.reorder import apply, generate, order
+from orion.rewrites.reorder.outline import hull
 from tests.transform_loops import arguments, gemm, gs, lcs, lu, trisolv
 
 

@@ -9,12 +9,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import orion
-from orion.dependence.affine import Affine, affine_condition, affine_form, parameter
 from orion.dependence.bounds import fix_parameters
-from orion.dependence.names import parameter_list
-from orion.loop.ir import Binary, Call, Compare, Const, Expr, Unary, Var
-from orion.loop.printer import print_expr
-from orion.loop.spans import NOWHERE
+from orion.ir.nodes import Binary, Call, Compare, Const, Expr, Unary, Var
+from orion.ir.printer import print_expr
+from orion.ir.spans import NOWHERE
+from orion.sets.affine import Affine, affine_condition, affine_form, parameter
+from orion.sets.names import parameter_list
 
 NAMES = ("i", "j", "n", "mod")
 SCOPE = {name: parameter(name) for name in NAMES}

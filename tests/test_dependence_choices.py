@@ -4,9 +4,9 @@ import pytest
 
 from orion.dependence.choices import directions, extremes
 from orion.dependence.scalars import live_after, scalar_roles
-from orion.loop.program import split_program
-from orion.loop.types import ArrayType, ScalarType, SparseType
-from orion.loop.views import resolve_views
+from orion.ir.types import ArrayType, ScalarType, SparseType
+from orion.passes.split import split_program
+from orion.passes.views import resolve_views
 from tests.loop_text import from_body
 
 TYPES = {

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import orion
-from orion.dependence.element_sums import sum_into
 from orion.errors import PlanError, SerialLoopWarning
-from orion.loop.parse import parse_function
-from orion.loop.program import split_program
-from orion.loop.signature import argument_types
-from orion.loop.views import resolve_views
+from orion.frontend.parse import parse_function
+from orion.ir.signature import argument_types
+from orion.passes.split import split_program
+from orion.passes.views import resolve_views
+from orion.rewrites.array_sums.find import sum_into
 from orion.schedule.build import build_schedule
 
 

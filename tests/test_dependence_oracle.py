@@ -5,14 +5,14 @@ import islpy as isl
 import numpy as np
 import pytest
 
+from orion.cost.extents import parameter_values
 from orion.dependence.analyse import analyse_loop
 from orion.dependence.bounds import fix_parameters
-from orion.loop.parse import parse_function
-from orion.loop.program import split_program
-from orion.loop.signature import argument_types
-from orion.loop.types import SparseType
-from orion.loop.views import resolve_views
-from orion.plan.extents import parameter_values
+from orion.frontend.parse import parse_function
+from orion.ir.signature import argument_types
+from orion.ir.types import SparseType
+from orion.passes.split import split_program
+from orion.passes.views import resolve_views
 from tests.oracles.brute_force import record
 
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 import orion
 from orion.dependence.access import PrivateArray
-from orion.dependence.private_arrays import private_arrays
 from orion.errors import PlanError
-from orion.loop.parse import parse_function
-from orion.loop.program import split_program
-from orion.loop.signature import argument_types
-from orion.loop.views import resolve_views
+from orion.frontend.parse import parse_function
+from orion.ir.signature import argument_types
+from orion.passes.split import split_program
+from orion.passes.views import resolve_views
+from orion.rewrites.privatize.find import private_arrays
 from tests.oracles.brute_force import record
 
 N, M = 9, 5

@@ -10,8 +10,8 @@ import pytest
 
 import orion
 from orion.dependence.access import PrivateArray
-from orion.dependence.private_arrays import last_iteration
 from orion.errors import PlanError, SerialLoopWarning
+from orion.rewrites.privatize.find import last_iteration
 
 LAST = [
     # the domain of a loop with i, from 0 to m - 1, around: is its last iteration the same in all rounds, and which

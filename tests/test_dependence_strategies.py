@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from orion.loop.parse import parse_function
-from orion.loop.program import split_program
-from orion.loop.types import ArrayType, ScalarType, SparseType
-from orion.loop.views import resolve_views
+from orion.cost.sizes import Sizes
+from orion.frontend.parse import parse_function
+from orion.ir.types import ArrayType, ScalarType, SparseType
+from orion.passes.split import split_program
+from orion.passes.views import resolve_views
 from orion.plan.analysed import Allowed, analyse_program
 from orion.plan.planner import plan_program
-from orion.plan.sizes import Sizes
 
 FLOAT = ScalarType("float64", weak=True)
 INT = ScalarType("int64", weak=True)

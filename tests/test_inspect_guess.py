@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from orion.inspect.guess import Known, guess_types
-from orion.loop.parse import parse_function
-from orion.loop.types import ArrayType, ScalarType, SparseType
+from orion.frontend.parse import parse_function
+from orion.inspect.cli.guess import Known, guess_types
+from orion.ir.types import ArrayType, ScalarType, SparseType
 from tests.inspect_loops import CASES, through_view
 
 

@@ -10,11 +10,11 @@ import pytest
 import orion
 from orion.errors import PlanError
 from orion.inspect.data import plan_to_dict
-from orion.inspect.html import plan_html
-from orion.inspect.parts import PROOF, lines_of
-from orion.inspect.svg import plan_svg
-from orion.inspect.telling import but_for
-from orion.inspect.text import plan_text
+from orion.inspect.html.html import plan_html
+from orion.inspect.pictures.svg import plan_svg
+from orion.inspect.text.parts import PROOF, lines_of
+from orion.inspect.text.telling import but_for
+from orion.inspect.text.text import plan_text
 from orion.plan.explain import blocking_reasons, witness_pair
 from orion.plan.whole import coordinate_formulas, formulas, main_part, whole_loops
 from orion.planned import Plan

@@ -8,10 +8,10 @@ from types import FunctionType
 import numpy as np
 import pytest
 
-from orion.inspect.guess import guess_types
-from orion.loop.parse import parse_function
+from orion.cost.sizes import Sizes
+from orion.frontend.parse import parse_function
+from orion.inspect.cli.guess import guess_types
 from orion.plan.planner import plan_program
-from orion.plan.sizes import Sizes
 from orion.prepare import Options, Preparation
 from orion.reasons import CODES
 

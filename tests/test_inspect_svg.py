@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from orion.inspect.arrows import patterns_of
-from orion.inspect.shapes import WORKERS, arrow
-from orion.inspect.svg import plan_svg
-from orion.inspect.tiles import describe
+from orion.inspect.pictures.arrows import patterns_of
+from orion.inspect.pictures.shapes import WORKERS, arrow
+from orion.inspect.pictures.svg import plan_svg
+from orion.inspect.pictures.tiles import describe
 from orion.plan.whole import whole_loops
 from tests.inspect_loops import (
     CASES,

@@ -8,13 +8,13 @@ from hypothesis import given, note, reject, settings
 from hypothesis import strategies as st
 
 import orion
-from orion.dependence.affine import Affine, affine_form, parameter
 from orion.errors import ArgumentError, UnsupportedLoopError
-from orion.loop.infer import infer_types
-from orion.loop.integers_at_call import integers_at_call
-from orion.loop.ir import Subscript, walk
-from orion.loop.narrow import with_python_integers
-from orion.loop.signature import argument_types
+from orion.ir.nodes import Subscript, walk
+from orion.ir.signature import argument_types
+from orion.sets.affine import Affine, affine_form, parameter
+from orion.typing.infer import infer_types
+from orion.typing.integers_at_call import integers_at_call
+from orion.typing.narrow import with_python_integers
 from tests.loop_text import defined, from_text
 from tests.narrow_loops import Memory, expressions, problem, random_loop
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from orion.errors import UnsupportedLoopError
-from orion.kernel.cache import cache_folder, load_module, write_once
-from orion.kernel.compile import compile_kernel, module_name
+from orion.kernel.build.cache import cache_folder, load_module, write_once
+from orion.kernel.build.compile import compile_kernel, module_name
 from tests.cpus import AVX2, Cpu, environment
 from tests.kernel_loops import make_loop, run_loop
 
@@ -150,7 +150,7 @@ def test_without_a_home_there_is_still_a_folder(monkeypatch, capsys):
     def homeless():
         raise RuntimeError("Could not determine home directory.")
 
-    monkeypatch.setattr("orion.kernel.cache._told", [])
+    monkeypatch.setattr("orion.kernel.build.cache._told", [])
     monkeypatch.setattr(Path, "home", homeless)
     for name in ("ORION_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
         monkeypatch.delenv(name, raising=False)
@@ -168,7 +168,7 @@ def test_a_folder_below_home_is_named_as_in_a_shell(tmp_path, monkeypatch):
 
 def test_a_folder_without_room_for_machine_code_is_told(folder, monkeypatch, capsys):
     """Numba keeps that in a folder inside; where it cannot, and in no other either, it refuses to keep any."""
-    monkeypatch.setattr("orion.kernel.cache._told", [])
+    monkeypatch.setattr("orion.kernel.build.cache._told", [])
     monkeypatch.setattr("numba.core.caching.CacheImpl._locator_classes", [])
     loop = make_loop(scale, np.ones(9), np.float32(3))
     run_loop(loop, compile_kernel(loop.source).walk)
@@ -214,7 +214,7 @@ RACE = """
 import numpy as np
 from tests.kernel_loops import make_loop, run_loop
 from orion.kernel.calling import OUT_OF_BOUNDS
-from orion.kernel.compile import compile_kernel
+from orion.kernel.build.compile import compile_kernel
 
 def gather(x, index, y):
     for i in range(x.shape[0]):
@@ -317,7 +317,7 @@ def test_names_differ_by_the_settings_of_numba(folder, monkeypatch):
 WIDTH = """
 import numpy as np
 from tests.kernel_loops import make_loop, run_loop
-from orion.kernel.compile import compile_kernel
+from orion.kernel.build.compile import compile_kernel
 
 def scale(x, y):
     for i in range(x.shape[0]):

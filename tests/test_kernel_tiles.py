@@ -6,8 +6,8 @@ import time
 import numpy as np
 import pytest
 
+from orion.kernel.build.compile import compile_kernel
 from orion.kernel.calling import ABORT, CONTROL_SIZE, FLAG_STRIDE, OUT_OF_BOUNDS
-from orion.kernel.compile import compile_kernel
 from tests.kernel_loops import Ratings, adagrad, argument_value, compiled, kernel_cache, make_loop, mf, run_loop
 
 __all__ = ["kernel_cache"]

@@ -7,8 +7,8 @@ import numba
 import numpy as np
 import pytest
 
-from orion.kernel.compile import compile_kernel
-from orion.kernel.vectors import LANES, native_lanes
+from orion.kernel.build.compile import compile_kernel
+from orion.kernel.support.vectors import LANES, native_lanes
 from tests.kernel_loops import Ratings, compiled, kernel_cache, make_loop, mf, run_loop
 
 __all__ = ["kernel_cache"]

@@ -10,13 +10,19 @@ PACKAGE = ROOT / "orion"
 
 # From first to last. A file may import from its own line and from those above it.
 LAYERS = (
-    ("orion.loop.source",),
+    ("orion.ir.source",),
     ("orion.errors", "orion.reasons", "orion.tracebacks", "orion.aside", "orion.arrays"),
-    ("orion.loop",),
+    ("orion.ir",),
+    ("orion.frontend",),
+    ("orion.typing",),
+    ("orion.passes",),
+    ("orion.sets",),
     ("orion.dependence",),
-    ("orion.transform",),
+    ("orion.cost",),
+    ("orion.rewrites",),
     ("orion.plan",),
     ("orion.schedule",),
+    ("orion.verify",),
     ("orion.kernel",),
     ("orion.runtime",),
     ("orion.inspect",),
@@ -29,7 +35,6 @@ ONLY_IN = {
     "llvmlite": "orion.kernel",
     "ray": "orion.runtime.ray",
 }
-PLANNING = ("orion.loop", "orion.dependence", "orion.transform", "orion.plan", "orion.schedule")
 
 
 def modules() -> list[Path]:
@@ -82,4 +87,9 @@ def test_files_are_short(path):
 
 
 def test_the_table_names_every_module():
-    assert all(layer(dotted(path)) < len(LAYERS) - 1 or dotted(path) in LAYERS[-1] for path in modules())
+    unnamed = [name for name in map(dotted, modules()) if layer(name) == len(LAYERS) - 1 and not is_on_top(name)]
+    assert not unnamed
+
+
+def is_on_top(name: str) -> bool:
+    return name in LAYERS[-1] or name.startswith("orion.inspect.cli.")

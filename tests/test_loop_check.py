@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from orion.loop.check import MalformedError, UndefinedNameError, check_function
-from orion.loop.ir import (
+from orion.frontend.check import MalformedError, UndefinedNameError, check_function
+from orion.frontend.parse import parse_function
+from orion.ir.nodes import (
     Assign,
     Binary,
     Bind,
@@ -34,8 +35,7 @@ from orion.loop.ir import (
     Var,
     While,
 )
-from orion.loop.parse import parse_function
-from orion.loop.spans import NOWHERE
+from orion.ir.spans import NOWHERE
 from tests import loop_functions
 from tests.loop_text import from_text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orion.loop.definite import unsure_reads
+from orion.passes.definite import unsure_reads
 from tests.loop_text import from_body
 
 UNSURE = [

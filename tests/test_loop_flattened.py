@@ -8,11 +8,11 @@ import pytest
 
 import orion
 from orion.errors import OutOfBoundsError, SerialLoopWarning
-from orion.loop.flattened import with_row_types, with_rows
-from orion.loop.ir import Subscript, walk
-from orion.loop.printer import print_expr
-from orion.loop.types import ArrayType, ScalarType
-from orion.loop.views import resolve_views
+from orion.ir.nodes import Subscript, walk
+from orion.ir.printer import print_expr
+from orion.ir.types import ArrayType, ScalarType
+from orion.passes.delinearize import with_row_types, with_rows
+from orion.passes.views import resolve_views
 from tests.loop_text import defined, from_body
 from tests.oracles.interpreted import Order, kernel_code, run_interpreted
 

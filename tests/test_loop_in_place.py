@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import orion
-from orion.loop.parse import parse_function
-from orion.loop.printer import print_function
-from orion.loop.signature import argument_types
-from orion.loop.views import resolve_views
+from orion.frontend.parse import parse_function
+from orion.ir.printer import print_function
+from orion.ir.signature import argument_types
+from orion.passes.views import resolve_views
 
 HEADER = "def loop(X, y, D, w, g, G, k, step, n):\n"
 

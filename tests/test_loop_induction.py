@@ -4,10 +4,10 @@ import textwrap
 
 import pytest
 
-from orion.loop.induction import close_inductions
-from orion.loop.infer import infer_types
-from orion.loop.printer import print_function
-from orion.loop.types import ArrayType, ScalarType
+from orion.ir.printer import print_function
+from orion.ir.types import ArrayType, ScalarType
+from orion.passes.induction import close_inductions
+from orion.typing.infer import infer_types
 from tests.loop_text import from_body
 
 TYPES = {

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from orion.errors import UnsupportedLoopError
-from orion.loop.infer import Typing, ValueType, infer_types
-from orion.loop.ir import Assign, Expr, walk
-from orion.loop.parse import parse_function
-from orion.loop.printer import print_expr
-from orion.loop.types import ArrayType, ScalarType, SparseType
+from orion.frontend.parse import parse_function
+from orion.ir.nodes import Assign, Expr, walk
+from orion.ir.printer import print_expr
+from orion.ir.types import ArrayType, ScalarType, SparseType
+from orion.typing.infer import Typing, ValueType, infer_types
 from tests import loop_functions
 from tests.loop_text import defined, from_body, from_text
 

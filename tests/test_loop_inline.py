@@ -7,11 +7,11 @@ import textwrap
 import numpy as np
 import pytest
 
-from orion.loop.inline import inline_helpers
-from orion.loop.ir import For, walk
-from orion.loop.printer import print_function
-from orion.loop.types import ArrayType, ScalarType
-from orion.loop.views import resolve_views
+from orion.ir.nodes import For, walk
+from orion.ir.printer import print_function
+from orion.ir.types import ArrayType, ScalarType
+from orion.passes.inline import inline_helpers
+from orion.passes.views import resolve_views
 from tests import loop_functions
 from tests.loop_text import defined, from_text
 

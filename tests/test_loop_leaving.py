@@ -6,9 +6,9 @@ import itertools
 
 import pytest
 
-from orion.loop.check import check_function
-from orion.loop.leaving import leave_by_break
-from orion.loop.printer import print_function, print_stmt
+from orion.frontend.check import check_function
+from orion.ir.printer import print_function, print_stmt
+from orion.passes.leaving import leave_by_break
 from tests.loop_text import from_body
 
 LEFT = [

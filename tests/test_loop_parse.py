@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from orion.errors import UnsupportedLoopError
-from orion.loop.ir import (
+from orion.frontend.parse import parse_function
+from orion.ir.nodes import (
     Assign,
     Binary,
     Call,
@@ -32,10 +33,9 @@ from orion.loop.ir import (
     Var,
     walk,
 )  # fmt: skip
-from orion.loop.parse import parse_function
-from orion.loop.printer import print_expr, print_function, print_stmt
-from orion.loop.source import Span
-from orion.loop.spans import without_spans
+from orion.ir.printer import print_expr, print_function, print_stmt
+from orion.ir.source import Span
+from orion.ir.spans import without_spans
 from tests import loop_functions
 from tests.loop_functions import norm2, square
 from tests.loop_text import defined, from_body, from_text

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import orion
-from orion.loop.infer import infer_types
-from orion.loop.plain_ifs import with_plain_ifs
-from orion.loop.printer import print_function
-from orion.loop.types import ArrayType, ScalarType
+from orion.ir.printer import print_function
+from orion.ir.types import ArrayType, ScalarType
+from orion.passes.plain_ifs import with_plain_ifs
+from orion.typing.infer import infer_types
 from tests.loop_text import defined, from_body
 from tests.oracles.interpreted import Order, kernel_code, run_interpreted
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from orion.errors import UnsupportedLoopError
-from orion.loop.between import SYNTHETIC
-from orion.loop.nest import Branch, Program, Repeat, RunLoop, Scalars, Step
-from orion.loop.parse import parse_function
-from orion.loop.printer import print_stmt
-from orion.loop.program import open_outer_loop, split_program
-from orion.loop.types import ArrayType, ScalarType, SparseType
-from orion.loop.views import resolve_views
+from orion.frontend.parse import parse_function
+from orion.ir.printer import print_stmt
+from orion.ir.program import Branch, Program, Repeat, RunLoop, Scalars, Step
+from orion.ir.types import ArrayType, ScalarType, SparseType
+from orion.passes.between import SYNTHETIC, open_loop
+from orion.passes.split import open_outer_loop, split_program
+from orion.passes.views import resolve_views
 from tests import loop_functions
 from tests.loop_text import from_body
 
@@ -31,6 +31,10 @@ PARAMS = ", ".join(TYPES)
 
 def program(body: str, ordered: bool | None = None) -> Program:
     return split_program(resolve_views(from_body(body, PARAMS), TYPES), TYPES, ordered)
+
+
+def opened_at(split: Program, number: int, *, plainly: bool = False) -> Program | None:
+    return open_outer_loop(split, number, open_loop(split.nests[number], TYPES), plainly=plainly)
 
 
 def shown(steps: tuple[Step, ...], split: Program) -> list:
@@ -254,8 +258,8 @@ OPENED = [
 def test_a_nest_becomes_rounds_around_the_loops_inside(body, expected):
     before = "for k in range(n):\n    a[k] = 0\n"
     split = program(before + body + "\n" + before)
-    opened = open_outer_loop(split, 1, TYPES, plainly=True)
-    assert opened == open_outer_loop(split, 1, TYPES)
+    opened = opened_at(split, 1, plainly=True)
+    assert opened == opened_at(split, 1)
     assert shown(opened.steps, opened) == ["k", *expected, "k"]
     assert [nest.number for nest in opened.nests] == list(range(len(opened.nests)))
     assert opened.nests[-1].dims == ("k",)
@@ -266,13 +270,13 @@ def test_a_nest_inside_rounds_is_opened_where_it_stands():
         "for t in range(n):\n    for i, r in S:\n        a[i] = r\n"
         "    for u in range(m):\n        for i in range(n):\n            a[i] = u"
     )
-    opened = open_outer_loop(split, 1, TYPES)
+    opened = opened_at(split, 1)
     assert shown(opened.steps, opened) == [["for t in range(n)", "i", ["for u in range(m)", "i"]]]
 
 
 def test_opened_loops_keep_the_order_that_was_asked_for():
     split = program("for t in range(n):\n    for i in range(n):\n        a[i] += t", ordered=False)
-    assert [nest.ordered for nest in open_outer_loop(split, 0, TYPES).nests] == [False]
+    assert [nest.ordered for nest in opened_at(split, 0).nests] == [False]
 
 
 APART = [
@@ -303,8 +307,8 @@ APART = [
 def test_a_loop_around_more_than_loops_and_scalars_is_taken_apart(body, expected):
     split = program(body)
     assert len(split.nests) == 1
-    assert open_outer_loop(split, 0, TYPES, plainly=True) is None
-    opened = open_outer_loop(split, 0, TYPES)
+    assert opened_at(split, 0, plainly=True) is None
+    opened = opened_at(split, 0)
     assert opened is not None
     assert shown(opened.steps, opened) == expected
     assert set(opened.tests) <= {"test"}
@@ -313,7 +317,7 @@ def test_a_loop_around_more_than_loops_and_scalars_is_taken_apart(body, expected
 
 def test_a_break_out_of_rounds_is_plain():
     split = program("for t in range(n):\n    if t > 3:\n        break\n    for i in range(n):\n        a[i] = 0")
-    opened = open_outer_loop(split, 0, TYPES, plainly=True)
+    opened = opened_at(split, 0, plainly=True)
     assert opened is not None
     assert shown(opened.steps, opened) == [["for t in range(n)", "(if t > 3:\n    break)", "i"]]
 
@@ -333,7 +337,7 @@ CLOSED = [
 
 @pytest.mark.parametrize("body", CLOSED)
 def test_a_loop_that_can_only_be_run_as_a_whole_is_not_opened(body):
-    assert open_outer_loop(program(body), 0, TYPES) is None
+    assert opened_at(program(body), 0) is None
 
 
 # ---------------------------------------------------------------- what may not stand where

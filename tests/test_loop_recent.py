@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import orion
-from orion.loop.recent import recent
-from orion.loop.signature import argument_types
+from orion.ir.recent import recent
+from orion.ir.signature import argument_types
 
 FACTOR = 2.0
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from orion.errors import UnsupportedLoopError
-from orion.loop.parse import parse_function
+from orion.frontend.parse import parse_function
 from tests.loop_text import defined, from_body
 
 TABLE = np.arange(4)

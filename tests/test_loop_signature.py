@@ -10,8 +10,8 @@ import scipy.sparse
 
 import orion
 from orion.errors import ArgumentError
-from orion.loop.signature import argument_types
-from orion.loop.types import ArrayType, ScalarType, SparseType
+from orion.ir.signature import argument_types
+from orion.ir.types import ArrayType, ScalarType, SparseType
 
 
 class Level(enum.IntEnum):

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from orion.errors import UnsupportedLoopError
-from orion.loop.ir import Bind, walk
-from orion.loop.printer import print_expr, print_function
-from orion.loop.spans import NOWHERE
-from orion.loop.types import ArrayType, ScalarType
-from orion.loop.view import View, compose
-from orion.loop.views import resolve_views
+from orion.ir.nodes import Bind, walk
+from orion.ir.printer import print_expr, print_function
+from orion.ir.spans import NOWHERE
+from orion.ir.types import ArrayType, ScalarType
+from orion.passes.view import View, compose
+from orion.passes.views import resolve_views
 from tests.loop_text import defined, from_body
 
 TYPES = {

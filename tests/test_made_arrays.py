@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import orion
-from orion.inspect.text import plan_text
-from orion.loop.printer import print_function
-from orion.loop.types import ArrayType, ScalarType
-from orion.loop.views import resolve_views
+from orion.cost.sizes import Sizes
+from orion.inspect.text.text import plan_text
+from orion.ir.printer import print_function
+from orion.ir.types import ArrayType, ScalarType
+from orion.passes.views import resolve_views
 from orion.plan.planner import plan_program
-from orion.plan.sizes import Sizes
 from orion.prepare import Options, Preparation
 from tests.loop_text import from_body
 from tests.made_functions import cases, jacobi, jacobi_with_copies, of_a_branch, padded, rows_of_their_own

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import orion
-from orion.transform.apply import fresh_names
+from orion.rewrites.reorder.apply import fresh_names
 from tests.oracles.nest_check import check_compiled, check_proof, check_results, plain_result, prepare
 from tests.oracles.nests import ArraySpec, Nest
 

@@ -11,7 +11,7 @@ import pytest
 
 import orion
 from orion.aside import Aside, aside
-from orion.runtime.watch import Watch
+from orion.runtime.threads.watch import Watch
 from tests.kernel_loops import kernel_cache
 
 __all__ = ["kernel_cache"]

@@ -51,7 +51,7 @@ print(a.sum())
 """
 SET = "numba.config.DISABLE_JIT = True"
 UNSET = "numba.config.DISABLE_JIT = False"
-IMPORTED = f"{SET}\nimport orion.kernel.intrinsics"
+IMPORTED = f"{SET}\nimport orion.kernel.support.intrinsics"
 REFUSED = "NUMBA_DISABLE_JIT is set: no loop can be compiled"
 
 

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 import orion
-from orion.loop.nest import RunLoop
-from orion.loop.parse import parse_function
-from orion.loop.program import split_program
-from orion.loop.types import ArrayType, ScalarType
-from orion.loop.views import resolve_views
+from orion.cost.sizes import Sizes
+from orion.frontend.parse import parse_function
+from orion.ir.program import RunLoop
+from orion.ir.types import ArrayType, ScalarType
+from orion.passes.split import split_program
+from orion.passes.views import resolve_views
 from orion.plan.analysed import analyse_program
 from orion.plan.neighbours import handovers
 from orion.plan.planner import plan_program
-from orion.plan.sizes import Sizes
 
 MATRIX = ArrayType("float64", 2)
 INT = ScalarType("int64", weak=True)

@@ -3,7 +3,7 @@
 import islpy as isl
 import pytest
 
-from orion.plan.candidate import Candidate
+from orion.cost.candidate import Candidate
 from orion.plan.rules import Question, legal_candidates
 
 # difference sets, dims, ordered -> the strategy and the (space, time) pairs that are legal

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import orion
+from orion.cost.caches import Caches
+from orion.cost.sizes import Sizes
 from orion.errors import PlanError
 from orion.plan.planner import plan_program
-from orion.plan.sizes import Sizes
 from orion.prepare import Options, Preparation
-from orion.schedule.prove_together import prove_together
-from orion.transform.caches import Caches
+from orion.verify.prove_together import prove_together
 from tests.loop_text import defined
 from tests.oracles.interpreted import Order, kernel_code, run_interpreted
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import orion
-from orion.loop.parse import parse_function
-from orion.loop.types import ArrayType, ScalarType
-from orion.loop.views import resolve_views
-from orion.plan.extents import named_values
-from orion.plan.worth import STARTED_NS, SYNC_NS, Changes, is_worthwhile
+from orion.cost.extents import named_values
+from orion.cost.worth import STARTED_NS, SYNC_NS, Changes, is_worthwhile
+from orion.frontend.parse import parse_function
+from orion.ir.types import ArrayType, ScalarType
+from orion.passes.views import resolve_views
 
 
 def decaying(a, b, rounds):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import orion
+from orion.kernel.build.compile import compile_kernel
 from orion.kernel.calling import CONTROL_SIZE, FLAG_STRIDE
-from orion.kernel.compile import compile_kernel
 
 
 @orion.parallel_for

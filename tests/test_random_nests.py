@@ -13,12 +13,12 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 
 import orion
+from orion.cost.extents import parameter_values
 from orion.dependence.bounds import fix_parameters
 from orion.errors import PlanError, SerialLoopWarning
-from orion.plan.extents import parameter_values
 from orion.reasons import Reason
 from orion.schedule.build import build_schedule
-from orion.schedule.prove import prove_schedule
+from orion.verify.prove import prove_schedule
 from tests import fuzz
 from tests.oracles import interpreted, nest_check
 from tests.oracles.brute_force import record

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import orion
-from orion.dependence.renaming import may_see_copy
-from orion.loop.ir import Subscript, walk
-from orion.loop.printer import print_expr
-from orion.loop.program import split_program
-from orion.loop.types import ArrayType, ScalarType
-from orion.loop.views import resolve_views
-from orion.transform import renamed as transform
+from orion.ir.nodes import Subscript, walk
+from orion.ir.printer import print_expr
+from orion.ir.types import ArrayType, ScalarType
+from orion.passes.split import split_program
+from orion.passes.views import resolve_views
+from orion.rewrites.copy_in import apply as transform
+from orion.rewrites.copy_in.find import may_see_copy
 from tests.loop_text import from_body
 from tests.renamed_loops import KEPT, RENAMED, many_rounds, next_one, one_before, rows
 

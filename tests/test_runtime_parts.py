@@ -7,16 +7,16 @@ import pytest
 from numpy.lib.stride_tricks import as_strided, sliding_window_view
 
 from orion.errors import AliasError
-from orion.loop.dtypes import Kind
-from orion.loop.parse import parse_function
-from orion.loop.program import split_program
-from orion.loop.types import ArrayType, ScalarType, SparseType
+from orion.frontend.parse import parse_function
+from orion.ir.types import ArrayType, ScalarType, SparseType
+from orion.passes.split import split_program
 from orion.runtime.alias import check_aliases, overlaps_itself
 from orion.runtime.barrier import KERNEL, make_barrier, set_flag
 from orion.runtime.combine import after_loop, combine
-from orion.runtime.pool import Pool
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.skeleton import make_skeleton, skeleton_source
+from orion.runtime.threads.pool import Pool
+from orion.typing.dtypes import Kind
 
 # ---------------------------------------------------------------- pool
 
@@ -67,7 +67,7 @@ def test_closing_ends_the_threads():
 
 
 def test_nobody_leaves_a_barrier_before_all_have_come():
-    from orion.kernel.compile import compile_kernel
+    from orion.kernel.build.compile import compile_kernel
 
     meet, workers, rounds = compile_kernel(KERNEL).walk, 4, 200
     done, control = np.zeros(8 * 2 * workers, np.int64), np.zeros(8, np.int64)
@@ -88,7 +88,7 @@ def test_nobody_leaves_a_barrier_before_all_have_come():
 
 
 def test_a_flag_set_from_outside_is_that_of_the_tile():
-    from orion.kernel.compile import compile_kernel
+    from orion.kernel.build.compile import compile_kernel
 
     done, control = np.zeros(8 * 5, np.int64), np.zeros(8, np.int64)
     set_flag(compile_kernel(KERNEL).walk, done, 3, 6, control)

@@ -12,7 +12,7 @@ import pytest
 
 import orion
 from orion.errors import UnsupportedLoopError
-from orion.loop.functions import MATH, METHODS, NUMPY, is_elementwise
+from orion.frontend.functions import MATH, METHODS, NUMPY, is_elementwise
 
 pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning", "ignore::RuntimeWarning")
 

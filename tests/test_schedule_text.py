@@ -16,17 +16,17 @@ import numpy as np
 import pytest
 
 import orion
-import orion.schedule.prove_text as prove_text_module
+import orion.verify.prove_text as prove_text_module
 from benchmarks.polybench.kernels import KERNELS
 from orion.dependence.bounds import fix_parameters
 from orion.errors import PlanError, UnprovedWarning
-from orion.loop.ir import Assign, Binary, Call, Const, Dim, Evaluate, For, If, Stmt, Subscript, Var, walk
-from orion.loop.printer import print_stmt
-from orion.loop.rewrite import expand, rewrite
+from orion.ir.nodes import Assign, Binary, Call, Const, Dim, Evaluate, For, If, Stmt, Subscript, Var, walk
+from orion.ir.printer import print_stmt
+from orion.ir.rewriting import expand, rewrite
 from orion.plan import analysed
 from orion.plan.whole import whole_loops
-from orion.schedule.prove_text import prove_text
-from orion.transform.lockstep import LAG
+from orion.rewrites.lockstep.apply import LAG
+from orion.verify.prove_text import prove_text
 from tests.loop_text import defined
 from tests.oracles.nest_check import SMALL_SIZES
 from tests.test_transform_skew import arguments as skewed_arguments

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import orion
-from orion.inspect.text import plan_text
+from orion.inspect.text.text import plan_text
 from orion.plan.shares import costliest_loop, shares
 from tests.inspect_loops import CASES, history, plan_of
 
@@ -164,7 +164,7 @@ def test_the_width_is_that_of_the_terminal(monkeypatch):
 
 
 def test_check_follows_from_it(tmp_path, capsys):
-    from orion.inspect.cli import main
+    from orion.inspect.cli.cli import main
 
     source = tmp_path / "loops.py"
     source.write_text(

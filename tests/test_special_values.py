@@ -12,7 +12,7 @@ import pytest
 from numba.np.ufunc_db import get_ufuncs
 
 import orion
-from orion.loop.functions import is_elementwise
+from orion.frontend.functions import is_elementwise
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning"),

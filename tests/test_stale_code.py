@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import orion
-from orion.loop.parse import parse_with_outside
+from orion.frontend.parse import parse_with_outside
 
 pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 

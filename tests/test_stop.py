@@ -11,8 +11,8 @@ import pytest
 import orion
 from benchmarks.interrupts import child
 from orion.aside import aside
-from orion.kernel.stop_bounds import Bounds
-from orion.runtime.pool import Pool
+from orion.kernel.emit.stop_bounds import Bounds
+from orion.runtime.threads.pool import Pool
 from tests.kernel_loops import make_loop
 
 LIMIT = 1.0

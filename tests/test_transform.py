@@ -9,11 +9,11 @@ from orion.dependence.region import find_region
 from orion.dependence.scalars import live_after
 from orion.dependence.study import Study, study_loop
 from orion.errors import PlanError
-from orion.loop.parse import parse_function
-from orion.loop.program import split_program
-from orion.loop.signature import argument_types
-from orion.loop.views import resolve_views
-from orion.transform.apply import prove_order
+from orion.frontend.parse import parse_function
+from orion.ir.signature import argument_types
+from orion.passes.split import split_program
+from orion.passes.views import resolve_views
+from orion.rewrites.reorder.apply import prove_order
 from tests.transform_loops import (
     arguments,
     atax,

@@ -4,14 +4,14 @@ import pytest
 
 import orion
 from orion.dependence.scalars import scalar_roles
-from orion.loop.ir import Subscript, walk
-from orion.loop.parse import parse_function
-from orion.loop.program import split_program
-from orion.loop.signature import argument_types
-from orion.loop.views import resolve_views
+from orion.frontend.parse import parse_function
+from orion.ir.nodes import Subscript, walk
+from orion.ir.signature import argument_types
+from orion.passes.split import split_program
+from orion.passes.views import resolve_views
 from orion.plan.analysed import analyse_program
 from orion.plan.bodies import with_all_bodies
-from orion.transform import apply
+from orion.rewrites.reorder import apply
 from tests import transform_loops
 
 LOOPS = transform_loops.arguments(12)

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import orion
-from orion.loop.ir import Const, Var
-from orion.loop.parse import parse_function
-from orion.loop.printer import print_stmt
-from orion.loop.spans import NOWHERE
-from orion.transform import order
-from orion.transform.cache_tiles import CacheTile, in_cache_tiles
+from orion.frontend.parse import parse_function
+from orion.ir.nodes import Const, Var
+from orion.ir.printer import print_stmt
+from orion.ir.spans import NOWHERE
+from orion.rewrites.reorder import order
+from orion.rewrites.tile.apply import CacheTile, in_cache_tiles
 
 FAR = 2**62
 

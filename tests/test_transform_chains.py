@@ -8,12 +8,12 @@ import pytest
 import orion
 from orion.dependence.region import find_region
 from orion.dependence.scalars import live_after
-from orion.loop.parse import parse_function
-from orion.loop.program import split_program
-from orion.loop.signature import argument_types
-from orion.loop.views import resolve_views
-from orion.transform.chains import chain_cycles
-from orion.transform.lockstep import LAG, ROWS
+from orion.frontend.parse import parse_function
+from orion.ir.signature import argument_types
+from orion.passes.split import split_program
+from orion.passes.views import resolve_views
+from orion.rewrites.lockstep.apply import LAG, ROWS
+from orion.rewrites.lockstep.chains import chain_cycles
 from tests.loop_text import defined
 
 FLOATS, INTEGERS = {"L": "float64", "a": "float64"}, {"L": "int32", "a": "int32"}

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from orion.dependence.maps import Maps
+from orion.cost.caches import USUAL
+from orion.cost.strides import cannot_gain
 from orion.dependence.study import study_loop
-from orion.loop.parse import parse_function
-from orion.loop.program import split_program
-from orion.loop.signature import argument_types
-from orion.loop.views import resolve_views
+from orion.frontend.parse import parse_function
+from orion.ir.signature import argument_types
+from orion.passes.split import split_program
+from orion.passes.views import resolve_views
 from orion.plan.analysed import _is_faster
-from orion.transform.apply import rewrite_loop
-from orion.transform.caches import USUAL
-from orion.transform.strides import cannot_gain
+from orion.rewrites.reorder.apply import rewrite_loop
+from orion.sets.maps import Maps
 from tests import transform_loops, trap_loops
 
 

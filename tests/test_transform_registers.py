@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import orion
-from orion.loop.parse import parse_function
-from orion.loop.printer import print_stmt
-from orion.transform.registers import in_register_tiles
+from orion.frontend.parse import parse_function
+from orion.ir.printer import print_stmt
+from orion.rewrites.jam.apply import in_register_tiles
 
 
 def square(A, n):

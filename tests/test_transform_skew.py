@@ -7,13 +7,13 @@ import pytest
 from numba import njit
 
 import orion
+from orion.cost.caches import Caches
 from orion.dependence.access import Dependence
-from orion.loop.ir import Const, Var
-from orion.loop.source import Span
-from orion.transform.caches import Caches
-from orion.transform.halfspaces import InexactError, Scanner, between, simplified, without
-from orion.transform.skew import ROUNDS, Layout, box_of, in_box, is_skewable
-from orion.transform.tile_sizes import Memory
+from orion.ir.nodes import Const, Var
+from orion.ir.source import Span
+from orion.rewrites.skewed_buffers.find import ROUNDS, Layout, box_of, in_box, is_skewable
+from orion.rewrites.skewed_buffers.halfspaces import InexactError, Scanner, between, simplified, without
+from orion.rewrites.tile.sizes import Memory
 from tests.transform_loops import gs, lcs, seidel9
 
 # ---------------------------------------------------------------- loops
@@ -253,7 +253,7 @@ def test_loops_go_through_the_points_of_a_set():
 
 
 def trips(space, values):
-    from orion.loop.printer import print_expr
+    from orion.ir.printer import print_expr
 
     start, stop = (eval(print_expr(bound), {}, dict(values)) for bound in (space.start, space.stop))
     assert isinstance(space.step, Const)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import orion
-from orion.loop.parse import parse_function
-from orion.loop.printer import print_stmt
-from orion.loop.program import split_program
-from orion.loop.signature import argument_types
-from orion.transform.stored_sums import with_stored_sums
+from orion.frontend.parse import parse_function
+from orion.ir.printer import print_stmt
+from orion.ir.signature import argument_types
+from orion.passes.split import split_program
+from orion.rewrites.stored_sums.apply import with_stored_sums
 
 
 def product(A, B, C):

@@ -9,17 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import orion
-from orion.dependence.maps import Maps
+from orion.cost.sizes import Sizes
 from orion.dependence.model import model_loop
 from orion.dependence.study import study_loop
-from orion.loop.parse import parse_function
-from orion.loop.program import split_program
-from orion.loop.types import ArrayType, ScalarType
-from orion.loop.views import resolve_views
-from orion.plan import analysed, sweeping
-from orion.plan.sizes import Sizes
-from orion.plan.sweeping import boxes, pays
-from orion.transform.sweeps import Sweeps, find_sweeps, is_permutable
+from orion.frontend.parse import parse_function
+from orion.ir.types import ArrayType, ScalarType
+from orion.passes.split import split_program
+from orion.passes.views import resolve_views
+from orion.plan import analysed
+from orion.rewrites.time_tiles import cost as sweeping
+from orion.rewrites.time_tiles.cost import boxes, pays
+from orion.rewrites.time_tiles.find import Sweeps, find_sweeps, is_permutable
+from orion.sets.maps import Maps
 from tests.loop_text import defined
 
 MATRIX, VECTOR = ArrayType("float64", 2), ArrayType("float64", 1)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import orion
+from orion.cost.caches import USUAL, Caches, caches_in
 from orion.prepare import Options, Preparation
-from orion.transform.caches import USUAL, Caches, caches_in
-from orion.transform.tile_sizes import fitted_sizes, footprint
+from orion.rewrites.tile.sizes import fitted_sizes, footprint
 
 IJ, IK, KJ = (np.eye(3)[list(rows)] for rows in ((0, 2), (0, 1), (1, 2)))  # loops from the outermost: i, k, j
 SKEWED = np.array([[1.0, 0, 1.0], [0, 1.0, 0]])  # A[i + j, k]

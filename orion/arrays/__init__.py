@@ -2,8 +2,8 @@
 
 from orion.arrays.base import DistArray
 from orion.arrays.convert import from_arrow, from_pandas, from_scipy
-from orion.arrays.csv import read_csv
 from orion.arrays.dense import DenseArray, array, full, ones, zeros
+from orion.arrays.files.csv import read_csv
 from orion.arrays.layout import TileLayout
 from orion.arrays.partition import balanced_bounds, even_bounds
 from orion.arrays.random import normal, uniform

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from orion.loop.extremes import AGAINST, comparison
-from orion.loop.source import Span
+from orion.ir.source import Span
+from orion.passes.extremes import AGAINST, comparison
 from orion.reasons import Hint, Reason
 
 INDEXED = ("ORN102", "ORN103")
@@ -88,8 +88,8 @@ class Choice:
     """Scalars that the loop takes from one of its iterations: from that with the best value, or from the last.
 
     `names` are set together. Where `op` is "<", "<=", ">" or ">=", an iteration sets them if its value of the first
-    compares so with the present one; `orion.loop.extremes` has others that differ from these for NaN alone. "last": it
-    sets them whatever they are.
+    compares so with the present one; `orion.passes.extremes` has others that differ from these for NaN alone. "last":
+    it sets them whatever they are.
     """
 
     names: tuple[str, ...]
@@ -126,7 +126,7 @@ class ScalarRoles:
 class PrivateArray:
     """An array of which every iteration may have its own, and `dependences`: those on it, which then do not count.
 
-    See `orion.dependence.private_arrays`. `span` is the first place that writes it.
+    See `orion.rewrites.privatize.find`. `span` is the first place that writes it.
     """
 
     name: str
@@ -140,7 +140,7 @@ class ElementSum:
     touches.
 
     `op` is "+", "*", "min" or "max"; `span` is the first update. `dependences` are those on the array: they do not
-    count where copies of it are updated and combined. See `orion.dependence.element_sums`.
+    count where copies of it are updated and combined. See `orion.rewrites.array_sums.find`.
     """
 
     name: str

@@ -8,15 +8,15 @@ from orion.dependence.access import Access, LoopDependences, ScalarRoles
 from orion.dependence.choices import directions
 from orion.dependence.conflicts import find_dependences
 from orion.dependence.effects import assigned_names
-from orion.dependence.maps import Maps
 from orion.dependence.model import Model, Space, access_relation, model_loop
-from orion.dependence.names import isl_name, parameter_list
 from orion.dependence.scalars import exposed_reads, scalar_roles
 from orion.dependence.study import Study, dependences_of
-from orion.loop.ir import Break, Compare, For, Node, Return, Stmt, Var, While, walk
-from orion.loop.nest import LoopNest, Program
-from orion.loop.types import Types
+from orion.ir.nodes import Break, Compare, For, Node, Return, Stmt, Var, While, walk
+from orion.ir.program import LoopNest, Program
+from orion.ir.types import Types
 from orion.reasons import Hint, Reason
+from orion.sets.maps import Maps
+from orion.sets.names import isl_name, parameter_list
 
 
 def analyse_loop(

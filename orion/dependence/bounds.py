@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from orion.dependence.affine import Affine, NotAffine
 from orion.dependence.conflicts import CapReached, capped
 from orion.dependence.model import Model, Space, inner_constraints, model_loop
-from orion.dependence.names import extent_name, isl_value, parameter_list
 from orion.dependence.references import Reference
 from orion.errors import OutOfBoundsError, describe
-from orion.loop.assigned import own_level
-from orion.loop.ir import Break, Continue, Return, Stmt
-from orion.loop.nest import Branch, LoopNest, Program, Repeat, RunLoop, Scalars, Step, blocks_of
-from orion.loop.source import Span
-from orion.loop.types import Types
+from orion.ir.assigned import own_level
+from orion.ir.nodes import Break, Continue, Return, Stmt
+from orion.ir.program import Branch, LoopNest, Program, Repeat, RunLoop, Scalars, Step, blocks_of
+from orion.ir.source import Span
+from orion.ir.types import Types
+from orion.sets.affine import Affine, NotAffine
+from orion.sets.names import extent_name, isl_value, parameter_list
 
 if TYPE_CHECKING:
     import islpy as isl

@@ -17,7 +17,7 @@ from orion.dependence.conflicts import KINDS, distance_vector
 from orion.dependence.region import Region, Statement
 from orion.dependence.relations import Pair, Relations
 from orion.dependence.scalars import carries
-from orion.loop.ir import For
+from orion.ir.nodes import For
 
 if TYPE_CHECKING:
     import islpy as isl

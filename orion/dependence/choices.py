@@ -5,7 +5,7 @@ c(x); they replace s where
 
     c(x).first op s.first    `if a[i] > best: best = a[i]; at = i`, op one of < <= > >=
     always                   `last = a[i]`, also under a condition that does not read it
-    a running extreme        `best = max(best, a[i])` and its like of floats: `orion.loop.extremes`
+    a running extreme        `best = max(best, a[i])` and its like of floats: `orion.passes.extremes`
 
 and s is read and written nowhere else. Then the loop can be cut into tiles that each begin with the values from before
 the loop and remember the iteration of their last replacement, and the tiles be put together by the same rule in the
@@ -19,7 +19,7 @@ order of those iterations:
 - op where a NaN makes it begin anew ("!<"): a tile begins with NaN, so that it takes the first offer, whatever that is,
   and says whether one of its offers was NaN. Then what was before it does not matter. Otherwise it ends with the best
   of its offers, which is compared with what the tiles before it ended with. Tiles must follow one another: their
-  iterations must not alternate with those of others (`orion.loop.dimensions` sees to that for ranges).
+  iterations must not alternate with those of others (`orion.passes.dimensions` sees to that for ranges).
 - last: s ends as the offer of the last iteration that makes one, which is the last of its tile.
 
 Nothing is computed anew or in another order, so the result is the same bit for bit. Sources: Pottenger and Eigenmann,
@@ -33,13 +33,9 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 
 from orion.dependence.access import Choice
-from orion.dependence.affine import Affine, affine_form
 from orion.dependence.effects import assigned_names
-from orion.loop.assigned import assigned_by
-from orion.loop.between import SYNTHETIC
-from orion.loop.extremes import AGAINST, FLIPPED
-from orion.loop.extremes import running as extreme_kept
-from orion.loop.ir import (
+from orion.ir.assigned import assigned_by
+from orion.ir.nodes import (
     Assign,
     Call,
     Compare,
@@ -55,9 +51,13 @@ from orion.loop.ir import (
     count_names,
     walk,
 )  # fmt: skip
-from orion.loop.nest import LoopNest
-from orion.loop.source import Span
-from orion.loop.spans import without_spans
+from orion.ir.program import LoopNest
+from orion.ir.source import Span
+from orion.ir.spans import without_spans
+from orion.passes.between import SYNTHETIC
+from orion.passes.extremes import AGAINST, FLIPPED
+from orion.passes.extremes import running as extreme_kept
+from orion.sets.affine import Affine, affine_form
 
 
 def find_choices(nest: LoopNest, last: Mapping[str, Span], live_after: Set[str]) -> tuple[Choice, ...]:

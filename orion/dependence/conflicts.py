@@ -18,8 +18,8 @@ from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING
 
 from orion.dependence.access import Access, Dependence
-from orion.dependence.maps import Maps
 from orion.reasons import Hint, Reason
+from orion.sets.maps import Maps
 
 if TYPE_CHECKING:
     import islpy as isl

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from orion.loop.assigned import ASSIGNING, assigned_by
-from orion.loop.ir import Stmt, walk
-from orion.loop.source import Span
+from orion.ir.assigned import ASSIGNING, assigned_by
+from orion.ir.nodes import Stmt, walk
+from orion.ir.source import Span
 
 
 def assigned_names(statements: Iterable[Stmt]) -> dict[str, Span]:

@@ -1,4 +1,4 @@
-"""Whether the subscripts of flattened arrays stay within their rows: (b) and (c) of `orion.loop.flattened`.
+"""Whether the subscripts of flattened arrays stay within their rows: (b) and (c) of `orion.passes.delinearize`.
 
 For a subscript q * m + r that is used for every x in a domain D(p), with p the sizes and m one of them, and N the
 length of the array,
@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from orion.dependence.bounds import BoundsChecks, fix_parameters
-from orion.dependence.names import extent_name, isl_name, parameter_list
-from orion.loop.ir import Dim, Function, Rows, Subscript, Var, walk
+from orion.ir.nodes import Dim, Function, Rows, Subscript, Var, walk
+from orion.sets.names import extent_name, isl_name, parameter_list
 
 
 def stays_in_rows(

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from orion.dependence.access import Dependence
-from orion.loop.ir import Stmt, walk
-from orion.loop.source import Span
+from orion.ir.nodes import Stmt, walk
+from orion.ir.source import Span
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 
 from orion.dependence.bounds import BoundsChecks, prove_bounds
 from orion.dependence.choices import choice_of, guarded_values
-from orion.loop.expression_types import Typing
-from orion.loop.ir import Assign, Binary, Call, Const, Expr, Function, If, Logic, Subscript, Unary, Var, walk
-from orion.loop.nest import LoopNest
-from orion.loop.source import Span
+from orion.ir.nodes import Assign, Binary, Call, Const, Expr, Function, If, Logic, Subscript, Unary, Var, walk
+from orion.ir.program import LoopNest
+from orion.ir.source import Span
+from orion.typing.expression_types import Typing
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,16 +12,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from orion.dependence.access import Access
-from orion.dependence.affine import Affine, Form, NotAffine, affine_form, parameter, step_form
 from orion.dependence.effects import assigned_names
-from orion.dependence.maps import Maps
-from orion.dependence.names import extent_name, isl_name, number_text, parameter_list, product_text
 from orion.dependence.references import InnerLoop, Interval, Reference, collect_references, loop_scope
 from orion.dependence.scalars import live_after
-from orion.loop.ir import Range, Var, walk
-from orion.loop.nest import LoopNest, Program, Repeat, RunLoop, Step, blocks_of
-from orion.loop.types import SparseType, Types
+from orion.ir.nodes import Range, Var, walk
+from orion.ir.program import LoopNest, Program, Repeat, RunLoop, Step, blocks_of
+from orion.ir.types import SparseType, Types
 from orion.reasons import Hint, Reason
+from orion.sets.affine import Affine, Form, NotAffine, affine_form, parameter, step_form
+from orion.sets.maps import Maps
+from orion.sets.names import extent_name, isl_name, number_text, parameter_list, product_text
 
 if TYPE_CHECKING:
     import islpy as isl

@@ -8,20 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from orion.dependence.affine import (
-    Affine,
-    Condition,
-    Form,
-    NotAffine,
-    affine_condition,
-    affine_form,
-    parameter,
-    step_form,
-)  # fmt: skip
 from orion.dependence.effects import assigned_names
-from orion.dependence.names import extent_name, isl_name
-from orion.loop.assigned import ASSIGNING, assigned_by, holds_break, own_level
-from orion.loop.ir import (
+from orion.ir.assigned import ASSIGNING, assigned_by, holds_break, own_level
+from orion.ir.nodes import (
     Assign,
     Bind,
     Break,
@@ -50,11 +39,22 @@ from orion.loop.ir import (
     children,
     walk,
 )  # fmt: skip
-from orion.loop.nest import LoopNest
-from orion.loop.printer import print_expr
-from orion.loop.source import Span
-from orion.loop.types import ArrayType, ScalarType, Types
-from orion.loop.writes import Ranks, local_ranks, viewed_places, written_positions
+from orion.ir.printer import print_expr
+from orion.ir.program import LoopNest
+from orion.ir.source import Span
+from orion.ir.types import ArrayType, ScalarType, Types
+from orion.passes.writes import Ranks, local_ranks, viewed_places, written_positions
+from orion.sets.affine import (
+    Affine,
+    Condition,
+    Form,
+    NotAffine,
+    affine_condition,
+    affine_form,
+    parameter,
+    step_form,
+)  # fmt: skip
+from orion.sets.names import extent_name, isl_name
 
 READING_METHODS = frozenset({
     ".copy", ".sum", ".dot", ".mean", ".min", ".max", ".prod", ".std", ".var", ".any", ".all", ".argmin", ".argmax",

@@ -15,18 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.dependence.access import Access
-from orion.dependence.affine import Affine, Condition, Form, affine_form, parameter
 from orion.dependence.effects import assigned_names
-from orion.dependence.maps import Maps
 from orion.dependence.model import Space, access_relation, inner_constraints, own_space
-from orion.dependence.names import isl_name, parameter_list
 from orion.dependence.references import InnerLoop, Reference, collect_references, condition_in, definitions, loop_scope
 from orion.dependence.scalars import exposed_reads
-from orion.loop.assigned import leaves_loop
-from orion.loop.dimensions import is_dimension
-from orion.loop.ir import Elements, Expr, For, Function, If, Node, Range, Return, Stmt, Unary, Var, count_names, walk
-from orion.loop.nest import LoopNest
-from orion.loop.types import Types
+from orion.ir.assigned import leaves_loop
+from orion.ir.nodes import Elements, Expr, For, Function, If, Node, Range, Return, Stmt, Unary, Var, count_names, walk
+from orion.ir.program import LoopNest
+from orion.ir.types import Types
+from orion.passes.dimensions import is_dimension
+from orion.sets.affine import Affine, Condition, Form, affine_form, parameter
+from orion.sets.maps import Maps
+from orion.sets.names import isl_name, parameter_list
 
 if TYPE_CHECKING:
     import islpy as isl

@@ -17,10 +17,10 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from orion.dependence.access import Access
-from orion.dependence.maps import Maps
-from orion.dependence.names import number_text, parameter_list
 from orion.dependence.region import Region, Statement
 from orion.dependence.within import at_sizes, sizes_within
+from orion.sets.maps import Maps
+from orion.sets.names import number_text, parameter_list
 
 if TYPE_CHECKING:
     import islpy as isl

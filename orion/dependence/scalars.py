@@ -13,8 +13,8 @@ from collections.abc import Iterable, Set
 from orion.dependence.access import Reduction, ScalarRoles
 from orion.dependence.choices import find_choices, is_chosen
 from orion.dependence.effects import assigned_names
-from orion.loop.assigned import assigned_by, leaves_loop
-from orion.loop.ir import (
+from orion.ir.assigned import assigned_by, leaves_loop
+from orion.ir.nodes import (
     Assign,
     Binary,
     Bind,
@@ -35,9 +35,9 @@ from orion.loop.ir import (
     count_names,
     walk,
 )  # fmt: skip
-from orion.loop.nest import Branch, LoopNest, Program, Repeat, RunLoop, Scalars, Step
-from orion.loop.source import Span
-from orion.loop.types import ArrayType, SparseType, Types
+from orion.ir.program import Branch, LoopNest, Program, Repeat, RunLoop, Scalars, Step
+from orion.ir.source import Span
+from orion.ir.types import ArrayType, SparseType, Types
 
 OPERATORS = {"+": "+", "-": "+", "*": "*"}
 FUNCTIONS = {"min": "min", "max": "max", "np.minimum": "min", "np.maximum": "max"}

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from orion.dependence.access import Dependence
 from orion.dependence.carried import Carried, carried_by_loops, over_common
 from orion.dependence.conflicts import KINDS, CapReached, capped, distance_vector
-from orion.dependence.maps import Maps
 from orion.dependence.model import Model, model_loop
 from orion.dependence.region import NOTHING, Known, Region, find_region
 from orion.dependence.relations import Pair, Relations, prepare_maps, relations_of
-from orion.loop.between import SYNTHETIC
-from orion.loop.nest import LoopNest, Program
-from orion.loop.types import Types
+from orion.ir.program import LoopNest, Program
+from orion.ir.types import Types
+from orion.passes.between import SYNTHETIC
+from orion.sets.maps import Maps
 
 MAX_OPERATIONS = 2_000_000
 """isl operations that the study of a nest may cost: about a second. Past it the nest is analysed as a whole."""

@@ -15,12 +15,12 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from orion.dependence.affine import Affine
 from orion.dependence.conflicts import CapReached, capped
-from orion.dependence.maps import Maps
 from orion.dependence.model import Space, inner_constraints
-from orion.dependence.names import extent_name, parameter_list
 from orion.dependence.references import Reference
+from orion.sets.affine import Affine
+from orion.sets.maps import Maps
+from orion.sets.names import extent_name, parameter_list
 
 if TYPE_CHECKING:
     import islpy as isl

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from orion.cost.local_arrays import MadeArray
+from orion.cost.placement import Placement
 from orion.dependence.access import Access, Choice, Dependence
-from orion.inspect.parts import lines_of
-from orion.inspect.telling import inductions_of, rows_of, verdicts_of
-from orion.inspect.where import where_the_work_is
-from orion.loop.ir import Rows
-from orion.loop.printer import print_expr
-from orion.loop.source import Span
-from orion.loop.types import ArgumentType, ArrayType, ScalarType
+from orion.inspect.text.parts import lines_of
+from orion.inspect.text.telling import inductions_of, rows_of, verdicts_of
+from orion.inspect.text.where import where_the_work_is
+from orion.ir.nodes import Rows
+from orion.ir.printer import print_expr
+from orion.ir.source import Span
+from orion.ir.types import ArgumentType, ArrayType, ScalarType
 from orion.plan.explain import witness_pair
-from orion.plan.made import MadeArray
-from orion.plan.placement import Placement
 from orion.plan.plan import Considered, FunctionPlan, LoopPlan, Verdict
 from orion.plan.shares import is_parallel, share_of, shares
 from orion.plan.whole import formulas, in_formulas, whole_loops

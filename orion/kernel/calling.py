@@ -24,7 +24,7 @@ code, if no other worker has set one before, and `control[1:5]` to (site, subscr
 `site` indexes `KernelSource.sites`. `walk` itself raises only what has no code (a ValueError by NumPy inside the
 loop, MemoryError): it has then set `control[0]` to ABORT first, so that other workers do not wait for ever.
 
-Tiles that may take long look up in between (`orion.kernel.stops`), and so do walks that wait. They look at
+Tiles that may take long look up in between (`orion.kernel.emit.stops`), and so do walks that wait. They look at
 `control[5]` only, which is not 0 where there is something to see: EVERYONE where `control[0]` is not 0, or the identity
 of a thread of this process that is to handle signals, which it then does. Where a handler raises, the walk of this
 thread sets `control[6]` to its identity, `control[0]` to ABORT, and ends with what was raised. A tile that is left is
@@ -39,8 +39,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from orion.loop.dtypes import PYTHON_INT, Kind
-from orion.loop.source import SourceText, Span
+from orion.ir.source import SourceText, Span
+from orion.typing.dtypes import PYTHON_INT, Kind
 
 if TYPE_CHECKING:
     from orion.schedule.schedule import Ints, Schedule

@@ -6,33 +6,34 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from orion.cost.caches import USUAL, Caches
+from orion.cost.placement import ArrayUse
+from orion.cost.strides import JUMP, cannot_gain
+from orion.cost.worth import Work, depth_of, work_of, work_of_statements
 from orion.dependence.access import Access, LoopDependences
 from orion.dependence.bounds import bounds_checks
-from orion.dependence.maps import Maps
 from orion.dependence.model import model_loop, own_space
 from orion.dependence.references import collect_references
 from orion.dependence.region import Statement
 from orion.dependence.scalars import scalar_roles
 from orion.dependence.study import Study, study_loop
-from orion.loop.between import is_split
-from orion.loop.fuse import Group
-from orion.loop.infer import with_made
-from orion.loop.ir import For, If, Stmt, Walked, While, children, walk
-from orion.loop.nest import LoopNest, Program
-from orion.loop.program import open_outer_loop
-from orion.loop.types import Types
-from orion.plan.one_loop import AnalysedLoop, analyse_nest, candidates_of, is_once
-from orion.plan.placement import ArrayUse
+from orion.ir.nodes import For, If, Stmt, Walked, While, children, walk
+from orion.ir.program import LoopNest, Program
+from orion.ir.types import Types
+from orion.passes.between import is_split
+from orion.passes.split import open_outer_loop
+from orion.plan.analyses import Analyses, Analysis
+from orion.plan.one_loop import AnalysedLoop, candidates_of, is_once
 from orion.plan.plan import Origin, Verdict
 from orion.plan.verdicts import verdicts
-from orion.plan.worth import Work, depth_of, work_of, work_of_statements
 from orion.reasons import Hint, Reason
-from orion.transform.apply import Outlined, Rewritten, rewrite_loop, rewrite_sweeps
-from orion.transform.bands import Band
-from orion.transform.caches import USUAL, Caches
-from orion.transform.renamed import with_copies_before
-from orion.transform.stored_sums import with_stored_sums
-from orion.transform.strides import JUMP, cannot_gain
+from orion.rewrites.copy_in.apply import with_copies_before
+from orion.rewrites.fuse.apply import Group
+from orion.rewrites.reorder.apply import Outlined, Rewritten, rewrite_loop, rewrite_sweeps
+from orion.rewrites.reorder.bands import Band
+from orion.rewrites.stored_sums.apply import with_stored_sums
+from orion.sets.maps import Maps
+from orion.typing.infer import with_made
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class Separate:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The loops that stand for one loop of the source, and what that one has to do: see `orion.plan.worth`.
+    """The loops that stand for one loop of the source, and what that one has to do: see `orion.cost.worth`.
 
     `is_taken_apart`: there are statements among them that run once, so that rounds of them are started from Python.
     `has_other`: they were preferred to another order of the loops, which may be better at some sizes.
@@ -95,7 +96,7 @@ class Allowed:
     that costs more, the program without it, but with the other changes, is what it is as written. `sweeps`: serial
     loops around planned ones are run in tiles; as that pays for large arrays only, what it is as written then is the
     program without it. `renames`: the same for reads that see copies of arrays made before their loop
-    (`orion.transform.renamed`).
+    (`orion.rewrites.copy_in.apply`).
     """
 
     apart: bool = True
@@ -127,14 +128,15 @@ def analyse_program(
     changed: list[Changed] = []
     outlined: list[Outlined] = []
     seen = seen or _Seen()
-    maps = seen.maps
+    analyses, maps = seen.analyses, seen.analyses.maps
     while number < len(program.nests):
         first = seen.look(program, number, types)
         loop = first.loop
         judged += first.verdicts
         written.append(replace(loop, nest=source.nests[len(written)]))
-        better = _better(program, first, types, maps, caches, allowed)
-        better = _with_copies(program, loop, types, maps, better, apart=allowed.apart) if allowed.renames else better
+        better = _better(program, first, types, analyses, caches, allowed)
+        if allowed.renames:
+            better = _with_copies(program, loop, types, analyses, better, apart=allowed.apart)
         loop = replace(loop, capped=tuple(_capped(loop, (*first.given_up, *maps.given_up()))))
         written[-1] = replace(written[-1], capped=loop.capped)
         if better is None:
@@ -162,29 +164,35 @@ class _First:
     `has_other`: it is taken apart although another order was found."""
 
     program: Program
-    loop: AnalysedLoop
-    study: Study | None
+    analysis: Analysis
     verdicts: tuple[Verdict, ...]
     given_up: tuple[str, ...]
     opened: tuple[Better | None, ...] = ()
     has_other: bool = False
+
+    @property
+    def loop(self) -> AnalysedLoop:
+        return self.analysis.loop
+
+    @property
+    def study(self) -> Study | None:
+        return self.analysis.study
 
 
 @dataclass(slots=True)
 class _Seen:
     """What was found of loops, by the identity of their program and their number."""
 
-    maps: Maps = field(default_factory=Maps)
+    analyses: Analyses = field(default_factory=Analyses)
     found: dict[tuple[int, int], _First] = field(default_factory=dict)
 
     def look(self, program: Program, number: int, types: Types) -> _First:
         key = id(program), number  # `_First` keeps the program
         if key not in self.found:
-            model = model_loop(program, number, types)
-            study = study_loop(program, number, types, model, self.maps)
-            loop = analyse_nest(program, number, types, study, model, self.maps)
-            judged = verdicts(loop.nest, loop.analysis, study, types, model.live_after, self.maps)
-            self.found[key] = _First(program, loop, study, judged, self.maps.given_up())
+            found, maps = self.analyses.of(program, number, types), self.analyses.maps
+            loop = found.loop
+            judged = verdicts(loop.nest, loop.analysis, found.study, types, found.live_after, maps)
+            self.found[key] = _First(program, found, judged, (*found.given_up, *maps.given_up()))
         return self.found[key]
 
 
@@ -218,7 +226,7 @@ Better = tuple[Program, list[AnalysedLoop], list[Outlined]]
 
 
 def _better(
-    program: Program, first: _First, types: Types, maps: Maps, caches: Caches, allowed: Allowed
+    program: Program, first: _First, types: Types, analyses: Analyses, caches: Caches, allowed: Allowed
 ) -> Better | None:
     """The program with a loop opened or in another order, and its loops, where that is better than the loop as it is.
 
@@ -226,18 +234,18 @@ def _better(
     """
     loop, study, number = first.loop, first.study, first.loop.nest.number
     if is_once(loop.nest):
-        return _opened(program, number, types, maps) if allowed.apart else None
+        return _opened(program, number, types, analyses) if allowed.apart else None
     if not first.opened:
-        first.opened = (None if loop.candidates else _opened(program, number, types, maps, plainly=True),)
+        first.opened = (None if loop.candidates else _opened(program, number, types, analyses, plainly=True),)
     (opened,) = first.opened
     if opened is not None and all(_is_simple(inner) for inner in opened[1]):
-        return (_swept(program, loop, study, types, maps, caches) if allowed.sweeps else None) or opened
+        return (_swept(program, loop, study, types, analyses.maps, caches) if allowed.sweeps else None) or opened
     is_fine = bool(loop.candidates) or (opened is not None and all(inner.candidates for inner in opened[1]))
-    rewritten = _rewritten(program, loop, study, types, maps, caches, must_gain=is_fine)
+    rewritten = _rewritten(program, loop, study, types, analyses.maps, caches, must_gain=is_fine)
     better = opened if rewritten is None or _loses_vectors(rewritten, study) else rewritten
     if not allowed.apart or (better is not None and _depth_on_one_worker(better) < 2):
         return better  # what one worker runs is a loop at most
-    other = None if loop.candidates else _opened(program, number, types, maps)
+    other = None if loop.candidates else _opened(program, number, types, analyses)
     if better is None:
         return other
     first.has_other = other is not None and _depth_on_one_worker(other) < _depth_on_one_worker(better)
@@ -275,16 +283,16 @@ def _depth(statement: Stmt) -> int:
 
 
 def _with_copies(
-    program: Program, loop: AnalysedLoop, types: Types, maps: Maps, better: Better | None, *, apart: bool
+    program: Program, loop: AnalysedLoop, types: Types, analyses: Analyses, better: Better | None, *, apart: bool
 ) -> Better | None:
     """What is better than a loop as it is: with copies made before it, or before loops in it that are serial by
     themselves where it is opened."""
     if better is None:
-        return _renamed(program, loop, types, maps)
+        return _renamed(program, loop, types, analyses)
     serial = _count_serial(better)
     if serial and not any(inner.origin for inner in better[1]):
         for plainly in (True, False)[: 1 + apart]:
-            other = _opened(program, loop.nest.number, types, maps, plainly=plainly, renames=True)
+            other = _opened(program, loop.nest.number, types, analyses, plainly=plainly, renames=True)
             if other is not None:
                 return other if _count_serial(other) < serial else better
     return better
@@ -295,23 +303,17 @@ def _count_serial(better: Better) -> int:
     return sum(not loop.candidates and not is_once(loop.nest) for loop in better[1])
 
 
-def _renamed(program: Program, loop: AnalysedLoop, types: Types, maps: Maps) -> Better | None:
+def _renamed(program: Program, loop: AnalysedLoop, types: Types, analyses: Analyses) -> Better | None:
     """The program with copies made before a serial loop, or one in it where that is opened, so that it is parallel."""
     if loop.candidates or is_once(loop.nest):
         return None
     changed = with_copies_before(program, loop.nest.number, types, loop.analysis)
     if changed is None:
-        return _opened(program, loop.nest.number, types, maps, plainly=True, renames=True)
+        return _opened(program, loop.nest.number, types, analyses, plainly=True, renames=True)
     types = with_made(types, changed.function)
     last = loop.nest.number + len(changed.nests) - len(program.nests)
-    found = [_analysed(changed, number, types, maps) for number in range(loop.nest.number, last + 1)]
+    found = [analyses.of(changed, number, types).loop for number in range(loop.nest.number, last + 1)]
     return (changed, found, []) if found[-1].candidates else None
-
-
-def _analysed(program: Program, number: int, types: Types, maps: Maps) -> AnalysedLoop:
-    model = model_loop(program, number, types)
-    study = study_loop(program, number, types, model, maps)
-    return analyse_nest(program, number, types, study, model, maps)
 
 
 def _capped(loop: AnalysedLoop, given_up: Iterable[str]) -> Iterator[Reason]:
@@ -436,7 +438,7 @@ def _accesses_of(nest: LoopNest, band: Band, study: Study) -> Iterator[Access]:
 
 
 def _opened(
-    program: Program, number: int, types: Types, maps: Maps, *, plainly: bool = False, renames: bool = False
+    program: Program, number: int, types: Types, analyses: Analyses, *, plainly: bool = False, renames: bool = False
 ) -> Better | None:
     """The program with the outer loop of a serial nest made a `Repeat` (statements that run once: taken apart), and the
     loops that it then has inside, if that makes one of them parallel. `renames`: with copies made before them, too.
@@ -444,20 +446,18 @@ def _opened(
     The loops in statements that run once are always found: so the plan has something to say of them.
     """
     before = len(program.nests)
-    opened = open_outer_loop(program, number, types, plainly=plainly)
+    opened = open_outer_loop(program, number, analyses.opened(program.nests[number], types), plainly=plainly)
     if opened is None:
         return None
     apart, program = is_once(program.nests[number]), opened
     found: list[AnalysedLoop] = []
     last = number + len(program.nests) - before + 1
     while number < last:
-        model = model_loop(program, number, types)
-        study = study_loop(program, number, types, model, maps)
-        loop = analyse_nest(program, number, types, study, model, maps)
-        loop = replace(loop, capped=tuple(_capped(loop, maps.given_up())))
+        analysis = analyses.of(program, number, types)
+        loop = replace(analysis.loop, capped=tuple(_capped(analysis.loop, analysis.given_up)))
         is_fine = _may_be_shared(loop) and not is_once(loop.nest)
-        changed = None if is_fine else _opened(program, number, types, maps, plainly=plainly, renames=renames)
-        changed = changed or (_renamed(program, loop, types, maps) if renames and not is_fine else None)
+        changed = None if is_fine else _opened(program, number, types, analyses, plainly=plainly, renames=renames)
+        changed = changed or (_renamed(program, loop, types, analyses) if renames and not is_fine else None)
         if changed is None:
             found.append(loop)
             number += 1

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 from orion.dependence.access import ScalarRoles
 from orion.dependence.scalars import scalar_roles
-from orion.loop.nest import Program
-from orion.loop.types import Types
+from orion.ir.program import Program
+from orion.ir.types import Types
 from orion.plan.plan import FunctionPlan, LoopPlan
-from orion.transform.apply import Outlined, with_bodies
+from orion.rewrites.reorder.apply import Outlined, with_bodies
 
 
 @dataclass(frozen=True, slots=True)

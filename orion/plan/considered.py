@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from orion.loop.ir import For, walk
-from orion.loop.nest import LoopNest
-from orion.plan.placement import Placement
+from orion.cost.placement import Placement
+from orion.cost.worth import Changes, meeting_ns
+from orion.ir.nodes import For, walk
+from orion.ir.program import LoopNest
 from orion.plan.plan import Considered, FunctionPlan, LoopPlan
 from orion.plan.whole import enclosing_loops, in_formulas, main_part, whole_loops
-from orion.plan.worth import Changes, meeting_ns
 from orion.reasons import Reason
 
 SIZING = ("ORN120", "ORN121")

@@ -8,12 +8,12 @@ from math import prod
 import numpy as np
 
 from orion.arrays.aligned import padded_shape
+from orion.cost.candidate import Candidate
+from orion.cost.extents import parameter_values
+from orion.cost.grid import predicted_ns
+from orion.cost.placement import ArrayUse
 from orion.dependence.access import LoopDependences
-from orion.loop.types import ArrayType, Shapes, Types
-from orion.plan.candidate import Candidate
-from orion.plan.extents import parameter_values
-from orion.plan.grid import predicted_ns
-from orion.plan.placement import ArrayUse
+from orion.ir.types import ArrayType, Shapes, Types
 from orion.plan.plan import Copies, LoopPlan
 from orion.reasons import Reason
 

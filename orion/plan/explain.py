@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from orion.dependence.access import Access, Dependence
 from orion.dependence.choices import directions
 from orion.dependence.conflicts import CapReached, capped
-from orion.dependence.maps import Maps
-from orion.loop.nest import LoopNest
-from orion.loop.source import Span
+from orion.ir.program import LoopNest
+from orion.ir.source import Span
 from orion.reasons import Hint, Reason
+from orion.sets.maps import Maps
 
 if TYPE_CHECKING:
     import islpy as isl

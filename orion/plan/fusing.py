@@ -1,7 +1,7 @@
 """Neighbouring loops that may be run as one, found before sizes are known.
 
 Two planned loops directly after one another are run as one, where their outermost loops have the same ranges, both are
-parallel without tiles that wait, and the fused loop keeps the strategy that both have (`orion.dependence.neighbours`).
+parallel without tiles that wait, and the fused loop keeps the strategy that both have (`orion.rewrites.fuse.find`).
 Only where they go through an array in the same blocks is there anything to gain. Loops in a new order are left alone,
 and so are those that choose scalars. Sums must not be rounded in another way where caches have another size: each is
 one loop's own, and all of the dimensions of that loop are shared, so that it has the same blocks
@@ -18,19 +18,19 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from orion.dependence.access import Access
-from orion.dependence.affine import Affine, affine_form, parameter
-from orion.dependence.maps import Maps
 from orion.dependence.model import model_loop
-from orion.dependence.neighbours import shared_depth
 from orion.dependence.references import loop_scope
-from orion.loop.fuse import Group, fuse_loops, neighbours
-from orion.loop.ir import Assign, Call, Expr, For, Node, Pass, Range, Stmt, Update, While, walk
-from orion.loop.nest import LoopNest
-from orion.loop.types import Types
+from orion.ir.nodes import Assign, Call, Expr, For, Node, Pass, Range, Stmt, Update, While, walk
+from orion.ir.program import LoopNest
+from orion.ir.types import Types
 from orion.plan.analysed import AnalysedProgram, Changed, Fusable, Separate
 from orion.plan.one_loop import AnalysedLoop, analyse_nest
 from orion.plan.whole import WEAKEST_FIRST
 from orion.reasons import Reason
+from orion.rewrites.fuse.apply import Group, fuse_loops, neighbours
+from orion.rewrites.fuse.find import shared_depth
+from orion.sets.affine import Affine, affine_form, parameter
+from orion.sets.maps import Maps
 
 MAX_ARRAYS = 8
 """The most arrays that an innermost loop may go through when statements share it."""

@@ -6,8 +6,8 @@
             A[i] = B[i - 1] + B[i + 1]
 
 As an array of its own, B goes with the iteration of t that makes it, and only one worker can run that. As a parameter
-that each round fills again (`orion.loop.made`) it is shared by the workers, which then run the loop over i together.
-Where iterations of the outer loop can be shared out, each keeps the arrays that it makes.
+that each round fills again (`orion.passes.local_arrays`) it is shared by the workers, which then run the loop over i
+together. Where iterations of the outer loop can be shared out, each keeps the arrays that it makes.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from orion.cost.caches import USUAL, Caches
 from orion.errors import UnsupportedLoopError
-from orion.loop.assigned import assigned_names
-from orion.loop.between import separate
-from orion.loop.expression_types import Typing, with_names
-from orion.loop.infer import argument_value, infer_types, with_made
-from orion.loop.ir import For, Function, walk
-from orion.loop.made import make_arrays
-from orion.loop.narrow import with_local_integers
-from orion.loop.program import split_program
-from orion.loop.source import Span
-from orion.loop.types import ArgumentType, Types
+from orion.ir.assigned import assigned_names
+from orion.ir.nodes import For, Function, walk
+from orion.ir.source import Span
+from orion.ir.types import ArgumentType, Types
+from orion.passes.between import separate
+from orion.passes.local_arrays import make_arrays
+from orion.passes.split import split_program
 from orion.plan.analysed import AnalysedProgram, analyse_program
 from orion.plan.one_loop import AnalysedLoop
-from orion.transform.caches import USUAL, Caches
+from orion.typing.expression_types import Typing, with_names
+from orion.typing.infer import argument_value, infer_types, with_made
+from orion.typing.narrow import with_local_integers
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from orion.loop.nest import Program, Repeat, RunLoop, Step, blocks_of
-from orion.loop.types import Shapes, Types
-from orion.plan.placement import Placement, array_bytes
+from orion.cost.placement import Placement, array_bytes
+from orion.cost.worth import rounds_of
+from orion.ir.program import Program, Repeat, RunLoop, Step, blocks_of
+from orion.ir.types import Shapes, Types
 from orion.plan.plan import LoopPlan
-from orion.plan.worth import rounds_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from orion.cost.candidate import Candidate
+from orion.cost.extents import bounded_dims
+from orion.cost.placement import ArrayUse, array_uses
+from orion.cost.worth import Work, work_of
 from orion.dependence.access import LoopDependences
 from orion.dependence.analyse import analyse_loop
 from orion.dependence.effects import assigned_names
-from orion.dependence.element_sums import with_element_sums
-from orion.dependence.maps import Maps
 from orion.dependence.model import Model, used_names
-from orion.dependence.names import isl_name
-from orion.dependence.private_arrays import with_private_arrays
 from orion.dependence.study import Study
-from orion.loop.nest import SYNTHETIC, LoopNest, Program, Repeat, RunLoop, Step, blocks_of
-from orion.loop.types import Types
-from orion.plan.candidate import Candidate
+from orion.ir.program import SYNTHETIC, LoopNest, Program, Repeat, RunLoop, Step, blocks_of
+from orion.ir.types import Types
 from orion.plan.copies import Summed
-from orion.plan.extents import bounded_dims
-from orion.plan.placement import ArrayUse, array_uses
 from orion.plan.plan import Origin
 from orion.plan.rules import Question, difference_sets, legal_candidates
-from orion.plan.worth import Work, work_of
 from orion.reasons import Reason
-from orion.transform.sweeps import Sweeps
+from orion.rewrites.array_sums.find import with_element_sums
+from orion.rewrites.privatize.find import with_private_arrays
+from orion.rewrites.time_tiles.find import Sweeps
+from orion.sets.maps import Maps
+from orion.sets.names import isl_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def analyse_nest(
     candidates = candidates_of(nest, analysis, maps)
     summed: Summed | None = None
     if all(candidate.time for candidate in candidates):  # none, or tiles that wait
-        freed = with_private_arrays(analysis, nest, types, _changing(program, number), maps)
+        freed = with_private_arrays(analysis, nest, types, changing_names(program, number), maps)
         better = candidates_of(nest, freed, maps) if freed.private else []
         if any(not candidate.time for candidate in better):
             analysis, candidates = freed, better
@@ -115,7 +115,7 @@ def candidates_of(nest: LoopNest, analysis: LoopDependences, maps: Maps) -> list
 
 def _rounds_overlap(program: Program, number: int, model: Model) -> bool:
     """Whether no subscript or bound depends on a name that changes from round to round of a loop around it."""
-    return _changing(program, number).isdisjoint(used_names(model))
+    return changing_names(program, number).isdisjoint(used_names(model))
 
 
 def _parameters(relation: str) -> set[str]:
@@ -123,7 +123,7 @@ def _parameters(relation: str) -> set[str]:
     return {name.strip() for name in head.strip("[]").split(",")} if head.startswith("[") else set()
 
 
-def _changing(program: Program, number: int) -> frozenset[str]:
+def changing_names(program: Program, number: int) -> frozenset[str]:
     """The isl names of what has other values in other rounds of the serial loops around a planned loop."""
     return frozenset(isl_name(name) for name in _changing_names(program.steps, number, frozenset()))
 

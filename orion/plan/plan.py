@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from orion.cost.local_arrays import MadeArray
+from orion.cost.placement import Placement
+from orion.cost.sizes import Sizes
+from orion.cost.worth import Work
 from orion.dependence.access import Dependence, LoopDependences, PrivateArray
 from orion.dependence.bounds import BoundsChecks
 from orion.dependence.region import Statement
-from orion.loop.nest import LoopNest, Program
-from orion.loop.types import ArgumentType
-from orion.plan.made import MadeArray
-from orion.plan.placement import Placement
-from orion.plan.sizes import Sizes
-from orion.plan.worth import Work
+from orion.ir.program import LoopNest, Program
+from orion.ir.types import ArgumentType
 from orion.reasons import Reason
-from orion.transform.apply import Outlined
+from orion.rewrites.reorder.apply import Outlined
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,8 @@ class Verdict:
 
     `index` counts the `for`s of the function from 0. `reasons` are those that are not about a dependence. `copies` are
     the arrays that all dependences are over, where trips do nothing but add to elements of them: given copies of these,
-    combined afterwards, the `for` is parallel (`orion.dependence.element_sums`). `private` are the arrays of which each
-    trip must have its own for that: dependences over them do not count.
+    combined afterwards, the `for` is parallel (`orion.rewrites.array_sums.find`). `private` are the arrays of which
+    each trip must have its own for that: dependences over them do not count.
     """
 
     index: int
@@ -107,7 +107,7 @@ class LoopPlan:
     loops around it and its own; it is empty where one worker runs the statements once. `written_iterations` is the
     number of iterations of the loop of the source. `copies` are those of the arrays whose elements the loop adds to
     without knowing which iterations share them. `is_swept`: its tiles are of the rounds of a serial loop and of what
-    each round goes over (`orion.transform.sweeps`).
+    each round goes over (`orion.rewrites.time_tiles.find`).
 
     `parts` is not empty only in what `orion.plan.whole.whole_loops` makes: the plan of a loop of the source as a
     whole, with the planned loops that stand for it. Such a plan has the nest and analysis of the loop as written,

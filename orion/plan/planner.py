@@ -6,29 +6,29 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import inf, prod
 
-from orion.dependence.maps import Maps
-from orion.loop.nest import LoopNest
-from orion.loop.types import Types
+from orion.cost.candidate import Candidate
+from orion.cost.extents import coordinate_ranges, parameter_values
+from orion.cost.grid import DISPATCH_NS, ROUND_NS, cuts, predicted_ns
+from orion.cost.local_arrays import made_arrays
+from orion.cost.placement import Placement, cheapest, placements
+from orion.cost.sizes import Sizes
+from orion.cost.worth import Changes, depth_of, in_compiled_rounds, is_worthwhile, meetings_of, work_ns, work_of_parts
+from orion.ir.program import LoopNest
+from orion.ir.types import Types
 from orion.plan.analysed import AnalysedProgram, Changed, Fusable, is_shared_out
-from orion.plan.candidate import Candidate
 from orion.plan.considered import considered, copies_not_made, with_considered
 from orion.plan.copies import why_no_copies, with_copies
 from orion.plan.explain import blocking_reasons, not_stronger
-from orion.plan.extents import coordinate_ranges, parameter_values
 from orion.plan.fusing import fused_program
-from orion.plan.grid import DISPATCH_NS, ROUND_NS, cuts, predicted_ns
-from orion.plan.made import made_arrays
 from orion.plan.neighbours import handovers, moved_between
 from orion.plan.one_loop import AnalysedLoop, is_once
-from orion.plan.placement import Placement, cheapest, placements
 from orion.plan.plan import FunctionPlan, LoopPlan, Origin
 from orion.plan.renaming import why_not_renamed, with_dear_copies
-from orion.plan.sizes import Sizes
-from orion.plan.sweeping import boxes, pays
 from orion.plan.together import along, keeps_blocks, why_together, with_members, with_reasons
 from orion.plan.wide import check_ranges, may_leave_64_bits
-from orion.plan.worth import Changes, depth_of, in_compiled_rounds, is_worthwhile, meetings_of, work_ns, work_of_parts
 from orion.reasons import Hint, Reason
+from orion.rewrites.time_tiles.cost import boxes, pays
+from orion.sets.maps import Maps
 
 Beside = Callable[[tuple[Placement, ...]], float]
 """The bytes that move before and after a loop, given its placements."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from orion.dependence.maps import Maps
-from orion.loop.ir import For, walk
+from orion.cost.grid import predicted_ns
+from orion.cost.sizes import Sizes
+from orion.cost.worth import Work, least_ns
+from orion.ir.nodes import For, walk
 from orion.plan.analysed import AnalysedProgram
-from orion.plan.grid import predicted_ns
 from orion.plan.plan import FunctionPlan, LoopPlan
-from orion.plan.sizes import Sizes
-from orion.plan.worth import Work, least_ns
 from orion.reasons import Reason
+from orion.sets.maps import Maps
 
 BYTE_NS = 0.1
 """What a byte of a copy costs: it is read, written, and read once more. Loops over 4 million elements took 0.75 ns per

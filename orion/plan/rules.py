@@ -23,10 +23,10 @@ from dataclasses import dataclass, field
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING
 
+from orion.cost.candidate import Candidate
 from orion.dependence.access import Dependence
 from orion.dependence.conflicts import CapReached, capped
-from orion.dependence.maps import Maps
-from orion.plan.candidate import Candidate
+from orion.sets.maps import Maps
 
 if TYPE_CHECKING:
     import islpy as isl

@@ -7,17 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
-from orion.dependence.maps import Maps
-from orion.loop.between import SYNTHETIC
-from orion.loop.ir import For
-from orion.loop.nest import Repeat, RunLoop, Step, blocks_of
-from orion.loop.types import ArrayType, ScalarType, SparseType, Types
-from orion.plan.extents import UNKNOWN_TRIPS, coordinate_ranges
+from orion.cost.extents import UNKNOWN_TRIPS, coordinate_ranges
+from orion.cost.sizes import Sizes
+from orion.cost.worth import body_ns, rounds_of, work_ns
+from orion.ir.nodes import For
+from orion.ir.program import Repeat, RunLoop, Step, blocks_of
+from orion.ir.types import ArrayType, ScalarType, SparseType, Types
+from orion.passes.between import SYNTHETIC
 from orion.plan.one_loop import is_once
 from orion.plan.plan import FunctionPlan, LoopPlan
-from orion.plan.sizes import Sizes
 from orion.plan.whole import whole_loops
-from orion.plan.worth import body_ns, rounds_of, work_ns
+from orion.sets.maps import Maps
 
 NOMINAL = 1000
 """What a size is taken to be that is not known, so that the shares of loops can be compared."""

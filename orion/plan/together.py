@@ -17,15 +17,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from orion.loop.types import ArrayType, Shapes, Types
+from orion.cost.extents import coordinate_ranges, parameter_values
+from orion.cost.grid import LINE_BLOCKS
+from orion.cost.placement import ArrayUse, array_bytes
+from orion.cost.sizes import Sizes
+from orion.ir.types import ArrayType, Shapes, Types
 from orion.plan.analysed import Separate
-from orion.plan.extents import coordinate_ranges, parameter_values
 from orion.plan.fusing import shared_arrays
-from orion.plan.grid import LINE_BLOCKS
 from orion.plan.one_loop import AnalysedLoop
-from orion.plan.placement import ArrayUse, array_bytes
 from orion.plan.plan import LoopPlan, Together
-from orion.plan.sizes import Sizes
 
 SHARE = 0.5
 """The part of the cache that one iteration may use: columns of a matrix often fall into the same few sets of it."""

@@ -6,19 +6,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from orion.dependence.access import Dependence, LoopDependences
-from orion.dependence.element_sums import sum_into
-from orion.dependence.maps import Maps
-from orion.dependence.private_arrays import without_private_arrays
 from orion.dependence.region import known_of
 from orion.dependence.study import Study, study_nest
-from orion.loop.assigned import assigned_by
-from orion.loop.between import SYNTHETIC
-from orion.loop.dimensions import perfect_loops
-from orion.loop.ir import For, Node, Range, Var, children, walk
-from orion.loop.nest import LoopNest
-from orion.loop.types import Types
+from orion.ir.assigned import assigned_by
+from orion.ir.nodes import For, Node, Range, Var, children, walk
+from orion.ir.program import LoopNest
+from orion.ir.types import Types
+from orion.passes.between import SYNTHETIC
+from orion.passes.dimensions import perfect_loops
 from orion.plan.plan import Verdict
 from orion.reasons import Reason
+from orion.rewrites.array_sums.find import sum_into
+from orion.rewrites.privatize.find import without_private_arrays
+from orion.sets.maps import Maps
 
 
 def verdicts(

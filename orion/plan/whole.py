@@ -9,12 +9,12 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from orion.dependence.names import isl_name
-from orion.loop.between import SYNTHETIC
-from orion.loop.ir import For, Range, walk
-from orion.loop.nest import Repeat, RunLoop, Step, blocks_of
-from orion.plan.placement import Placement
+from orion.cost.placement import Placement
+from orion.ir.nodes import For, Range, walk
+from orion.ir.program import Repeat, RunLoop, Step, blocks_of
+from orion.passes.between import SYNTHETIC
 from orion.plan.plan import FunctionPlan, LoopPlan, Origin
+from orion.sets.names import isl_name
 
 if TYPE_CHECKING:
     import islpy as isl

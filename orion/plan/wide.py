@@ -6,9 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from orion.cost.extents import evaluated
 from orion.errors import of_user, too_wide
-from orion.loop.ir import For, Function, Range, walk
-from orion.plan.extents import evaluated
+from orion.ir.nodes import For, Function, Range, walk
 from orion.plan.one_loop import AnalysedLoop
 
 LEAST, GREATEST = -(2**63), 2**63 - 1

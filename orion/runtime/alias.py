@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.errors import AliasError, describe
-from orion.loop.cures import hold
+from orion.ir.cures import hold
 
 MAX_WORK = 100_000
 """Candidate solutions tried to find out whether two strided views share an element (a few milliseconds)."""

@@ -16,8 +16,8 @@ from orion.arrays.dense import DenseArray
 from orion.arrays.layout import TileLayout
 from orion.arrays.sparse import SparseArray
 from orion.aside import aside
+from orion.frontend.scope import plain_number
 from orion.kernel.calling import Argument, tile_boxes
-from orion.loop.scope import plain_number
 from orion.runtime.local_arrays import LocalArray
 from orion.runtime.prepared import PreparedLoop, PreparedProgram
 from orion.schedule.schedule import Ints

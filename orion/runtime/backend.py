@@ -9,12 +9,12 @@ from weakref import WeakKeyDictionary
 
 from orion.aside import aside
 from orion.errors import PlanError
-from orion.runtime.local import LoadedProgram, load_program, run_locally
 from orion.runtime.notice import said_if_slow
-from orion.runtime.pool import Pool
 from orion.runtime.prepared import PreparedProgram
+from orion.runtime.threads.backend import LoadedProgram, load_program, run_locally
+from orion.runtime.threads.pool import Pool
+from orion.runtime.threads.watch import Watch
 from orion.runtime.turn import Turn
-from orion.runtime.watch import Watch
 
 
 class Backend(Protocol):

@@ -13,13 +13,13 @@ from functools import cache
 
 import numpy as np
 
+from orion.ir.source import SourceText
 from orion.kernel.calling import KernelSource
-from orion.loop.source import SourceText
 from orion.runtime.arguments import read_only
 from orion.schedule.schedule import Ints
 
 TEXT = """\
-from orion.kernel.intrinsics import end_raising, finish, has_raised, is_ready, walk_function
+from orion.kernel.support.intrinsics import end_raising, finish, has_raised, is_ready, walk_function
 
 
 @walk_function

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.kernel.calling import ANEW, NOWHERE, Argument
-from orion.loop.extremes import AGAINST, NANS_WIN
+from orion.passes.extremes import AGAINST, NANS_WIN
 from orion.schedule.schedule import Ints, Schedule
 
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
@@ -55,7 +55,7 @@ def tile_ranks(schedule: Schedule) -> Ints:
 
 
 def is_taken(op: str, new: Any, old: Any) -> bool:
-    """Whether a value is taken in place of the one before, by an op of `orion.loop.extremes`.
+    """Whether a value is taken in place of the one before, by an op of `orion.passes.extremes`.
 
     >>> [is_taken(op, 1.0, float("nan")) for op in ("<", "!<", "n<")]
     [False, True, False]

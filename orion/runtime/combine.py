@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.loop.dtypes import Kind
+from orion.typing.dtypes import Kind
 
 FUNCTIONS: dict[str, np.ufunc] = {
     "+": np.add,

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.kernel.calling import RESULTS, neutral
-from orion.loop.dtypes import Kind
 from orion.plan.plan import Copies
 from orion.runtime.arguments import LoopData, read_only
 from orion.runtime.barrier import KERNEL
@@ -21,6 +20,7 @@ from orion.runtime.prepared import OUTPUTS, PreparedLoop, PreparedProgram
 from orion.runtime.rounds import Rounds
 from orion.runtime.waits import Waits, waits_for_all
 from orion.schedule.schedule import Ints, Schedule
+from orion.typing.dtypes import Kind
 
 Walk = Callable[..., None]
 
@@ -222,7 +222,7 @@ class RoundsPart:
 
 def compile_rounds(compiled: Sequence[Rounds], loops: Sequence[PreparedLoop]) -> tuple[Walk, ...]:
     """The functions of compiled serial loops, given all loops of the program, whose kernels have been compiled."""
-    from orion.kernel.serial_loop import compile_serial_loop
+    from orion.kernel.build.serial_loop import compile_serial_loop
 
     return tuple(
         compile_serial_loop(

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from orion.ir.program import Program, RunLoop, Scalars
 from orion.kernel.calling import Argument, KernelSource
-from orion.loop.nest import Program, RunLoop, Scalars
 from orion.plan.plan import LoopPlan
 from orion.schedule.schedule import Schedule
 

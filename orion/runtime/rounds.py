@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from orion.loop.ir import INTEGER, Binary, Call, Const, Count, Dim, Expr, Unary, Var
-from orion.loop.nest import Program, Repeat, RunLoop, Step, blocks_of
-from orion.loop.printer import print_expr
-from orion.plan.grid import predicted_ns
+from orion.cost.grid import predicted_ns
+from orion.ir.nodes import INTEGER, Binary, Call, Const, Count, Dim, Expr, Unary, Var
+from orion.ir.printer import print_expr
+from orion.ir.program import Program, Repeat, RunLoop, Step, blocks_of
 from orion.runtime.prepared import OUTPUTS, PreparedLoop, conflict
 
 SHORT_NS = 1_000_000

@@ -2,7 +2,7 @@
 
 It is the user's function with each planned loop replaced by a call of the worker's part of it. The statements
 between loops work on scalars only, and every worker runs them on its own copies. For the second loop of
-`orion.loop.nest`:
+`orion.ir.program`:
 
     def rmse(worker, ratings, W, H):
         total = 0.0
@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 
 from orion.errors import of_user
-from orion.loop.definite import unsure_reads
-from orion.loop.ir import Stmt, names_in
-from orion.loop.nest import Branch, Program, Repeat, RunLoop, Scalars, Step
-from orion.loop.printer import function_lines, print_expr, statement_lines
-from orion.loop.source import SourceText, Span
+from orion.ir.nodes import Stmt, names_in
+from orion.ir.printer import function_lines, print_expr, statement_lines
+from orion.ir.program import Branch, Program, Repeat, RunLoop, Scalars, Step
+from orion.ir.source import SourceText, Span
+from orion.passes.definite import unsure_reads
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.rounds import Rounds
 

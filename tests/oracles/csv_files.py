@@ -15,7 +15,7 @@ from unittest import mock
 
 import orion.arrays as oa
 from orion.arrays.check import largest_extent
-from orion.arrays.csv_lines import STAND_IN
+from orion.arrays.files.lines import STAND_IN
 from orion.errors import DataFormatError
 
 GOOD = ["0", "7", "12", " 3 ", "007", '"4"']
@@ -141,7 +141,7 @@ def read(file: TextFile) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "r.csv.gz" if packed else "r.csv")
         path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
-        places = ("orion.arrays.csv", "orion.arrays.csv_lines", "orion.arrays.csv_errors")
+        places = ("orion.arrays.files.csv", "orion.arrays.files.lines", "orion.arrays.files.errors")
         with mock.patch(f"{places[0]}.BLOCK", block), mock.patch(f"{places[1]}.BLOCK", block), \
              mock.patch(f"{places[2]}.BLOCK", block):  # fmt: skip
             return oa.read_csv(

@@ -18,16 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from orion.kernel import intrinsics, slices
 from orion.kernel.calling import ABORT, FLAG_STRIDE, GO, OUT_OF_BOUNDS
-from orion.kernel.names import INTRINSICS
+from orion.kernel.emit.names import INTRINSICS
+from orion.kernel.support import intrinsics, slices
 from orion.runtime.arguments import DataSource
 from orion.runtime.barrier import KERNEL
-from orion.runtime.local import LoadedProgram, run_locally
 from orion.runtime.memory import allocate_run_memory
 from orion.runtime.parts import loop_parts, worker_tiles
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.skeleton import make_skeleton
+from orion.runtime.threads.backend import LoadedProgram, run_locally
 
 Walk = Callable[..., None]
 

@@ -18,16 +18,18 @@ import numpy as np
 import orion
 from orion.api import ParallelFunction
 from orion.errors import ArgumentError, OutOfBoundsError, PlanError, SerialLoopWarning, UnsupportedLoopError
-from orion.plan import sweeping
 from orion.plan.plan import LoopPlan
 from orion.planned import Plan
 from orion.prepare import Prepared
+from orion.rewrites.lockstep import apply as lockstep
+from orion.rewrites.reorder import order
+from orion.rewrites.time_tiles import apply as swept
+from orion.rewrites.time_tiles import cost as sweeping
 from orion.runtime.local_arrays import LocalArrays
 from orion.runtime.prepared import PreparedProgram
 from orion.schedule.build import build_schedule
-from orion.schedule.prove import prove_schedule
 from orion.schedule.schedule import Ints, Schedule
-from orion.transform import lockstep, order, swept
+from orion.verify.prove import prove_schedule
 from tests.oracles.carried import mentions, update_of
 from tests.oracles.interpreted import Order, kernel_code, run_interpreted
 from tests.oracles.nests import Nest
@@ -134,7 +136,7 @@ def _check_nest(nest: Nest, tally: Tally, compiled: bool, thorough: bool) -> Non
 
 
 def is_in_vectors(prepared: Prepared) -> bool:
-    return any("orion.kernel.vectors" in loop.kernel.text for loop in prepared.program.loops)
+    return any("orion.kernel.support.vectors" in loop.kernel.text for loop in prepared.program.loops)
 
 
 def prepare(decorated: ParallelFunction, nest: Nest, workers: int, *, force: bool, leaves: bool = False) -> Prepared:

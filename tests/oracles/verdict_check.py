@@ -15,9 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
+from orion.cost.extents import parameter_values
 from orion.dependence.access import Dependence
 from orion.dependence.bounds import fix_parameters
-from orion.plan.extents import parameter_values
 from orion.plan.plan import Verdict
 from tests.oracles.carried import LoopFacts, Recording
 from tests.oracles.nests import Nest

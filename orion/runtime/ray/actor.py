@@ -220,7 +220,7 @@ class WorkerActor:
         return known
 
     def _load(self, prepared: PreparedProgram, segment: int) -> ActorProgram:
-        from orion.kernel.compile import compile_kernel
+        from orion.kernel.build.compile import compile_kernel
 
         walks = [compile_kernel(loop.kernel).walk for loop in prepared.loops]
         meet = compile_kernel(KERNEL).walk

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.plan.placement import Placement
+from orion.cost.placement import Placement
 from orion.runtime.prepared import PreparedLoop
 from orion.schedule.schedule import Ints, Schedule
 

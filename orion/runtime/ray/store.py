@@ -16,8 +16,8 @@ from orion.arrays.dense import DenseArray
 from orion.arrays.layout import TileLayout
 from orion.arrays.sparse import SparseArray
 from orion.aside import aside
+from orion.frontend.scope import plain_number
 from orion.kernel.calling import Argument
-from orion.loop.scope import plain_number
 from orion.runtime.arguments import tile_layout
 from orion.runtime.local_arrays import LocalArray
 from orion.runtime.memory import RunMemory, allocate_run_memory

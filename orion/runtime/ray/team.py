@@ -147,7 +147,7 @@ def _compile(prepared: PreparedProgram) -> None:
     """Compile the kernels here first, so that the actors find them in the disk cache, and errors come before
     any order.
     """
-    from orion.kernel.compile import compile_kernel
+    from orion.kernel.build.compile import compile_kernel
 
     for loop in prepared.loops:
         compile_kernel(loop.kernel)

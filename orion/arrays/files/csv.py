@@ -1,0 +1,226 @@
+"""Ratings and other keyed elements from text files with one element per line.
+
+Arrow reads and converts the whole file in parallel, and its lines are counted on the way (`csv_lines`). Only when
+that fails, finds an entry that must not be, or other than one element per line, the file is gone through again, to say
+where (`csv_errors`).
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from orion.arrays.check import INT32, INT64, Arrays, far_dimension, key_dtype, largest_extent
+from orion.arrays.dtypes import checked_shape, supported_dtype
+from orion.arrays.files.columns import Column, Columns, find_columns
+from orion.arrays.files.errors import Refusal, far_error, first_error, line_error
+from orion.arrays.files.lines import (
+    BLOCK,
+    DataLines,
+    Row,
+    Separator,
+    checked_separator,
+    cut,
+    opened,
+    read_lines,
+    reader,
+)
+from orion.arrays.sparse import SparseArray, adopt
+from orion.aside import aside
+from orion.errors import ArgumentError, DataFormatError
+from orion.tracebacks import ends_in_users_line
+
+
+@ends_in_users_line
+def read_csv(
+    path: str | os.PathLike[str],
+    keys: Column | Sequence[Column] = (0, 1),
+    values: Column | Sequence[Column] = 2,
+    sep: str | None = None,
+    header: bool | None = None,
+    dtype: DTypeLike | Sequence[DTypeLike] = np.float32,
+    shape: Sequence[int] | None = None,
+    *,
+    quoted: bool = True,
+    one_based: bool = False,
+    skip_lines: int = 0,
+    allow_nan: bool = False,
+) -> SparseArray:
+    """A sparse array from a text file with one element per line. Files ending in .gz, .bz2, .zst or .lz4 are
+    unpacked.
+
+    - `keys`, `values`: the columns, by header name or by position counted from 0. One value column gives
+      scalars, a sequence of them gives tuples. `dtype` is that of the values, or a sequence with one for
+      each.
+    - `sep`: one or more characters between columns. By default "," for .csv, a tab for .tsv, "::" for .dat
+      (MovieLens).
+    - `header`: whether the first line names the columns. By default it does if columns are asked for by name,
+      or if none of the entries asked for is a number.
+    - `quoted`: whether an entry may stand in quotation marks, and then hold separators. Not where they are several
+      characters long.
+    - `shape`: as for `orion.sparse`. Ids are kept as they are; with `one_based` they count from 1, and become
+      keys that count from 0. Integers are decimal, or hexadecimal where they begin with 0x.
+    - `skip_lines`: lines to leave out before the header. Blank lines are left out everywhere.
+
+    `DataFormatError`, with file, line (from 1), column and text, for: a file that is missing, empty or damaged; a
+    line with more or fewer columns than the first; quotation marks that are still open at the end of a line, also in
+    columns that are not asked for, since what follows them would be lost; a line of more than a megabyte; a column
+    that is not there; an id that is not an integer, is negative, lies outside of `shape` or, without one, far above
+    the number of lines; a value that is not a number of `dtype`, and, unless `allow_nan`, one that is empty, NaN or
+    infinite. Nothing is returned then.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "ratings.csv")
+    ...     _ = path.write_text("user,item,stars\\n0,2,5.0\\n1,0,3.5\\n")
+    ...     read_csv(path, keys=["user", "item"], values="stars")
+    SparseArray(shape=(2, 3), nnz=2, dtype=float32)
+    """
+    return aside(
+        lambda: _read(path, keys, values, sep, header, dtype, shape, quoted, one_based, skip_lines, allow_nan)
+    )
+
+
+def _read(
+    path: str | os.PathLike[str],
+    keys: Column | Sequence[Column],
+    values: Column | Sequence[Column],
+    sep: str | None,
+    header: bool | None,
+    dtype: DTypeLike | Sequence[DTypeLike],
+    shape: Sequence[int] | None,
+    quoted: bool,
+    one_based: bool,
+    skip_lines: int,
+    allow_nan: bool,
+) -> SparseArray:
+    name = os.fspath(path)
+    separator = checked_separator(name, sep, quoted)
+    first, second = _first_rows(name, separator, skip_lines)
+    columns = find_columns(
+        name, first, keys=keys, values=values, header=header, dtypes=_value_dtypes(dtype, values),
+        limits=None if shape is None else checked_shape(tuple(shape)), lowest=1 if one_based else 0,
+        allow_nan=allow_nan,
+    )  # fmt: skip
+    arrays = _no_elements(columns) if columns.header and not second else _read_columns(name, separator, columns)
+    return adopt(*arrays, shape, not isinstance(values, str | int))
+
+
+def _value_dtypes(dtype: Any, values: Column | Sequence[Column]) -> tuple[np.dtype, ...]:
+    count = 1 if isinstance(values, str | int) else len(values)
+    given = tuple(dtype) if isinstance(dtype, list | tuple) else (dtype,) * count
+    if len(given) != count:
+        raise ArgumentError(f"{len(given)} dtypes for {count} value columns")
+    dtypes = tuple(supported_dtype(d) for d in given)
+    if any(d.kind == "c" for d in dtypes):
+        raise ArgumentError("complex values cannot be read from text")
+    return dtypes
+
+
+def _first_rows(path: str, separator: Separator, skip_lines: int) -> tuple[Row, bool]:
+    """The first row, and whether there is another one."""
+    lines = list(islice(read_lines(path, skip_lines), 2))
+    if not lines:
+        after = f" after the {skip_lines} lines left out" if skip_lines else ""
+        raise DataFormatError(f"{path} is empty{after}")
+    first = cut(lines[0], separator)
+    if first.open is not None:
+        raise line_error(path, first, None, "")
+    return first, len(lines) > 1
+
+
+def _no_elements(columns: Columns) -> tuple[Arrays, Arrays]:
+    return tuple(np.empty(0, INT32) for _ in columns.keys), tuple(np.empty(0, d) for d in columns.dtypes)
+
+
+def _read_columns(path: str, separator: Separator, columns: Columns) -> tuple[Arrays, Arrays]:
+    """The keys and values. The file is read again where anything is wrong with them, to find the first such line."""
+    try:
+        with opened(path) as stream:
+            _pass_over(stream, columns.bytes_before_data)
+            keys, values = _read_data(stream, separator, columns)
+    except _RefusedError as error:
+        raise first_error(path, separator, columns, _refusal(separator, columns), str(error)) from None
+    if columns.limits is None and far_dimension(keys) is not None:
+        near = replace(columns, limits=(largest_extent(len(keys[0])),) * len(keys))
+        raise far_error(path, separator, near, _refusal(separator, near), keys)
+    kind = key_dtype(keys)
+    return tuple(k.astype(kind, copy=False) for k in keys), values
+
+
+def _pass_over(stream: Any, count: int) -> None:
+    while count > 0:
+        count -= len(stream.read(min(count, BLOCK)))
+
+
+class _RefusedError(Exception):
+    """Some lines are not as many acceptable elements."""
+
+
+def _refusal(separator: Separator, columns: Columns) -> Refusal:
+    """Says why some lines are not read as they are, None where they are."""
+
+    def refusal(data: bytes) -> str | None:
+        try:
+            _read_data(io.BytesIO(data), separator, columns)
+        except _RefusedError as error:
+            return str(error)
+        return None
+
+    return refusal
+
+
+def _read_data(stream: Any, separator: Separator, columns: Columns) -> tuple[Arrays, Arrays]:
+    """The keys, counted from 0, and the values, from lines that are all read as one element each."""
+    import pyarrow
+
+    data = DataLines(reader(stream, separator), separator)
+    try:
+        table = _parse(data, separator, columns)
+    except pyarrow.ArrowInvalid as error:
+        raise _RefusedError(str(error)) from None
+    if data.is_open or table.num_rows != data.lines:
+        raise _RefusedError(f"{data.lines} lines are read as {table.num_rows} elements")
+    floats = {str(at) for at, d in zip(columns.values, columns.dtypes, strict=True) if d.kind == "f"}
+    strict = set(table.column_names) - (floats if columns.allow_nan else set())
+    if any(table.column(name).null_count for name in strict):
+        raise _RefusedError("entries are missing")
+    keys = tuple(table.column(str(at)).to_numpy() for at in columns.keys)
+    values = tuple(np.ascontiguousarray(table.column(str(at)).to_numpy()) for at in columns.values)
+    if not _acceptable(keys, values, columns):
+        raise _RefusedError("an id or a value is out of range")
+    return tuple(k - columns.lowest if columns.lowest else k for k in keys), values
+
+
+def _parse(data: DataLines, separator: Separator, columns: Columns) -> Any:
+    """The columns asked for as an Arrow table; each is named by its position in the file."""
+    import pyarrow
+    from pyarrow import csv
+
+    types = {str(at): pyarrow.int64() for at in columns.keys}
+    types |= {str(at): pyarrow.from_numpy_dtype(d) for at, d in zip(columns.values, columns.dtypes, strict=True)}
+    return csv.read_csv(
+        pyarrow.PythonFile(data, mode="r"),
+        read_options=csv.ReadOptions(column_names=[str(at) for at in range(columns.count)], block_size=BLOCK),
+        parse_options=csv.ParseOptions(
+            delimiter=separator.delimiter,
+            quote_char='"' if separator.quoted else False,
+            newlines_in_values=False,
+        ),
+        convert_options=csv.ConvertOptions(include_columns=list(types), column_types=types),
+    )
+
+
+def _acceptable(keys: Arrays, values: Arrays, columns: Columns) -> bool:
+    low, limits = columns.lowest, columns.limits or (np.iinfo(INT64).max,) * len(keys)
+    in_range = all(
+        not k.size or (int(k.min()) >= low and int(k.max()) - low < n) for k, n in zip(keys, limits, strict=True)
+    )
+    return in_range and (columns.allow_nan or all(v.dtype.kind != "f" or np.isfinite(v).all() for v in values))

@@ -1,0 +1,102 @@
+"""Numbers for the symbols of an analysis: array extents, integer arguments, and the extents of loop dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from orion.dependence.bounds import fix_parameters
+from orion.ir.nodes import INTEGER, Binary, Call, Const, Dim, Function, Node, Unary, Var
+from orion.ir.types import Shapes
+from orion.passes.local_arrays import definitions
+from orion.sets.affine import fold
+from orion.sets.maps import Maps
+from orion.sets.names import extent_name, isl_name
+
+UNKNOWN_TRIPS = 256
+"""Trips of a loop of which nothing is known."""
+
+
+def parameter_values(shapes: Shapes, integers: Mapping[str, int]) -> dict[str, int]:
+    """The values of isl parameters: `array.shape[axis]` for every array, and integer arguments by name.
+
+    >>> parameter_values({"W": (10, 4)}, {"n": 3})
+    {'W__0': 10, 'W__1': 4, 'n': 3}
+    """
+    values = {extent_name(name, axis): extent for name, shape in shapes.items() for axis, extent in enumerate(shape)}
+    return values | {isl_name(name): int(value) for name, value in integers.items()}
+
+
+def named_values(function: Function, values: Mapping[str, int]) -> dict[str, int]:
+    """The values of the names that a function gives once, outside of all loops, by extents and integers that have
+    `values`."""
+    found: dict[str, int] = {}
+    for name, expr in definitions(function).items():
+        value = evaluated(expr, {**values, **{isl_name(one): known for one, known in found.items()}})
+        if value is not None:
+            found[name] = value
+    return found
+
+
+def coordinate_ranges(
+    domain: str, dims: int, values: Mapping[str, int], maps: Maps | None = None
+) -> tuple[tuple[int, int] | None, ...]:
+    """Per loop dimension the half-open range of its coordinates, or None where it is not bounded with these values.
+
+    >>> coordinate_ranges("[n] -> { [i, j] : 0 <= i < n and i <= j < n }", 2, {"n": 4})
+    ((0, 4), (0, 4))
+    """
+    iterations = fix_parameters((maps or Maps()).set(domain), values)
+    if iterations.is_empty():
+        return ((0, 0),) * dims
+    found: list[tuple[int, int] | None] = []
+    for dim in range(dims):
+        low, high = iterations.dim_min_val(dim), iterations.dim_max_val(dim)
+        both = low.is_int() and high.is_int()
+        found.append((int(low.to_python()), int(high.to_python()) + 1) if both else None)
+    return tuple(found)
+
+
+def bounded_dims(domain: str, dims: int, maps: Maps | None = None) -> tuple[int, ...]:
+    """The loop dimensions whose coordinates are bounded once all parameters have values: those that can be cut."""
+    import islpy as isl
+
+    iterations = (maps or Maps()).set(domain)
+    bounded = []
+    for dim in range(dims):
+        rest = iterations.project_out(isl.dim_type.set, dim + 1, iterations.dim(isl.dim_type.set) - dim - 1)
+        rest = rest.project_out(isl.dim_type.set, 0, dim)
+        if rest.dim_has_lower_bound(isl.dim_type.set, 0) and rest.dim_has_upper_bound(isl.dim_type.set, 0):
+            bounded.append(dim)
+    return tuple(bounded)
+
+
+def evaluated(expr: Node, values: Mapping[str, int]) -> int | None:
+    """The value of an integer expression over extents and integer arguments; None where it has other names.
+
+    >>> from orion.ir.source import Span
+    >>> span = Span("f.py", 1, 0, 1, 1)
+    >>> evaluated(Binary("+", Dim("A", 0, span), Const(2, span), span), {"A__0": 5})
+    7
+    """
+    match expr:
+        case Const(int(value)):
+            return value
+        case Var(name):
+            return values.get(isl_name(name))
+        case Dim(array, axis):
+            return values.get(extent_name(array, axis))
+        case Unary("+", operand):
+            return evaluated(operand, values)
+        case Unary("-", operand):
+            number = evaluated(operand, values)
+            return None if number is None else -number
+        case Binary(op, left, right):
+            one, other = evaluated(left, values), evaluated(right, values)
+            return None if one is None or other is None else fold(op, one, other)
+        case Call(function, (inner,)) if function == INTEGER:
+            return evaluated(inner, values)
+        case Call("min" | "max" as name, parts):
+            found = [value for value in (evaluated(part, values) for part in parts) if value is not None]
+            return None if len(found) < len(parts) else min(found) if name == "min" else max(found)
+        case _:
+            return None

@@ -1,0 +1,148 @@
+"""How many blocks each loop dimension is cut into, and how many workers a loop is worth.
+
+Grids do not depend on the number of workers up to `SHARED_GRID` of them, and so neither do the bits of a result: a
+loop gives the same numbers on one worker and on eight. Where no bit depends on the grid it may, so that what is in a
+cache line is not brought into the cache once for each of many blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+from orion.cost.candidate import Candidate
+from orion.cost.extents import UNKNOWN_TRIPS, evaluated
+from orion.ir.nodes import (
+    Binary,
+    Call,
+    Elements,
+    For,
+    Node,
+    Range,
+    Slice,
+    Subscript,
+    Unary,
+    Update,
+    Var,
+    children,
+    walk,
+)
+from orion.ir.program import SYNTHETIC, LoopNest
+from orion.ir.types import Shapes
+
+SHARED_GRID = 8
+LINE_BLOCKS = 32
+"""Blocks of the only dimension that is cut, where nothing moves between them."""
+
+ELEMENT_BLOCKS = {1: 64, 2: 8, 3: 4}
+"""Blocks per dimension of a sparse array, by its number of dimensions: all unordered loops over an array share one
+grid, so that its elements are sorted once."""
+
+DISPATCH_NS = 100_000
+"""A loop predicted to take less time than this stays on one worker: about twice what it costs to wake the others."""
+
+ROUND_NS = 15_000
+"""The same for the longest loop in a serial one that is compiled: the others are awake, and look for the next round."""
+
+OPERATION_NS = 0.5
+ITERATION_NS = 1.0
+
+
+def cuts(
+    nest: LoopNest,
+    candidate: Candidate | None,
+    extents: Sequence[int | None],
+    workers: int,
+    *,
+    few: bool = False,
+    free: bool = False,
+) -> tuple[int, ...]:
+    """The number of blocks per loop dimension, at most one per index where extents are known. `few`: each block of the
+    space dimension has copies of arrays. `free`: no bit of the result depends on the blocks.
+
+    A serial loop (no candidate) has one block; over the elements of a sparse array, in any order, it goes through the
+    tiles that the other loops over the array use.
+    """
+    dims = len(nest.dims)
+    if nest.elements is not None and not nest.ordered:
+        blocks = ELEMENT_BLOCKS.get(dims, 2)
+        wanted = [max(blocks, whole_multiple(blocks, workers))] * dims
+    elif candidate is None:
+        return (1,) * dims
+    else:
+        many = SHARED_GRID if candidate.time or few else LINE_BLOCKS
+        if free and not candidate.time and (candidate.space or nest.is_rewritten):
+            many = workers  # each block goes through all of the loops around the one that is shared out
+        cut = {candidate.space, *candidate.time}
+        if free and workers == 1 and dims == len(cut) == 2:
+            cut = set()  # a chain of tiles on one worker: no cut keeps rows whole, as they are written
+        wanted = [whole_multiple(many, workers) if d in cut else 1 for d in range(dims)]
+    return tuple(
+        max(1, blocks if extent is None else min(blocks, extent))
+        for blocks, extent in zip(wanted, extents, strict=True)
+    )
+
+
+def whole_multiple(blocks: int, workers: int) -> int:
+    """The least multiple of `blocks` that gives each worker at least one."""
+    return blocks * -(-workers // blocks)
+
+
+def predicted_ns(nest: LoopNest, iterations: int, shapes: Shapes, values: Mapping[str, int]) -> float:
+    """A rough prediction of the time of the compiled loop on one worker, in nanoseconds.
+
+    The loops in the body of a nest in another order are those that `iterations` counts.
+    """
+    return iterations * (ITERATION_NS + _cost(nest.body, shapes, values, 1))
+
+
+def _cost(nodes: Sequence[Node], shapes: Shapes, values: Mapping[str, int], trips: int) -> float:
+    total = 0.0
+    for statement in nodes:
+        if isinstance(statement, For):
+            inside = 1 if statement.index == SYNTHETIC else trips_of(statement.space, values)
+            total += _cost(statement.body, shapes, values, trips * inside)
+            continue
+        for node in walk(statement):
+            if isinstance(node, Binary | Unary | Call | Update):
+                total += OPERATION_NS * trips * max(1, elements_of(node, shapes) / 8)
+    return total
+
+
+def trips_of(space: Range | Elements, values: Mapping[str, int], unknown: int = UNKNOWN_TRIPS) -> int:
+    """The trips of a serial loop, or so many where values of names and extents do not tell.
+
+    >>> from orion.ir.nodes import Const
+    >>> from orion.ir.source import Span
+    >>> start, stop, step = (Const(value, Span("f.py", 1, 0, 1, 1)) for value in (9, 0, -2))
+    >>> trips_of(Range("i", start, stop, step, start.span), {})
+    5
+    """
+    if not isinstance(space, Range):
+        return unknown
+    start, stop, step = (evaluated(bound, values) for bound in (space.start, space.stop, space.step))
+    if start is None or stop is None or not step:
+        return unknown
+    return max(0, -((start - stop) // step))  # a range may be longer than `len` takes
+
+
+def elements_of(node: Node, shapes: Shapes) -> int:
+    """How many elements an operation works on, as far as shapes tell: 1 of scalars, those of the longest row otherwise.
+
+    >>> from orion.ir.nodes import Slice, Subscript, Var
+    >>> from orion.ir.source import Span
+    >>> span = Span("f.py", 1, 0, 1, 1)
+    >>> A, i = Var("A", span), Var("i", span)
+    >>> whole = Slice(None, None, None, span)
+    >>> [elements_of(part, {"A": (5, 40)}) for part in (A, Subscript(A, (i,), span), Subscript(A, (whole, i), span))]
+    [200, 40, 5]
+    """
+    match node:
+        case Var(name):
+            return prod(shapes.get(name, ()))
+        case Subscript(base, index):
+            shape = shapes.get(base.name, ())
+            sliced = [extent for extent, part in zip(shape, index, strict=False) if isinstance(part, Slice)]
+            return prod((*sliced, *shape[len(index) :]))
+        case _:
+            return max((elements_of(part, shapes) for part in children(node)), default=1)

@@ -1,0 +1,115 @@
+"""The sizes of the arrays that a function makes, from those of its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+import numpy as np
+
+from orion.cost.extents import evaluated, parameter_values
+from orion.cost.sizes import Sizes
+from orion.errors import ArgumentError, describe
+from orion.ir.nodes import INTEGER, NARROW, Call, Const, Count, Expr, Function, Made, Var, walk
+from orion.ir.printer import print_expr
+from orion.ir.rewriting import rewrite
+from orion.ir.source import SourceText, Span
+from orion.ir.types import Shapes
+
+
+@dataclass(frozen=True, slots=True)
+class MadeArray:
+    """An array that the function makes, in memory that all workers share. `shape` and `nbytes` are None where sizes are
+    unknown. `is_returned`: the caller gets it, so that each call has new memory for it; else one call after the other
+    uses the same."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...] | None
+    nbytes: int | None
+    is_returned: bool
+    span: Span
+
+
+def made_shapes(made: Iterable[Made], source: SourceText, sizes: Sizes) -> dict[str, tuple[int, ...]]:
+    """The shapes of arrays that a function makes, as far as sizes are known.
+
+    Raises `ArgumentError` where an array that is sure to be made would have a negative length, and where arrays of
+    different lengths meet in what one is made of.
+    """
+    values = parameter_values(sizes.shapes, sizes.integers)
+    found: dict[str, tuple[int, ...]] = {}
+    for one in made:
+        for pair in one.alike:
+            first, second = (_evaluated(one, length, values, sizes.counts, source) for length in pair)
+            if first is not None and second is not None and first != second:
+                raise _unlike(one, pair, (first, second), source)
+        lengths = [_evaluated(one, length, values, sizes.counts, source) for length in one.lengths]
+        known = tuple(length for length in lengths if length is not None)
+        if len(known) < len(lengths):
+            continue
+        if one.is_sure and any(length < 0 for length in known):
+            raise _negative(one, known, source)
+        found[one.name] = tuple(max(0, length) for length in known)
+    return found
+
+
+def with_made_shapes(made: Sequence[Made], source: SourceText, sizes: Sizes) -> Sizes:
+    """The sizes of a call with those of arrays that the function makes."""
+    return replace(sizes, shapes={**sizes.shapes, **made_shapes(made, source, sizes)}) if made else sizes
+
+
+def names_in_lengths(made: Sequence[Made]) -> set[str]:
+    """The integer arguments that the sizes of arrays depend on."""
+    lengths = [length for one in made for length in one.lengths]
+    lengths += [length for one in made for pair in one.alike for length in pair]
+    return {node.name for length in lengths for node in walk(length) if isinstance(node, Var)}
+
+
+def made_arrays(function: Function, shapes: Shapes) -> tuple[MadeArray, ...]:
+    """What a plan says of the arrays that a function makes."""
+    found = []
+    for one in function.made:
+        shape = shapes.get(one.name)
+        nbytes = None if shape is None else prod(shape) * np.dtype(one.dtype).itemsize
+        found.append(MadeArray(one.name, one.dtype, shape, nbytes, one.is_returned, one.span))
+    return tuple(found)
+
+
+def _evaluated(
+    one: Made, length: Expr, values: Mapping[str, int], counts: Mapping[str, int], source: SourceText
+) -> int | None:
+    def change(part: Expr) -> Expr:
+        match part:
+            case Call(function, (inner,)) if function == NARROW and evaluated(inner, values) is not None:
+                raise _narrow(one, inner, source)
+            case Count(array, span) if array in counts:
+                return Const(counts[array], span)
+            case Call(function, (inner,)) if function in ("int", INTEGER):
+                return inner
+            case _:
+                return part
+
+    return evaluated(rewrite(length, change), values)
+
+
+def _narrow(one: Made, length: Expr, source: SourceText) -> ArgumentError:
+    what = f"the length of the array `{one.name}` may not fit the integers that it is computed with"
+    why = f"`{print_expr(length)}` is computed in fewer than 64 bits, or without a sign"
+    hint = "write `int(n)` for an integer n of it"
+    return ArgumentError(describe(what, span=one.span, source=source, why=why, hint=hint))
+
+
+def _negative(one: Made, shape: tuple[int, ...], source: SourceText) -> ArgumentError:
+    lengths = ", ".join(map(print_expr, one.lengths))
+    what = f"the array `{one.name}` would have a negative length"
+    why = f"({lengths}) is {shape} here"
+    return ArgumentError(describe(what, span=one.span, source=source, why=why, hint="pass other sizes"))
+
+
+def _unlike(one: Made, pair: tuple[Expr, Expr], lengths: tuple[int, int], source: SourceText) -> ArgumentError:
+    what = f"the arrays that `{one.name}` is made of differ in length: {lengths[0]} and {lengths[1]}"
+    why = f"these are {print_expr(pair[0])} and {print_expr(pair[1])}"
+    hint = "pass arrays of the same lengths, or write a loop"
+    return ArgumentError(describe(what, span=one.span, source=source, why=why, hint=hint))

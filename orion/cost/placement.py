@@ -1,0 +1,195 @@
+"""Where each array lives while a loop runs, and the bytes that this moves between workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from orion.cost.candidate import Candidate
+from orion.dependence.access import Access
+from orion.ir.program import LoopNest
+from orion.ir.types import ArrayType, Shapes, Types
+from orion.sets.maps import Maps
+
+if TYPE_CHECKING:
+    import islpy as isl
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where an array lives while the loop runs, and what that moves.
+
+    `kind` is "partitioned" (along array dimension `dim`, in the blocks of the space dimension), "rotated" (along
+    `dim`, its blocks going from worker to worker), "replicated" (read by all) or "served" (kept in one place).
+    `loop_dim` is the loop dimension whose blocks cut it: iteration x of it touches elements x + halo[0] … x +
+    halo[1] of `dim`. `bytes_moved` is what one run of the loop moves between workers, or None where sizes are
+    unknown.
+    """
+
+    array: str
+    kind: str
+    dim: int | None
+    loop_dim: int | None
+    is_written: bool
+    bytes_moved: int | None
+    halo: tuple[int, int] = (0, 0)
+
+    def __repr__(self) -> str:
+        along = "" if self.dim is None else f" along axis {self.dim}"
+        moved = "" if self.bytes_moved is None else f", {self.bytes_moved:,} bytes moved"
+        return f"<Placement: {self.array} {self.kind}{along}{moved}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """Axis `axis` of an array follows loop dimension `dim`: iteration x touches x + low … x + high of it."""
+
+    axis: int
+    dim: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayUse:
+    """How a loop uses one array: its axes that follow a loop dimension in every access, and whether it is written."""
+
+    array: str
+    follows: tuple[Follow, ...]
+    is_written: bool
+
+
+def array_uses(accesses: tuple[Access, ...], dims: int, maps: Maps) -> tuple[ArrayUse, ...]:
+    """The uses of all arrays that the loop accesses, in order of first access; what follows the first `dims` of its
+    dimensions."""
+    uses = []
+    for array in dict.fromkeys(access.array for access in accesses):
+        own = [access for access in accesses if access.array == array]
+        texts = dict.fromkeys(access.relation for access in own) if dims else {}
+        follows = _follows([maps.map(text) for text in texts], dims)
+        uses.append(ArrayUse(array, follows, any(access.is_write for access in own)))
+    return tuple(uses)
+
+
+def _follows(relations: Sequence[isl.Map], dims: int) -> tuple[Follow, ...]:
+    import islpy as isl
+
+    found = []
+    for axis in range(relations[0].dim(isl.dim_type.out) if relations else 0):
+        for dim in range(dims):
+            spans = []
+            for relation in relations:
+                difference = _difference(relation, axis, dim)
+                if difference.is_empty():
+                    continue
+                low, high = difference.dim_min_val(0), difference.dim_max_val(0)
+                if not (low.is_int() and high.is_int()):
+                    break
+                spans.append((int(low.to_python()), int(high.to_python())))
+            else:
+                if spans:
+                    found.append(Follow(axis, dim, min(low for low, _ in spans), max(high for _, high in spans)))
+    return tuple(found)
+
+
+def _difference(relation: isl.Map, axis: int, dim: int) -> isl.Set:
+    """The set of x_axis − iteration_dim over all pairs of the relation."""
+    import islpy as isl
+
+    inputs, outputs = relation.dim(isl.dim_type.in_), relation.dim(isl.dim_type.out)
+    relation = relation.project_out(isl.dim_type.out, axis + 1, outputs - axis - 1).project_out(
+        isl.dim_type.out, 0, axis
+    )
+    relation = relation.project_out(isl.dim_type.in_, dim + 1, inputs - dim - 1).project_out(isl.dim_type.in_, 0, dim)
+    relation = relation.reset_tuple_id(isl.dim_type.out) if relation.has_tuple_name(isl.dim_type.out) else relation
+    deltas = relation.deltas()
+    return deltas.project_out(isl.dim_type.param, 0, deltas.dim(isl.dim_type.param))
+
+
+# ---------------------------------------------------------------- placements
+
+
+def placements(
+    uses: tuple[ArrayUse, ...], candidate: Candidate | None, nest: LoopNest, types: Types, shapes: Shapes, workers: int
+) -> tuple[Placement, ...]:
+    """The placement of every array under a candidate (None: serial), the sparse array of the loop first.
+
+    With w workers one run of the loop moves: nothing for a partitioned array but the elements that neighbouring blocks
+    share; w times a rotated array (each block visits every worker and returns); w − 1 times a replicated one; 2 (w − 1)
+    times one that is served (to each worker and back). A loop in another order than the written one runs on workers
+    that share their memory: it moves nothing.
+    """
+    found = []
+    if nest.elements is not None:
+        dim = candidate.space if candidate else None
+        found.append(Placement(nest.elements.array, "partitioned", dim, dim, False, 0))
+    for use in uses:
+        if isinstance(types.get(use.array), ArrayType):
+            found.append(_placement(use, candidate, nest, types, shapes, workers))
+    return tuple(found)
+
+
+def _placement(
+    use: ArrayUse, candidate: Candidate | None, nest: LoopNest, types: Types, shapes: Shapes, workers: int
+) -> Placement:
+    if nest.is_rewritten:
+        return Placement(use.array, "served" if use.is_written else "replicated", None, None, use.is_written, 0)
+    size = array_bytes(use.array, types, shapes)
+    others = workers - 1
+
+    def moved(times: int) -> int | None:
+        return None if size is None else size * times
+
+    if candidate is None:
+        return Placement(use.array, "replicated", None, None, use.is_written, moved(0))
+    for follow in use.follows:
+        if follow.dim == candidate.space:
+            halo = (follow.low, follow.high)
+            shared = None if size is None else _row_bytes(size, shapes[use.array], follow.axis)
+            cost = None if shared is None else shared * (follow.high - follow.low) * others
+            return Placement(use.array, "partitioned", follow.axis, follow.dim, use.is_written, cost, halo)
+    for follow in use.follows:
+        if follow.dim in candidate.time and follow.low == follow.high == 0:
+            cost = moved(workers if workers > 1 else 0)
+            return Placement(use.array, "rotated", follow.axis, follow.dim, use.is_written, cost)
+    if use.is_written:
+        return Placement(use.array, "served", None, None, True, moved(2 * others))
+    return Placement(use.array, "replicated", None, None, False, moved(others))
+
+
+def array_bytes(array: str, types: Types, shapes: Shapes) -> int | None:
+    """The size of an array in bytes, or None where its shape is not known."""
+    kind = types.get(array)
+    if not isinstance(kind, ArrayType) or array not in shapes:
+        return None
+    return prod(shapes[array]) * np.dtype(kind.dtype).itemsize
+
+
+def _row_bytes(size: int, shape: tuple[int, ...], axis: int) -> int:
+    return size // max(1, shape[axis])
+
+
+def cheapest(
+    options: Mapping[Candidate, tuple[Placement, ...]],
+    elements: bool = True,
+    beside: Callable[[tuple[Placement, ...]], float] = lambda _: 0,
+) -> Candidate:
+    """The candidate that moves the fewest bytes; the first of equals. Unknown sizes count as one byte. `beside` are
+    those that move before and after the loop.
+
+    In a nest of ranges (not `elements`) twice the fewest bytes are as good as the fewest: of such candidates the one
+    that cuts the outermost loop is taken, so that the innermost one stays long.
+    """
+
+    def cost(candidate: Candidate) -> float:
+        inside = sum(1 if p.bytes_moved is None else p.bytes_moved for p in options[candidate])
+        return inside + beside(options[candidate])
+
+    fewest = min(map(cost, options))
+    if elements:
+        return next(candidate for candidate in options if cost(candidate) == fewest)
+    return min((c for c in options if cost(c) <= 2 * fewest), key=lambda candidate: candidate.space)

@@ -1,0 +1,137 @@
+"""What a function may come to evaluate at one call: branches that its sizes rule out, and loops without trips, are left
+out, as are statements behind a `return` or `break` that is sure to be reached."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from orion.cost.extents import evaluated, parameter_values
+from orion.cost.sizes import Sizes
+from orion.dependence.effects import assigned_names
+from orion.ir.nodes import (
+    Break,
+    Choose,
+    Compare,
+    Const,
+    Continue,
+    Expr,
+    For,
+    Function,
+    If,
+    Logic,
+    Node,
+    Range,
+    Return,
+    Stmt,
+    Unary,
+    While,
+    children,
+)
+
+COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+
+
+def reached(function: Function, sizes: Sizes) -> Iterator[Node]:
+    """The statements and expressions of a function that may be evaluated at these sizes, each once."""
+    assigned = assigned_names(function.body)
+    integers = {name: value for name, value in sizes.integers.items() if name not in assigned}
+    yield from _Call(parameter_values(sizes.shapes, {**sizes.named, **integers})).block(function.body)
+
+
+@dataclass(frozen=True)
+class _Call:
+    """`values` are those of the symbols that are the same wherever they stand."""
+
+    values: Mapping[str, int]
+
+    def block(self, body: Iterable[Stmt]) -> Iterator[Node]:
+        for statement in body:
+            yield from self.statement(statement)
+            if self.leaves(statement):
+                return
+
+    def statement(self, statement: Stmt) -> Iterator[Node]:
+        match statement:
+            case If(test):
+                yield from self.node(test)
+                for body in self.sides(statement):
+                    yield from self.block(body)
+            case While(test, body):
+                yield from self.node(test)
+                if self.truth(test) is not False:
+                    yield from self.block(body)
+            case For(space, body):
+                yield from self.node(space)
+                if not self.is_empty(space):
+                    yield from self.block(body)
+            case _:
+                yield from self.node(statement)
+
+    def sides(self, branch: If) -> list[tuple[Stmt, ...]]:
+        """The sides of an `if` that may be taken."""
+        truth = self.truth(branch.test)
+        return [body for wanted, body in ((True, branch.body), (False, branch.orelse)) if truth in (None, wanted)]
+
+    def leaves(self, statement: Stmt) -> bool:
+        """Whether nothing behind a statement is reached."""
+        if isinstance(statement, If):
+            return all(any(map(self.leaves, body)) for body in self.sides(statement))
+        return isinstance(statement, Break | Continue | Return)
+
+    def node(self, node: Node) -> Iterator[Node]:
+        yield node
+        match node:
+            case Choose(test, then, orelse):
+                truth = self.truth(test)
+                sides = [part for wanted, part in ((True, then), (False, orelse)) if truth in (None, wanted)]
+                parts: Iterable[Node] = (test, *sides)
+            case Logic(op, operands):
+                ends = (self.truth(operand) is (op == "or") for operand in operands)
+                parts = operands[: next((at + 1 for at, end in enumerate(ends) if end), None)]
+            case _:
+                parts = children(node)
+        for part in parts:
+            yield from self.node(part)
+
+    def is_empty(self, space: Node) -> bool:
+        if not isinstance(space, Range):
+            return False
+        start, stop, step = (evaluated(bound, self.values) for bound in (space.start, space.stop, space.step))
+        return None not in (start, stop, step) and step != 0 and not range(start, stop, step)  # type: ignore[arg-type]
+
+    def truth(self, test: Expr) -> bool | None:
+        """Whether a test holds; None where sizes do not say."""
+        match test:
+            case Const(bool(value)):
+                return value
+            case Unary("not", operand):
+                truth = self.truth(operand)
+                return None if truth is None else not truth
+            case Compare(ops, operands):
+                return _all([self.compared(op, *pair) for op, pair in zip(ops, pairwise(operands), strict=True)])
+            case Logic("and", operands):
+                return _all([self.truth(operand) for operand in operands])
+            case Logic("or", operands):
+                return _any([self.truth(operand) for operand in operands])
+            case _:
+                return None
+
+    def compared(self, op: str, left: Expr, right: Expr) -> bool | None:
+        one, other = evaluated(left, self.values), evaluated(right, self.values)
+        return None if one is None or other is None or op not in COMPARISONS else COMPARISONS[op](one, other)
+
+
+def _all(truths: Iterable[bool | None]) -> bool | None:
+    found = set(truths)
+    return False if False in found else None if None in found else True
+
+
+def _any(truths: Iterable[bool | None]) -> bool | None:
+    found = set(truths)
+    return True if True in found else None if None in found else False

@@ -1,0 +1,35 @@
+"""The numbers that the plan of a call depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from orion.cost.caches import Caches
+from orion.cost.extents import parameter_values
+from orion.ir.types import Shapes
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The numbers of one call: shapes, integer arguments, element counts of sparse arrays, workers, and caches.
+
+    `named` are the values of names that the function gives once, by the others (`n, m = A.shape`): what is predicted
+    from bounds that use them needs those.
+
+    `symbolic`: there is no call, and unknown sizes stand for any.
+    """
+
+    shapes: Shapes = field(default_factory=dict)
+    integers: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    workers: int = 1
+    force_parallel: bool = False
+    symbolic: bool = False
+    caches: Caches = field(default_factory=Caches)
+    named: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def values(self) -> dict[str, int]:
+        """What is known of symbols for predictions: the values of isl parameters, and those `named`."""
+        return parameter_values(self.shapes, {**self.named, **self.integers})

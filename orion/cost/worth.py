@@ -1,0 +1,284 @@
+"""Whether a new order of loops is worth its synchronisation, predicted from sizes before anything runs.
+
+Both figures are rough: a prediction of the work of the loop as written, and what the workers pay to meet each other as
+often as the new loops make them. They do not depend on the number of workers, and so neither do the bits of a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from math import prod
+
+import numpy as np
+
+from orion.cost.extents import UNKNOWN_TRIPS, coordinate_ranges
+from orion.cost.grid import elements_of, predicted_ns, trips_of
+from orion.cost.sizes import Sizes
+from orion.cost.strides import JUMP, STILL, trip_cost
+from orion.dependence.region import Statement
+from orion.dependence.study import Study
+from orion.frontend.functions import PRODUCTS, REDUCTIONS
+from orion.ir.nodes import (
+    INTEGER,
+    NARROW,
+    Binary,
+    Call,
+    For,
+    If,
+    Node,
+    Range,
+    Stmt,
+    Subscript,
+    Unary,
+    Update,
+    Var,
+    While,
+    children,
+    walk,
+)  # fmt: skip
+from orion.ir.program import LoopNest, Program, Repeat, RunLoop, Step, blocks_of
+from orion.ir.types import Shapes
+from orion.sets.maps import Maps
+from orion.sets.names import isl_name
+
+OPERATION_NS = 0.3
+VECTOR_NS = 0.04
+"""An operation by itself, and as part of a vector instruction: between 0.02 and 0.06 were measured of PolyBench's
+kernels in the cache, 0.1 to 0.5 of those with sums or divisions."""
+
+SLOW_NS = 5.0
+NEAR_JUMP_NS, FAR_JUMP_NS, FAR_NS = 0.5, 2.0, 0.15
+"""An access that does not go to the next element: to an array in the second-level cache, to a larger one; and one that
+goes to the next element of a larger one, which may still be in the third-level cache."""
+
+ITEM_BYTES = 8
+
+WAKE_NS = 30_000
+"""What the first start of other workers in a call costs."""
+
+SYNC_NS = 3_000
+"""What starting a loop once more costs all workers together, in a compiled serial loop: 1 µs was measured where every
+worker has a core, and what one has written must get to the other."""
+
+STARTED_NS = 40_000
+"""The same where tests and scalar statements between the loops keep a serial loop in Python. 10 µs were measured on one
+worker and about 40 on two."""
+
+SHARE = 0.3
+"""The part of the work that meeting may cost at most."""
+
+UNKNOWN_ROUNDS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The instances of a statement, as the text of an isl set over the `variables` of its loops, and what one does.
+    `is_vector`: trips of the innermost loop do not depend on each other, and go through memory element by element.
+    `arrays` are those that it goes along, and whether by jumps.
+    """
+
+    domain: str
+    variables: tuple[str, ...]
+    body: tuple[Stmt, ...]
+    is_vector: bool = False
+    arrays: tuple[tuple[str, bool], ...] = ()
+
+    def nanoseconds(self, values: Mapping[str, int], sizes: Sizes) -> float:
+        """The predicted time of one instance, with these values of parameters and loop variables."""
+        shapes, cache = sizes.shapes, sizes.caches.second
+        cost = VECTOR_NS if self.is_vector else OPERATION_NS
+        compute = sum(_operations(part, cost, values, shapes) for part in self.body)
+        memory = sum(_access_ns(prod(shapes.get(array, ())), jumps, cache) for array, jumps in self.arrays)
+        return max(compute, memory)
+
+
+def _access_ns(elements: int, jumps: bool, cache: int) -> float:
+    is_near = elements * ITEM_BYTES <= cache
+    return (NEAR_JUMP_NS if is_near else FAR_JUMP_NS) if jumps else (0.0 if is_near else FAR_NS)
+
+
+def work_of(study: Study | None) -> tuple[Work, ...]:
+    """What the statements of a loop have to do; nothing is known without a study."""
+    return () if study is None else work_of_statements(study, study.region.statements)
+
+
+def work_of_statements(study: Study, statements: Iterable[Statement]) -> tuple[Work, ...]:
+    """What some of the statements of a loop have to do."""
+    carried = {one.loop.index: {dependence.array for dependence in one.dependences} for one in study.carried}
+    return tuple(_work_of(statement, carried[statement.loops[-1].index]) for statement in statements)
+
+
+def _work_of(statement: Statement, carried: Set[str]) -> Work:
+    """The work of a statement, given what its innermost loop carries dependences over."""
+    innermost = np.eye(len(statement.space.dims))[-1]
+    moving = {(array, trip_cost(matrix, innermost)) for array, _, matrix in statement.subscripts}
+    jumping = {array for array, cost in moving if cost == JUMP}
+    arrays = {array: array in jumping for array, cost in moving if cost != STILL}
+    holds_loop = any(isinstance(node, For | While) for part in statement.body for node in walk(part))
+    is_vector = not (carried - _sums(statement) or jumping or holds_loop)
+    variables = tuple(loop.space.var for loop in statement.loops if isinstance(loop.space, Range))
+    return Work(statement.domain, variables, statement.body, is_vector, tuple(sorted(arrays.items())))
+
+
+def _sums(statement: Statement) -> set[str]:
+    """The scalars that a statement only adds to: several partial sums are kept in a vector."""
+    targets = [part.target for part in statement.body if isinstance(part, Update) and part.op in ("+", "-")]
+    return {target.name for target in targets if isinstance(target, Var)}
+
+
+def _operations(statement: Stmt, cost: float, values: Mapping[str, int], shapes: Shapes) -> float:
+    """The time of the operations of a statement, most of which take `cost`; those on rows are vector instructions."""
+
+    def inside(body: Iterable[Stmt], cost: float) -> float:
+        return sum(_operations(part, cost, values, shapes) for part in body)
+
+    match statement:
+        case For(space, body):
+            return cost + trips_of(space, values) * inside(body, OPERATION_NS)
+        case While(_, body):
+            return cost + UNKNOWN_TRIPS * inside(body, OPERATION_NS)
+        case If(_, body, orelse):
+            return cost + inside((*body, *orelse), cost)
+    nodes = [statement, *(node for node in walk(statement) if isinstance(node, Binary | Unary | Call | Update))]
+    counts = [elements_of(node, shapes) for node in nodes]
+    plain = sum(cost if count == 1 else max(OPERATION_NS, VECTOR_NS * count) for count in counts)
+    return plain + sum(SLOW_NS * elements_of(node, shapes) for node in _slow(statement))
+
+
+def body_ns(body: Iterable[Stmt], values: Mapping[str, int], shapes: Shapes) -> float:
+    """The predicted time of statements run once, as far as the trips of loops in them are known."""
+    return sum(_operations(part, OPERATION_NS, values, shapes) for part in body)
+
+
+FAST = REDUCTIONS | PRODUCTS | frozenset({
+    "abs", "int", "float", "sqrt", "minimum", "maximum", "fabs", "float32", "float64", "copy", "norm", INTEGER, NARROW,
+})  # fmt: skip
+"""The functions that vector instructions do, or that cost nothing: those of whole rows are told by their lengths."""
+
+
+def _slow(node: Node) -> Iterator[Node]:
+    """The operations in some code that no vector instruction does: functions such as exp, powers, divisions of
+    integers. Those in subscripts do not count."""
+    if isinstance(node, Subscript):
+        return
+    is_call = isinstance(node, Call) and node.function.rpartition(".")[2] not in FAST
+    if is_call or (isinstance(node, Binary) and node.op in ("**", "//", "%")):
+        yield node
+    for part in children(node):
+        yield from _slow(part)
+
+
+def least_ns(works: tuple[Work, ...], sizes: Sizes, maps: Maps) -> float | None:
+    """The same as `work_ns`, as if dependences stood nowhere against vector instructions."""
+    return work_ns(tuple(replace(one, is_vector=True) for one in works), sizes, maps)
+
+
+def work_ns(works: tuple[Work, ...], sizes: Sizes, maps: Maps) -> float | None:
+    """The predicted time of the statements on one worker, from the boxes around their domains; None where unknown."""
+    total, values = 0.0, sizes.values
+    for work in works:
+        dims = len(work.variables)
+        ranges = [span for span in coordinate_ranges(work.domain, dims, values, maps) if span is not None]
+        if len(ranges) < dims:
+            return None
+        middle = {isl_name(name): sum(span) // 2 for name, span in zip(work.variables, ranges, strict=True)}
+        instances = prod(float(end - start) for start, end in ranges)
+        total += instances * work.nanoseconds(values | middle, sizes)
+    return total if works else None
+
+
+def work_of_parts(
+    program: Program,
+    parts: Iterable[tuple[LoopNest, int | None, tuple[Work, ...]]],
+    sizes: Sizes,
+    around: int,
+    maps: Maps,
+) -> float:
+    """The predicted time of planned loops that stand for one, each with the number of its iterations where that is
+    known, in one round of the `around` loops outermost."""
+    total, values = 0.0, sizes.values
+    for nest, iterations, works in parts:
+        number, time = nest.number, work_ns(works, sizes, maps)
+        if time is None and iterations is not None:
+            time = predicted_ns(nest, iterations, sizes.shapes, values)
+        total += (time or 0.0) * meetings_of(program, range(number, number + 1), values, around)
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What loops that stand for one of the source have to do in a call, in nanoseconds on one worker: None where nobody
+    knows. How often they are started; `in_python` where that is not done by compiled code."""
+
+    work: float | None
+    meetings: float
+    in_python: bool
+
+
+def is_worthwhile(changes: Sequence[Changes]) -> bool:
+    """Whether meeting so often costs little next to the work, as far as that is known:
+
+    WAKE_NS + Σ meetings · (SYNC_NS or STARTED_NS)  ≤  SHARE · Σ work
+
+    The changes of a program are judged together, as all of them are made or none is.
+    """
+    known = [one for one in changes if one.work is not None]
+    return not known or meeting_ns(known) <= SHARE * sum(one.work or 0.0 for one in known)
+
+
+def meeting_ns(changes: Iterable[Changes]) -> float:
+    """What all workers together pay to start the loops."""
+    return WAKE_NS + sum(one.meetings * (STARTED_NS if one.in_python else SYNC_NS) for one in changes)
+
+
+def meetings_of(program: Program, numbers: range, values: Mapping[str, int], around: int) -> float:
+    """How often the workers start one of the planned loops in `numbers`, in one round of the `around` loops
+    outermost."""
+    return sum(prod(rounds[around:]) for number, rounds in _rounds(program.steps, (), values) if number in numbers)
+
+
+def in_compiled_rounds(steps: Iterable[Step], with_results: Set[int]) -> Iterator[tuple[int, ...]]:
+    """The planned loops in each serial loop that is run from compiled code (see `orion.runtime.rounds`): there are no
+    scalar statements, branches or `while`s in it, and no loops with results."""
+    for step in steps:
+        inside = [*_steps_in(step)]
+        started = [one.number for one in inside if isinstance(one, RunLoop)]
+        others = [one for one in inside if not isinstance(one, RunLoop)]
+        is_plain = all(isinstance(one, Repeat) and one.space is not None for one in others)
+        if isinstance(step, Repeat) and is_plain and with_results.isdisjoint(started):
+            yield tuple(started)
+        else:
+            for block in blocks_of(step):
+                yield from in_compiled_rounds(block, with_results)
+
+
+def _steps_in(step: Step) -> Iterator[Step]:
+    yield step
+    for block in blocks_of(step):
+        for inner in block:
+            yield from _steps_in(inner)
+
+
+def depth_of(program: Program, number: int) -> int:
+    """How many serial loops stand around a planned loop."""
+    return next(len(rounds) for found, rounds in _rounds(program.steps, (), {}) if found == number)
+
+
+def _rounds(
+    steps: tuple[Step, ...], around: tuple[float, ...], values: Mapping[str, int]
+) -> Iterator[tuple[int, tuple[float, ...]]]:
+    """Every planned loop with the numbers of rounds of the loops around it."""
+    for step in steps:
+        if isinstance(step, RunLoop):
+            yield step.number, around
+        inside = around
+        if isinstance(step, Repeat):
+            inside = (*around, rounds_of(step, values))
+        for block in blocks_of(step):
+            yield from _rounds(block, inside, values)
+
+
+def rounds_of(step: Repeat, values: Mapping[str, int]) -> float:
+    """The rounds of a serial loop, as far as its bounds are known."""
+    return UNKNOWN_ROUNDS if step.space is None else trips_of(step.space, values, UNKNOWN_ROUNDS)

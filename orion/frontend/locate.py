@@ -1,0 +1,83 @@
+"""The source of a function object, and the spans of its syntax tree in the file it came from."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from dataclasses import dataclass
+from types import FunctionType
+
+from orion.errors import UnsupportedLoopError, describe
+from orion.ir.source import SourceText, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A function's definition as a syntax tree whose line and column numbers are those of the file."""
+
+    definition: ast.FunctionDef
+    source: SourceText
+
+
+def locate(function: FunctionType) -> Located:
+    """Find and parse the source of a function, nested and indented ones too.
+
+    Raises `UnsupportedLoopError` where there is no source (`exec`, the plain interactive prompt), where it no longer is
+    the source of this function, and for a lambda, a generator or a coroutine.
+    """
+    try:
+        lines, first = inspect.getsourcelines(function)
+    except (OSError, TypeError) as error:
+        raise _without_source(function) from error
+    source = SourceText(function.__code__.co_filename, first, tuple(line.rstrip("\r\n") for line in lines))
+    return Located(_definition(function, lines, source), source)
+
+
+def _definition(function: FunctionType, lines: list[str], source: SourceText) -> ast.FunctionDef:
+    nested = lines[0][:1].isspace()
+    # An indented definition is parsed below an `if`, so that columns stay those of the file.
+    text = "if True:\n" + "".join(lines) if nested else "".join(lines)
+    try:
+        tree = ast.parse("\n" * (source.first_line - 1 - nested) + text)  # lines are those of the file
+    except SyntaxError as error:
+        raise _without_source(function) from error
+    body = tree.body[0].body if isinstance(tree.body[0], ast.If) and nested else tree.body
+    definition = body[0]
+    span = Span(source.file, source.first_line, 0, source.first_line, len(source.lines[0]))
+    if not isinstance(definition, ast.FunctionDef) or inspect.isgeneratorfunction(function):
+        kind = "a generator" if inspect.isgeneratorfunction(function) else "not a function written with `def`"
+        what = f"`{function.__name__}` is {kind}"
+        hint = "write the loop in a plain function, `def name(arguments): …`"
+        raise UnsupportedLoopError(describe(what, span=span, source=source, hint=hint))
+    code = function.__code__
+    arguments = definition.args
+    params = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    if definition.name != code.co_name or params != list(code.co_varnames[: len(params)]):
+        raise _without_source(function, "the file has changed since the function was imported")
+    return definition
+
+
+def _without_source(function: FunctionType, why: str = "") -> UnsupportedLoopError:
+    name = getattr(function, "__name__", repr(function))
+    return UnsupportedLoopError(
+        describe(
+            f"the source of `{name}` cannot be read",
+            why=why or "Orion compiles a loop from its source text, which exec and the plain prompt do not keep",
+            hint="define the function in a file or in a notebook cell",
+        )
+    )
+
+
+def span_of(
+    node: ast.expr | ast.stmt | ast.arg | ast.keyword, source: SourceText, until: ast.AST | None = None
+) -> Span:
+    """The span of a node (to the end of `until`, where given), in characters: `ast` counts columns in UTF-8 bytes."""
+    last = until if until is not None else node
+    line, end_line = node.lineno, getattr(last, "end_lineno", None) or node.lineno
+    column = _characters(source.line(line), node.col_offset)
+    end_column = _characters(source.line(end_line), getattr(last, "end_col_offset", None) or node.col_offset)
+    return Span(source.file, line, column, end_line, end_column)
+
+
+def _characters(line: str, octets: int) -> int:
+    return octets if line.isascii() else len(line.encode()[:octets].decode(errors="ignore"))

@@ -1,0 +1,129 @@
+"""A Python function to the loop language."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field, replace
+from types import FunctionType
+
+from orion.errors import UnsupportedLoopError, describe
+from orion.frontend.check import UndefinedNameError, check_function
+from orion.frontend.locate import Located, locate, span_of
+from orion.frontend.outside import Outside, taken
+from orion.frontend.parse_statements import parse_body
+from orion.frontend.scope import (
+    Helper,
+    Scope,
+    assigned_names,
+    constant,
+    iterated_names,
+    outer_names,
+)
+from orion.ir.nodes import Function
+from orion.ir.refuse import unsupported
+from orion.ir.source import SourceText, Span
+
+
+def parse_function(function: FunctionType) -> Function:
+    """The function, and the user's functions that it calls, in the loop language.
+
+    Global and closure scalars are taken with the values that they have now. Raises `UnsupportedLoopError` where the
+    source cannot be had or holds something that cannot be compiled, with the place and what to write instead.
+    """
+    return parse_with_outside(function)[0]
+
+
+def parse_with_outside(function: FunctionType) -> tuple[Function, Outside]:
+    """The function as `parse_function` gives it, and what it and its helpers are made of and take from outside: where
+    any of that is another later, it is to be parsed anew."""
+    if not isinstance(function, FunctionType):
+        what = f"an object of type {type(function).__name__} is not a function written with `def`"
+        raise UnsupportedLoopError(describe(what, hint="decorate a plain function"))
+    family = _Family()
+    parsed = family.parse(function, function.__name__)
+    return _checked(replace(parsed, helpers=tuple(family.parsed.values()))), taken(family.outside)
+
+
+def _checked(function: Function) -> Function:
+    """The function; UnsupportedLoopError where it, or a helper, reads a name that cannot have a value yet."""
+    try:
+        return check_function(function)
+    except UndefinedNameError as error:
+        what = f"`{error.name}` is used before it is assigned"
+        raise unsupported(what, error.span, error.function.source, hint="give it a value before") from None
+
+
+@dataclass(slots=True)
+class _Family:
+    """The functions that a loop calls, each parsed once; `open` are those that are being parsed, outermost first;
+    `outside` are the names that each of them takes from outside."""
+
+    parsed: dict[FunctionType, Function] = field(default_factory=dict)
+    open: list[FunctionType] = field(default_factory=list)
+    outside: list[tuple[FunctionType, set[tuple[str, ...]]]] = field(default_factory=list)
+
+    def parse(self, function: FunctionType, name: str) -> Function:
+        located = locate(function)
+        params = _parameters(located)
+        body = located.definition.body
+        scope = Scope(
+            located.source,
+            frozenset(params) | assigned_names(body),
+            iterated_names(body),
+            outer_names(function),
+            self.helper,
+        )
+        self.open.append(function)
+        parsed = parse_body(body, scope)
+        self.open.pop()
+        self.outside.append((function, scope.outside))
+        span = span_of(located.definition, located.source, until=_header_end(located.definition))
+        return Function(name, params, parsed, tuple(scope.constants.items()), (), located.source, span)
+
+    def helper(self, function: FunctionType, call: Span, source: SourceText) -> Helper:
+        """What a caller of the function must know; it is parsed where it is called first."""
+        if function in self.open:
+            why = "a recursive function has no fixed number of steps that could be compiled into the loop"
+            what = f"`{function.__name__}` calls itself"
+            raise unsupported(what, call, source, why=why, hint="write it with a loop")
+        if function not in self.parsed:
+            parsed = self.parse(function, self._free_name(function.__name__))
+            self.parsed[function] = parsed
+        found = self.parsed[function]
+        return Helper(found.name, found.params, _defaults(function, call, source))
+
+    def _free_name(self, name: str) -> str:
+        taken = {function.name for function in self.parsed.values()}
+        candidates = (name if number == 1 else f"{name}_{number}" for number in range(1, len(taken) + 2))
+        return next(candidate for candidate in candidates if candidate not in taken)
+
+
+def _defaults(function: FunctionType, call: Span, source: SourceText) -> dict[str, object]:
+    code = function.__code__
+    positional = code.co_varnames[: code.co_argcount]
+    values = function.__defaults__ or ()
+    defaults = dict(zip(positional[len(positional) - len(values) :], values, strict=True))
+    defaults |= function.__kwdefaults__ or {}
+    for name, value in defaults.items():
+        if constant(value, call) is None:
+            what = f"the default of `{name}` in `{function.__name__}` is a {type(value).__name__}"
+            raise unsupported(what, call, source, hint="give every parameter that is no scalar at the call")
+    return defaults
+
+
+def _parameters(located: Located) -> tuple[str, ...]:
+    arguments = located.definition.args
+    for starred in (arguments.vararg, arguments.kwarg):
+        if starred is not None:
+            span = span_of(starred, located.source)
+            hint = "name every parameter"
+            raise unsupported(f"the parameter `*{starred.arg}` is not supported", span, located.source, hint=hint)
+    every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    return tuple(argument.arg for argument in every)
+
+
+def _header_end(definition: ast.FunctionDef) -> ast.AST:
+    """The last node of the `def` line: its return annotation or last parameter, or the definition's own start."""
+    arguments = definition.args
+    every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    return definition.returns or (every[-1] if every else definition.body[0])

@@ -1,0 +1,102 @@
+"""Calls: which function is meant, and how its arguments are passed."""
+
+from __future__ import annotations
+
+import ast
+from types import FunctionType
+
+from orion.errors import did_you_mean
+from orion.frontend.functions import METHODS, canonical_name, is_known
+from orion.frontend.outside import MISSING
+from orion.frontend.refusals import CALLS, OBJECTS
+from orion.frontend.scope import Helper, Scope, constant
+from orion.ir.nodes import Call, Expr
+
+Keywords = tuple[tuple[str, Expr], ...]
+REFUSED_KEYWORDS = {
+    "out": "it hides a write from the analysis; assign the result instead, `a[:] = …`",
+    "where": "write an `if`, or np.where with three arguments",
+    "key": "write a `for` loop that keeps the best value so far",
+    "order": "leave it out",
+    "casting": "leave it out",
+}
+
+
+def build_call(node: ast.Call, scope: Scope, arguments: tuple[Expr, ...], keywords: Keywords) -> Call:
+    """The call of a function that is named: Python's, `math`'s, NumPy's, or the user's own."""
+    function = scope.value(node.func)
+    python = plain_function(function)
+    name = canonical_name(function)
+    if name is None and python is not None:
+        helper = scope.helper_of(python, scope.span(node), scope.source)
+        return Call(f"helper:{helper.name}", _bind(node, scope, helper, arguments, keywords), scope.span(node))
+    if name is None or not is_known(name):
+        raise _unknown(node, scope, function, name)
+    _check_keywords(node, scope)
+    return Call(name, arguments, scope.span(node), keywords)
+
+
+def build_method(node: ast.Call, scope: Scope, owner: Expr, arguments: tuple[Expr, ...], keywords: Keywords) -> Call:
+    """The call of a method of an array: `W[i].copy()`."""
+    assert isinstance(node.func, ast.Attribute)
+    name = "." + node.func.attr
+    if not is_known(name):
+        what = f"the method `{node.func.attr}` is not known"
+        known = [method.removeprefix(".") for method in METHODS]
+        hint = did_you_mean(node.func.attr, known, "write it with operators, NumPy functions or a loop")
+        raise scope.refuse(node, what, OBJECTS, hint)
+    _check_keywords(node, scope)
+    return Call(name, (owner, *arguments), scope.span(node), keywords)
+
+
+def plain_function(function: object) -> FunctionType | None:
+    """The Python function behind an object: itself, or the one that a Numba dispatcher was made from."""
+    found = getattr(function, "py_func", function)
+    return found if isinstance(found, FunctionType) else None
+
+
+def _check_keywords(node: ast.Call, scope: Scope) -> None:
+    for keyword in node.keywords:
+        if keyword.arg in REFUSED_KEYWORDS:
+            hint = REFUSED_KEYWORDS[keyword.arg]
+            raise scope.refuse(keyword.value, f"the argument `{keyword.arg}=` is not supported", "", hint)
+
+
+def _bind(
+    node: ast.Call, scope: Scope, helper: Helper, arguments: tuple[Expr, ...], keywords: Keywords
+) -> tuple[Expr, ...]:
+    """The arguments of a helper function by position, with defaults filled in."""
+    given = dict(zip(helper.params, arguments, strict=False))
+    names = [name for name, _ in keywords]
+    if len(arguments) > len(helper.params) or set(names) - set(helper.params) or set(names) & set(given):
+        hint = next((did_you_mean(name, helper.params) for name in names if name not in helper.params), "")
+        raise scope.refuse(node, f"the arguments do not fit `{helper.name}({', '.join(helper.params)})`", "", hint)
+    given |= dict(keywords)
+    for name, value in helper.defaults.items():
+        default = constant(value, scope.span(node))
+        if name not in given and default is not None:
+            given[name] = default
+    missing = [name for name in helper.params if name not in given]
+    if missing:
+        raise scope.refuse(node, f"`{helper.name}` is called without `{missing[0]}`")
+    return tuple(given[name] for name in helper.params)
+
+
+def _unknown(node: ast.Call, scope: Scope, function: object, name: str | None) -> Exception:
+    written = ast.unparse(node.func)
+    if name in CALLS:
+        refusal = CALLS[name]
+        return scope.refuse(node, f"{refusal.what} is not supported", refusal.why, refusal.hint)
+    if function is MISSING:
+        hint = scope.similar(node.func, "define or import it before the loop is planned")
+        return scope.refuse(node, f"`{written}` is not defined", "", hint)
+    what = f"`{written}` is not supported"
+    if written.startswith(("np.random", "numpy.random", "random.")):
+        why = "a generator's hidden state makes every draw depend on the one before"
+        return scope.refuse(node, what, why, "draw the numbers before the call, into an array")
+    if name is not None:
+        why = "it is not among the functions that Orion can compile"
+        return scope.refuse(node, what, why, "write it as a loop, or call it before the loop")
+    why = f"Orion cannot look into an object of type {type(function).__name__}"
+    hint = "call a function written in Python, one of NumPy's, or one of `math`'s"
+    return scope.refuse(node, f"`{written}` cannot be called here", why, hint)

@@ -1,0 +1,283 @@
+"""Expressions: Python's syntax tree to the loop language."""
+
+from __future__ import annotations
+
+import ast
+from types import ModuleType
+
+import numpy as np
+
+from orion.errors import did_you_mean
+from orion.frontend.outside import MISSING
+from orion.frontend.parse_calls import build_call, build_method
+from orion.frontend.refusals import EXPRESSIONS, OBJECTS
+from orion.frontend.scope import Scope, constant
+from orion.ir.nodes import (
+    Binary,
+    Call,
+    Choose,
+    Compare,
+    Const,
+    Count,
+    Dim,
+    Dtype,
+    Expr,
+    Logic,
+    Slice,
+    Subscript,
+    Tuple,
+    Unary,
+    Var,
+)  # fmt: skip
+
+OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
+    ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
+}  # fmt: skip
+UNARY: dict[type[ast.unaryop], str] = {ast.USub: "-", ast.UAdd: "+", ast.Not: "not", ast.Invert: "~"}
+COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
+}  # fmt: skip
+ATTRIBUTES = frozenset({"shape", "size", "nnz", "ndim", "dtype", "T"})
+BITS = 64
+WIDTH = "integers have 64 bits in a compiled loop"
+PYTHON_DTYPES = {int: "int64", float: "float64", bool: "bool"}
+
+
+def parse_expression(node: ast.expr, scope: Scope) -> Expr:
+    """The expression in the loop language; UnsupportedLoopError where it has no counterpart there."""
+    span = scope.span(node)
+    match node:
+        case ast.Constant():
+            return _constant(node, scope)
+        case ast.BinOp() | ast.UnaryOp() if (value := _with_powers(node)) is not None:
+            if not -(2**63) <= value < 2**63:
+                raise scope.refuse(node, f"{value} is too large", WIDTH)
+            return Const(value, span)
+        case ast.Name():
+            return _name(node, scope)
+        case ast.UnaryOp(op, operand):
+            return Unary(UNARY[type(op)], parse_expression(operand, scope), span)
+        case ast.BinOp(left, op, right):
+            return Binary(OPERATORS[type(op)], parse_expression(left, scope), parse_expression(right, scope), span)
+        case ast.BoolOp(op, values):
+            operands = tuple(parse_expression(value, scope) for value in values)
+            return Logic("and" if isinstance(op, ast.And) else "or", operands, span)
+        case ast.Compare():
+            return _compare(node, scope)
+        case ast.IfExp(test, body, orelse):
+            condition, then, other = (parse_expression(part, scope) for part in (test, body, orelse))
+            return Choose(condition, then, other, span)
+        case ast.Tuple(items):
+            return Tuple(tuple(parse_expression(item, scope) for item in items), span)
+        case ast.Call():
+            return _call(node, scope)
+        case ast.Attribute():
+            return _attribute(node, scope)
+        case ast.Subscript():
+            return _subscript(node, scope)
+        case _:
+            refusal = EXPRESSIONS[type(node)]
+            raise scope.refuse(node, f"{refusal.what} is not supported", refusal.why, refusal.hint)
+
+
+def _with_powers(node: ast.expr) -> int | None:
+    """The value of integer constants of which some are powers: `2**20`, `(1 << 10) - 1`. No analysis then has to look
+    for it, and the powers themselves may take more bits than the value. None for anything else."""
+    powers = (part.op for part in ast.walk(node) if isinstance(part, ast.BinOp))
+    return _integer(node) if any(isinstance(op, ast.Pow | ast.LShift) for op in powers) else None
+
+
+def _integer(node: ast.expr) -> int | None:
+    match node:
+        case ast.Constant(int(value)) if not isinstance(value, bool):
+            return int(value)
+        case ast.UnaryOp(ast.USub(), operand):
+            found = _integer(operand)
+            return None if found is None else -found
+        case ast.BinOp(left, op, right):
+            return _of_two(op, _integer(left), _integer(right))
+        case _:
+            return None
+
+
+def _of_two(op: ast.operator, left: int | None, right: int | None) -> int | None:
+    if left is None or right is None or max(left.bit_length(), right.bit_length()) > 2 * BITS:
+        return None
+    match op:
+        case ast.Add():
+            return left + right
+        case ast.Sub():
+            return left - right
+        case ast.Mult():
+            return left * right
+        case ast.Pow() if 0 <= right <= BITS:
+            return int(left**right)
+        case ast.LShift() if 0 <= right <= BITS:
+            return left << right
+        case _:
+            return None
+
+
+def _constant(node: ast.Constant, scope: Scope) -> Const:
+    if isinstance(node.value, bool | int | float) or node.value is None:
+        if isinstance(node.value, int) and not -(2**63) <= node.value < 2**63:
+            raise scope.refuse(node, f"{node.value} is too large", WIDTH)
+        return Const(node.value, scope.span(node))
+    kind = {str: "a string", bytes: "a string", complex: "a complex number"}.get(type(node.value), "`...`")
+    raise scope.refuse(node, f"{kind} is not supported", OBJECTS, "use numbers, and arrays of numbers")
+
+
+def _name(node: ast.Name, scope: Scope) -> Expr:
+    if node.id in scope.variables:
+        return Var(node.id, scope.span(node))
+    value = scope.value(node)
+    found = constant(value, scope.span(node))
+    if found is None:
+        raise _not_a_value(node, scope, value)
+    scope.constants[node.id] = value.item() if isinstance(value, np.generic) else value  # type: ignore[assignment]
+    return found
+
+
+def _not_a_value(node: ast.Name | ast.Attribute, scope: Scope, value: object) -> Exception:
+    written = ast.unparse(node)
+    if value is MISSING:
+        hint = scope.similar(node, "make it an argument of the function")
+        return scope.refuse(node, f"`{written}` is not defined", "", hint)
+    if not isinstance(value, ModuleType | type) and hasattr(value, "dtype"):
+        why = "an array from outside would be another one when the name is assigned again, without the plan knowing"
+        return scope.refuse(node, f"`{written}` is an array from outside the function", why, "pass it as an argument")
+    if isinstance(value, ModuleType) or callable(value):
+        what = "a module" if isinstance(value, ModuleType) else "a function"
+        return scope.refuse(
+            node, f"`{written}` is {what} used as a value", OBJECTS, "name the function where it is called"
+        )
+    what = f"`{written}` is a {type(value).__name__} from outside the function"
+    return scope.refuse(node, what, OBJECTS, "pass the numbers and arrays that it holds as arguments")
+
+
+def _compare(node: ast.Compare, scope: Scope) -> Compare:
+    for op in node.ops:
+        if type(op) not in COMPARISONS:
+            word = {ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in"}[type(op)]
+            hint = (
+                "compare with `==` or `!=`"
+                if word.startswith("is")
+                else "compare with each value, or keep an array of flags"
+            )
+            raise scope.refuse(node, f"`{word}` is not supported", OBJECTS, hint)
+    operands = tuple(parse_expression(operand, scope) for operand in (node.left, *node.comparators))
+    return Compare(tuple(COMPARISONS[type(op)] for op in node.ops), operands, scope.span(node))
+
+
+# ---------------------------------------------------------------- calls
+
+
+def _call(node: ast.Call, scope: Scope) -> Expr:
+    method = isinstance(node.func, ast.Attribute) and scope.value(node.func) is MISSING
+    owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    is_array_method = method and owner is not None and not isinstance(scope.value(owner), ModuleType)
+    if isinstance(node.func, ast.Name) and node.func.id in scope.variables:
+        raise scope.refuse(
+            node, f"`{node.func.id}` is called, and is a local name", OBJECTS, "call a function by its global name"
+        )
+    if not is_array_method and not isinstance(node.func, ast.Name | ast.Attribute):
+        raise scope.refuse(node, "what is called here is not a name", OBJECTS, "call a function by its name")
+    arguments = tuple(_argument(argument, scope) for argument in node.args)
+    keywords = tuple(_keyword(keyword, node, scope) for keyword in node.keywords)
+    if is_array_method and owner is not None:
+        return build_method(node, scope, parse_expression(owner, scope), arguments, keywords)
+    call = build_call(node, scope, arguments, keywords)
+    if call.function == "len" and arguments and isinstance(arguments[0], Var) and arguments[0].name in scope.sparse:
+        return Count(arguments[0].name, call.span)
+    return call
+
+
+def _keyword(keyword: ast.keyword, call: ast.Call, scope: Scope) -> tuple[str, Expr]:
+    if keyword.arg is None:
+        raise scope.refuse(call, "`**` arguments are not supported", OBJECTS, "write the arguments one by one")
+    return keyword.arg, _argument(keyword.value, scope)
+
+
+def _argument(node: ast.expr, scope: Scope) -> Expr:
+    """An argument of a call: a dtype, or any expression."""
+    value = scope.value(node)
+    if isinstance(value, type):
+        if value in PYTHON_DTYPES:
+            return Dtype(PYTHON_DTYPES[value], scope.span(node))
+        if issubclass(value, np.bool | np.integer | np.floating):
+            return Dtype(np.dtype(value).name, scope.span(node))
+    return parse_expression(node, scope)
+
+
+# ---------------------------------------------------------------- attributes and subscripts
+
+
+def _attribute(node: ast.Attribute, scope: Scope) -> Expr:
+    value = scope.value(node)
+    found = constant(value, scope.span(node))
+    if found is not None:  # np.pi
+        return found
+    if value is not MISSING or isinstance(scope.value(node.value), ModuleType):
+        raise _not_a_value(node, scope, value)
+    owner = parse_expression(node.value, scope)
+    if node.attr not in ATTRIBUTES:
+        why = "of an array, `shape`, `size`, `nnz`, `ndim`, `dtype` and `T` are known"
+        hint = did_you_mean(node.attr, ATTRIBUTES, "pass its value as an argument")
+        raise scope.refuse(node, f"the attribute `{node.attr}` is not supported", why, hint)
+    return Call(f"attribute:{node.attr}", (owner,), scope.span(node))
+
+
+def _subscript(node: ast.Subscript, scope: Scope) -> Expr:
+    if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
+        return _dimension(node, node.value, scope)
+    base = parse_expression(node.value, scope)
+    index = tuple(_index(part, scope) for part in _parts(node.slice))
+    match base:
+        case Var():
+            return Subscript(base, index, scope.span(node))
+        case Subscript(array, outer) if not any(isinstance(part, Slice) for part in outer):
+            return Subscript(array, (*outer, *index), scope.span(node))  # W[i][k] is W[i, k]
+        case Call("attribute:T"):
+            raise scope.refuse(node, "a subscript of a transpose is not supported", "", "write `A[:, j]` for `A.T[j]`")
+        case _:
+            hint = "write one subscript, `A[i, j]`, or give the value a name first"
+            raise scope.refuse(node, "only a subscript of an array by its name is supported", "", hint)
+
+
+def _dimension(node: ast.Subscript, shape: ast.Attribute, scope: Scope) -> Expr:
+    match node.slice:
+        case ast.Slice(None, ast.Constant(int(count)), None):  # the first of them: `h, w = image.shape[:2]`
+            axes = [ast.copy_location(ast.Constant(axis), node.slice) for axis in range(count)]
+            each = [ast.copy_location(ast.Subscript(shape, axis, ast.Load()), node) for axis in axes]
+            return Tuple(tuple(_dimension(one, shape, scope) for one in each), scope.span(node))
+        case ast.Constant(int(axis)) | ast.UnaryOp(ast.UAdd(), ast.Constant(int(axis))):
+            pass
+        case ast.UnaryOp(ast.USub(), ast.Constant(int(axis))):
+            axis = -axis
+        case _:
+            raise scope.refuse(node, "the subscript of `shape` is not a constant", "", "write `a.shape[0]`")
+    array = parse_expression(shape.value, scope)
+    if isinstance(array, Var):
+        return Dim(array.name, axis, scope.span(node))
+    return Call("attribute:shape", (array, Const(axis, scope.span(node.slice))), scope.span(node))
+
+
+def _parts(index: ast.expr) -> list[ast.expr]:
+    return index.elts if isinstance(index, ast.Tuple) else [index]
+
+
+def _index(node: ast.expr, scope: Scope) -> Expr:
+    match node:
+        case ast.Slice(lower, upper, step):
+            first, last, by = (
+                None if bound is None else parse_expression(bound, scope) for bound in (lower, upper, step)
+            )
+            return Slice(first, last, by, scope.span(node))
+        case ast.Constant(value) if value is None or value is ...:
+            written = "None" if value is None else "..."
+            raise scope.refuse(
+                node, f"`{written}` in a subscript is not supported", "", "write the subscripts one by one"
+            )
+        case _:
+            return parse_expression(node, scope)

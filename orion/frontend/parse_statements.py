@@ -1,0 +1,301 @@
+"""Statements: Python's syntax tree to the loop language."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+
+from orion.frontend.parse_expressions import OPERATORS, parse_expression
+from orion.frontend.refusals import ITERATIONS, OBJECTS, STATEMENTS
+from orion.frontend.scope import Scope
+from orion.ir.assigned import holds_break, mentions
+from orion.ir.nodes import (
+    Assign,
+    Break,
+    Call,
+    Const,
+    Continue,
+    Elements,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    Pass,
+    Range,
+    Return,
+    Stmt,
+    Subscript,
+    Tuple,
+    Unary,
+    Update,
+    Var,
+    While,
+)  # fmt: skip
+from orion.ir.printer import print_expr
+from orion.ir.renaming import renamed
+
+Numbers = Iterator[int]
+
+
+def parse_body(body: list[ast.stmt], scope: Scope) -> tuple[Stmt, ...]:
+    """The statements of a function, without its docstring; its `for`s are numbered in textual order."""
+    return _block(body, scope, count())
+
+
+def _block(body: list[ast.stmt], scope: Scope, numbers: Numbers) -> tuple[Stmt, ...]:
+    return tuple(statement for node in body for statement in _statement(node, scope, numbers))
+
+
+def _statement(node: ast.stmt, scope: Scope, numbers: Numbers) -> list[Stmt]:
+    match node:
+        case ast.Assign(targets, value):
+            return _assign(node, targets, value, scope)
+        case ast.AnnAssign(target, _, value):
+            return [] if value is None else _assign(node, [target], value, scope)
+        case ast.AugAssign():
+            return [_update(node, scope)]
+        case ast.Expr():
+            return _expression(node, scope)
+        case ast.If(test, body, orelse):
+            parsed = parse_expression(test, scope)
+            blocks = _block(body, scope, numbers), _block(orelse, scope, numbers)
+            return [If(parsed, *blocks, scope.span(node, until=test))]
+        case ast.While():
+            return _with_else(_while(node, scope, numbers), node, scope, numbers)
+        case ast.For():
+            before, loop = _with_bounds_before(_for(node, scope, numbers), scope)
+            return [*before, *_with_else(loop, node, scope, numbers)]
+        case ast.Return(value):
+            return [Return(None if value is None else parse_expression(value, scope), scope.span(node))]
+        case ast.Break():
+            return [Break(scope.span(node))]
+        case ast.Continue():
+            return [Continue(scope.span(node))]
+        case ast.Pass():
+            return [Pass(scope.span(node))]
+        case _:
+            refusal = STATEMENTS[type(node)]
+            raise scope.refuse(node, f"{refusal.what} is not supported", refusal.why, refusal.hint)
+
+
+def _expression(node: ast.Expr, scope: Scope) -> list[Stmt]:
+    """A call for what it does; a docstring, or any other string that stands alone, is left out."""
+    if isinstance(node.value, ast.Constant) and (node.value.value is ... or isinstance(node.value.value, str)):
+        return [Pass(scope.span(node))] if node.value.value is ... else []
+    return [Evaluate(parse_expression(node.value, scope), scope.span(node))]
+
+
+# ---------------------------------------------------------------- assignments
+
+
+def _assign(node: ast.stmt, targets: list[ast.expr], value: ast.expr, scope: Scope) -> list[Stmt]:
+    span = scope.span(node)
+    first, *others = (_target(target, scope) for target in targets)
+    if not others:
+        return [Assign(first, _value(value, first, scope), span)]
+    if any(isinstance(target, Tuple) for target in (first, *others)):
+        raise scope.refuse(node, "a chain of assignments to tuples is not supported", "", "write one on each line")
+    parsed = _value(value, first, scope)
+    if isinstance(first, Var):  # the first target to be assigned
+        return [Assign(first, parsed, span), *(Assign(target, first, target.span) for target in others)]
+    kept = parsed if isinstance(parsed, Const) else Var(_free_name(f"value_{node.lineno}", scope), span)
+    before = [Assign(kept, parsed, span)] if isinstance(kept, Var) else []
+    return [*before, *(Assign(target, kept, target.span) for target in (first, *others))]
+
+
+def _target(node: ast.expr, scope: Scope) -> Var | Subscript | Tuple:
+    match node:
+        case ast.Name(name):
+            return Var(name, scope.span(node))
+        case ast.Subscript():
+            target = parse_expression(node, scope)
+            if isinstance(target, Subscript):
+                return target
+            raise scope.refuse(node, "this cannot be assigned to", "", "assign to a name or to an array element")
+        case ast.Tuple(items) | ast.List(items):
+            return Tuple(tuple(_part(item, scope) for item in items), scope.span(node))
+        case ast.Starred():
+            raise scope.refuse(node, "a starred target is not supported", OBJECTS, "write the targets one by one")
+        case _:
+            what = f"assigning to `{ast.unparse(node)}` is not supported"
+            hint = "write the elements of an array, `a[i] = …`, or return the value"
+            raise scope.refuse(node, what, "attributes belong to Python objects", hint)
+
+
+def _part(node: ast.expr, scope: Scope) -> Var | Subscript:
+    target = _target(node, scope)
+    if isinstance(target, Tuple):
+        raise scope.refuse(node, "a nested tuple of targets is not supported", "", "write one assignment on each line")
+    return target
+
+
+def _value(node: ast.expr, target: Var | Subscript | Tuple, scope: Scope) -> Expr:
+    """The assigned value. A tuple of targets takes as many values, an array's extents, or a function's result."""
+    if isinstance(target, Tuple) and isinstance(node, ast.List):
+        node = ast.copy_location(ast.Tuple(node.elts, ast.Load()), node)
+    value = parse_expression(node, scope)
+    if not isinstance(target, Tuple):
+        if isinstance(value, Tuple):
+            raise scope.refuse(node, "a tuple as a value is not supported", OBJECTS, "give each item a name of its own")
+        return value
+    match value:
+        case Tuple(items) if len(items) == len(target.items):
+            return value
+        case Call(name) if name == "attribute:shape" or name.startswith("helper:"):
+            return value
+        case _:
+            what = f"this cannot be unpacked into {len(target.items)} targets"
+            raise scope.refuse(node, what, "", f"write a tuple of as many values{_one_by_one(value, target)}")
+
+
+def _one_by_one(value: Expr, target: Tuple) -> str:
+    """An array, or a part of one, as a tuple of its elements."""
+    match value:
+        case Var(array):
+            parts: tuple[str, ...] = ()
+        case Subscript(Var(array), index):
+            parts = tuple(map(print_expr, index))
+        case _:
+            return ""
+    elements = ", ".join(f"{array}[{', '.join((*parts, str(k)))}]" for k in range(len(target.items)))
+    return f": `{', '.join(map(print_expr, target.items))} = {elements}` where `{print_expr(value)}` is a row"
+
+
+def _update(node: ast.AugAssign, scope: Scope) -> Update:
+    target = _target(node.target, scope)
+    assert not isinstance(target, Tuple)
+    return Update(target, OPERATORS[type(node.op)], parse_expression(node.value, scope), scope.span(node))
+
+
+def _free_name(name: str, scope: Scope) -> str:
+    while name in scope.variables:
+        name += "_"
+    return name
+
+
+# ---------------------------------------------------------------- loops
+
+
+def _while(node: ast.While, scope: Scope, numbers: Numbers) -> While:
+    test = parse_expression(node.test, scope)
+    return While(test, _block(node.body, scope, numbers), scope.span(node, until=node.test))
+
+
+def _with_else(loop: For | While, node: ast.For | ast.While, scope: Scope, numbers: Numbers) -> list[Stmt]:
+    """The loop and what its `else` is: statements after it that run where no `break` has set a flag."""
+    orelse = _block(node.orelse, scope, numbers)
+    if not orelse or not holds_break(loop.body):
+        return [loop, *orelse]
+    flag = Var(_free_name(f"broken_{node.lineno}", scope), loop.span)
+    test = Unary("not", flag, loop.span)
+    changed = replace(loop, body=_setting(flag, loop.body))
+    return [Assign(flag, Const(False, loop.span), loop.span), changed, If(test, orelse, (), loop.span)]
+
+
+def _setting(flag: Var, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """The body of a loop with the flag set before each `break` that leaves it."""
+    found: list[Stmt] = []
+    for statement in body:
+        match statement:
+            case Break(span):
+                found += [Assign(flag, Const(True, span), span), statement]
+            case If(_, then, orelse):
+                found.append(replace(statement, body=_setting(flag, then), orelse=_setting(flag, orelse)))
+            case _:
+                found.append(statement)
+    return tuple(found)
+
+
+def _for(node: ast.For, scope: Scope, numbers: Numbers) -> For:
+    number = next(numbers)
+    span = scope.span(node, until=node.iter)
+    space: Range | Elements
+    if isinstance(node.iter, ast.Name) and node.iter.id in scope.variables:
+        space = _elements(node, node.iter, scope)
+    elif isinstance(node.iter, ast.Call) and scope.value(node.iter.func) is range:
+        space = _range(node, node.iter, scope)
+    else:
+        raise _not_iterable(node, scope)
+    return For(space, _block(node.body, scope, numbers), number, span)
+
+
+def _range(node: ast.For, call: ast.Call, scope: Scope) -> Range:
+    if not isinstance(node.target, ast.Name):
+        raise scope.refuse(node.target, "a range has one loop variable", "", "write `for i in range(…):`")
+    if not 1 <= len(call.args) <= 3 or call.keywords:
+        raise scope.refuse(call, "`range` takes one to three bounds", "", "write `range(start, stop, step)`")
+    span = scope.span(call)
+    bounds = [parse_expression(argument, scope) for argument in call.args]
+    if len(bounds) == 1:
+        bounds = [Const(0, span), *bounds]
+    if len(bounds) == 2:
+        bounds = [*bounds, Const(1, span)]
+    if isinstance(bounds[2], Const) and bounds[2].value == 0:
+        raise scope.refuse(call.args[2], "the step of a range is 0")
+    return Range(node.target.id, bounds[0], bounds[1], bounds[2], span)
+
+
+def _with_bounds_before(loop: For, scope: Scope) -> tuple[list[Stmt], For]:
+    """A loop with bounds that do not mention its own variable, and what is to be run before it: Python computes the
+    bounds of `for i in range(i, n)` before it gives `i` the first of its new values."""
+    space = loop.space
+    if not isinstance(space, Range) or not mentions(space, {space.var}):
+        return [], loop
+    name = _free_name(f"{space.var}_before_{loop.span.line}", scope)
+    kept = Assign(Var(name, loop.span), Var(space.var, loop.span), loop.span)
+    start, stop, step = (renamed(bound, {space.var: name}) for bound in (space.start, space.stop, space.step))
+    return [kept], replace(loop, space=Range(space.var, start, stop, step, space.span))
+
+
+def _elements(node: ast.For, array: ast.Name, scope: Scope) -> Elements:
+    """`for (i, j), r in array`, `for (i, j), (r, weight) in array`, or `for i, r in array` with a single key."""
+    single = True
+    key_names = value_names = None
+    match node.target:
+        case ast.Tuple([keys, values]):
+            key_names, value_names = _names(keys), _names(values)
+            single = not isinstance(values, ast.Tuple)
+    if key_names is None or value_names is None:
+        what = f"the elements of `{array.id}` are not taken apart into keys and values"
+        why = "a loop over a sparse array gives a tuple of keys and a value for every element"
+        dense, sparse = f"`for i in range(len({array.id})):`", f"`for (i, j), value in {array.id}:`"
+        if isinstance(node.target, ast.Name):
+            hint = f"over a dense array write {dense}, and `{node.target.id} = {array.id}[i]`; a sparse one, {sparse}"
+        else:
+            hint = f"write {sparse}, with as many keys as the array has; over a dense array, {dense}"
+        raise scope.refuse(node.target, what, why, hint)
+    names = _distinct([*key_names, *value_names], node, scope)
+    split = len(key_names)
+    return Elements(array.id, names[:split], names[split:], single, scope.span(node, until=node.iter))
+
+
+def _names(node: ast.expr) -> list[str] | None:
+    items = node.elts if isinstance(node, ast.Tuple) else [node]
+    names = [item.id for item in items if isinstance(item, ast.Name)]
+    return names if len(names) == len(items) and names else None
+
+
+def _distinct(names: list[str], node: ast.For, scope: Scope) -> tuple[str, ...]:
+    """The names, with a second and further `_` made into names of their own."""
+    taken: list[str] = []
+    for name in names:
+        fresh = name
+        for number in count(2):
+            if fresh not in taken:
+                break
+            if name != "_":
+                raise scope.refuse(node.target, f"`{name}` stands twice among the loop variables")
+            fresh = f"_{number}"
+        taken.append(fresh)
+    return tuple(taken)
+
+
+def _not_iterable(node: ast.For, scope: Scope) -> Exception:
+    written = ast.unparse(node.iter)
+    called = node.iter.func if isinstance(node.iter, ast.Call) else None
+    name = called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
+    hint = ITERATIONS.get(name, "write `for i in range(…):` and use subscripts")
+    why = "a `for` goes over a range, or over the elements of a sparse array that is an argument"
+    return scope.refuse(node.iter, f"a loop over `{written}` is not supported", why, hint)

@@ -1,0 +1,159 @@
+"""What a name of the user's function stands for: a local, a global scalar, a module, a function."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections import ChainMap
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import FunctionType, ModuleType
+
+import numpy as np
+
+from orion.errors import UnsupportedLoopError, did_you_mean
+from orion.frontend.locate import span_of
+from orion.frontend.outside import MISSING
+from orion.ir.nodes import Call, Const, Expr
+from orion.ir.refuse import unsupported
+from orion.ir.source import SourceText, Span
+
+IMPORTS = {"np": "import numpy as np", "numpy": "import numpy", "math": "import math"}
+"""Modules whose functions loops may call, by the name that stands for them."""
+
+PLAIN = frozenset({np.ndarray, float, int, bool})
+"""The commonest types of arguments: this is asked of all, at every call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Helper:
+    """A function of the user's that the loop calls. `defaults` are the values of parameters that may be left out."""
+
+    name: str
+    params: tuple[str, ...]
+    defaults: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The names that one function can see.
+
+    `variables` are its parameters and everything it assigns; `sparse` are the names it goes over as a sparse array;
+    `globals` are the other names, closure first; `helper_of` parses a function that it calls; `constants` collects the
+    scalars that it takes from outside, `outside` all names that it takes, by name or by module and name.
+    """
+
+    source: SourceText
+    variables: frozenset[str]
+    sparse: frozenset[str]
+    globals: Mapping[str, object]
+    helper_of: Callable[[FunctionType, Span, SourceText], Helper]
+    constants: dict[str, int | float | bool] = field(default_factory=dict)
+    outside: set[tuple[str, ...]] = field(default_factory=set)
+
+    def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword, until: ast.AST | None = None) -> Span:
+        return span_of(node, self.source, until)
+
+    def refuse(self, node: ast.expr | ast.stmt, what: str, why: str = "", hint: str = "") -> UnsupportedLoopError:
+        return unsupported(what, self.span(node), self.source, why=why, hint=hint)
+
+    def value(self, node: ast.expr) -> object:
+        """The object that a global name, or a name in a module (`np.linalg.norm`), stands for; MISSING where none."""
+        path = _path(node)
+        if not path or path[0] in self.variables:
+            return MISSING
+        found = self.globals.get(path[0], getattr(builtins, path[0], MISSING))
+        for attribute in path[1:]:
+            found = attribute_of(found, attribute) if isinstance(found, ModuleType) else MISSING
+        if found is not MISSING:
+            self.outside.add(path)
+        return plain_number(found)
+
+    def similar(self, node: ast.expr, otherwise: str) -> str:
+        """A hint for a name, or a name in a module, that stands for nothing: one like it, or what to do `otherwise`."""
+        path = _path(node)
+        if path and path[0] in IMPORTS and self.value(ast.Name(path[0], ast.Load())) is MISSING:
+            return f"write `{IMPORTS[path[0]]}` above the function"
+        if len(path) == 1:
+            return did_you_mean(path[0], {*self.variables, *self.globals, *dir(builtins)}, otherwise)
+        owner = self.value(node.value) if isinstance(node, ast.Attribute) else None
+        return did_you_mean(path[-1], dir(owner), otherwise) if isinstance(owner, ModuleType) else otherwise
+
+
+def attribute_of(module: ModuleType, name: str) -> object:
+    """What a name in a module stands for; MISSING where it is none. NumPy is not asked for names that it has no longer,
+    such as `np.str`: it would warn.
+    """
+    if module is np and name not in vars(np) and name not in dir(np):
+        return MISSING
+    return getattr(module, name, MISSING)
+
+
+def _path(node: ast.expr) -> tuple[str, ...]:
+    """The names in `a.b.c`; none for any other expression."""
+    match node:
+        case ast.Name(name):
+            return (name,)
+        case ast.Attribute(owner, attribute) if owners := _path(owner):
+            return (*owners, attribute)
+        case _:
+            return ()
+
+
+def outer_names(function: FunctionType) -> Mapping[str, object]:
+    """The global and closure names that the function can see, with their values now."""
+    closure: dict[str, object] = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):  # a cell that is not assigned yet
+            closure[name] = cell.cell_contents
+    return ChainMap(closure, function.__globals__)
+
+
+def constant(value: object, span: Span) -> Expr | None:
+    """The expression for a scalar from outside: a Python one as it is, a NumPy one with its dtype; None for no scalar.
+
+    >>> from orion.ir.spans import NOWHERE
+    >>> constant(np.float32(0.5), NOWHERE).function
+    'np.float32'
+    """
+    if isinstance(value, np.bool | np.integer | np.floating):
+        item = value.item()
+        return Call(f"np.{value.dtype.name}", (Const(item, span),), span) if isinstance(item, int | float) else None
+    plain = plain_number(value)
+    return Const(plain, span) if isinstance(plain, bool | int | float) else None
+
+
+def plain_number(value: object) -> object:
+    """A number of a class that is derived from int or float (an `IntEnum`, say) as an int or a float, all else as it
+    is: whoever compiles or runs the loop need not know the class.
+
+    >>> import enum
+    >>> plain_number(enum.IntEnum("Mode", "FAST SAFE").SAFE), plain_number(np.float64(0.5))
+    (2, np.float64(0.5))
+    """
+    if type(value) in PLAIN or isinstance(value, bool | np.generic) or not isinstance(value, int | float):
+        return value
+    return int.__index__(value) if isinstance(value, int) else float.__float__(value)
+
+
+def assigned_names(body: list[ast.stmt]) -> frozenset[str]:
+    """Every name that the statements bind: assignments, loop variables, nested definitions and imports."""
+    stored: set[str] = set()
+    for node in (node for statement in body for node in ast.walk(statement)):
+        match node:
+            case ast.Name(name, ast.Store() | ast.Del()):
+                stored.add(name)
+            case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
+                stored.add(name)
+            case ast.alias(name, alias):
+                stored.add(alias or name.partition(".")[0])
+            case _:
+                pass
+    return frozenset(stored)
+
+
+def iterated_names(body: list[ast.stmt]) -> frozenset[str]:
+    """The names that stand after `in` of a `for`: sparse arrays."""
+    loops = (node for statement in body for node in ast.walk(statement) if isinstance(node, ast.For))
+    return frozenset(loop.iter.id for loop in loops if isinstance(loop.iter, ast.Name))

@@ -1,0 +1,264 @@
+"""`orion explain FILE[:FUNCTION]`, which is `python -m orion explain …`: plans of the loops of a file, without running
+it, and `orion explain CODE`: what a reason means."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import os
+import re
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from orion import __version__
+from orion.api import ParallelFunction, parallel_for
+from orion.cost.sizes import Sizes
+from orion.errors import ArgumentError, OrionError
+from orion.frontend.parse import parse_function
+from orion.inspect.cli.cells import LoadError
+from orion.inspect.cli.given import Given, UsageError, guessed_note, read_given, refuse_misfits, similar
+from orion.inspect.cli.guess import Known, guess_types
+from orion.inspect.cli.loading import LoadedFile, load_functions
+from orion.inspect.cli.pages import CODE, page_of
+from orion.ir.types import Shapes, Types
+from orion.plan.planner import plan_program
+from orion.planned import Plan
+from orion.prepare import Preparation
+from orion.reasons import CODES
+from orion.runtime.session import planned_workers
+
+AnyFunction = ParallelFunction[..., Any]
+
+DESCRIPTION = """\
+Print the plans of the decorated loops of a file or a notebook, without running it: of its top level only imports,
+assignments of simple values and function definitions are executed. Sizes stay symbols where --shape and --integer do
+not give them; types are guessed from what a function does with an argument where --dtype, --shape and --sparse do not.
+For the code of a reason, such as ORN102, print what it means and what to write instead."""
+
+EPILOG = """\
+exit status: 0; 1 where a function cannot be planned, or with --check where a loop is serial; 2 for wrong usage."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    try:
+        status = _run(_parser().parse_args(arguments))
+        if sys.stdout is not None:  # closed by whoever started it: what is printed goes nowhere
+            sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # whoever reads has enough, such as `head`
+        _print_no_more()
+        return 128 + SIGPIPE
+    except OSError as error:  # files are read and written where it is caught: this is the standard output
+        _print_no_more()
+        print(f"orion: cannot write to the standard output: {error.strerror or error}", file=sys.stderr)
+        return 2
+
+
+def _print_no_more() -> None:
+    """Let the interpreter's end, which prints what is left, do so without another error."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+SIGPIPE = 13
+"""The number of the signal, which Windows does not have."""
+
+
+def _run(options: Namespace) -> int:
+    try:
+        return _page_of_code(options.target) if _is_code(options.target) else _explain(options)
+    except (UsageError, LoadError) as error:
+        print(f"orion: {error}", file=sys.stderr)
+        return 2
+
+
+def _is_code(target: str) -> bool:
+    return CODE.fullmatch(target) is not None and not Path(target).exists()
+
+
+def _page_of_code(code: str) -> int:
+    page = page_of(code)
+    if page is None:
+        raise UsageError(f"no reason has the code {code.upper()}; there are {', '.join(CODES)}")
+    print(page)
+    return 0
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser("orion", description="Runs ordinary Python loops in parallel, and proves that it may.")
+    parser.add_argument("--version", action="version", version=f"orion {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="command")
+    explain = commands.add_parser("explain", help="print plans", description=DESCRIPTION, epilog=EPILOG)
+    explain.add_argument("target", metavar="FILE[:FUNCTION]|CODE", help="a script, a notebook, or a code like ORN102")
+    _add_pairs(explain, "--shape", "A=1000x1000", "the shape of an array, sparse ones too")
+    _add_pairs(explain, "--sparse", "A=2", "A is sparse, with so many keys")
+    _add_pairs(explain, "--elements", "A=1000000", "the number of elements of a sparse array")
+    _add_pairs(explain, "--dtype", "A=float32", "the dtype of an array, or of a scalar")
+    _add_pairs(explain, "--integer", "n=10", "the value of an integer argument")
+    explain.add_argument("--workers", type=int, metavar="N", help="plan for N workers")
+    explain.add_argument("--json", action="store_true", help="print JSON rather than text")
+    explain.add_argument("--html", type=Path, metavar="FILE", help="write the notebook view as a page")
+    explain.add_argument("--svg", type=Path, metavar="FILE", help="write the picture of each loop")
+    explain.add_argument("--check", action="store_true", help="exit with 1 if any loop is serial")
+    return parser
+
+
+def _add_pairs(parser: ArgumentParser, option: str, example: str, words: str) -> None:
+    """An option that may be given several times, each for one argument of the loops."""
+    parser.add_argument(option, metavar=example, help=words, action="append", default=[])
+
+
+def _explain(options: Namespace) -> int:
+    if options.workers is not None and options.workers < 1:
+        raise UsageError(f"--workers {options.workers}: give 1 or more")
+    path, name = _target(options.target)
+    loaded = load_functions(path, parallel_for)
+    functions = _chosen(loaded, path, name)
+    parameters = {name for function in functions.values() for name in inspect.signature(function).parameters}
+    given = read_given(options, functions, parameters, _workers(options))
+    plans, failed = _plans(functions, loaded, given)
+    _print(plans, options.json)
+    if options.html:
+        _write(options.html, _page(plans))
+    if options.svg:
+        _write_pictures(options.svg, plans)
+    is_serial = any(not plan.is_parallel for plan in plans)
+    return 1 if failed or (options.check and is_serial) else 0
+
+
+def _target(target: str) -> tuple[Path, str]:
+    """The file and the function of "FILE[:FUNCTION]"; a colon that is part of the file's name counts as that."""
+    if Path(target).exists() or ":" not in target:
+        return Path(target), ""
+    file, _, name = target.rpartition(":")
+    return Path(file), name
+
+
+def _chosen(loaded: LoadedFile, path: Path, name: str) -> dict[str, AnyFunction]:
+    for hidden, place in loaded.hidden:
+        if name in ("", hidden):
+            note = "is defined inside a function or class, and is known only when that runs"
+            print(f"orion: {place}: passing over `{hidden}`: it {note}", file=sys.stderr)
+    functions = {name: found for name, found in loaded.functions.items() if isinstance(found, ParallelFunction)}
+    if not functions:
+        raise UsageError(f"{path} has no function decorated with orion.parallel_for at its top level")
+    if not name:
+        return functions
+    if name not in functions:
+        has = f"{path} has no decorated function `{name}`; it has {', '.join(functions)}"
+        raise UsageError(f"{has}{similar(name, functions)}")
+    return {name: functions[name]}
+
+
+def _workers(options: Namespace) -> int:
+    """The workers that loops are planned for: those of --workers, or as the variables of the environment say."""
+    if options.workers is not None:
+        return int(options.workers)
+    try:
+        workers, _ = planned_workers()
+    except ArgumentError as error:
+        raise UsageError(LABEL.sub("; ", str(error))) from None
+    return workers
+
+
+LABEL = re.compile(r"\n  (?:why|help): +")
+"""Where the parts of an error message begin."""
+
+
+# ---------------------------------------------------------------- plans
+
+
+def plan_function(function: AnyFunction, definition: ast.FunctionDef, given: Given) -> Plan:
+    """The plan of a function. Sizes that are not given are symbols.
+
+    Raises `ArgumentError` for a shape that does not fit, and `UnsupportedLoopError` for code that cannot be compiled,
+    with a note where the types that it was read with are guessed.
+    """
+    annotated = _annotated(definition)
+    types = _types(function, annotated, given)
+    try:
+        return _plan(function, types, given)
+    except OrionError as error:
+        note = guessed_note(types, given, annotated, str(error))
+        if note:
+            error.add_note(note)
+        raise
+
+
+def _plan(function: AnyFunction, types: Types, given: Given) -> Plan:
+    shapes: Shapes = {name: given.shapes[name] for name in types if name in given.shapes}
+    typed, shapes = Preparation(function.__wrapped__, function.options).typed_for(types, shapes, given.integers)
+    integers = {name: given.integers[name] for name in typed.parameters if name in given.integers}
+    counts = {name: given.elements[name] for name in types if name in given.elements}
+    sizes = Sizes(shapes, integers, counts, given.workers, symbolic=True)
+    sizes = typed.all_sizes(sizes)
+    return Plan(plan_program(typed.analysed, typed.types, sizes), sizes, {})
+
+
+def _types(function: AnyFunction, annotated: dict[str, str], given: Given) -> Types:
+    parsed = parse_function(function.__wrapped__)
+    known = Known(
+        ranks={name: len(shape) for name, shape in given.shapes.items() if name not in given.sparse},
+        sparse=given.sparse,
+        dtypes=given.dtypes,
+        scalars=dict.fromkeys(given.integers, "int") | annotated,
+    )
+    types = guess_types(parsed, known)
+    refuse_misfits(types, given)
+    return types
+
+
+def _annotated(definition: ast.FunctionDef) -> dict[str, str]:
+    """The parameters annotated as Python scalars, with their types."""
+    head = definition.args
+    return {
+        argument.arg: argument.annotation.id
+        for argument in (*head.posonlyargs, *head.args, *head.kwonlyargs)
+        if isinstance(argument.annotation, ast.Name) and argument.annotation.id in ("int", "float", "bool")
+    }
+
+
+def _plans(functions: dict[str, AnyFunction], loaded: LoadedFile, given: Given) -> tuple[list[Plan], bool]:
+    """The plans, and whether there is a function without one; why not goes to the standard error stream."""
+    plans, failed = [], False
+    for name, function in functions.items():
+        try:
+            plans.append(plan_function(function, loaded.definitions[name], given))
+        except OrionError as error:
+            failed = True
+            print("\n".join([f"{name}: {error}", *getattr(error, "__notes__", ())]), file=sys.stderr)
+    return plans, failed
+
+
+# ---------------------------------------------------------------- what is shown
+
+
+def _print(plans: Sequence[Plan], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps([plan.to_dict() for plan in plans], indent=2))
+    elif plans:
+        print("\n\n\n".join(map(str, plans)))
+
+
+def _page(plans: Sequence[Plan]) -> str:
+    views = "\n".join(plan._repr_html_() for plan in plans)
+    head = '<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>Plans</title>'
+    return f"{head}\n<body>\n{views}\n</body></html>\n"
+
+
+def _write_pictures(path: Path, plans: Sequence[Plan]) -> None:
+    """The pictures of all loops: the first as `path`, the others with a number added to its name."""
+    pictures = [plan.svg_of(loop) for plan in plans for loop in plan.loops]
+    for number, picture in enumerate(pictures, 1):
+        _write(path if number == 1 else path.with_stem(f"{path.stem}-{number}"), picture)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror or error}") from None

@@ -1,0 +1,117 @@
+"""The user's source line by line, with the arrays that each line reads and writes and the verdict on each `for`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from html import escape
+
+from orion.inspect.text.conflicts import told_conflicts
+from orion.inspect.text.telling import each_for
+from orion.inspect.text.words import choice_in_words
+from orion.ir.source import Span
+from orion.plan.plan import FunctionPlan, LoopPlan
+from orion.plan.whole import whole_loops
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What is said of one source line: `badge` is the strategy of the loop that begins there."""
+
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    badge: str = ""
+    words: str = ""
+    is_serial: bool = False
+
+
+def source_table(plan: FunctionPlan) -> str:
+    """The annotated source of a function as an HTML table."""
+    source = plan.program.function.source
+    notes, marks = _notes(plan), _marks(plan)
+    rows = []
+    for position, line in enumerate(source.lines):
+        number = source.first_line + position
+        note = notes.get(number, Note())
+        code = _marked(line, [(span, written) for span, written in marks if span.line == number])
+        rows.append(
+            f'<tr><td class="o-number">{number}</td><td>{_badge(note)}</td><td>{_names(note.reads)}</td>'
+            f"<td>{_names(note.writes)}</td><td><code>{code}</code>{_remark(note.words)}</td></tr>"
+        )
+    head = "<thead><tr><th></th><th></th><th>reads</th><th>writes</th><th></th></tr></thead>"
+    return f'<table class="o-source">{head}<tbody>{"".join(rows)}</tbody></table>'
+
+
+def _names(arrays: Iterable[str]) -> str:
+    return f"<code>{escape(', '.join(arrays))}</code>"
+
+
+def _badge(note: Note) -> str:
+    if not note.badge:
+        return ""
+    return f'<span class="o-badge {"o-serial" if note.is_serial else "o-parallel"}">{escape(note.badge)}</span>'
+
+
+def _remark(words: str) -> str:
+    return f'<span class="o-remark">{escape(words)}</span>' if words else ""
+
+
+def _notes(plan: FunctionPlan) -> dict[int, Note]:
+    """The notes by line number."""
+    notes: dict[int, Note] = {}
+    for loop in whole_loops(plan):
+        for number in sorted({access.span.line for access in loop.analysis.accesses}):
+            own = [access for access in loop.analysis.accesses if access.span.line == number]
+            notes[number] = Note(
+                reads=tuple(dict.fromkeys(a.array for a in own if not a.is_write)),
+                writes=tuple(dict.fromkeys(a.array for a in own if a.is_write)),
+                words=_reduced(loop, number),
+            )
+        if loop.is_written_by_user:
+            notes |= _for_notes(loop, plan)
+    return notes
+
+
+def _reduced(loop: LoopPlan, line: int) -> str:
+    scalars = loop.analysis.scalars
+    names = [r.name for r in scalars.reductions if r.span.line == line]
+    told = [f"{', '.join(names)}: a reduction"] if names else []
+    told += [f"{', '.join(c.names)}: {choice_in_words(c)}" for c in scalars.choices if c.span.line == line]
+    return "; ".join(told)
+
+
+def _for_notes(loop: LoopPlan, plan: FunctionPlan) -> dict[int, Note]:
+    """A badge with the strategy at the first `for` of a loop, and what each of its `for`s carries."""
+    first = loop.nest.span.line
+    notes = {}
+    lines = each_for(loop, plan)
+    for one in lines:
+        badge = loop.strategy if one.span.line == first else "serial" if one.is_around else ""
+        said = "" if len(lines) == 1 and not loop.parts else one.words.removeprefix("serial, ")
+        notes[one.span.line] = Note(badge=badge, words=said, is_serial=one.is_around or not loop.is_parallel)
+    return notes
+
+
+def _marks(plan: FunctionPlan) -> list[tuple[Span, bool]]:
+    """The places of all accesses that conflict, and whether they write."""
+    written: dict[Span, bool] = {}
+    for loop in whole_loops(plan):
+        for conflict in told_conflicts(loop):
+            for dependence in conflict.dependences:
+                for access in (dependence.source, dependence.sink):
+                    written[access.span] = written.get(access.span, False) or access.is_write
+    return sorted(written.items())
+
+
+def _marked(line: str, marks: list[tuple[Span, bool]]) -> str:
+    """A source line with its marks, which may not overlap: of two that do, the first wins."""
+    parts, done = [], 0
+    for span, is_written in marks:
+        end = span.end_column if span.end_line == span.line else len(line)
+        if span.column < done:
+            continue
+        inside = escape(line[span.column : end])
+        kind = ' class="o-written"' if is_written else ""
+        parts += [escape(line[done : span.column]), f"<mark{kind}>{inside}</mark>"]
+        done = end
+    return "".join([*parts, escape(line[done:])])

@@ -1,0 +1,205 @@
+"""A plan as HTML for a notebook: the source line by line, a picture, the conflicts, the data, what stands in the way.
+
+No JavaScript, nothing fetched, nothing run: the text form is always there, inside a fold.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from orion.cost.extents import parameter_values
+from orion.inspect.html.annotate import source_table
+from orion.inspect.html.style import STYLE
+from orion.inspect.pictures.svg import plan_svg
+from orion.inspect.text.conflicts import Conflict, told_conflicts
+from orion.inspect.text.parts import Told, new_order, whole_in_words
+from orion.inspect.text.telling import (
+    NO_CONFLICTS,
+    Blocker,
+    blockers,
+    but_for,
+    considered,
+    data,
+    flattened,
+    inductions,
+    makes,
+    not_written_by_user,
+    private_arrays,
+    reductions,
+    renamed,
+    runs_on,
+    signature,
+    together,
+    why_not,
+)  # fmt: skip
+from orion.inspect.text.text import plan_text, quoted
+from orion.inspect.text.where import summary, where_the_work_is
+from orion.inspect.text.words import iterations_in_words, lines_in_words, order_in_words, place
+from orion.plan.plan import FunctionPlan, LoopPlan
+from orion.plan.shares import costliest_part, is_parallel, shares
+from orion.plan.whole import whole_loops
+from orion.reasons import CODES
+from orion.schedule.schedule import Schedule
+
+
+def plan_html(plan: FunctionPlan, pictures: Sequence[Schedule | None]) -> str:
+    """The plan of a function as a piece of HTML. `pictures` has the schedule of each loop of the source
+    (`orion.plan.whole.whole_loops`), None where there is none."""
+    loops = whole_loops(plan)
+    kind = "o-parallel" if is_parallel(plan) else "o-serial"
+    badge, _, where = where_the_work_is(plan).partition("; ")
+    sections = (_section(loop, plan, schedule) for loop, schedule in zip(loops, pictures, strict=True))
+    return (
+        f'<div class="orion-plan"><style>{STYLE}</style>'
+        f"<h3><code>{escape(signature(plan))}</code> {_badge(badge, kind)}</h3><p>{_prose(where)}</p>"
+        f"{_summary(plan)}{_makes(plan)}"
+        f'<div class="o-scroll">{source_table(plan)}</div>{_key(plan)}{"".join(sections)}{_considered(plan)}'
+        f"<details><summary>The same as text</summary><pre>{escape(plan_text(plan))}</pre></details></div>"
+    )
+
+
+def _badge(words: str, kind: str) -> str:
+    return f'<span class="o-badge {kind}">{escape(words)}</span>'
+
+
+def _summary(plan: FunctionPlan) -> str:
+    """A row for each loop, where there are several."""
+    rows = [(escape(line), _code(text), escape(how), escape(share)) for line, text, how, share in summary(plan)]
+    return _table("Loops", ("", "", "run by", "share"), rows) if len(rows) > 1 else ""
+
+
+def _key(plan: FunctionPlan) -> str:
+    """What the marks in the source mean, where there are any."""
+    if not any(loop.dependences for loop in plan.loops):
+        return ""
+    return (
+        '<p class="o-faint">Marked: what different iterations have in common, '
+        '<mark class="o-written">written</mark> or <mark>read</mark>.</p>'
+    )
+
+
+def _makes(plan: FunctionPlan) -> str:
+    """The arrays that the function makes, where there are any."""
+    rows = "".join(f"<li>{escape(' '.join(row))}</li>" for row in makes(plan))
+    return f"<p>makes</p><ul>{rows}</ul>" if rows else ""
+
+
+def _considered(plan: FunctionPlan) -> str:
+    """Other ways to run the function that were not taken, where there are any."""
+    rows = [(escape(name), escape(time), _prose(why)) for name, time, why in considered(plan)]
+    return _table("Considered, and not taken", ("way to run it", "predicted time", "because"), rows)
+
+
+def _section(loop: LoopPlan, plan: FunctionPlan, schedule: Schedule | None) -> str:
+    """One loop."""
+    line = loop.nest.function.source.line(loop.nest.span.line).strip()
+    title = f'<h3><code>{escape(line)}</code> <span class="o-place">{escape(place(loop.nest.span))}</span></h3>'
+    if not loop.is_written_by_user:
+        return f"<section>{title}<p>{escape(': '.join(not_written_by_user(loop)))}</p></section>"
+    conflicts, drawn = told_conflicts(loop), costliest_part(loop, shares(plan))
+    values = parameter_values(plan.sizes.shapes, plan.sizes.integers)
+    found = _parallel(loop, conflicts) if loop.is_parallel else _serial(loop, conflicts)
+    return (
+        f'<section>{title}<div class="o-columns"><div class="o-picture">{plan_svg(loop, schedule, drawn, values)}</div>'
+        f"<div>{_facts(loop, plan)}{found}</div></div></section>"
+    )
+
+
+def _facts(loop: LoopPlan, plan: FunctionPlan) -> str:
+    kind = "o-parallel" if loop.is_parallel else "o-serial"
+    rows = [
+        ("strategy", f"{_badge(loop.strategy, kind)} {escape(whole_in_words(loop))}"),
+        ("order", escape(order_in_words(loop))),
+        ("new order", "<br>".join(_told(told) for told in new_order(loop, plan))),
+        ("iterations", escape(iterations_in_words(loop))),
+        ("runs on", "<br>".join(map(_prose, runs_on(loop)))),
+        ("together", "<br>".join(map(_prose, together(loop)))),
+        ("reductions", "<br>".join(map(escape, reductions(loop)))),
+        ("inductions", "<br>".join(map(_prose, inductions(loop)))),
+        ("rows", "<br>".join(map(escape, flattened(loop)))),
+        ("private", "<br>".join(map(escape, private_arrays(loop)))),
+        ("renamed", "<br>".join(map(_prose, renamed(loop, plan)))),
+    ]
+    body = "".join(f'<tr><th scope="row">{name}</th><td>{words}</td></tr>' for name, words in rows if words)
+    return f'<table class="o-facts"><tbody>{body}</tbody></table>'
+
+
+def _told(told: Told) -> str:
+    return f'<span style="margin-left:{told.depth}em">{_prose(told.words)}</span>'
+
+
+# ---------------------------------------------------------------- tables
+
+
+def _table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of HTML cells under a title; nothing where there are no rows. The first cell of a row is its head."""
+    body = "".join(
+        f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in rest)}</tr>' for first, *rest in rows
+    )
+    if not body:
+        return ""
+    head = "".join(f"<th>{escape(words)}</th>" for words in heads)
+    return (
+        f'<h4>{escape(title)}</h4><div class="o-scroll"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _prose(words: str) -> str:
+    """Escaped text, in which what stands between backquotes is code."""
+    return re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(words))
+
+
+def _code(words: str) -> str:
+    return f"<code>{escape(words)}</code>"
+
+
+def _parallel(loop: LoopPlan, conflicts: Sequence[Conflict]) -> str:
+    name = "Dependences" if loop.ordered else "Conflicts"
+    heads = ("array", "in", "written", "read")
+    found = _table(name, heads, (_conflict_cells(conflict) for conflict in conflicts))
+    if not conflicts:
+        found = f"<h4>{name}</h4><p>{escape(NO_CONFLICTS)}</p>"
+    against = [(escape(names), f"{escape(why)} {_reason_code(code)}") for names, why, code in why_not(loop, conflicts)]
+    places = [(_code(array), escape(where), escape(moved)) for array, moved, where in data(loop)]
+    return (
+        found
+        + _table("Why not a stronger strategy", ("not", "because"), against)
+        + _table("Data", ("array", "where it lives", "moved per run"), places)
+    )
+
+
+def _conflict_cells(conflict: Conflict) -> tuple[str, ...]:
+    where = escape(conflict.iterations)
+    if conflict.reason.message:
+        code = _reason_code(conflict.reason.code)
+        where += f'<br><span class="o-faint">{_prose(conflict.reason.message)}</span> {code}'
+    return _code(conflict.array), where, _accesses(conflict.writes), _accesses(conflict.reads)
+
+
+def _accesses(accesses: Iterable[tuple[str, tuple[int, ...]]]) -> str:
+    return "<br>".join(f"{_code(text)} in {escape(lines_in_words(lines))}" for text, lines in accesses)
+
+
+def _reason_code(code: str) -> str:
+    return f'<span class="o-faint" title="{escape(CODES[code])}">{escape(code)}</span>'
+
+
+def _serial(loop: LoopPlan, conflicts: Sequence[Conflict]) -> str:
+    entries = "".join(_blocker(blocker, loop) for blocker in blockers(loop, conflicts))
+    rest = but_for(loop)
+    summary = f"<p>{_prose(rest)}</p>" if rest else ""
+    return f"<h4>What keeps it serial</h4>{summary}{entries}" if entries else ""
+
+
+def _blocker(blocker: Blocker, loop: LoopPlan) -> str:
+    quotes = "\n".join(quoted(blocker.spans, loop.nest.function.source))
+    first, *rest = blocker.said
+    said = "".join(f"<p>{_prose(words)}</p>" for words in rest)
+    hint = f"<p><b>What would help:</b> {_prose(blocker.hint)}</p>" if blocker.hint else ""
+    return (
+        f'<div class="o-blocker"><p><b>{_prose(first)}</b> {_reason_code(blocker.code)}</p>{said}'
+        f"<pre>{escape(quotes)}</pre>{hint}</div>"
+    )

@@ -1,0 +1,117 @@
+"""The dependences of a loop, told once: all pairs of accesses to one array that meet in the same iterations are one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from orion.dependence.access import Access, Dependence
+from orion.ir.source import SourceText, Span
+from orion.plan.explain import iterations_in_words, witness
+from orion.plan.plan import LoopPlan
+from orion.plan.whole import in_formulas
+from orion.reasons import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """What makes iterations of a loop conflict over one array, in one set of pairs of iterations.
+
+    `iterations` says in words which ones, and `example` names two of them (empty where there is no example).
+    `reads` and `writes` have each access as the user wrote it, with the lines in which it stands. `distance` and
+    `direction` are those of its dependences. `reason` has the code, and what would help.
+    """
+
+    array: str
+    iterations: str
+    example: str
+    reads: tuple[tuple[str, tuple[int, ...]], ...]
+    writes: tuple[tuple[str, tuple[int, ...]], ...]
+    distance: tuple[int | None, ...]
+    direction: tuple[str, ...]
+    reason: Reason
+    dependences: tuple[Dependence, ...]
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether it is not about an array but about a scalar, which its reason names."""
+        return self.reason.code in ("ORN104", "ORN111")
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The places of all its accesses, in source order."""
+        return tuple(sorted({a.span for d in self.dependences for a in (d.source, d.sink)}))
+
+
+def conflicts_of(loop: LoopPlan) -> tuple[Conflict, ...]:
+    """The conflicts of a loop, in program order of their first accesses."""
+    groups: dict[object, list[Dependence]] = {}
+    for dependence in loop.dependences:
+        why = dependence.reason
+        words = iterations_in_words(dependence, loop.nest.dims)
+        groups.setdefault((dependence.array, words, why.code if why else ""), []).append(dependence)
+    return tuple(_conflict(group, loop) for group in sorted(groups.values(), key=_first_place))
+
+
+def told_conflicts(loop: LoopPlan) -> tuple[Conflict, ...]:
+    """The conflicts of a loop; of one in another order that has none, those of its parts, whose iterations are others:
+    of the loops further in, too."""
+    if loop.dependences or not loop.parts:
+        return conflicts_of(loop)
+    return tuple(conflict for part in loop.parts for conflict in conflicts_of(in_formulas(part)))
+
+
+def _first_place(group: Iterable[Dependence]) -> Span:
+    return min(min(d.source.span, d.sink.span) for d in group)
+
+
+def _conflict(group: list[Dependence], loop: LoopPlan) -> Conflict:
+    accesses = sorted({a for d in group for a in (d.source, d.sink)}, key=lambda a: (a.span, a.is_write))
+    first, source = group[0], loop.nest.function.source
+    return Conflict(
+        array=first.array,
+        iterations=iterations_in_words(first, loop.nest.dims),
+        example=witness(first, loop.nest),
+        reads=_by_text((a for a in accesses if not a.is_write), source),
+        writes=_by_text((a for a in accesses if a.is_write), source),
+        distance=first.distance,
+        direction=first.direction,
+        reason=first.reason or _reason(group, loop),
+        dependences=tuple(group),
+    )
+
+
+def _reason(group: list[Dependence], loop: LoopPlan) -> Reason:
+    """The reason of a conflict between exact accesses, with the hint that the plan gives for one of its pairs."""
+    spans = {frozenset((d.source.span, d.sink.span)) for d in group}
+    hints = [reason.hint for reason in loop.reasons if reason.hint and frozenset(reason.spans) in spans]
+    return Reason("ORN101", "", (), next(iter(hints), ""))
+
+
+def _by_text(accesses: Iterable[Access], source: SourceText) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    lines: dict[str, list[int]] = {}
+    for access in accesses:
+        lines.setdefault(_as_written(access, source), []).append(access.span.line)
+    return tuple((text, tuple(dict.fromkeys(found))) for text, found in lines.items())
+
+
+def _as_written(access: Access, source: SourceText) -> str:
+    """The access, and the name of the view by which it is made, where there is one: "W[i] (as w)"."""
+    span = access.span
+    there = source.line(span.line)[span.column : span.end_column] if span.line == span.end_line else ""
+    return f"{access.text} (as {there})" if there.isidentifier() and there != access.text else access.text
+
+
+def sizing_reasons(loop: LoopPlan) -> tuple[Reason, ...]:
+    """The reasons why the loop runs on fewer workers than there are."""
+    return tuple(reason for reason in loop.reasons if reason.code in ("ORN120", "ORN121"))
+
+
+def ruled_out(loop: LoopPlan) -> tuple[tuple[str, Reason], ...]:
+    """The strategies that a parallel loop cannot take, strongest first, each with the reason."""
+    found = []
+    for reason in loop.reasons:
+        head, _, rest = reason.message.partition(": ")
+        if head.startswith("not ") and rest and reason.code != "ORN123":  # that is about a neighbour
+            found.append((head.removeprefix("not "), reason))
+    return tuple(found)

@@ -1,0 +1,353 @@
+"""What there is to tell about a plan, in words and in order: the text and the notebook view show the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from orion.inspect.text.conflicts import Conflict, ruled_out, sizing_reasons
+from orion.inspect.text.parts import has_list
+from orion.inspect.text.words import (
+    bytes_in_words,
+    choice_in_words,
+    counted,
+    lines_in_words,
+    listed,
+    placement_in_words,
+    time_in_words,
+)  # fmt: skip
+from orion.ir.nodes import For, Induction, Rows, Var, walk
+from orion.ir.printer import print_expr
+from orion.ir.source import Span
+from orion.plan.explain import not_stronger
+from orion.plan.plan import FunctionPlan, LoopPlan, Verdict
+from orion.plan.shares import is_parallel
+from orion.plan.whole import enclosing_loops, in_formulas, whole_loops
+from orion.reasons import Hint, Reason
+
+NO_BREAK = "\u00a0"
+"""A blank at which a line is not broken."""
+
+NO_CONFLICTS = "none: no two iterations touch the same element with one of them writing it"
+INSIDE = "it stands in statements that one worker runs"
+RUNS_ONCE = "these statements stand between loops; one worker runs them, once"
+
+
+def signature(plan: FunctionPlan) -> str:
+    """The function with its parameters."""
+    function = plan.program.function
+    return f"{function.name}({', '.join(function.given)})"
+
+
+def makes(plan: FunctionPlan) -> list[tuple[str, str, str]]:
+    """The arrays that the function makes: name, dtype and shape, and where they live."""
+    found = []
+    for one in plan.made:
+        shape = "" if one.shape is None else f" ({', '.join(map(str, one.shape))}), {bytes_in_words(one.nbytes)}"
+        whose = "the caller gets it" if one.is_returned else "used again by the next call"
+        found.append((one.name, f"{one.dtype}{shape}", f"in memory that all workers share; {whose}"))
+    return found
+
+
+def considered(plan: FunctionPlan) -> list[tuple[str, str, str]]:
+    """Other ways to run the function that were not taken: what would be done, the predicted time, and why not. Without
+    those that a loop gives the reason against."""
+    said = {reason for loop in plan.loops for reason in loop.reasons}
+    return [
+        (one.name, time_in_words(one.nanoseconds), f"{one.reason.message} [{one.reason.code}]")
+        for one in plan.considered
+        if one.reason not in said
+    ]
+
+
+def not_written_by_user(loop: LoopPlan) -> tuple[str, str]:
+    """What a loop is that is not in the source, and who runs it."""
+    if not loop.nest.is_filling:
+        return "once", RUNS_ONCE
+    name = next((p.array for p in loop.placements if p.is_written), "")
+    if loop.space is None or loop.runs_on == 1:
+        return "fills", f"{name}, on one worker"
+    return "fills", f"{name}: blocks of axis {loop.space} are shared out among {loop.runs_on} workers"
+
+
+def verdict_in_words(plan: FunctionPlan) -> str:
+    """How many loops there are, and whether they are parallel."""
+    loops = [loop for loop in whole_loops(plan) if loop.is_written_by_user]
+    if not loops:
+        return "no loop to share out"
+    serial = sum(not loop.is_parallel for loop in loops)
+    verdict = "serial" if serial == len(loops) else f"{serial} of them serial"
+    if not serial:
+        verdict = "parallel" if is_parallel(plan) else "mostly serial"
+    return f"{counted(len(loops), 'loop')}, {verdict}"
+
+
+@dataclass(frozen=True, slots=True)
+class ForLine:
+    """A `for` of the source and what is to be said of it. `is_around`: it is run serially, around the planned loop."""
+
+    span: Span
+    words: str
+    is_around: bool
+
+
+def loops_around(loop: LoopPlan, plan: FunctionPlan) -> tuple[For, ...]:
+    """The serial loops of the source that stand around a loop, outermost first."""
+    return tuple(outer for outer in enclosing_loops(plan, loop.nest.number) if outer.index >= 0)
+
+
+def verdicts_of(loop: LoopPlan, plan: FunctionPlan) -> tuple[Verdict, ...]:
+    """The verdicts on the `for`s of a loop, in textual order."""
+    own = {node.index for node in walk(loop.nest.loops[0]) if isinstance(node, For)}
+    return tuple(verdict for verdict in plan.verdicts if verdict.index in own)
+
+
+def each_for(loop: LoopPlan, plan: FunctionPlan) -> list[ForLine]:
+    """Every `for` around a loop and in it, with its verdict."""
+    verdicts = {verdict.index: verdict_on_for(verdict) for verdict in plan.verdicts}
+    rounds = "its rounds overlap" if loop.rounds_overlap else "each round is done before the next begins"
+    found = []
+    for outer in loops_around(loop, plan):
+        words = ["serial, around the loop", rounds, *([verdicts[outer.index]] if outer.index in verdicts else [])]
+        found.append(ForLine(outer.span, "; ".join(words), is_around=True))
+    inside = [node for node in walk(loop.nest.loops[0]) if isinstance(node, For) and node.index in verdicts]
+    for own in sorted(inside, key=lambda one: one.index):
+        found.append(ForLine(own.span, verdicts[own.index], is_around=False))
+    return found
+
+
+def verdict_on_for(verdict: Verdict) -> str:
+    """Whether a `for` is parallel by itself, and why not."""
+    if verdict.copies:
+        return f"parallel given copies of {listed(list(verdict.copies))}, combined at the end"
+    arrays = listed(list(dict.fromkeys(dependence.array for dependence in verdict.carried)))
+    said = [f"carries dependences over {arrays}"] if arrays else []
+    said += [f"{reason.message} [{reason.code}]" for reason in verdict.reasons]
+    if not said and verdict.private:
+        return f"parallel given {listed(list(verdict.private))} of its own for each iteration"
+    return "; ".join(said) or "parallel by itself"
+
+
+def runs_on(loop: LoopPlan) -> list[str]:
+    """On how many workers the loop runs, and why not on more: of a loop with several parts, each of them says so."""
+    reasons = [] if has_list(loop) else [f"{reason.message} [{reason.code}]" for reason in sizing_reasons(loop)]
+    return [counted(loop.runs_on, "worker"), *([INSIDE] if loop.is_inside else []), *reasons]
+
+
+def reductions(loop: LoopPlan) -> list[str]:
+    """The scalars and arrays that the iterations combine or take from one of them, and why they are no conflict."""
+    scalars = loop.analysis.scalars
+    order = "the written order" if loop.ordered else "the order of plan.serial_order()"
+    lines = {one.name: one.span.line for one in loop.analysis.sums}
+    told = [
+        f"{copies.array}, by {copies.op} in line {lines[copies.array]}, whichever element it is: no conflict, "
+        "each block adds to a copy, and they are combined at the end"
+        for copies in loop.copies
+    ]
+    told += [
+        f"{r.name}, by {r.op} in line {r.span.line}: no conflict, its parts are combined at the end"
+        for r in scalars.reductions
+    ]
+    for choice in scalars.choices:
+        names = ", ".join(choice.names)
+        told.append(f"{names}, in line {choice.span.line}: {choice_in_words(choice)}; no conflict, combined in {order}")
+    return told
+
+
+def inductions(loop: LoopPlan) -> list[str]:
+    """The integers that are computed from loop variables, where the source increases them in each trip."""
+    lines = {node.index: node.span.line for node in walk(loop.nest.loops[0]) if isinstance(node, For)}
+    return [
+        f"{i.name}, by {i.step} per trip of the `for` in line {lines[i.loop]}: computed from its variable"
+        for i in inductions_of(loop)
+    ]
+
+
+def inductions_of(loop: LoopPlan) -> tuple[Induction, ...]:
+    """The induction variables of the `for`s of a loop."""
+    own = {node.index for node in walk(loop.nest.loops[0]) if isinstance(node, For)}
+    return tuple(induction for induction in loop.nest.function.inductions if induction.loop in own)
+
+
+def flattened(loop: LoopPlan) -> list[str]:
+    """The flattened arrays of a loop, and how their subscripts are shown."""
+    return [
+        f"{one.array} is in rows of {' × '.join(map(print_expr, one.widths))} elements: "
+        f"{one.written} in line {one.span.line} is {one.shown} here"
+        for one in rows_of(loop)
+    ]
+
+
+def rows_of(loop: LoopPlan) -> tuple[Rows, ...]:
+    """The flattened arrays that a loop touches."""
+    used = {node.name for node in walk(loop.nest.loops[0]) if isinstance(node, Var)}
+    return tuple(one for one in loop.nest.function.rows if one.array in used)
+
+
+def private_arrays(loop: LoopPlan) -> list[str]:
+    """The arrays of which each tile has its own, and why what they hold is no conflict."""
+    return [
+        f"{array.name}, written in line {array.span.line} before it is read: each iteration has its own, "
+        "and that of the last one is kept"
+        for array in loop.private_arrays
+    ]
+
+
+def together(loop: LoopPlan) -> list[str]:
+    """With which neighbouring loops a loop is run as one, and what that saves, or why it is not."""
+    why = loop.together
+    apart = [f"{reason.message} [{reason.code}]" for reason in loop.reasons if reason.code == "ORN123"]
+    if why is None:
+        return apart
+    others = f"the {'loop' if len(why.lines) == 1 else 'loops'} in {lines_in_words(why.lines)}"
+    arrays = listed([f"`{array}`" for array in why.arrays])
+    saved = "" if why.saved is None else f": {bytes_in_words(why.saved)} go through memory once less"
+    return [f"with {others}, iteration by iteration, so that {arrays} {'is' if len(why.arrays) == 1 else 'are'} "
+            f"still in the cache when used again{saved}", *apart]
+
+
+def renamed(loop: LoopPlan, plan: FunctionPlan) -> list[str]:
+    """The arrays of which a loop reads a copy that is made before it."""
+    found = []
+    for one in loop.nest.renamed:
+        size = next((made.nbytes for made in plan.made if made.name == one.copy), None)
+        where = lines_in_words(read.span.line for read in one.reads)
+        reads = listed(list(dict.fromkeys(print_expr(read).replace(" ", NO_BREAK) for read in one.reads)))
+        amount = "" if size is None else f" ({bytes_in_words(size)})"
+        found.append(f"reads of {one.array} see a copy made before the loop{amount}: {reads} in {where}")
+    return found
+
+
+def accesses_in_words(conflict: Conflict) -> str:
+    """The accesses of a conflict with their lines, writes first; what stands in the same lines is said together."""
+    reads, writes = dict(conflict.reads), dict(conflict.writes)
+    everywhere = {*reads.values(), *writes.values()}
+    where = f", in {lines_in_words(everywhere.pop())}" if len(everywhere) == 1 else ""
+    together: dict[str, list[str]] = {}
+    for text in dict.fromkeys([*writes, *reads]):
+        done = [("written", writes.get(text)), ("read", reads.get(text))]
+        if where:
+            said = " and ".join(verb for verb, lines in done if lines)
+        else:
+            said = ", ".join(f"{verb} in {lines_in_words(lines)}" for verb, lines in done if lines)
+        together.setdefault(said, []).append(text.replace(" ", NO_BREAK))
+    separator = ", " if where else "; "
+    return separator.join(f"{listed(texts)} {said}" for said, texts in together.items()) + where
+
+
+def such_as(conflict: Conflict) -> str:
+    """An example of two iterations, to be appended; empty where there is none."""
+    return f", such as {conflict.example}" if conflict.example else ""
+
+
+def why_not(loop: LoopPlan, conflicts: Sequence[Conflict]) -> list[tuple[str, str, str]]:
+    """The strategies that a parallel loop cannot take: their names, the reason, and its code; and what of it was not
+    found out."""
+    together: dict[tuple[str, str], list[str]] = {}
+    for strategy, reason in _ruled_out_now(loop) if loop.parts else ruled_out(loop):
+        together.setdefault((_against(reason, conflicts), reason.code), []).append(strategy)
+    found = [(_strategies(names), why, code) for (why, code), names in together.items()]
+    limits = [reason for reason in loop.reasons if reason.code == "ORN109"]
+    return [*found, *(("a stronger one", reason.message, reason.code) for reason in limits)]
+
+
+def _or(names: Sequence[str]) -> str:
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _strategies(names: Sequence[str]) -> str:
+    """The names of strategies: "independent, 1d along i or j"."""
+    along = [name.removeprefix("1d along ") for name in names if name.startswith("1d along ")]
+    others = [name for name in names if not name.startswith("1d along ")]
+    return ", ".join([*others, f"1d along {_or(along)}"] if along else others)
+
+
+def _ruled_out_now(loop: LoopPlan) -> Iterator[tuple[str, Reason]]:
+    """The strategies that the new order of a loop does not allow its weakest part."""
+    for part in loop.parts:
+        if part.nest.limits and part.strategy == loop.strategy:
+            shown = in_formulas(part)
+            reasons = not_stronger(part.strategy, shown.dependences, shown.nest)
+            yield from ruled_out(replace(shown, reasons=reasons))
+            return
+
+
+def _against(reason: Reason, conflicts: Sequence[Conflict]) -> str:
+    conflict = next((c for c in conflicts if set(reason.spans) <= set(c.spans)), None)
+    if conflict is None:
+        return reason.message.partition(": ")[2]
+    return f"{conflict.array}: {conflict.iterations} conflict{such_as(conflict)}"
+
+
+def data(loop: LoopPlan) -> list[tuple[str, str, str]]:
+    """Every array with the bytes that one run moves, and where it lives."""
+    return [
+        (p.array, bytes_in_words(0 if loop.runs_on == 1 else p.bytes_moved), placement_in_words(p, loop))
+        for p in loop.placements
+    ]
+
+
+# ---------------------------------------------------------------- what blocks a serial loop
+
+
+@dataclass(frozen=True, slots=True)
+class Blocker:
+    """One thing that keeps a loop serial: its code, what is said of it, the places, and what would help (said once)."""
+
+    code: str
+    said: tuple[str, ...]
+    spans: tuple[Span, ...]
+    hint: str
+
+
+def lone_reasons(loop: LoopPlan) -> list[Reason]:
+    """The reasons that are not about a pair of accesses, nor about the number of workers."""
+    return [reason for reason in loop.reasons if len(reason.spans) == 1 and reason not in sizing_reasons(loop)]
+
+
+def but_for(loop: LoopPlan) -> str:
+    """What to say of a serial loop that only anti dependences keep from being parallel; empty for any other.
+
+    No iteration then needs what another one writes: one that reads from a copy made before the loop may run whenever.
+    """
+    pairs = loop.dependences
+    others = [reason for reason in lone_reasons(loop) if reason.code != "ORN124"]
+    if loop.is_parallel or not pairs or others or any(d.kind != "anti" or d.reason for d in pairs):
+        return ""
+    reads = dict.fromkeys(f"`{d.source.text}` in line {d.source.span.line}" for d in pairs)
+    arrays = dict.fromkeys(f"`{d.array}`" for d in pairs)
+    copy = "a copy" if len(arrays) == 1 else "copies"
+    said = f"parallel but for {listed(list(reads))}, read before a later iteration writes it"
+    is_dear = any(reason.code == "ORN124" for reason in loop.reasons)
+    return said if is_dear else f"{said}: read from {copy} of {listed(list(arrays))} made before the loop"
+
+
+def blockers(loop: LoopPlan, conflicts: Sequence[Conflict]) -> list[Blocker]:
+    """What keeps the loop serial, in program order; what is not about a pair of accesses comes first.
+
+    Where `but_for` says what would help, it is not said again."""
+    others = lone_reasons(loop)
+    found = [Blocker(reason.code, (reason.message,), reason.spans, reason.hint) for reason in others]
+    if any(reason.code == "ORN108" for reason in others):
+        return found  # the dependences would allow a parallel plan
+    is_told = bool(but_for(loop))
+    for conflict in conflicts:
+        hint = "" if is_told else _hint(conflict)
+        is_new = hint not in {blocker.hint for blocker in found}
+        found.append(Blocker(conflict.reason.code, _said(conflict), conflict.spans, hint if is_new else ""))
+    return found
+
+
+def _said(conflict: Conflict) -> tuple[str, ...]:
+    """What is said of a conflict: of a carried scalar its reason alone."""
+    message = conflict.reason.message
+    if conflict.is_scalar:
+        return (message,)
+    said = (f"{conflict.array}: {conflict.iterations}{such_as(conflict)}", accesses_in_words(conflict))
+    return (*said, message) if message else said
+
+
+def _hint(conflict: Conflict) -> str:
+    is_needed = any(dependence.kind == "flow" and dependence.exact for dependence in conflict.dependences)
+    is_plain = conflict.reason.code == "ORN101" and conflict.reason.hint != Hint.STEP
+    return Hint.NEEDED if is_needed and is_plain else conflict.reason.hint

@@ -1,0 +1,231 @@
+"""A plan as text: what `print(plan)` shows."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from shutil import get_terminal_size
+from textwrap import wrap
+
+from orion.inspect.text.conflicts import Conflict, told_conflicts
+from orion.inspect.text.parts import Told, new_order, whole_in_words
+from orion.inspect.text.telling import (
+    NO_BREAK,
+    NO_CONFLICTS,
+    Blocker,
+    accesses_in_words,
+    blockers,
+    but_for,
+    considered,
+    data,
+    each_for,
+    flattened,
+    inductions,
+    loops_around,
+    makes,
+    not_written_by_user,
+    private_arrays,
+    reductions,
+    renamed,
+    runs_on,
+    signature,
+    together,
+    why_not,
+)  # fmt: skip
+from orion.inspect.text.where import summary, where_the_work_is
+from orion.inspect.text.words import iterations_in_words, order_in_words, place
+from orion.ir.source import SourceText, Span
+from orion.plan.plan import FunctionPlan, LoopPlan
+from orion.plan.whole import whole_loops
+
+WIDTH = 100
+NARROW = 24
+"""The last column of a table is under the others where it would be narrower."""
+
+NARROWEST = 40
+LABEL = 12
+"""Width of the column that says what a line is about."""
+
+
+def plan_text(plan: FunctionPlan, width: int = WIDTH) -> str:
+    """The plan of a function as text, at most `width` columns wide (source lines that are longer stay whole).
+
+    Made from the plan alone: nothing is run.
+    """
+    rows = [("", *row) for row in summary(plan)]
+    lines = [Line(f"{signature(plan)}: {where_the_work_is(plan)}", 0, 4), *(table(rows) if len(rows) > 1 else [])]
+    parts = [[*lines, *_labelled("makes", table(makes(plan)), gap=True)]]
+    parts += [list(_loop(loop, plan)) for loop in whole_loops(plan)]
+    if considered(plan):
+        parts.append([Line("considered, and not taken"), *_considered(plan)])
+    return "\n\n".join("\n".join(text for line in part for text in line.laid_out(width)) for part in parts)
+
+
+def terminal_width() -> int:
+    """The columns of the terminal; WIDTH where there is none, or it is wider: longer lines are harder to read."""
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    columns = get_terminal_size((WIDTH, 24)).columns if is_terminal or "COLUMNS" in os.environ else WIDTH
+    return max(NARROWEST, min(WIDTH, columns))
+
+
+def _considered(plan: FunctionPlan) -> Iterator[Line]:
+    """Other ways to run the function, each with its predicted time and the reason against it."""
+    for name, time, why in considered(plan):
+        predicted = "" if time == "unknown" else f"; predicted: {time}"
+        yield from _labelled("", [Line(f"{name}{predicted}")])
+        yield from _labelled("", [Line(f"  {why}", 2)])
+
+
+def _loop(loop: LoopPlan, plan: FunctionPlan) -> Iterator[Line]:
+    nest = loop.nest
+    source = nest.function.source
+    yield Line(place(nest.span), verbatim=True)
+    if not loop.is_written_by_user:
+        yield Line(f"  {nest.span.line:4d} | {source.line(nest.span.line)}", verbatim=True)
+        yield Line("")
+        label, words = not_written_by_user(loop)
+        yield from _labelled(label, [Line(words)])
+        return
+    for outer in (*loops_around(loop, plan), *nest.loops):
+        yield Line(f"  {outer.span.line:4d} | {source.line(outer.span.line)}", verbatim=True)
+    yield Line("")
+    yield from _labelled("strategy", [Line(f"{loop.strategy}: {whole_in_words(loop)}")])
+    yield from _labelled("order", [Line(order_in_words(loop))])
+    yield from _labelled("new order", map(_indented, new_order(loop, plan)))
+    yield from _labelled("iterations", [Line(iterations_in_words(loop))])
+    yield from _labelled("runs on", map(Line, runs_on(loop)))
+    yield from _labelled("together", map(Line, together(loop)))
+    yield from _labelled("reductions", map(Line, reductions(loop)))
+    yield from _labelled("inductions", map(Line, inductions(loop)))
+    yield from _labelled("rows", map(Line, flattened(loop)))
+    yield from _labelled("private", map(Line, private_arrays(loop)))
+    yield from _labelled("renamed", map(Line, renamed(loop, plan)))
+    lines = each_for(loop, plan)
+    if len(lines) > 1 or loop.parts:
+        rows = [(source.line(one.span.line).strip().removesuffix(":"), one.words) for one in lines]
+        yield from _labelled("each for", table(rows))
+    yield from _findings(loop)
+
+
+def _findings(loop: LoopPlan) -> Iterator[Line]:
+    conflicts = told_conflicts(loop)
+    if loop.is_parallel:
+        yield from _labelled("conflicts", _conflicts(conflicts), gap=True)
+        against = why_not(loop, conflicts)
+        rows = [(names, f"{why} [{code}]" if code == "ORN109" else why) for names, why, code in against]
+        yield from _labelled("why not", table(rows), gap=True)
+        yield from _labelled("data", table(_data(loop)), gap=True)
+    else:
+        entries = [_entry(blocker, loop.nest.function.source) for blocker in blockers(loop, conflicts)]
+        rest = but_for(loop)
+        yield from _labelled("blocked by", _separated([*([iter([Line(rest)])] if rest else []), *entries]), gap=True)
+
+
+def _indented(told: Told) -> Line:
+    """A line about the new order; what follows its number is under it."""
+    indent = "  " * told.depth
+    return Line(indent + told.words, len(indent) + (3 if told.words[:1].isdigit() else 0))
+
+
+def _conflicts(conflicts: Sequence[Conflict]) -> Iterator[Line]:
+    if not conflicts:
+        yield Line(NO_CONFLICTS)
+    rows = [(c.array, c.iterations, accesses_in_words(c)) for c in conflicts]
+    for conflict, row in zip(conflicts, table(rows), strict=True):
+        yield row
+        if conflict.reason.message:
+            yield Line(f"{conflict.reason.message} [{conflict.reason.code}]")
+
+
+def _data(loop: LoopPlan) -> Iterator[tuple[str, ...]]:
+    if loop.runs_on == 1:
+        yield from ((array, where) for array, _, where in data(loop))
+    elif loop.placements:
+        yield "array", "moved per run", "where it lives"
+        yield from data(loop)
+
+
+def _separated(entries: Iterable[Iterable[Line]]) -> Iterator[Line]:
+    for position, entry in enumerate(entries):
+        if position:
+            yield Line("")
+        yield from entry
+
+
+def _entry(blocker: Blocker, source: SourceText) -> Iterator[Line]:
+    code = f"{blocker.code}  "
+    indent = " " * len(code)
+    for position, words in enumerate(blocker.said):
+        yield Line((code if position == 0 else indent) + words, len(code))
+    for words in quoted(blocker.spans, source):
+        yield Line(indent + words, verbatim=True)
+    if blocker.hint:
+        yield Line(f"{indent}help: {blocker.hint}", len(indent) + len("help: "))
+
+
+def quoted(spans: Iterable[Span], source: SourceText) -> Iterator[str]:
+    """Each source line once, with carets under everything in it that `spans` cover."""
+    spans = tuple(spans)
+    lines = [line for line in sorted({span.line for span in spans}) if source.line(line)]
+    texts = [source.line(line) for line in lines]
+    indent = min((len(text) - len(text.lstrip()) for text in texts), default=0)
+    for line, text in zip(lines, texts, strict=True):
+        marks = [" "] * len(text)
+        for span in (span for span in spans if span.line == line):
+            end = span.end_column if span.end_line == line else len(text)
+            marks[span.column : end] = "^" * (end - span.column)
+        yield f"{line:4d} | {text[indent:]}"
+        yield f"     | {''.join(marks)[indent:].rstrip()}"
+
+
+# ---------------------------------------------------------------- layout
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of the text. Its first `hang` characters are not broken; what goes over its end is indented by as many and
+    `more`. A `verbatim` line is never broken."""
+
+    words: str
+    hang: int = 0
+    more: int = 0
+    verbatim: bool = False
+
+    def laid_out(self, width: int) -> list[str]:
+        """The lines of at most `width` columns that it takes."""
+        return [line.rstrip().replace(NO_BREAK, " ") for line in self._wrapped(width)]
+
+    def _wrapped(self, width: int) -> list[str]:
+        if self.verbatim or len(self.words) <= width:
+            return [self.words]
+        head, rest, indent = self.words[: self.hang], self.words[self.hang :], " " * (self.hang + self.more)
+        if width - len(indent) < NARROW:  # columns do not fit beside each other
+            first = _broken(head.rstrip(), width, " " * (LABEL + 2))
+            return [*first, *_broken(" " * (LABEL + 4) + rest, width, " " * (LABEL + 4))]
+        return _broken(head + rest, width, indent)
+
+
+def _broken(words: str, width: int, indent: str) -> list[str]:
+    """Words in lines of at most `width` columns, as far as they can be broken; lines after the first are indented."""
+    return wrap(words, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def _labelled(label: str, lines: Iterable[Line], gap: bool = False) -> Iterator[Line]:
+    """Lines with a label before the first."""
+    head = f"  {label:<{LABEL}}"
+    for position, line in enumerate(lines):
+        if position == 0 and gap:
+            yield Line("")
+        yield Line(head + line.words, len(head) + line.hang, line.more, line.verbatim)
+        head = " " * len(head)
+
+
+def table(rows: Iterable[tuple[str, ...]]) -> list[Line]:
+    """Rows as lines with aligned columns, two blanks apart; the last column is the one that wraps."""
+    rows = list(rows)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
+    hang = sum(widths) + 2 * len(widths)
+    heads = ["".join(f"{cell:<{width}}  " for cell, width in zip(row[:-1], widths, strict=True)) for row in rows]
+    return [Line(head + row[-1], hang) for head, row in zip(heads, rows, strict=True)]

@@ -1,0 +1,158 @@
+"""Where the work of a function is, in words: the first line of a plan, and a line for each of its loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from orion.inspect.text.conflicts import conflicts_of, sizing_reasons
+from orion.inspect.text.parts import lines_of
+from orion.inspect.text.telling import blockers, such_as, verdict_in_words, verdict_on_for
+from orion.inspect.text.words import counted, lines_in_words
+from orion.ir.nodes import For, Node, walk
+from orion.ir.program import LoopNest
+from orion.plan.plan import FunctionPlan, LoopPlan
+from orion.plan.shares import NOMINAL, Share, runs_alone, share_of, shares
+from orion.plan.whole import whole_loops
+
+LITTLE = 0.005
+"""A part of the work that is not worth a word."""
+
+
+def where_the_work_is(plan: FunctionPlan) -> str:
+    """The first line of a plan: how many loops, how much of the work is shared out, and why the rest is not."""
+    verdict = verdict_in_words(plan)
+    is_any = any(loop.is_written_by_user for loop in whole_loops(plan))
+    return f"{verdict}; {_shares_in_words(plan)}" if is_any else verdict
+
+
+def _shares_in_words(plan: FunctionPlan) -> str:
+    found = shares(plan)
+    alone = [share for share in found if runs_alone(share.loop, plan.sizes.workers)]
+    part = sum(share.part for share in alone)
+    if part < LITTLE:
+        return f"{_percent(1 - part)} of the work is shared out{_among(plan)}"
+    why = _why_alone(alone, plan)
+    if part > 0.5:
+        return f"{_percent(part)} of the work runs on one worker{_if_sizes(plan)}: {why}"
+    return (
+        f"{_percent(1 - part)} of the work is shared out{_among(plan)}{_if_sizes(plan)}; "
+        f"{_percent(part)} runs on one: {why}"
+    )
+
+
+def _percent(part: float) -> str:
+    """A part of the work; none of it is left out without a word.
+
+    >>> _percent(1.0), _percent(0.9999), _percent(0.996), _percent(0.98), _percent(0.014)
+    ('all', 'all', 'over 99 %', '98 %', '1 %')
+    """
+    if part > 1 - LITTLE / 5:
+        return "all"
+    return "over 99 %" if part > 0.99 else f"{max(1, round(100 * part))} %"
+
+
+def _if_sizes(plan: FunctionPlan) -> str:
+    sizes = plan.sizes
+    if not sizes.symbolic:
+        return ""
+    is_given = sizes.shapes or sizes.integers or sizes.counts
+    return f" ({'sizes that are not given' if is_given else 'every size'} taken to be {NOMINAL:,})"
+
+
+def _among(plan: FunctionPlan) -> str:
+    workers = max((loop.runs_on for loop in plan.loops), default=1)
+    if plan.sizes.symbolic:
+        return ""
+    return f" among {workers} workers" if workers > 1 else ", here on the 1 worker that there is"
+
+
+# ---------------------------------------------------------------- why something is not shared out
+
+
+def _why_alone(alone: Sequence[Share], plan: FunctionPlan) -> str:
+    """The costliest of what one worker runs, and why; the lines of the rest."""
+    first, *others = sorted(alone, key=lambda share: -share.part)
+    rest = [share.loop for share in others if share.part >= LITTLE]
+    said = _why(first.loop, plan)
+    if rest:
+        said += f"; also {lines_in_words(line for loop in rest for line in _lines(loop))}"
+    return said
+
+
+def _lines(loop: LoopPlan) -> tuple[int, ...]:
+    """The lines of the source that a planned loop runs, with those of its own `for`s."""
+    if loop.nest.is_rewritten:
+        return lines_of(loop.nest)
+    spans = [node.span for top in _source(loop.nest) for node in walk(top) if node.span.file == loop.nest.span.file]
+    return tuple(range(min(s.line for s in spans), max(s.end_line for s in spans) + 1))
+
+
+def _source(nest: LoopNest) -> Sequence[Node]:
+    """What a nest is in the source: its outermost loop, or statements between loops."""
+    return [nest.loops[0]] if nest.loops[0].index >= 0 else nest.body
+
+
+def _why(loop: LoopPlan, plan: FunctionPlan) -> str:
+    """Which lines one worker runs, and why: "lines 4–7 are serial because …"."""
+    lines = _lines(loop)
+    where, verb = lines_in_words(lines), "is" if len(lines) == 1 else "are"
+    told = max(loop.inside, key=lambda one: not one.is_parallel) if loop.inside else loop
+    if told.is_written_by_user and not told.origin:
+        sizing = sizing_reasons(told)[:1] if told.is_parallel else ()
+        return "".join(f"{where}: {r.message} [{r.code}]" for r in sizing) or f"{where} {verb} {_why_serial(told)}"
+    for line, words in _verdicts(loop, plan):
+        return f"{where} {verb} serial because the `for` in line {line} {words}"
+    if loop.origin:
+        return f"{where} {verb} run once per round of the loop in line {loop.origin.nest.span.line}"
+    return f"{where} {verb} no loop"
+
+
+def _why_serial(loop: LoopPlan) -> str:
+    conflicts = conflicts_of(loop)
+    for blocker in blockers(loop, conflicts):
+        conflict = next((one for one in conflicts if one.spans == blocker.spans), None)
+        message = blocker.said[0]
+        if conflict is not None and not conflict.is_scalar:
+            message = f"{conflict.iterations} meet in `{conflict.array}`{such_as(conflict)}"
+        return f"serial because {message} [{blocker.code}]"
+    return "serial"
+
+
+def _verdicts(loop: LoopPlan, plan: FunctionPlan) -> Iterator[tuple[int, str]]:
+    """The `for`s in statements that run once which are not parallel by themselves, and what is said of them."""
+    inside = {node.index for part in loop.nest.body for node in walk(part) if isinstance(node, For)}
+    if loop.origin:
+        spans = {node.span for part in loop.nest.body for node in walk(part)}
+        around: dict[bool, set[int]] = {True: set(), False: set()}
+        for statement in loop.origin.statements:
+            around[statement.body[0].span in spans] |= {outer.index for outer in statement.loops}
+        inside |= around[True] - around[False]
+    for verdict in plan.verdicts:
+        if verdict.index in inside and not verdict.is_parallel:
+            yield verdict.line, verdict_on_for(replace(verdict, copies=()))
+
+
+# ---------------------------------------------------------------- a line per loop
+
+
+def summary(plan: FunctionPlan) -> list[tuple[str, str, str, str]]:
+    """Per loop of the source, and per statements that run once: the line, its text, how it is run, its share."""
+    found, rows = shares(plan), []
+    for loop in whole_loops(plan):
+        source, line = loop.nest.function.source, loop.nest.span.line
+        part = share_of(loop, found)
+        share = f"{_percent(part)} of the work" if part >= LITTLE else "little of the work"
+        row = f"line {line}", source.line(line).strip().removesuffix(":"), _run_by(loop)
+        rows.append((*row, "" if loop.is_inside else share))
+    return rows
+
+
+def _run_by(loop: LoopPlan) -> str:
+    if loop.is_inside:
+        return "serial, in the statements above"
+    if loop.together:
+        others = lines_in_words(loop.together.lines)
+        return f"{loop.strategy}, {counted(loop.runs_on, 'worker')}, as one with {others}"
+    name = loop.strategy if loop.is_written_by_user else "fills" if loop.nest.is_filling else "once"
+    return f"{name}, {counted(loop.runs_on, 'worker')}"

@@ -1,0 +1,218 @@
+"""The words in which plans are told: strategies, orders, places and amounts, each said in one way everywhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+
+from orion.cost.placement import Placement
+from orion.dependence.access import Choice
+from orion.ir.nodes import Elements, Node, Var, walk
+from orion.ir.program import LoopNest
+from orion.ir.source import Span, cell_of
+from orion.plan.plan import LoopPlan
+from orion.plan.whole import in_formulas
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and its noun.
+
+    >>> counted(1, "loop"), counted(1200, "worker")
+    ('1 loop', '1,200 workers')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def listed(items: Sequence[str]) -> str:
+    """Items as an English list.
+
+    >>> listed(["W"]), listed(["W", "H"]), listed(["A", "B", "C"])
+    ('W', 'W and H', 'A, B and C')
+    """
+    return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
+
+
+def lines_in_words(lines: Iterable[int]) -> str:
+    """Line numbers, runs of three or more shortened.
+
+    >>> lines_in_words([4]), lines_in_words([7, 4, 5, 6, 6, 9])
+    ('line 4', 'lines 4–7, 9')
+    """
+    numbers = sorted(set(lines))
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    parts = [f"{run[0]}–{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
+    return f"{'line' if len(numbers) == 1 else 'lines'} {', '.join(parts)}"
+
+
+def choice_in_words(choice: Choice) -> str:
+    """What is taken from which iteration.
+
+    >>> from orion.ir.spans import NOWHERE
+    >>> for names, op in ((("best", "at"), ">"), (("low",), "<="), (("last",), "last")):
+    ...     choice_in_words(Choice(names, op, NOWHERE))
+    'argmax, of equal values the first'
+    'min, of equal values the last'
+    'last value'
+    """
+    if choice.op == "last":
+        return "last value"
+    sign = choice.comparison or ""
+    name = ("arg" if len(choice.names) > 1 else "") + ("max" if sign[0] == ">" else "min")
+    return f"{name}, of equal values the {'last' if sign[1:] else 'first'}"
+
+
+def bytes_in_words(size: int | None) -> str:
+    """An amount of data, to three digits, in powers of 1000.
+
+    >>> [bytes_in_words(size) for size in (None, 0, 1, 950, 948_736, 12_345_678)]
+    ['unknown', 'nothing', '1 byte', '950 bytes', '949 kB', '12.3 MB']
+    """
+    if size is None:
+        return "unknown"
+    if size == 0:
+        return "nothing"
+    if size < 1000:
+        return counted(size, "byte")
+    amount, unit = size / 1000, "kB"
+    for larger in ("MB", "GB", "TB"):
+        if amount < 999.5:
+            break
+        amount, unit = amount / 1000, larger
+    digits = 2 if amount < 9.995 else 1 if amount < 99.95 else 0
+    return f"{amount:.{digits}f} {unit}"
+
+
+def time_in_words(nanoseconds: float | None) -> str:
+    """A predicted time, to two digits: it is no more exact than that.
+
+    >>> [time_in_words(time) for time in (None, 0.4, 950, 948_736, 12_345_678, 99_600_000_000)]
+    ['unknown', '0.40 ns', '950 ns', '950 µs', '12 ms', '100 s']
+    """
+    if nanoseconds is None:
+        return "unknown"
+    amount, unit = float(f"{nanoseconds:.2g}"), "ns"
+    for larger in ("µs", "ms", "s"):
+        if amount < 1000:
+            break
+        amount, unit = amount / 1000, larger
+    digits = 0 if amount >= 10 else 1 if amount >= 1 else 2
+    return f"{amount:,.{digits}f} {unit}"
+
+
+def place(span: Span) -> str:
+    """Where a span stands, as "file:line": relative to the working directory, and by its cell in a notebook.
+
+    >>> place(Span("train.py", 3, 4, 3, 9)), place(Span("/tmp/ipykernel_71/1.py", 3, 4, 3, 9))
+    ('train.py:3', 'this cell, line 3')
+    """
+    if cell_of(span.file):
+        return str(span)
+    relative = os.path.relpath(span.file) if os.path.isabs(span.file) else span.file
+    return f"{span.file if relative.startswith(os.pardir) else relative}:{span.line}"
+
+
+def dims_in_words(loop: LoopPlan, dims: Iterable[int]) -> str:
+    """The names of loop dimensions.
+
+    The dimensions 0 and 2 of a loop over (i, j, k) are "i and k".
+    """
+    return listed([loop.nest.dims[dim] for dim in dims])
+
+
+def strategy_in_words(loop: LoopPlan) -> str:
+    """What the strategy of a loop does, in one sentence."""
+    if loop.space is None:
+        return "one worker runs every iteration, one after another"
+    space = loop.nest.dims[loop.space]
+    shared = f"blocks of {space} are shared out among the workers"
+    if loop.strategy == "independent":
+        return f"{shared}; no iteration needs another"
+    if not loop.time:
+        return f"{shared}; iterations with the same {space} stay on one worker, in turn"
+    time = dims_in_words(loop, loop.time)
+    if loop.ordered:
+        return f"{shared}; a tile starts when the tiles before it in {space} and {time} are done"
+    return f"{shared}; blocks of {time} go from worker to worker"
+
+
+def order_in_words(loop: LoopPlan) -> str:
+    """Which serial run the result equals."""
+    if loop.ordered:
+        return "as written: the result is that of the loop run from its first iteration to its last"
+    return "any: the result is that of some serial order of the iterations (plan.serial_order())"
+
+
+def iterations_in_words(loop: LoopPlan) -> str:
+    """How many iterations there are, and into how many tiles they are cut."""
+    if loop.iterations is None:
+        count = "unknown (no sizes given)"
+    else:
+        count = f"{'at most ' if _is_upper_bound(loop.nest) else ''}{loop.iterations:,}"
+    blocks = blocks_in_words(in_formulas(loop.parts[0]) if len(loop.parts) == 1 else loop)
+    return f"{count}, {blocks}" if blocks else count
+
+
+def blocks_in_words(loop: LoopPlan) -> str:
+    """Into how many blocks or tiles the iterations of a loop are cut; empty where they are not."""
+    cut = [(blocks, factor(name)) for blocks, name in zip(loop.cuts, loop.nest.dims, strict=True) if blocks > 1]
+    if len(cut) > 1:
+        return f"in {' × '.join(str(b) for b, _ in cut)} tiles of {' × '.join(name for _, name in cut)}"
+    return f"in {cut[0][0]} blocks of {cut[0][1]}" if cut else ""
+
+
+def factor(name: str) -> str:
+    """The name of a loop dimension where others stand beside it: in parentheses if it is a formula.
+
+    >>> factor("t"), factor("t + i")
+    ('t', '(t + i)')
+    """
+    return name if name.isidentifier() else f"({name})"
+
+
+def _is_upper_bound(nest: LoopNest) -> bool:
+    """Whether the number of iterations is counted as if the nest were a box, which it is not."""
+    bounds: list[Node] = [bound for space in nest.ranges for bound in (space.start, space.stop, space.step)]
+    return any(isinstance(part, Var) and part.name in nest.dims for bound in bounds for part in walk(bound))
+
+
+def placement_in_words(placement: Placement, loop: LoopPlan) -> str:
+    """Where an array lives while the loop runs."""
+    dim = "" if placement.loop_dim is None else loop.nest.dims[placement.loop_dim]
+    if loop.origin is not None:
+        return "in memory that all workers share" if loop.runs_on > 1 else "whole, on the worker"
+    count = {copies.array: copies.count for copies in loop.copies}.get(placement.array)
+    if count is not None:
+        return f"in one place; each of the {counted(count, 'block')} has a copy to add to"
+    if placement.array in {array.name for array in loop.private_arrays}:
+        is_shared = loop.runs_on > 1
+        return "each tile has one of its own; the last tile has the array" if is_shared else "whole, on the worker"
+    match placement.kind:
+        case "partitioned" if is_iterated(placement, loop):
+            return f"each worker has the elements of its blocks of {dim}" if dim else "whole, on the worker"
+        case "partitioned":
+            return f"each worker touches its own part, along axis {placement.dim} with {dim}{_halo(placement)}"
+        case "rotated":
+            return f"in blocks along axis {placement.dim} with {dim}, which go from worker to worker"
+        case "replicated":
+            return "whole, on every worker" if loop.runs_on > 1 else "whole, on the worker"
+        case _:
+            return "kept in one place; workers fetch what they need and write it back"
+
+
+def _halo(placement: Placement) -> str:
+    before, after = max(0, -placement.halo[0]), max(0, placement.halo[1])
+    if before == after:
+        return f", and {before} past each end" if before else ""
+    sides = [f"{size} {word}" for size, word in ((before, "before its start"), (after, "past its end")) if size]
+    return f", and {listed(sides)}"
+
+
+def is_iterated(placement: Placement, loop: LoopPlan) -> bool:
+    """Whether the placement is that of the sparse array whose elements the loop goes over."""
+    elements: Elements | None = loop.nest.elements
+    return elements is not None and elements.array == placement.array

@@ -1,0 +1,73 @@
+"""Which names some code assigns and mentions, and which statements belong to a loop itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from orion.ir.nodes import (
+    Assign,
+    Bind,
+    Break,
+    Continue,
+    Elements,
+    For,
+    Node,
+    Range,
+    Stmt,
+    Tuple,
+    Update,
+    Var,
+    While,
+    walk,
+)  # fmt: skip
+
+
+def mentions(node: Node, names: set[str]) -> bool:
+    """Whether any of the names is read or written in the code."""
+    return any(isinstance(part, Var) and part.name in names for part in walk(node))
+
+
+def assigned_names(body: Iterable[Stmt]) -> set[str]:
+    """The names that the statements bind: by assignment, as a view, or as a loop variable."""
+    nodes = (node for statement in body for node in walk(statement) if type(node) in ASSIGNING)
+    return {name for node in nodes for name in assigned_by(node)}
+
+
+ASSIGNING = frozenset({Assign, Update, Bind, For})
+"""The nodes that assign names."""
+
+
+def assigned_by(node: Node) -> Iterator[str]:
+    """The names that this node itself assigns, not those inside it."""
+    match node:
+        case Assign(Var(name)) | Update(Var(name)) | Bind(name):
+            yield name
+        case Assign(Tuple(items)):
+            yield from (item.name for item in items if isinstance(item, Var))
+        case For(Range(var)):
+            yield var
+        case For(Elements(_, keys, values)):
+            yield from (*keys, *values)
+        case _:
+            pass
+
+
+def holds_break(body: Iterable[Stmt]) -> bool:
+    """Whether a `break` in the statements belongs to the loop whose body they are."""
+    return any(isinstance(statement, Break) for statement in own_level(body))
+
+
+def leaves_loop(statement: Stmt) -> bool:
+    """Whether a `break` or `continue` in the statement belongs to a loop around it."""
+    return any(isinstance(inner, Break | Continue) for inner in own_level((statement,)))
+
+
+def own_level(body: Iterable[Stmt]) -> list[Stmt]:
+    """The statements, and those inside their branches, that are not inside a further loop."""
+    found: list[Stmt] = []
+    for statement in body:
+        found.append(statement)
+        if not isinstance(statement, For | While):
+            for block in (getattr(statement, "body", ()), getattr(statement, "orelse", ())):
+                found += own_level(block)
+    return found

@@ -1,0 +1,422 @@
+"""The loop language: what a decorated function becomes. Every value here is frozen and compares by content.
+
+    function  = Function(name, params, body)
+    stmt      = Assign(target, value)            x = e        a[i] = e        (x, y) = e
+              | Update(target, op, value)        x += e       a[i] += e
+              | Bind(name, row)                  w = W[i]     (w is a view: another name for a part of W)
+              | Evaluate(value)                  f(W[i])
+              | If(test, body, orelse) | While(test, body) | For(space, body)
+              | Break | Continue | Return(value) | Pass
+    space     = Range(var, start, stop, step)                  for i in range(start, stop, step)
+              | Elements(array, keys, values, single)          for (i, j), r in array
+    expr      = Const(value) | Dtype(name) | Var(name) | Dim(array, axis) | Count(array)
+              | Unary(op, operand) | Binary(op, left, right) | Compare(ops, operands) | Logic(op, operands)
+              | Choose(test, then, orelse) | Call(function, arguments) | Subscript(base, index) | Tuple(items)
+              | Slice(lower, upper, step)                      only inside an index
+
+A `Call` names its function canonically: "np.sqrt" for NumPy however it was imported, "abs" for a builtin, ".copy" for a
+method (the object is the first argument), "helper:norm" for a function of the user's, "attribute:T" for an attribute of
+an array. `len(a)`, `a.size`, `a.ndim`, `a.dtype` and negative axes of a `Dim` depend on the types of the arguments:
+`orion.passes.attributes` replaces them by `Dim`, `Count`, `Const` and `Dtype`. INTEGER and NARROW are made by
+`orion.typing.narrow`, of integers that are narrower than Python's.
+
+After `orion.passes.views` no name stands for a view any more where that could be resolved: uses are the rows
+themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+
+from orion.ir.source import SourceText, Span
+
+# ---------------------------------------------------------------- expressions
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    value: int | float | bool | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Dtype:
+    """A dtype as an argument of a call: `np.zeros(n, np.float32)`. `name` is NumPy's, such as "float32"."""
+
+    name: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A scalar, a whole array, a private row, or a loop variable."""
+
+    name: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Dim:
+    """`array.shape[axis]`; `len(array)` of a dense array is `Dim(array, 0)`."""
+
+    array: str
+    axis: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """`array.size` of a dense array; `len(array)` or `array.nnz` of a sparse one: its number of elements."""
+
+    array: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """`op` is one of "-", "+", "not", "~"."""
+
+    op: str
+    operand: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """`op` is one of + - * / // % ** @ & | ^ << >>."""
+
+    op: str
+    left: Expr
+    right: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """A chain of comparisons: `operands[0] ops[0] operands[1] ops[1] …`."""
+
+    ops: tuple[str, ...]
+    operands: tuple[Expr, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Logic:
+    """`op` is "and" or "or"; evaluation stops at the first operand that decides."""
+
+    op: str
+    operands: tuple[Expr, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """`then if test else orelse`."""
+
+    test: Expr
+    then: Expr
+    orelse: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    function: str
+    arguments: tuple[Expr, ...]
+    span: Span
+    keywords: tuple[tuple[str, Expr], ...] = ()
+
+
+INTEGER = "integer:"
+"""A function: a NumPy integer as the Python integer of the same value; one of uint64 that has no sign is past all."""
+
+NARROW = "narrow:"
+"""A function: the result of an operation that may leave its dtype, as it is. No analysis may look into it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    lower: Expr | None
+    upper: Expr | None
+    step: Expr | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Subscript:
+    """`base[index]`. Fewer subscripts than dimensions name a whole row, as in NumPy."""
+
+    base: Var
+    index: tuple[Expr, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Tuple:
+    items: tuple[Expr, ...]
+    span: Span
+
+
+Expr = Const | Dtype | Var | Dim | Count | Unary | Binary | Compare | Logic | Choose | Call | Slice | Subscript | Tuple
+
+# ---------------------------------------------------------------- iteration
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """`for var in range(start, stop, step)`."""
+
+    var: str
+    start: Expr
+    stop: Expr
+    step: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """`for (keys…), values… in array` over the stored elements of a sparse array.
+
+    `single`: the value is one name (`r`), not a tuple of names (`(r, weight)`).
+    """
+
+    array: str
+    keys: tuple[str, ...]
+    values: tuple[str, ...]
+    single: bool
+    span: Span
+
+
+# ---------------------------------------------------------------- statements
+
+
+class Walked:
+    """A statement: it keeps what `walk` finds in it, for the many who ask."""
+
+    __slots__ = ("walked",)
+    walked: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Assign(Walked):
+    target: Var | Subscript | Tuple
+    value: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Update(Walked):
+    """An in-place operator, `target op= value`; `op` is the binary operator, without "="."""
+
+    target: Var | Subscript
+    op: str
+    value: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Bind(Walked):
+    """`name = array[index]` where the right side is a view, so that writing `name` in place writes the array.
+
+    Only those remain after view resolution whose uses cannot be replaced by one row.
+    """
+
+    name: str
+    row: Subscript
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluate(Walked):
+    value: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class If(Walked):
+    test: Expr
+    body: tuple[Stmt, ...]
+    orelse: tuple[Stmt, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class While(Walked):
+    test: Expr
+    body: tuple[Stmt, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class For(Walked):
+    """`index` counts the `for`s of the function in textual order, from 0. `span` is that of the `for` line."""
+
+    space: Range | Elements
+    body: tuple[Stmt, ...]
+    index: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Break(Walked):
+    """`word` is what the user wrote: a `return` in a loop stands as a `break` (`orion.passes.leaving`)."""
+
+    span: Span
+    word: str = "break"
+
+
+@dataclass(frozen=True, slots=True)
+class Continue(Walked):
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Return(Walked):
+    value: Expr | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Pass(Walked):
+    span: Span
+
+
+Stmt = Assign | Update | Bind | Evaluate | If | While | For | Break | Continue | Return | Pass
+Node = Expr | Stmt | Range | Elements
+
+
+@dataclass(frozen=True, slots=True)
+class Induction:
+    """An integer that grew by `step` in every trip of `for` number `loop`, and has been replaced by its value in terms
+    of the loop's variable (`orion.passes.induction`). `span` is the last place that increased it."""
+
+    name: str
+    step: int
+    loop: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """An array of one dimension whose subscripts have been taken apart: it holds rows of `widths[-1]` elements, rows of
+    `widths[-2]` such rows, and so on (`orion.passes.delinearize`). `span` is the first subscript with a product,
+    `written` and `shown` that subscript as it was and as it is."""
+
+    array: str
+    widths: tuple[Expr, ...]
+    span: Span
+    written: str
+    shown: str
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """An array that the function makes between its loops (`orion.passes.local_arrays`).
+
+    `lengths` are expressions of extents and integers that the caller gives. `is_sure`: it is made whenever the function
+    is called; `is_zero`: its memory is zero then, which is all that makes it. `span` is the first place that makes it.
+    `alike` are pairs of lengths that must be equal, because arrays
+    of these lengths meet in what it is made of.
+    """
+
+    name: str
+    dtype: str
+    lengths: tuple[Expr, ...]
+    is_returned: bool
+    is_sure: bool
+    span: Span
+    is_zero: bool = False
+    alike: tuple[tuple[Expr, Expr], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A decorated function, or a helper that it calls.
+
+    `constants` are the scalars it takes from its closure or its globals, frozen when it is parsed: where they are used,
+    the body has their values. `helpers` are all of the user's functions that it calls, directly or through one another,
+    in the same language, callees first; the helpers of a helper are listed here and not there. `inductions` are those
+    that have been replaced, `rows` the arrays that are given as arrays of more dimensions. `made` are the last of the
+    parameters: arrays that the caller does not give. `in_turn` are scalars that may not be combined from iterations
+    that run at the same time, since what is evaluated depends on them (`orion.dependence.guarded`); `running` those
+    that loops keep extremes of in ways for which NaN matters (`orion.passes.extremes`).
+    """
+
+    name: str
+    params: tuple[str, ...]
+    body: tuple[Stmt, ...]
+    constants: tuple[tuple[str, int | float | bool], ...]
+    helpers: tuple[Function, ...]
+    source: SourceText
+    span: Span
+    inductions: tuple[Induction, ...] = ()
+    rows: tuple[Rows, ...] = ()
+    made: tuple[Made, ...] = ()
+    in_turn: frozenset[str] = frozenset()
+    running: frozenset[str] = frozenset()
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The parameters that the caller gives."""
+        return self.params[: len(self.params) - len(self.made)]
+
+
+def children(node: Node) -> list[Node]:
+    """The nodes directly below `node`, in source order."""
+    found: list[Node] = []
+    for name in PARTS[type(node)]:
+        value = getattr(node, name)
+        if type(value) is tuple:
+            for item in value:  # a keyword argument is a pair: (name, expression)
+                found.append(item[1] if type(item) is tuple else item)
+        elif value is not None:
+            found.append(value)
+    return found
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """`node` and everything below it, depth first, in source order."""
+    if not isinstance(node, Walked):
+        return _below(node)
+    try:
+        return iter(node.walked)
+    except AttributeError:
+        inside = (part for child in children(node) for part in walk(child))
+        object.__setattr__(node, "walked", (node, *inside))
+        return iter(node.walked)
+
+
+def _below(node: Node) -> Iterator[Node]:
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        yield current
+        if PARTS[type(current)]:
+            waiting += children(current)[::-1]
+
+
+def names_in(*nodes: Node) -> set[str]:
+    """The names that the code mentions, where it reads them or assigns them; not the variables that loops bind."""
+    return {part.name for node in nodes for part in walk(node) if isinstance(part, Var)}
+
+
+def count_names(nodes: Iterable[Node], *names: str) -> int:
+    """How often the code mentions one of the names."""
+    return sum(isinstance(part, Var) and part.name in names for node in nodes for part in walk(node))
+
+
+NODE_CLASSES = (
+    Const, Dtype, Var, Dim, Count, Unary, Binary, Compare, Logic, Choose, Call, Slice, Subscript, Tuple,
+    Range, Elements,
+    Assign, Update, Bind, Evaluate, If, While, For, Break, Continue, Return, Pass,
+)  # fmt: skip
+
+HOLDERS = ("Expr", "Stmt", "Var", "Subscript", "Tuple", "Range", "Elements")
+"""The names of types of nodes in the annotations of fields."""
+
+PARTS = {
+    kind: tuple(field.name for field in fields(kind) if any(name in str(field.type) for name in HOLDERS))
+    for kind in NODE_CLASSES
+}
+"""Node class → the fields that hold nodes: one, None, or a tuple of them."""

@@ -1,0 +1,163 @@
+"""A function taken apart into the loops that are planned and what stands between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from orion.ir.nodes import Elements, For, Function, If, Range, Stmt, Subscript, While
+from orion.ir.source import Span
+
+SYNTHETIC = -1
+"""`For.index` of a loop that is not in the source: one trip around statements that run once, on one worker."""
+
+FILLING = -2
+"""`For.index` of the loops that fill arrays which the function makes: this and smaller numbers, each used once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A row of `length` elements that each box has for itself, for parts of an array of the same dtype.
+
+    Every subscript of it, and every subscript of the array by the variables `indices`, is in range.
+    """
+
+    name: str
+    array: str
+    length: int
+    indices: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """Reads of an array that see a copy of it made before the loop, where the copy has another name: `reads` are as
+    they were."""
+
+    array: str
+    copy: str
+    reads: tuple[Subscript, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopNest:
+    """One planned loop: perfectly nested `for`s and the body of the innermost.
+
+    `number` counts the planned loops of the function from 0, in textual order. `loops` are the `for`s that span the
+    iteration space, outermost first (a single one where it goes over the elements of a sparse array); `dims` are the
+    names of the loop dimensions: the range variables, or the keys of the sparse array. One iteration runs `body`.
+    `is_rewritten`: its loops are not those of the source but others that do the same in another order. `limits` then
+    has the names of the limits of a box in each dimension; all that is run for a box is the body of the innermost
+    loop, which may keep parts of arrays in `buffers`. `renamed` are the reads that see copies made before the loop.
+    """
+
+    number: int
+    loops: tuple[For, ...]
+    dims: tuple[str, ...]
+    body: tuple[Stmt, ...]
+    ordered: bool
+    function: Function
+    is_rewritten: bool = False
+    limits: tuple[tuple[str, str], ...] = ()
+    buffers: tuple[Buffer, ...] = ()
+    renamed: tuple[Renamed, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<LoopNest {self.number}: ({', '.join(self.dims)}) in line {self.span.line}>"
+
+    @property
+    def elements(self) -> Elements | None:
+        """The sparse array's elements that the loop goes over, or None for a nest of ranges."""
+        space = self.loops[0].space
+        return space if isinstance(space, Elements) else None
+
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        """The ranges of a nest of ranges, outermost first; empty for a loop over elements."""
+        return tuple(loop.space for loop in self.loops if isinstance(loop.space, Range))
+
+    @property
+    def is_filling(self) -> bool:
+        """Whether it fills an array that the function makes, in place of a statement of the source."""
+        return self.loops[0].index <= FILLING
+
+    @property
+    def own_names(self) -> frozenset[str]:
+        """What the body uses and gets from no one: the limits of a box, and its buffers."""
+        return frozenset(name for pair in self.limits for name in pair) | {buffer.name for buffer in self.buffers}
+
+    @property
+    def span(self) -> Span:
+        return self.loops[0].span
+
+
+@dataclass(frozen=True, slots=True)
+class Scalars:
+    """Statements between loops. Every worker runs them, each on its own copy of the scalars.
+
+    A `break` or `continue` in them belongs to the `Repeat` around them; a `return` ends the function.
+    """
+
+    body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunLoop:
+    """Run planned loop `number`."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """A serial loop around planned loops; its rounds run without going back to the driver.
+
+    A `for` over a range, or a `while` whose test reads scalars only. `loop` has the body as it is written.
+    """
+
+    loop: For | While
+    steps: tuple[Step, ...]
+
+    @property
+    def space(self) -> Range | None:
+        """The range that the rounds go through; None for a `while`."""
+        return self.loop.space if isinstance(self.loop, For) and isinstance(self.loop.space, Range) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """An `if` around planned loops. Its test reads scalars only, so that all workers take the same side: the steps of
+    `sides[0]` where it holds, else those of `sides[1]`."""
+
+    statement: If
+    sides: tuple[tuple[Step, ...], tuple[Step, ...]]
+
+
+Step = Scalars | RunLoop | Repeat | Branch
+
+
+def blocks_of(step: Step) -> tuple[tuple[Step, ...], ...]:
+    """The sequences of steps inside a step."""
+    match step:
+        case Repeat(_, steps):
+            return (steps,)
+        case Branch(_, sides):
+            return sides
+        case _:
+            return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A decorated function as steps: what each worker runs from top to bottom.
+
+    `variables` are names that its loops have beside the function's own, all integers: the variables of loops in another
+    order, bounds computed beforehand. `tests` are further ones, all truth values.
+    """
+
+    function: Function
+    nests: tuple[LoopNest, ...]
+    steps: tuple[Step, ...]
+    variables: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Program of {self.function.name}: {len(self.nests)} loops>"

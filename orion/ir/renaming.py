@@ -1,0 +1,53 @@
+"""Code with other names: names of variables replaced by names, or, where they are only read, by constants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any, TypeVar
+
+from orion.ir.nodes import NODE_CLASSES, Bind, Const, Count, Dim, Elements, Node, Range, Var
+from orion.ir.spans import with_span
+
+N = TypeVar("N", bound=Node)
+Names = Mapping[str, str | Const]
+
+
+def renamed(node: N, names: Names) -> N:
+    """The node with every name that is in `names` replaced, where it is read and where it is assigned.
+
+    >>> from orion.ir.printer import print_expr
+    >>> from orion.ir.spans import NOWHERE
+    >>> print_expr(renamed(Var("x", NOWHERE), {"x": "y"}))
+    'y'
+    """
+    result: Any = replace(node, **{f.name: _part(getattr(node, f.name), names) for f in fields(node)})
+    match result:
+        case Var(name):
+            found = names.get(name, name)
+            result = with_span(found, result.span) if isinstance(found, Const) else replace(result, name=found)
+        case Dim(array) | Count(array):
+            result = replace(result, array=_name(array, names))
+        case Elements(array, keys, values):
+            keys, values = (tuple(_name(name, names) for name in group) for group in (keys, values))
+            result = replace(result, array=_name(array, names), keys=keys, values=values)
+        case Bind(name):
+            result = replace(result, name=_name(name, names))
+        case Range(var):
+            result = replace(result, var=_name(var, names))
+        case _:
+            pass
+    return result  # type: ignore[no-any-return]
+
+
+def _name(name: str, names: Names) -> str:
+    found = names.get(name, name)
+    return found if isinstance(found, str) else name
+
+
+def _part(value: Any, names: Names) -> Any:
+    if isinstance(value, NODE_CLASSES):
+        return renamed(value, names)
+    if isinstance(value, tuple):
+        return tuple(_part(item, names) for item in value)
+    return value

@@ -1,0 +1,83 @@
+"""Rebuilding code with some of its expressions or statements replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from orion.ir.nodes import (
+    NODE_CLASSES,
+    PARTS,
+    Assign,
+    Expr,
+    For,
+    Function,
+    If,
+    Node,
+    Stmt,
+    Subscript,
+    Tuple,
+    Var,
+    While,
+)
+
+N = TypeVar("N", bound=Node)
+EXPRESSIONS: tuple[type, ...] = Expr.__args__
+
+
+def rewrite(node: N, change: Callable[[Expr], Expr]) -> N:
+    """The node with `change` applied to every expression in it that has a value, innermost first.
+
+    Not changed by themselves are the base of a subscript and a name that is assigned. Parts that stay are shared.
+    """
+    kept = _kept_fields(node)
+    changed: dict[str, Any] = {}
+    for name in PARTS[type(node)]:  # type: ignore[index]
+        old = getattr(node, name)
+        new = old if name in kept else _rewritten(old, change)
+        if new is not old:
+            changed[name] = new
+    result: Any = replace(node, **changed) if changed else node
+    return change(result) if isinstance(result, EXPRESSIONS) else result  # type: ignore[return-value,arg-type]
+
+
+def _kept_fields(node: Node) -> tuple[str, ...]:
+    match node:
+        case Subscript():
+            return ("base", "span")
+        case Assign(Var()):
+            return ("target", "span")
+        case Assign(Tuple(items)) if all(isinstance(item, Var) for item in items):
+            return ("target", "span")
+        case _:
+            return ("span",)
+
+
+def _rewritten(value: Any, change: Callable[[Expr], Expr]) -> Any:
+    if isinstance(value, NODE_CLASSES):
+        return rewrite(value, change)
+    if isinstance(value, tuple):
+        items = tuple(_rewritten(item, change) for item in value)
+        return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+    return value
+
+
+def rewrite_function(function: Function, change: Callable[[Expr], Expr]) -> Function:
+    """The function (not its helpers) with `change` applied to every expression that has a value."""
+    return replace(function, body=tuple(rewrite(statement, change) for statement in function.body))
+
+
+def expand(body: tuple[Stmt, ...], change: Callable[[Stmt], tuple[Stmt, ...]]) -> tuple[Stmt, ...]:
+    """The statements, each replaced by those that `change` gives for it, innermost first."""
+    return tuple(new for statement in body for new in change(_with_blocks(statement, change)))
+
+
+def _with_blocks(statement: Stmt, change: Callable[[Stmt], tuple[Stmt, ...]]) -> Stmt:
+    match statement:
+        case If(_, body, orelse):
+            return replace(statement, body=expand(body, change), orelse=expand(orelse, change))
+        case For(_, body) | While(_, body):
+            return replace(statement, body=expand(body, change))
+        case _:
+            return statement

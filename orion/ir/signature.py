@@ -1,0 +1,161 @@
+"""The types and shapes of the arguments of a call. Runs at every call, so that it looks at as little as it can."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from orion.errors import ArgumentError, describe
+from orion.ir.cures import hold, other_dtype, other_kind
+from orion.ir.types import ArgumentType, ArrayType, ScalarType, Shapes, SparseType, Types
+
+SUPPORTED = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64"
+)  # fmt: skip
+NAMES = {np.dtype(name): name for name in SUPPORTED}
+"""Native dtype → its name. Anything that is not here is refused."""
+
+PYTHON_SCALARS: dict[type, ArgumentType] = {
+    float: ScalarType("float64", weak=True),
+    int: ScalarType("int64", weak=True),
+    bool: ScalarType("bool", weak=True),
+}
+
+
+def argument_types(arguments: Mapping[str, object]) -> tuple[Types, Shapes]:
+    """The type of every argument, and the shape of every array among them.
+
+    Takes Python and NumPy scalars, NumPy arrays, and Orion's dense and sparse arrays. Raises `ArgumentError`, with what
+    to pass instead, for anything else: lists, strings, arrays of objects, arrays in foreign byte order.
+
+    >>> types, shapes = argument_types({"a": np.zeros((3, 4), np.float32), "step": 0.1})
+    >>> types["a"].dtype, types["step"].weak, shapes
+    ('float32', True, {'a': (3, 4)})
+    """
+    types: dict[str, ArgumentType] = {}
+    shapes: dict[str, tuple[int, ...]] = {}
+    for name, value in arguments.items():
+        found = PYTHON_SCALARS.get(type(value))
+        if found is not None:
+            types[name] = _python_scalar(name, value, found)
+        elif type(value) is np.ndarray:
+            types[name] = _dense(name, value)
+            shapes[name] = value.shape
+        else:
+            types[name] = _other(name, value, shapes)
+    return types, shapes
+
+
+def is_wide(number: int) -> bool:
+    """Whether an integer has more than 64 bits."""
+    return not -(2**63) <= number < 2**63
+
+
+def index_value(name: str, value: Any) -> int:
+    """The value of an integer argument that subscripts, bounds or tests of integers are made of. Raises `ArgumentError`
+    for one that no 64 bits with a sign hold: np.uint64 has such.
+
+    >>> index_value("n", np.uint64(3))
+    3
+    """
+    number = int(value)
+    if is_wide(number):
+        why = "it is part of a subscript or a bound of the loop, which have 64 bits with a sign"
+        raise _problem(name, f"is {number}", why, f"pass a smaller number, such as `min({name}, 2**63 - 1)`")
+    return number
+
+
+def _python_scalar(name: str, value: Any, found: ArgumentType) -> ArgumentType:
+    if isinstance(value, int) and is_wide(value):
+        hint = "pass a smaller one, a float, or np.uint64 of one below 2**64 that is no subscript or bound"
+        raise _problem(name, "is an integer of more than 64 bits", "", hint)
+    return found
+
+
+def _dense(name: str, array: np.ndarray[Any, Any]) -> ArrayType:
+    dtype = NAMES.get(array.dtype)
+    if dtype is None:
+        raise _bad_dtype(name, array.dtype, "array")
+    if array.ndim == 0:
+        raise _problem(name, "is an array without dimensions", "", f"pass the number, `{name}.item()`")
+    flags = array.flags
+    return _array_type(dtype, array.ndim, flags.c_contiguous, flags.writeable)
+
+
+@cache
+def _array_type(dtype: str, ndim: int, c_contiguous: bool, writeable: bool) -> ArrayType:
+    """Made once, since to make one takes longer than all else that is looked at."""
+    return ArrayType(dtype, ndim, c_contiguous=c_contiguous, writeable=writeable)
+
+
+def _other(name: str, value: Any, shapes: dict[str, tuple[int, ...]]) -> ArgumentType:
+    """The type of an argument that is none of the commonest: Orion's arrays, NumPy scalars, subclasses."""
+    if hasattr(value, "extents") and hasattr(value, "value_dtypes"):
+        shapes[name] = tuple(value.extents)
+        return _sparse(name, value)
+    if isinstance(storage := getattr(value, "storage", None), np.ndarray):
+        shapes[name] = tuple(value.shape)
+        return _stored(name, value, storage)
+    if isinstance(value, np.generic):
+        dtype = NAMES.get(value.dtype)
+        if dtype is None:
+            raise _bad_dtype(name, value.dtype, "scalar")
+        return ScalarType(dtype)
+    if isinstance(value, np.memmap):
+        shapes[name] = value.shape
+        return _dense(name, value)
+    for kind, found in PYTHON_SCALARS.items():
+        if isinstance(value, kind):  # an IntEnum, say
+            return _python_scalar(name, value, found)
+    raise _foreign(name, value)
+
+
+def _stored(name: str, value: Any, storage: np.ndarray[Any, Any]) -> ArrayType:
+    dtype = NAMES.get(storage.dtype)
+    if dtype is None:
+        raise _bad_dtype(name, storage.dtype, "dense array")
+    ndim = len(value.shape)
+    if ndim == 0:
+        raise _problem(name, "is an array without dimensions", "", f"pass the number, `{name}.to_numpy().item()`")
+    return ArrayType(dtype, ndim, aligned=True, padded=ndim > 1, writeable=storage.flags.writeable)
+
+
+def _sparse(name: str, array: Any) -> SparseType:
+    values = tuple(NAMES.get(np.dtype(dtype), "") for dtype in array.value_dtypes)
+    if "" in values:
+        raise _bad_dtype(name, array.value_dtypes[values.index("")], "sparse array")
+    # Whether keys are unique takes a sort of all elements to find out: used where it has been found out already.
+    unique = bool(vars(array).get("unique_keys", False))
+    ndim = len(array.extents)
+    return SparseType(ndim, NAMES[np.dtype(array.key_dtype)], values, not array.values_are_tuple, unique)
+
+
+# ---------------------------------------------------------------- refusals
+
+
+def _problem(name: str, what: str, why: str, hint: str) -> ArgumentError:
+    return ArgumentError(describe(f"argument `{name}` {what}", why=why, hint=hint))
+
+
+def _bad_dtype(name: str, dtype: np.dtype[Any], word: str) -> ArgumentError:
+    if dtype.newbyteorder("=") in NAMES:
+        why = "compiled loops work on numbers in the byte order of this machine"
+        hint = hold(name, f"{name}.astype({name}.dtype.newbyteorder('='))")
+        return _problem(name, f"is in foreign byte order ({dtype.str})", why, hint)
+    hint = other_dtype(name, dtype, word)
+    if dtype.kind == "O":
+        why = "its elements are Python objects, which compiled loops cannot work on"
+        return _problem(name, f"is an {word} of objects", why, hint)
+    if dtype.kind == "c":
+        return _problem(name, f"is a complex {word}", "complex numbers are not supported", hint)
+    if dtype.names:
+        return _problem(name, f"is an {word} of records", "", hint)
+    return _problem(name, f"is an {word} of dtype {dtype}", f"compiled loops work on {', '.join(SUPPORTED)}", hint)
+
+
+def _foreign(name: str, value: Any) -> ArgumentError:
+    why = "a loop takes numbers, NumPy arrays and Orion's arrays"
+    return _problem(name, f"is a {type(value).__name__}", why, other_kind(name, value))

@@ -1,0 +1,228 @@
+"""Generated source → compiled function."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as llvm
+import numba
+import numpy as np
+from numba import types
+from numba.core.errors import NumbaError
+
+from orion.errors import OutOfBoundsError, UnsupportedLoopError, describe, of_user, too_wide
+from orion.ir.source import Span
+from orion.kernel.build.cache import in_words, load_module, machine, tell_not_kept
+from orion.kernel.build.machine_code import give_up_cache, load_machine_code
+from orion.kernel.calling import ABORT, GO, LEADING, RAISED, Argument, KernelSource
+
+CONTROL = LEADING.index("control")
+SUPPORT = ("intrinsics", "numpys", "slices", "sums", "vectors")
+RUNTIME_FILES = ("calling.py", *(f"support/{name}.py" for name in SUPPORT))
+NUMBA_SETTINGS = (
+    "OPT", "CPU_NAME", "CPU_FEATURES", "LOOP_VECTORIZE", "SLP_VECTORIZE", "ENABLE_AVX", "BOUNDSCHECK", "USING_SVML",
+)  # fmt: skip
+"""With these Numba makes other machine code: variables `NUMBA_…`, entries of its file, values set in `numba.config`."""
+
+_compiling = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledKernel:
+    """A kernel that can be called as `orion.kernel.calling` says."""
+
+    source: KernelSource
+    walk: Callable[..., None]
+    module: ModuleType
+
+    def machine_code(self) -> str:
+        """The assembly of the kernel."""
+        dispatcher = getattr(self.module, self.source.entry)
+        return "\n".join(dispatcher.inspect_asm().values())
+
+
+def compile_kernel(source: KernelSource) -> CompiledKernel:
+    """Compile a kernel, or take it from the disk cache. Raises UnsupportedLoopError where Numba cannot compile it."""
+    module = load_compilable(module_name(source), source.text)
+    dispatcher = getattr(module, source.entry)
+    try:
+        compile_dispatcher(module, dispatcher, signature(source))
+    except NumbaError as error:
+        raise _unsupported(error, source) from error
+    return CompiledKernel(source, _guarded(dispatcher, source), module)
+
+
+def load_compilable(name: str, text: str) -> ModuleType:
+    """The generated module of that name and source. UnsupportedLoopError where Numba's compiler is switched off: its
+    decorators then hand back plain functions, and generated source calls what only machine code can do."""
+    if numba.config.DISABLE_JIT or not _is_compilable():
+        why = "loops run as machine code, made by Numba; this variable, or `disable_jit` in its file, switches it off"
+        hint = "unset NUMBA_DISABLE_JIT and start Python again, or run the loop as it is written: `f.serial(...)`"
+        raise UnsupportedLoopError(describe("NUMBA_DISABLE_JIT is set: no loop can be compiled", why=why, hint=hint))
+    return load_module(name, text)
+
+
+def _is_compilable() -> bool:
+    """Whether what generated source calls was imported with the compiler switched on."""
+    from orion.kernel.support.intrinsics import is_to_leave
+
+    return not isinstance(is_to_leave, FunctionType)
+
+
+def compile_dispatcher(module: ModuleType, dispatcher: Any, signature: tuple[types.Type, ...]) -> None:
+    """Compile a function of a generated module for one signature, or take it from the disk cache. Raises NumbaError."""
+    with _compiling:
+        if dispatcher.overloads:
+            return
+        if not load_machine_code(dispatcher, signature):
+            try:
+                dispatcher.compile(signature)
+            except NumbaError:
+                raise
+            except Exception as error:  # the cache is damaged, which may show in any way, or cannot be written
+                if isinstance(error, OSError):
+                    tell_not_kept(in_words(error, dispatcher._cache.cache_path))
+                give_up_cache(dispatchers(module))
+                dispatcher.compile(signature)
+        dispatcher.disable_compile()  # scalars are converted, and other arrays refused, rather than compiled for
+
+
+def dispatchers(module: ModuleType) -> list[Any]:
+    """The compiled functions of a generated module."""
+    return [value for value in vars(module).values() if getattr(value, "__module__", "") == module.__name__]
+
+
+def module_name(source: KernelSource) -> str:
+    """A name that says what the kernel is, and a hash of all that its machine code depends on."""
+    settings = [f"{name}={getattr(numba.config, name, None)}" for name in NUMBA_SETTINGS]
+    parts = [source.text, repr(source.arguments), machine(), *settings, *_compilers()]
+    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    return f"orion_kernel_{source.name}_{digest[:24]}"
+
+
+@cache
+def _compilers() -> tuple[str, ...]:
+    """What turns source into machine code here: versions, processor, and what generated source calls."""
+    cpu = f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
+    runtime = [(Path(__file__).parents[1] / name).read_text() for name in RUNTIME_FILES]
+    return (numba.__version__, llvmlite.__version__, cpu, *runtime)
+
+
+def signature(source: KernelSource) -> tuple[types.Type, ...]:
+    """The Numba types of the arguments of the walk."""
+    flags = types.Array(types.int64, 1, "C")
+    fixed = types.Array(types.int64, 1, "C", readonly=True)
+    extents = types.Array(types.int64, source.extents_ndim, "C", readonly=True)
+    leading = (fixed, types.int64, extents, fixed, fixed, fixed, flags, flags)
+    return (*leading, *(_type(argument) for argument in source.arguments))
+
+
+def _type(argument: Argument) -> types.Type:
+    dtype = numba.from_dtype(np.dtype(argument.dtype))
+    match argument.kind:
+        case "scalar" | "count":
+            return dtype
+        case "key" | "value":
+            return types.Array(dtype, 1, "C", readonly=True)
+        case "copies":
+            return types.Array(dtype, argument.ndim, "C")
+        case "array":
+            layout = "C" if argument.contiguous else "A"
+            return types.Array(dtype, argument.ndim, layout, readonly=not argument.writeable)
+        case _:
+            return types.Array(dtype, 1, "C")
+
+
+def _guarded(dispatcher: Callable[..., None], source: KernelSource) -> Callable[..., None]:
+    """The walk as `orion.kernel.calling` describes it: an error that has a code is left to `control`."""
+
+    def walk(*arguments: Any) -> None:
+        try:
+            dispatcher(*arguments)
+        except Exception as error:
+            left_by(error, source, arguments[CONTROL])
+
+    return walk
+
+
+def left_by(error: Exception, source: KernelSource, control: Any) -> None:
+    """Note in the control row of a kernel that an error ended it, and raise the error; one that has a code is there
+    already. What a signal handler raised goes on as it is."""
+    if control[RAISED]:
+        raise error
+    if control[0] in (GO, ABORT):
+        control[0] = ABORT
+        better = of_user(_told(error, source))
+        if better is not error:
+            raise better from error
+        raise error
+
+
+def _told(error: Exception, source: KernelSource) -> Exception:
+    """An error that Numba raised, told about the user's source where more is known about it."""
+    if isinstance(error, ZeroDivisionError) and error.args and isinstance(error.args[0], int):
+        place = source.sites[error.args[0]].span
+        hint = "test the divisor first; NumPy's numbers, such as elements of arrays, give inf, nan or 0 instead"
+        return ZeroDivisionError(describe("division by zero", span=place, source=source.user, hint=hint))
+    if isinstance(error, OverflowError) and error.args and isinstance(error.args[0], int):
+        site, *bounds = error.args
+        place = source.sites[site].span
+        if len(bounds) == 2:
+            return OverflowError(too_wide(int(bounds[0]), int(bounds[1]), place, source.user))
+        hint = "use smaller numbers, or convert them first: `int(n)`"
+        return OverflowError(describe("an integer does not fit", span=place, source=source.user, hint=hint))
+    if not isinstance(error, IndexError):
+        return error
+    helpers = [(match[1], match.start()) for match in re.finditer(r"^@helper_function\ndef (\w+)", source.text, re.M)]
+    if not helpers:
+        return error
+    names = ", ".join(f"`{name}`" for name, _ in helpers)
+    span = source.lines[source.text.count("\n", 0, helpers[0][1])] if len(helpers) == 1 else None
+    span = span if span is not None and span.file == source.user.file else None
+    what = f"a subscript leaves its array in {names}"
+    hint = "test the subscript before it is used; in a helper without an early `return` the place would be known"
+    return OutOfBoundsError(describe(what, span=span, source=source.user, hint=hint))
+
+
+# ------------------------------------------------------------ errors
+
+
+def _unsupported(error: NumbaError, source: KernelSource) -> UnsupportedLoopError:
+    """Numba's refusal of generated source, told about the user's."""
+    span = _user_span(error, source)
+    message = describe(
+        "this cannot be compiled",
+        span=span,
+        source=source.user,
+        why=_reason(error),
+        hint="write it with scalars and explicit loops over elements, or move it out of the loop",
+    )
+    return UnsupportedLoopError(message)
+
+
+def _user_span(error: NumbaError, source: KernelSource) -> Span | None:
+    """The place in the user's source behind the last line of the generated source that Numba names."""
+    numbers = [int(found) for found in re.findall(r"orion_kernel_\w+\.py\", line (\d+)", str(error))]
+    location = getattr(error, "loc", None)
+    if location is not None:
+        numbers.append(location.line)
+    spans = [source.lines[line - 1] for line in numbers if 0 < line <= len(source.lines)]
+    return next((span for span in reversed(spans) if span is not None), None)
+
+
+def _reason(error: NumbaError) -> str:
+    """The first lines of Numba's message that say something, without its own advice and source quotes."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+    text = text.partition("\ndef ")[0]
+    lines = [line.strip() for line in text.splitlines()]
+    telling = [line for line in lines if line and not line.startswith(("Failed in", "During", "File", "-", "^", "<"))]
+    return " ".join(telling[:3])

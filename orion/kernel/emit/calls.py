@@ -1,0 +1,171 @@
+"""Calls of functions: Python's, `math`'s, NumPy's, methods of arrays, and the user's helpers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from orion.frontend.functions import is_dtype, is_elementwise, takes_floats
+from orion.ir.nodes import INTEGER, NARROW, Call, Const, Dtype, Expr, Subscript, Tuple, Var
+from orion.kernel.emit.code import ATOM, Code, call, number, numpy_name
+from orion.kernel.emit.expressions import Expressions
+from orion.kernel.emit.names import OWN
+from orion.typing.value_type import INT, ValueType
+
+CONVERSIONS = {"int": "int64", "float": "float64", "bool": "bool"}
+NEW_ARRAYS = frozenset({"np.zeros", "np.ones", "np.empty", "np.full"})
+PRODUCTS = frozenset({"np.dot", "np.vdot", "np.inner", "np.matmul", ".dot"})
+COPIES = frozenset({".copy", "np.copy"})
+ROUNDINGS = frozenset({"math.floor", "math.ceil", "math.trunc"})
+SUMS = frozenset({"np.sum", ".sum", "sum"})
+CHECKED = "orion:checked"
+"""`CHECKED(array, axis, subscript)`: the subscript counted from the start of the axis; ends the walk if it is
+outside."""
+
+
+def numpys(name: str, kind: ValueType) -> str:
+    """What computes NumPy's function of elements where the result is of that type.
+
+    >>> numpys("np.sign", ValueType("float64")), numpys("np.sign", INT), numpys("np.exp", ValueType("float64"))
+    ('sign_of', 'np.sign', 'np.exp')
+    """
+    short = name.removeprefix("np.")
+    is_own = name.startswith("np.") and short in OWN and kind.dtype.startswith("float")
+    return f"{short}_{'each' if kind.rank else 'of'}" if is_own else name
+
+
+class Calls(Expressions):
+    """Emits calls as what Numba knows them by."""
+
+    def call(self, expr: Call) -> Code:
+        name = expr.function
+        if name == CHECKED:
+            return self.checked_subscript(expr)
+        if name == NARROW:
+            return self.expression(expr.arguments[0])
+        if name == INTEGER:
+            return self.bound(expr.arguments[0])
+        kind = self.type_of(expr)
+        if name == "abs" and kind.rank:
+            return self.elementwise(replace(expr, function="np.abs"))
+        if name.startswith("helper:"):
+            return self.helper_call(expr)
+        if name in CONVERSIONS or is_dtype(name):
+            return self.conversion(expr, CONVERSIONS.get(name, name.removeprefix("np.")))
+        if name == ".astype":
+            return self.astype(expr)
+        if name in ("min", "max", "np.minimum", "np.maximum") and kind.rank == 0 and len(expr.arguments) > 1:
+            arguments = [self.operand(argument, kind.dtype) for argument in expr.arguments]
+            return self.narrowed(call(numpys(name, kind), *arguments, dtype=kind.dtype), kind)
+        if name == "np.clip" and not expr.keywords:
+            value, least, most = (self.operand(argument, kind.dtype) for argument in expr.arguments)
+            found = call(numpys("np.maximum", kind), value, least, dtype=kind.dtype)
+            found = call(numpys("np.minimum", kind), found, most, dtype=kind.dtype)
+            return self.narrowed(found, kind)
+        if name.startswith("math."):
+            return self.of_math(expr, kind)
+        if name in NEW_ARRAYS:
+            return self.new_array(expr)
+        if name.startswith("attribute:"):
+            return Code(f"{self.expression(expr.arguments[0]).at(ATOM)}.{name.removeprefix('attribute:')}", kind.dtype)
+        if name in PRODUCTS and len(expr.arguments) == 2:
+            return self.product(*expr.arguments, kind)
+        if is_elementwise(name):
+            return self.elementwise(expr)
+        return self.other(expr)
+
+    def of_math(self, expr: Call, kind: ValueType) -> Code:
+        """A function of `math`: of floats, but for those that take integers as they are."""
+        kinds = [self.type_of(argument) for argument in expr.arguments]
+        if expr.function in ROUNDINGS and kinds[0].weak and kinds[0].is_integer:
+            return self.operand(expr.arguments[0], kind.dtype)
+        dtype = "int64" if expr.function == "math.gcd" else "float64"
+        arguments = [self.operand(argument, dtype) for argument in expr.arguments]
+        return call("np.fmod" if expr.function == "math.fmod" else expr.function, *arguments, dtype=kind.dtype)
+
+    def type_of(self, expr: Expr) -> ValueType:
+        return INT if isinstance(expr, Call) and expr.function == CHECKED else super().type_of(expr)
+
+    def checked_subscript(self, expr: Call) -> Code:
+        array, axis, index = expr.arguments
+        assert isinstance(array, Var)
+        assert isinstance(axis, Const)
+        code = self.checked_index(Subscript(array, (), expr.span), int(axis.value or 0), self.expression(index))
+        return call("int64", code, dtype="int64")
+
+    def elementwise(self, expr: Call) -> Code:
+        """A NumPy function of each element: Python scalars among its arguments take the dtype of the others."""
+        kind = self.type_of(expr)
+        kinds = [self.type_of(argument) for argument in expr.arguments]
+        strong = {k.dtype for k in kinds if not k.weak}
+        meets = next(iter(strong)) if len(strong) == 1 else None
+        arguments = []
+        for argument, own in zip(expr.arguments, kinds, strict=True):
+            if kind.dtype.startswith("float") and (not own.is_integer or takes_floats(expr.function)):
+                arguments.append(self.operand(argument, kind.dtype))
+            elif own.weak and meets is not None:
+                arguments.append(self.operand(argument, meets))
+            else:
+                arguments.append(self.expression(argument))
+        if expr.function == "np.sign" and kind.dtype.startswith("uint"):  # Numba takes the highest bit for a sign
+            return self.converted(Code(f"({arguments[0].text} != 0)", "bool"), kind.dtype, kind.rank)
+        return call(numpys(expr.function, kind), *arguments, dtype=kind.dtype)
+
+    def conversion(self, expr: Call, dtype: str) -> Code:
+        if not expr.arguments:
+            return number(0, dtype)
+        return self.operand(expr.arguments[0], dtype)
+
+    def astype(self, expr: Call) -> Code:
+        kind = self.type_of(expr)
+        if not kind.rank:
+            return self.conversion(expr, kind.dtype)
+        owner = self.expression(expr.arguments[0])
+        return Code(f"{owner.at(ATOM)}.astype(np.{numpy_name(kind.dtype)})", kind.dtype)
+
+    def new_array(self, expr: Call) -> Code:
+        """np.zeros and its kin, with the dtype spelt out."""
+        dtype = self.type_of(expr).dtype
+        positions = 2 if expr.function == "np.full" else 1
+        arguments = [self.argument(argument) for argument in expr.arguments[:positions]]
+        arguments += [self.argument(value) for key, value in expr.keywords if key in ("shape", "fill_value")]
+        return call(expr.function, *arguments, f"np.{numpy_name(dtype)}", dtype=dtype)
+
+    def other(self, expr: Call) -> Code:
+        """A function whose result Numba types as NumPy does, converted where it does not."""
+        kind = self.type_of(expr)
+        arguments = [self.argument(argument) for argument in expr.arguments]
+        if expr.function == "np.linalg.norm" and not self.type_of(expr.arguments[0]).dtype.startswith("float"):
+            arguments[0] = f"({arguments[0]}).astype(np.float64)"  # as NumPy does; Numba takes floats alone
+        arguments += [f"{key}={self.argument(value)}" for key, value in expr.keywords]
+        if expr.function.startswith("."):
+            owner = self.expression(expr.arguments[0]).at(ATOM)
+            code = Code(f"{owner}{expr.function}({', '.join(arguments[1:])})", kind.dtype)
+        else:
+            code = call(expr.function, *arguments, dtype=kind.dtype)
+        is_sure = kind.rank > 0 or kind.dtype in ("float64", "int64", "bool", "none")
+        return code if is_sure else call(kind.dtype, code, dtype=kind.dtype)
+
+    def argument(self, expr: Expr) -> str:
+        if isinstance(expr, Dtype):
+            return f"np.{numpy_name(expr.name)}"
+        if isinstance(expr, Const) and expr.value is None:
+            return "None"
+        if isinstance(expr, Tuple):
+            items = ", ".join(code.text for code in self.tuple_items(expr))
+            return f"({items},)"
+        return self.expression(expr).text
+
+    def helper_call(self, expr: Call) -> Code:
+        """A call of the user's function, which stands in the same module."""
+        arguments = [self.expression(argument) for argument in expr.arguments]
+        name = self.names.user(expr.function.removeprefix("helper:"))
+        kind = self.type_of(expr)
+        return self.sure(call(name, *arguments, dtype=kind.dtype), kind)
+
+    def sure(self, code: Code, kind: ValueType) -> Code:
+        """What Numba computes, with its own rules, inside a function, as the dtype that NumPy gives."""
+        if kind.dtype in ("tuple", "none") or kind.dtype == "float64":
+            return code
+        if kind.rank > 0:
+            return Code(f"{code.at(ATOM)}.astype(np.{numpy_name(kind.dtype)})", kind.dtype)
+        return call(f"np.{numpy_name(kind.dtype)}" if kind.dtype == "bool" else kind.dtype, code, dtype=kind.dtype)

@@ -1,0 +1,89 @@
+"""Names in generated source that do not collide."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+from collections.abc import Iterable
+
+DTYPES = (
+    "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+)  # fmt: skip
+INTRINSICS = (
+    "add_to_sum", "checked", "checked_narrow", "dot_of_rows", "dot_of_rows_in_order", "end_raising", "finish",
+    "fitting", "floor_divided", "has_raised", "held_stop", "helper_function", "int_power", "is_alarmed", "is_left",
+    "is_ready", "is_to_leave", "nonzero", "seldom", "shifted_left", "shifted_right", "signed", "signed_start",
+    "signed_stop", "tile_function", "trip_count", "walk_function",
+)  # fmt: skip
+SLICES = ("assign_part", "put_part", "put_whole")
+OWN = ("floor_divide", "maximum", "minimum", "remainder", "sign", "spacing")
+"""The functions of elements that `orion.kernel.support.numpys` has for NumPy's of those names."""
+
+NUMPYS = tuple(f"{name}_{kind}" for name in OWN for kind in ("of", "each"))
+SUMS = ("dot", "dot_in_order", "row_max", "row_min", "row_sum", "row_sum_in_order")
+VECTORS = (
+    "fma", "load_row", "prefetch_row", "row_abs", "row_as_float32", "row_as_float64", "row_ceil", "row_exp",
+    "row_floor", "row_log", "row_maximum", "row_minimum", "row_sqrt", "spread", "store_row",
+)  # fmt: skip
+MODULES = (
+    ("numba", DTYPES),
+    ("orion.kernel.support.intrinsics", INTRINSICS),
+    ("orion.kernel.support.numpys", NUMPYS),
+    ("orion.kernel.support.slices", SLICES),
+    ("orion.kernel.support.sums", SUMS),
+    ("orion.kernel.support.vectors", VECTORS),
+)
+"""What generated source imports, by module."""
+
+LOCALS = (
+    "np", "math", "tile", "walk", "tiles", "round", "extents", "offsets", "boxes", "wait_offsets", "waits", "lags",
+    "done", "control", "first", "last",
+)  # fmt: skip
+RESERVED = frozenset(LOCALS).union(*(names for _, names in MODULES))
+
+
+class Names:
+    """The names of one generated module. Those of the user's are kept wherever they can be."""
+
+    def __init__(self, user_names: Iterable[str]) -> None:
+        self._taken = set(RESERVED)
+        self._user: dict[str, str] = {}
+        for name in sorted(user_names):
+            self._user[name] = self.fresh(name)
+
+    def user(self, name: str) -> str:
+        """What the user's name is called in the generated source.
+
+        >>> Names(["W", "control"]).user("control")
+        'control_2'
+        """
+        return self._user[name]
+
+    def knows(self, name: str) -> bool:
+        """Whether the user's name is used in the generated source."""
+        return name in self._user
+
+    def temporary(self, wish: str) -> str:
+        """A new name that can be used like one of the user's."""
+        name = self.fresh(wish)
+        self._user[name] = name
+        return name
+
+    def fresh(self, wish: str) -> str:
+        """A name not given out before, as close to `wish` as can be.
+
+        >>> names = Names(["W_i"])
+        >>> names.fresh("W_i"), names.fresh("W[i+1]")
+        ('W_i_2', 'W_i_1')
+        """
+        base = re.sub(r"\W+", "_", wish).strip("_") or "_"
+        if base[0].isdigit():
+            base = "x" + base
+        name, count = base, 1
+        # `_` is among the builtins once an interactive prompt has shown a value
+        while name in self._taken or keyword.iskeyword(name) or (name != "_" and hasattr(builtins, name)):
+            count += 1
+            name = f"{base}_{count}"
+        self._taken.add(name)
+        return name

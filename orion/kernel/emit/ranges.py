@@ -1,0 +1,76 @@
+"""The nested loops of a nest of ranges, cut to the box of a tile."""
+
+from __future__ import annotations
+
+from orion.ir.nodes import Const, Range, Stmt
+from orion.kernel.emit.code import SIGN
+from orion.kernel.emit.facts import LoopFacts
+from orion.kernel.emit.names import Names
+from orion.kernel.emit.statements import Statements
+
+
+def emit_ranges(facts: LoopFacts, names: Names, emitter: Statements, tile: str) -> dict[str, str]:
+    """Emit the loops. The limits that the tile function takes, each with what the walk passes for tile `tile`.
+
+    Only dimensions that the plan cuts have limits; the others are run through as they are written. Of loops in another
+    order than the written one all limits are taken: what is run for a box uses them by name.
+    """
+    limits: dict[str, str] = {}
+    writer = emitter.writer
+    if facts.nest.limits:
+        for dim, (first, end) in enumerate(facts.nest.limits):
+            limits |= {names.user(first): f"boxes[{tile}, {dim}, 0]", names.user(end): f"boxes[{tile}, {dim}, 1]"}
+        _emit_body(facts.nest.body, emitter)
+        return limits
+    for dim, loop in enumerate(facts.nest.loops):
+        space = loop.space
+        assert isinstance(space, Range)
+        emitter.writer.span = loop.span
+        if facts.cuts[dim] == 1:
+            emitter.writer.add(emitter.range_head(space))
+        else:
+            first, end = names.fresh(f"{space.var}_first"), names.fresh(f"{space.var}_end")
+            limits |= {first: f"boxes[{tile}, {dim}, 0]", end: f"boxes[{tile}, {dim}, 1]"}
+            _emit_cut_range(space, first, end, names, emitter, is_outermost=dim == 0)
+        writer.depth += 1
+    _emit_body(facts.nest.body, emitter)
+    writer.depth -= len(facts.nest.loops)
+    return limits
+
+
+def _emit_body(body: tuple[Stmt, ...], emitter: Statements) -> None:
+    before = len(emitter.writer.lines)
+    emitter.block(body)
+    if all(line.strip().startswith("#") for line, _ in emitter.writer.lines[before:]):
+        emitter.writer.add("pass")
+
+
+def _emit_cut_range(
+    space: Range, first: str, end: str, names: Names, emitter: Statements, *, is_outermost: bool
+) -> None:
+    """A loop over the part of a range in a block: of its values where the step is 1, else of its trips.
+
+    Inner loops count from 0: LLVM makes more of few trips so (histograms of 28 columns took 1.1 to 1.2 times as long
+    from a bound that it does not know).
+    """
+    var, writer = names.user(space.var), emitter.writer
+    start, stop, step = emitter.range_bounds(space)
+    if isinstance(space.step, Const) and space.step.value == 1:
+        lowest = f"max({start.text}, {first})"
+        if is_outermost:
+            writer.add(f"for {var} in range({lowest}, min({stop.text}, {end})):")
+            return
+        begin, trip = names.fresh(f"{space.var}_start"), names.fresh(f"{space.var}_trip")
+        writer.add(f"{begin} = {lowest}")
+        writer.add(f"for {trip} in range(min({stop.text}, {end}) - {begin}):")
+        writer.depth += 1
+        writer.add(f"{var} = {begin} + {trip}")
+        writer.depth -= 1
+        return
+    begin, trip = names.fresh(f"{space.var}_start"), names.fresh(f"{space.var}_trip")
+    writer.add(f"{begin} = {start.text}")
+    trips = f"trip_count({begin}, {stop.text}, {step.text})"
+    writer.add(f"for {trip} in range(max(0, {first}), min({end}, {trips})):")
+    writer.depth += 1
+    writer.add(f"{var} = {begin} + {trip} * {step.at(SIGN)}")
+    writer.depth -= 1

@@ -1,0 +1,409 @@
+"""What generated kernels call besides arithmetic: flags between workers, checked subscripts, and how they are
+compiled."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import int64, njit, uint64
+from numba.core import cgutils, types
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.extending import intrinsic, register_jitable
+
+from orion.kernel.build.cache import in_words, tell_not_kept
+from orion.kernel.calling import ABORT, ALARM, EVERYONE, FLAG_STRIDE, GO, OUT_OF_BOUNDS, RAISED
+
+SPINS_BEFORE_YIELD = 100
+CLAIMED = -1
+LARGEST = 2**63 - 1
+FAR = 2**31
+I1, I32, I64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
+
+
+# ------------------------------------------------------------ how kernels are compiled
+
+
+class NoAlias(CompilerBase):  # type: ignore[misc]
+    """Numba's compiler, told that no two arguments overlap where one of them is written.
+
+    The alias check at each call of a loop makes this so. It holds for one tile: what another worker writes meanwhile is
+    never touched by it.
+    """
+
+    def define_pipelines(self) -> list[Any]:
+        self.state.flags.noalias = True
+        return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
+
+
+def kept(**settings: Any) -> Callable[[Callable[..., Any]], Any]:
+    """`njit` with these settings, with the machine code on disk where Numba can have a folder for it."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        try:
+            return njit(cache=True, **settings)(function)
+        except (OSError, RuntimeError) as error:
+            tell_not_kept(in_words(error))
+            return njit(**settings)(function)
+
+    return decorate
+
+
+tile_function = kept(nogil=True, error_model="numpy", pipeline_class=NoAlias)
+walk_function = kept(nogil=True, error_model="numpy")
+helper_function = njit(nogil=True, error_model="numpy", boundscheck=True)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def seldom(typing: Any) -> Any:
+    """Nothing, in a branch that is taken seldom: with it LLVM keeps the branch, which the processor foresees, instead
+    of a choice between values that each trip has to wait for."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        made = builder.asm(ir.FunctionType(ir.VoidType(), []), "", "", [], side_effect=True)
+        made.attributes.add("readnone")  # what is in memory stays known
+        made.attributes.add("nounwind")
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+# ------------------------------------------------------------ atomic access to int64 arrays
+
+
+def _element(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
+    return builder.gep(context.make_array(kind)(context, builder, array).data, [index], inbounds=True)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def load_acquire(typing: Any, array: Any, index: Any) -> Any:
+    """`array[index]`; what was written before the store that wrote it is seen from here on."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.load_atomic(_element(context, builder, array, *args), ordering="acquire", align=8)
+
+    return types.int64(array, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def store_release(typing: Any, array: Any, index: Any, value: Any) -> Any:
+    """`array[index] = value`, after everything written before."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        address = _element(context, builder, array, *args[:2])
+        builder.store_atomic(args[2], address, ordering="release", align=8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def compare_exchange(typing: Any, array: Any, index: Any, expected: Any, value: Any) -> Any:
+    """Set `array[index]` to `value` if it is `expected`; whether it was."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        address = _element(context, builder, array, *args[:2])
+        result = builder.cmpxchg(address, args[2], args[3], "acq_rel", "acquire")
+        return builder.extract_value(result, 1)
+
+    return types.boolean(array, types.int64, types.int64, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def pause(typing: Any) -> Any:
+    """Tell the core that this is a loop that waits."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        function_type = ir.FunctionType(ir.VoidType(), [])
+        if "x86" in builder.module.triple or "i686" in builder.module.triple:
+            builder.call(cgutils.get_or_insert_function(builder.module, function_type, "llvm.x86.sse2.pause"), [])
+        else:
+            builder.asm(function_type, "yield", "", [], True)
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def give_way(typing: Any) -> Any:
+    """Let another thread run on this core."""
+    name = "SwitchToThread" if sys.platform == "win32" else "sched_yield"
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        function_type = ir.FunctionType(I32, [])
+        builder.call(cgutils.get_or_insert_function(builder.module, function_type, name), [])
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+# ------------------------------------------------------------ looking up
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def is_alarmed(typing: Any, control: Any) -> Any:
+    """Whether there is anything to look at: one load and one branch, in loops that are to be fast."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        address = _element(context, builder, control, args[0], I64(ALARM))
+        is_set = builder.icmp_signed("!=", builder.load_atomic(address, ordering="monotonic", align=8), I64(0))
+        expect = cgutils.get_or_insert_function(builder.module, ir.FunctionType(I1, [I1, I1]), "llvm.expect.i1")
+        return builder.call(expect, [is_set, I1(0)])
+
+    return types.boolean(control), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def this_thread(typing: Any) -> Any:
+    """The identity of this thread, as Python has it."""
+    kind = I32 if sys.platform == "win32" else I64
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        name = "PyThread_get_thread_ident"
+        function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(kind, []), name)
+        found = builder.call(function, [])
+        return found if kind is I64 else builder.zext(found, I64)
+
+    return types.int64(), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def handler_raises(typing: Any) -> Any:
+    """Have Python run the handlers of signals that have come; whether one raises. Its exception is then pending in this
+    thread. Only the main thread runs handlers; any thread of Python's may ask."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        def function(name: str, result: Any, arguments: list[Any]) -> Any:
+            return cgutils.get_or_insert_function(builder.module, ir.FunctionType(result, arguments), name)
+
+        state = builder.call(function("PyGILState_Ensure", I32, []), [])
+        found = builder.call(function("PyErr_CheckSignals", I32, []), [])
+        builder.call(function("PyGILState_Release", ir.VoidType(), [I32]), [state])
+        return builder.icmp_signed("!=", found, I32(0))
+
+    return types.boolean(), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def end_raising(typing: Any, is_raised: Any) -> Any:
+    """End the function that this is called in with the exception that is pending, where there is one."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        with builder.if_then(args[0], likely=False):
+            context.call_conv.return_exc(builder)
+        return context.get_dummy_value()
+
+    return types.void(types.boolean), generate
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def is_left(control: Any) -> bool:  # pragma: no cover - compiled
+    """Whether the loop is to be left."""
+    return bool(load_acquire(control, 0) != GO)
+
+
+@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def is_to_leave(control: Any) -> bool:  # pragma: no cover - compiled
+    """Whether the loop is to be left, where there is an alarm; the thread that it is for handles signals first."""
+    alarm = load_acquire(control, ALARM)
+    if alarm == this_thread() and compare_exchange(control, ALARM, alarm, 0) and handler_raises():
+        control[RAISED] = alarm
+        compare_exchange(control, 0, GO, ABORT)
+        store_release(control, ALARM, EVERYONE)
+    return bool(load_acquire(control, 0) != GO)
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def has_raised(control: Any) -> bool:  # pragma: no cover - compiled
+    """Whether a signal handler raised in this thread."""
+    return bool(control[RAISED] == this_thread())
+
+
+# ------------------------------------------------------------ what the generated source calls
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def is_ready(
+    tile: int, round: int, wait_offsets: Any, waits: Any, lags: Any, done: Any, control: Any
+) -> bool:  # pragma: no cover - compiled
+    """Wait until all that the tile waits for is done; False where the loop is to be left instead."""
+    if is_alarmed(control) and is_to_leave(control):
+        return False
+    for k in range(wait_offsets[tile], wait_offsets[tile + 1]):
+        flag = waits[k] * FLAG_STRIDE
+        needed = round + 1 - lags[k]
+        spins = 0
+        while load_acquire(done, flag) < needed:
+            if is_left(control) or (is_alarmed(control) and is_to_leave(control)):
+                return False
+            spins += 1
+            if spins < SPINS_BEFORE_YIELD:
+                pause()
+            else:
+                give_way()
+    return not is_left(control)
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def finish(tile: int, round: int, done: Any) -> None:  # pragma: no cover - compiled
+    """Tell the others that the tile is done."""
+    store_release(done, tile * FLAG_STRIDE, round + 1)
+
+
+@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def tell_outside(at: int, extent: int, axis: int, site: int, control: Any) -> None:  # pragma: no cover - compiled
+    """Note which subscript leaves its array. By itself, not part of `checked`: loops took 16 times as long with it."""
+    if compare_exchange(control, 0, GO, CLAIMED):
+        control[1] = site
+        control[2] = at
+        control[3] = extent
+        control[4] = axis
+        store_release(control, 0, OUT_OF_BOUNDS)
+        store_release(control, ALARM, EVERYONE)
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def checked(at: int, extent: int, axis: int, site: int, control: Any) -> int:  # pragma: no cover - compiled
+    """The subscript `at` counted from the start of an axis, as Python does; ends the walk where it leaves the axis."""
+    wrapped = at + extent if at < 0 else at
+    if wrapped < 0 or wrapped >= extent:
+        tell_outside(at, extent, axis, site, control)
+        raise IndexError("a subscript leaves its array")
+    return wrapped
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def checked_narrow(at: int, most: int, extent: int, axis: int, site: int, control: Any) -> int:  # pragma: no cover
+    """The same for a subscript from -`most` to `most` - 1. An axis that is long enough for all of these needs no check,
+    which is the same in all trips of a loop."""
+    wrapped = at + extent if at < 0 else at
+    if extent < most and (wrapped < 0 or wrapped >= extent):
+        tell_outside(at, extent, axis, site, control)
+        raise IndexError("a subscript leaves its array")
+    return wrapped
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def nonzero(divisor: Any, site: int) -> Any:  # pragma: no cover - compiled
+    """A divisor as it is; ends the walk where it is 0. `site` says where that is, see `orion.kernel.build.compile`."""
+    if divisor == 0:
+        raise ZeroDivisionError(site)
+    return divisor
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def int_power(base: Any, exponent: int) -> Any:  # pragma: no cover - compiled
+    """`base ** exponent` of integers, where that is an integer."""
+    if exponent < 0:
+        raise ValueError("an integer to a negative power is no integer; write `2.0 ** k` for `2 ** k`")
+    return base**exponent
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def floor_divided(value: int, divisor: int) -> int:  # pragma: no cover - compiled
+    """`value // divisor`, also of the smallest integer and -1."""
+    return -value if divisor == -1 else value // divisor
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def shifted_left(value: int, count: int) -> int:  # pragma: no cover - compiled
+    """`value << count` as NumPy has it: 0 where all bits are gone, for which the machine's own shift is undefined."""
+    return value << count if 0 <= count < 64 else value - value
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def shifted_right(value: int, count: int) -> int:  # pragma: no cover - compiled
+    """`value >> count` as NumPy has it: 0 or -1 where all bits are gone."""
+    return value >> count if 0 <= count < 64 else (value >> 63) >> 1
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def fitting(value: int, converted: Any, site: int) -> Any:  # pragma: no cover - compiled
+    """A Python integer converted to a narrower dtype; ends the walk where it does not fit, as NumPy does."""
+    if converted != value:
+        raise OverflowError(site)
+    return converted
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def signed(value: Any) -> Any:  # pragma: no cover - compiled
+    """An integer of 64 bits without a sign as one with a sign; one that is too large as the largest: as a subscript,
+    as the stop or the step of a range, and as a bound of a slice both lie past every array."""
+    return int64(min(value, uint64(LARGEST)))
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def signed_start(start: Any, stop: int, step: int, end: Any, site: int) -> Any:  # pragma: no cover - compiled
+    """The start of a range as an integer with a sign; ends the walk where the range has values that have none. `end`
+    is the stop as it is."""
+    if start > uint64(LARGEST) and (step < 0 or stop == LARGEST):
+        raise OverflowError(site, start, end)
+    return signed(start)
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def signed_stop(start: int, stop: Any, step: int, site: int) -> Any:  # pragma: no cover - compiled
+    """The stop of a range as an integer with a sign; ends the walk where the range comes to values that have none.
+    Steps that are not large come there in no lifetime."""
+    if step > FAR and stop > uint64(LARGEST) and start >= 0:
+        raise OverflowError(site, start, stop)
+    return signed(stop)
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def held_stop(start: int, stop: int, step: int, site: int) -> int:  # pragma: no cover - compiled
+    """The stop of a range whose width 64 bits hold: that of one without values is its start. Ends the walk where the
+    range is wider, which Numba's own would run through otherwise than Python's."""
+    least, most = (start, stop) if step > 0 else (stop, start)
+    if most <= least:
+        return start
+    if least < 0 and most > LARGEST + least:  # LLVM takes a difference for one that fits
+        raise OverflowError(site, start, stop)
+    return stop
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def trip_count(start: int, stop: int, step: int) -> int:  # pragma: no cover - compiled
+    """The number of trips of `range(start, stop, step)`."""
+    if step > 0:
+        return 0 if stop <= start else (stop - start - 1) // step + 1
+    if step < 0:
+        return 0 if stop >= start else (stop - start + 1) // step + 1
+    raise ValueError("range() arg 3 must not be zero")
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def add_to_sum(typing: Any, total: Any, term: Any) -> Any:
+    """`total + term` of a sum that may be reassociated, so that a loop over the terms can be vectorized."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.fadd(args[0], args[1], flags=("reassoc",))
+
+    return total(total, total), generate
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def dot_of_rows(left: Any, right: Any) -> Any:  # pragma: no cover - compiled
+    """The dot product of two rows in memory, reassociated."""
+    total = left.dtype.type(0)
+    for k in range(_common_length(left, right)):
+        total = add_to_sum(total, left[k] * right[k])
+    return total
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def dot_of_rows_in_order(left: Any, right: Any) -> Any:  # pragma: no cover - compiled
+    """The dot product of two rows in memory, from first to last."""
+    total = left.dtype.type(0)
+    for k in range(_common_length(left, right)):
+        total += left[k] * right[k]
+    return total
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def _common_length(left: Any, right: Any) -> int:  # pragma: no cover - compiled
+    if left.shape[0] != right.shape[0]:
+        raise ValueError("the rows of a product differ in length")
+    return int(left.shape[0])

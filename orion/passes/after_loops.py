@@ -1,0 +1,170 @@
+"""Loop variables that are read after their loop.
+
+The trips of a planned loop are made in any order, on any worker: its variables have no value afterwards. Where one is
+read there, the loop keeps it in a scalar of its own:
+
+    for i in range(n):                    for i in range(n):
+        if a[i] == x:                         last_i = i
+            break                             if a[i] == x:
+    return i                                      break
+                                          i = last_i
+                                          return i
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from orion.errors import UnsupportedLoopError
+from orion.ir.assigned import assigned_names
+from orion.ir.nodes import (
+    Assign,
+    Elements,
+    For,
+    Function,
+    If,
+    Node,
+    Range,
+    Stmt,
+    Tuple,
+    Update,
+    Var,
+    While,
+    children,
+    walk,
+)  # fmt: skip
+from orion.ir.program import SYNTHETIC
+from orion.ir.refuse import unsupported
+from orion.ir.source import Span
+from orion.passes.definite import unsure_reads
+from orion.passes.dimensions import perfect_loops
+from orion.typing.expression_types import Typing
+from orion.typing.value_type import ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class LoopVariables:
+    """Looks for reads of loop variables after planned loops. `names` are those that are not in `typing`."""
+
+    function: Function
+    typing: Typing
+    names: dict[str, ValueType]
+
+    def kept(self, body: tuple[Stmt, ...], after: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """The statements, with variables that are read later kept by their loops. `after` is what may run next."""
+        found: list[Stmt] = []
+        for number, unit in enumerate(body):
+            rest = (*body[number + 1 :], *after)
+            if not isinstance(unit, For | If | While) or not _holds_planned(unit):
+                found += self.keep(unit, rest) if isinstance(unit, For) else [unit]
+                continue
+            inside = rest if isinstance(unit, If) else (unit, *rest)
+            changed = replace(unit, body=self.kept(unit.body, inside))
+            if isinstance(changed, If):
+                changed = replace(changed, orelse=self.kept(changed.orelse, inside))
+            found.append(changed)
+        return tuple(found)
+
+    def check(self, body: tuple[Stmt, ...]) -> None:
+        """UnsupportedLoopError where a variable of a planned loop in `body` is read anywhere in the function but in
+        loops over it."""
+        for unit in body:
+            if isinstance(unit, For | If | While) and _holds_planned(unit):
+                self.check((*unit.body, *(unit.orelse if isinstance(unit, If) else ())))
+            elif isinstance(unit, For):
+                for name in _variables(unit):
+                    for statement in self.function.body:
+                        for span in _reads_elsewhere(statement, name):
+                            raise self.lost(name, span)
+
+    def keep(self, loop: For, rest: tuple[Stmt, ...]) -> Iterator[Stmt]:
+        """A planned loop that keeps those of its variables that are read in `rest`."""
+        names = _variables(loop)
+        others = {*self.typing.names, *self.names} - names
+        keepers: dict[str, str] = {}
+        after: list[Stmt] = []
+        for name, span in unsure_reads(rest, others).items():
+            if isinstance(loop.space, Elements) or name in _set_by_statements(loop.body):
+                raise self.lost(name, span)
+            kept = self.fresh(f"last_{name}", self.typing.name(name))
+            if name in self.function.params or name in _set_by_statements(self.function.body):
+                yield Assign(Var(kept, loop.span), Var(name, loop.span), loop.span)  # where no trip is made
+            keepers[name] = kept
+            after.append(Assign(Var(name, loop.span), Var(kept, loop.span), loop.span))
+        yield _keeping(loop, keepers)
+        yield from after
+
+    def lost(self, name: str, span: Span) -> UnsupportedLoopError:
+        what = f"the loop variable `{name}` is read after its loop"
+        why = "the iterations of a planned loop may be run in any order, by several workers"
+        hint = f"keep it under another name: `last = {name}` in the loop"
+        return unsupported(what, span, self.function.source, why=why, hint=hint)
+
+    def fresh(self, name: str, kind: ValueType) -> str:
+        while name in self.typing.names or name in self.names:
+            name += "_"
+        self.names[name] = kind
+        return name
+
+
+def _variables(loop: For) -> set[str]:
+    """The variables of a planned loop."""
+    return {name for one in perfect_loops(loop) for name in assigned_names((replace(one, body=()),))}
+
+
+def _reads_elsewhere(node: Node, name: str) -> Iterator[Span]:
+    """Where a name is read outside of the loops that have it as their variable. Inside one that stands around another
+    such loop it may be read after that one."""
+    if isinstance(node, For) and _binds(node, name) and not _binds_inside(node, name):
+        yield from _reads_elsewhere(node.space, name)
+    elif isinstance(node, Var):
+        if node.name == name:
+            yield node.span
+    else:
+        for child in children(node):
+            if not (isinstance(node, Assign) and child is node.target and isinstance(child, Var)):
+                yield from _reads_elsewhere(child, name)
+
+
+def _binds(loop: For, name: str) -> bool:
+    return name in assigned_names((replace(loop, body=()),))
+
+
+def _binds_inside(loop: For, name: str) -> bool:
+    return any(isinstance(node, For) and node is not loop and _binds(node, name) for node in walk(loop))
+
+
+def _holds_planned(unit: For | If | While) -> bool:
+    """Whether it stands around planned loops, rather than being one or a statement between them."""
+    inside = [node for node in walk(unit) if isinstance(node, For) and node is not unit]
+    if not isinstance(unit, For):
+        return bool(inside)
+    is_around = any(isinstance(node.space, Elements) or node.index == SYNTHETIC for node in inside)
+    return is_around and isinstance(unit.space, Range)
+
+
+def _set_by_statements(body: tuple[Stmt, ...]) -> set[str]:
+    """The names that assignments set, not loops."""
+    found: set[str] = set()
+    for node in (node for statement in body for node in walk(statement)):
+        if isinstance(node, Assign | Update):
+            targets: tuple[Node, ...] = node.target.items if isinstance(node.target, Tuple) else (node.target,)
+            found |= {target.name for target in targets if isinstance(target, Var)}
+    return found
+
+
+def _keeping(loop: For, keepers: Mapping[str, str]) -> For:
+    """A perfect nest whose loops over the names in `keepers` set what these keep their values in, in every trip."""
+    if not keepers:
+        return loop
+    assert isinstance(loop.space, Range)
+    name, body = loop.space.var, loop.body
+    further = {other: kept for other, kept in keepers.items() if other != name}
+    if further:
+        (inner,) = body
+        assert isinstance(inner, For)
+        body = (_keeping(inner, further),)
+    if name in keepers:
+        body = (Assign(Var(keepers[name], loop.span), Var(name, loop.span), loop.span), *body)
+    return replace(loop, body=body)

@@ -1,0 +1,91 @@
+"""Values that are arrays, element by element: what stands at one place of the result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from orion.frontend.functions import is_elementwise
+from orion.ir.nodes import Binary, Call, Compare, Const, Count, Dim, Expr, Subscript, Unary, Var, walk
+from orion.typing.expression_types import Typing
+from orion.typing.value_type import ValueType
+
+FILLED = {"zeros": 0, "zeros_like": 0, "ones": 1, "ones_like": 1}
+
+Fits = Callable[[ValueType], bool]
+
+
+def element_of(value: Expr, name: str, index: tuple[Var, ...], typing: Typing, fits: Fits) -> Expr | None:
+    """What is to be stored at `index` of the array `name`, where the array is given the value; None where that has no
+    form as an expression. Storing it converts to the dtype of the array.
+
+    `fits` tells whether the last of the subscripts may be those of a value: that its lengths fit is checked when the
+    function is called. Elements are computed from elements of the same dtypes, so that they are NumPy's.
+    """
+    match value:
+        case Call(function) if (short := function.removeprefix("np.")) in FILLED:
+            return _constant(FILLED[short], typing.of(value), value)
+        case Call("np.full" | "np.full_like", (_, filling, *_)):
+            found = filling if not typing.of(filling).rank and _is_plain(filling) else None
+        case Call("np.arange", (end,)) if typing.of(end).is_integer:
+            found = index[-1]
+        case Call(".astype", (array, *_)):
+            found = _element(array, index, typing, fits)
+        case _:
+            found = _element(value, index, typing, fits)
+    is_own = found is not None and any(
+        isinstance(node, Subscript) and node.base.name == name and node.index != index for node in walk(found)
+    )
+    return None if is_own else found
+
+
+def _element(part: Expr, index: tuple[Var, ...], typing: Typing, fits: Fits) -> Expr | None:
+    """The element of a value at the last of the subscripts."""
+
+    def elements(parts: Iterable[Expr]) -> tuple[Expr, ...] | None:
+        found = [_element(one, index, typing, fits) for one in parts]
+        known = tuple(one for one in found if one is not None)
+        return known if len(known) == len(found) else None
+
+    kind = typing.of(part)
+    if kind.rank == 0:
+        return part if _is_plain(part) else None
+    match part:
+        case Var(name, span) if fits(kind):
+            return Subscript(Var(name, span), index[len(index) - kind.rank :], span)
+        case Call(".copy" | "np.copy", (array,)):
+            return _element(array, index, typing, fits)
+        case Binary(op, left, right) if op != "@" and (both := elements((left, right))):
+            return replace(part, left=both[0], right=both[1])
+        case Unary(_, operand) if one := elements((operand,)):
+            return replace(part, operand=one[0])
+        case Compare(_, operands) if found := elements(operands):
+            return replace(part, operands=found)
+        case Call(function, arguments) if is_elementwise(function) and not part.keywords and (
+            found := elements(arguments)
+        ):
+            return replace(part, arguments=found)
+        case _:
+            return None
+
+
+def _constant(value: int, kind: ValueType, place: Expr) -> Const:
+    """A constant of the type of an array's elements."""
+    if kind.dtype == "bool":
+        return Const(bool(value), place.span)
+    return Const(value if kind.is_integer else float(value), place.span)
+
+
+def _is_plain(part: Expr) -> bool:
+    """Whether a scalar may be computed once for each element: it is cheap."""
+    match part:
+        case Const() | Var() | Dim() | Count():
+            return True
+        case Unary(_, operand):
+            return _is_plain(operand)
+        case Binary(_, left, right):
+            return _is_plain(left) and _is_plain(right)
+        case Subscript(_, index):
+            return all(_is_plain(one) for one in index)
+        case _:
+            return False

@@ -1,0 +1,126 @@
+"""`return` inside loops, as a `break` of each loop around it and a `return` after the outermost one.
+
+A planned loop is compiled by itself, and what stands between loops is run by every worker: neither can end the function
+from inside. So
+
+    for i in range(n):                    returned = 0
+        if a[i] == x:                     for i in range(n):
+            return i                          if a[i] == x:
+    return -1                                     returned_1 = i
+                                                  returned = 1
+                                                  break
+                                          if returned == 1:
+                                              return returned_1
+                                          return -1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from orion.ir.assigned import assigned_names
+from orion.ir.nodes import (
+    Assign,
+    Break,
+    Compare,
+    Const,
+    Expr,
+    For,
+    Function,
+    If,
+    Return,
+    Stmt,
+    Tuple,
+    Var,
+    While,
+    walk,
+)  # fmt: skip
+from orion.ir.source import Span
+
+
+def leave_by_break(function: Function) -> Function:
+    """The function without a `return` inside a loop; what it returns, and when, is the same."""
+    if not any(_holds_return(statement) for statement in function.body):
+        return function
+    return replace(function, body=_Leaver({*function.params, *assigned_names(function.body)}).block(function.body))
+
+
+def _holds_return(statement: Stmt) -> bool:
+    """Whether a `return` stands in a loop in the statement."""
+    loops = (node for node in walk(statement) if isinstance(node, For | While))
+    return any(isinstance(node, Return) for loop in loops for node in walk(loop))
+
+
+@dataclass(slots=True)
+class _Leaver:
+    """`taken` are the names of the function; `places` counts the `return`s that were replaced; `changing` are the names
+    that the outermost loop around gives values to."""
+
+    taken: set[str]
+    changing: set[str] = field(default_factory=set)
+    flag: str = ""
+    places: int = 0
+    found: list[Stmt] = field(default_factory=list)
+
+    def block(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """Statements that are in no loop."""
+        return tuple(new for statement in body for new in self.statement(statement))
+
+    def statement(self, statement: Stmt) -> Iterator[Stmt]:
+        match statement:
+            case If(_, body, orelse):
+                yield replace(statement, body=self.block(body), orelse=self.block(orelse))
+            case For() | While() if _holds_return(statement):
+                self.flag, self.found = self.flag or self.fresh("returned"), []
+                self.changing = assigned_names((statement,))
+                loop = self.loop(statement)
+                yield Assign(Var(self.flag, statement.span), Const(0, statement.span), statement.span)
+                yield loop
+                yield from self.found
+            case _:
+                yield statement
+
+    def loop(self, loop: For | While) -> For | While:
+        return replace(loop, body=self.inside(loop.body))
+
+    def inside(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """Statements of a loop."""
+        found: list[Stmt] = []
+        for statement in body:
+            match statement:
+                case Return(value, span):
+                    return (*found, *self.leave(value, span))
+                case If(_, then, orelse):
+                    found.append(replace(statement, body=self.inside(then), orelse=self.inside(orelse)))
+                case For() | While() if _holds_return(statement):
+                    found.append(self.loop(statement))
+                    test = Compare(("!=",), (Var(self.flag, statement.span), Const(0, statement.span)), statement.span)
+                    found.append(If(test, (Break(statement.span, "return"),), (), statement.span))
+                case _:
+                    found.append(statement)
+        return tuple(found)
+
+    def leave(self, value: Expr | None, span: Span) -> Iterator[Stmt]:
+        """What stands for `return value`; the `return` itself is noted, to stand after the outermost loop."""
+        self.places += 1
+        parts = value.items if isinstance(value, Tuple) else () if value is None else (value,)
+        kept: list[Expr] = []
+        for part in parts:
+            if isinstance(part, Const) or (isinstance(part, Var) and part.name not in self.changing):
+                kept.append(part)  # it has the same value after the loop
+                continue
+            name = Var(self.fresh(f"returned_{self.places}"), part.span)
+            yield Assign(name, part, span)
+            kept.append(name)
+        yield Assign(Var(self.flag, span), Const(self.places, span), span)
+        yield Break(span, "return")
+        result = None if value is None else Tuple(tuple(kept), value.span) if isinstance(value, Tuple) else kept[0]
+        test = Compare(("==",), (Var(self.flag, span), Const(self.places, span)), span)
+        self.found.append(If(test, (Return(result, span),), (), span))
+
+    def fresh(self, name: str) -> str:
+        while name in self.taken:
+            name += "_"
+        self.taken.add(name)
+        return name

@@ -1,0 +1,346 @@
+"""Arrays that a function makes between its loops, as parameters that the caller does not give.
+
+    n = A.shape[0]                        n = A.shape[0]
+    B = A.copy()                          for B_0 in range(A.shape[0]):
+    for i in range(1, n):                     B[B_0] = A[B_0]
+        B[i] = A[i - 1]                   for i in range(1, n):
+    return B                                  B[i] = A[i - 1]
+                                          return B
+
+Every later stage finds an array whose memory is there when the function begins: it is analysed, placed, shared out and
+proved like any other. That needs one dtype and one shape, known when the call begins, for all places that make it.
+Where an array is made again (in every round of a serial loop, say), its one piece of memory is filled again: no name
+may then stand for a part of what it was before, which is what a `Bind` that is left would do. An array of zeros that is
+made once and returned has memory that is new, and zero, in each call: nothing needs to fill it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from orion.errors import UnsupportedLoopError
+from orion.frontend.functions import is_elementwise
+from orion.ir.assigned import assigned_by, assigned_names
+from orion.ir.nodes import (
+    INTEGER,
+    Assign,
+    Binary,
+    Bind,
+    Call,
+    Compare,
+    Const,
+    Count,
+    Dim,
+    Expr,
+    For,
+    Function,
+    If,
+    Made,
+    Node,
+    Pass,
+    Range,
+    Return,
+    Slice,
+    Stmt,
+    Subscript,
+    Tuple,
+    Unary,
+    Update,
+    Var,
+    While,
+    names_in,
+    walk,
+)  # fmt: skip
+from orion.ir.program import FILLING
+from orion.ir.refuse import unsupported
+from orion.ir.rewriting import expand, rewrite, rewrite_function
+from orion.ir.source import Span
+from orion.ir.spans import with_span, without_spans
+from orion.passes.definite import unsure_reads
+from orion.passes.elementwise import element_of
+from orion.typing.expression_types import Typing
+from orion.typing.value_type import ONE, ValueType
+
+BEFORE = "make it before the call, and pass it as an argument"
+
+
+def make_arrays(function: Function, typing: Typing, names: Collection[str]) -> Function:
+    """The function with the local arrays `names` among its parameters, and loops that fill them in place of the
+    statements that make them.
+
+    Raises `UnsupportedLoopError` where their sizes are not known when a call begins, or one piece of memory could not
+    stand for all that a name stands for.
+    """
+    maker = _Maker(function, typing, definitions(function), {*typing.names})
+    made = sorted((maker.made(name) for name in names), key=lambda one: one.span)
+    lengths = {one.name: one.lengths for one in made}
+    numbers = (node.index for statement in function.body for node in walk(statement) if isinstance(node, For))
+    zero = frozenset(one.name for one in made if one.is_zero)
+    filler = _Filler(typing, maker, lengths, zero, min((FILLING + 1, *numbers)))
+    body = expand(_one_by_one(function.body, names), filler.statement)
+    made = [replace(one, alike=tuple(dict.fromkeys(filler.alike.get(one.name, ())))) for one in made]
+    changed = replace(function, params=(*function.params, *lengths), body=body, made=(*function.made, *made))
+    return rewrite_function(changed, filler.extents)
+
+
+def named_results(function: Function, typing: Typing) -> Function:
+    """The function with a name for every new array that it returns: `return A.copy()` gives `made = A.copy()` first."""
+    taken = {*typing.names}
+
+    def named(statement: Stmt) -> tuple[Stmt, ...]:
+        if not isinstance(statement, Return) or statement.value is None:
+            return (statement,)
+        before: list[Stmt] = []
+        kept: list[Expr] = []
+        for part in statement.value.items if isinstance(statement.value, Tuple) else (statement.value,):
+            if isinstance(part, Var | Subscript) or not typing.of(part).rank:
+                kept.append(part)
+                continue
+            name = Var(fresh("made", taken), part.span)
+            before.append(Assign(name, part, part.span))
+            kept.append(name)
+        value = Tuple(tuple(kept), statement.value.span) if isinstance(statement.value, Tuple) else kept[0]
+        return (*before, replace(statement, value=value)) if before else (statement,)
+
+    return replace(function, body=expand(function.body, named))
+
+
+def fresh(name: str, taken: set[str]) -> str:
+    """The name, with underscores added until it is not among those `taken`; it is then."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def definitions(function: Function) -> dict[str, Expr]:
+    """The values of the names that are assigned once in the function, at its top level, and are no parameters."""
+    nodes = [node for statement in function.body for node in walk(statement)]
+    counts = Counter(name for node in nodes for name in assigned_by(node))
+    found: dict[str, Expr] = {}
+    for target, value in (pair for statement in function.body for pair in _pairs(statement)):
+        if isinstance(target, Var) and counts[target.name] == 1 and target.name not in function.params:
+            found[target.name] = value
+    return found
+
+
+def _pairs(statement: Stmt) -> Iterator[tuple[Expr, Expr]]:
+    """The targets of an assignment with what each is given, as far as that is written there."""
+    match statement:
+        case Assign(Tuple(targets), Tuple(values)):
+            yield from zip(targets, values, strict=False)
+        case Assign(target, value):
+            yield target, value
+
+
+def _one_by_one(body: tuple[Stmt, ...], names: Collection[str]) -> tuple[Stmt, ...]:
+    """The statements, with an assignment to several names apart where one of those is an array to be made and no value
+    mentions a name that is assigned."""
+
+    def apart(statement: Stmt) -> tuple[Stmt, ...]:
+        match statement:
+            case Assign(Tuple(targets) as left, Tuple(values) as right, span) if names_in(left) & {*names}:
+                pairs = zip(targets, values, strict=False)
+                are_names = len(targets) == len(values) and all(isinstance(target, Var) for target in targets)
+                if are_names and names_in(left).isdisjoint(names_in(right)):
+                    return tuple(Assign(target, value, span) for target, value in pairs)  # type: ignore[arg-type]
+        return (statement,)
+
+    return expand(body, apart)
+
+
+@dataclass(slots=True)
+class _Maker:
+    """Finds out what is to be known of an array that is made. `values` are `definitions`, `taken` all names in use."""
+
+    function: Function
+    typing: Typing
+    values: Mapping[str, Expr]
+    taken: set[str]
+
+    def made(self, name: str) -> Made:
+        """The array `name`; UnsupportedLoopError where it cannot be made before the loops run."""
+        nodes = [node for statement in self.function.body for node in walk(statement)]
+        makers = [(value, node) for node in nodes if isinstance(node, Assign) for value in _given(node, name)]
+        if not makers:
+            raise self.refuse(name, nodes[0], "it is not given a new array as a whole")
+        first, span = makers[0][1], makers[0][1].span
+        if len(makers) < sum(name in assigned_by(node) and not isinstance(node, Update) for node in nodes):
+            raise self.refuse(name, first, f"`{name}` also stands for something that is no new array")
+        if any(isinstance(node, Bind) and name in (node.name, node.row.base.name) for node in nodes):
+            raise self.refuse(name, first, f"another name stands for a part of `{name}` that it may no longer have")
+        if name in (unsure := unsure_reads(self.function.body, {*self.typing.names} - {name})):
+            raise self.unsure(name, unsure[name])
+        lengths = {self.lengths(name, value, node) for value, node in makers}
+        dtypes = {self.typing.of(value).dtype for value, _ in makers}
+        if len(lengths) > 1 or len(dtypes) > 1:
+            what = "shapes" if len(lengths) > 1 else f"dtypes, {' and '.join(sorted(dtypes))}"
+            raise self.refuse(name, makers[1][1], f"it is made with different {what}", f"use two names, or {BEFORE}")
+        is_returned = any(isinstance(node, Return) and name in names_in(node) for node in nodes)
+        is_zero = is_returned and len(makers) == 1 and first in self.function.body and _is_zeros(makers[0][0])
+        return Made(name, dtypes.pop(), lengths.pop(), is_returned, self.is_sure(first), span, is_zero)
+
+    def is_sure(self, statement: Stmt) -> bool:
+        """Whether a statement is run whenever the function is called."""
+        for one in self.function.body:
+            if one is statement:
+                return True
+            if any(isinstance(node, Return) for node in walk(one)):
+                return False
+        return False
+
+    def lengths(self, name: str, value: Expr, node: Stmt) -> tuple[Expr, ...]:
+        """The lengths of a value that `name` is given, in terms of what the caller gives."""
+        found = [None if length is None else self.resolved(length) for length in self.typing.of(value).lengths]
+        known = tuple(length for length in found if length is not None)
+        if len(known) < len(found):
+            why = f"how large `{name}` is must follow from the arguments: their shapes, and integers among them"
+            raise self.refuse(name, node, why)
+        return known
+
+    def resolved(self, length: Expr, depth: int = 0) -> Expr | None:
+        """A length in terms of extents of arguments and integer arguments; None where it is made of anything else."""
+        params = {*self.function.params} - assigned_names(self.function.body)
+        unknown: list[Expr] = []
+
+        def change(part: Expr) -> Expr:
+            match part:
+                case Var(name) if name not in params and name in self.values and depth < len(self.values):
+                    inner = self.resolved(self.values[name], depth + 1)
+                    unknown.extend([part] if inner is None else [])
+                    return inner or part
+                case Dim(array, axis) if array not in self.function.params:
+                    inner = self.typing.name(array).lengths[axis]
+                    found = None if inner is None or inner == part else self.resolved(inner, depth + 1)
+                    unknown.extend([part] if found is None else [])
+                    return found or part
+                case _:
+                    unknown.extend([] if _is_size(part, params) else [part])
+                    return part
+
+        found = rewrite(without_spans(length), change)
+        return None if unknown else found
+
+    def refuse(self, name: str, node: Node, why: str, hint: str = BEFORE) -> UnsupportedLoopError:
+        what = f"the array `{name}` is made between loops"
+        return unsupported(what, node.span, self.function.source, why=why, hint=hint)
+
+    def unsure(self, name: str, span: Span) -> UnsupportedLoopError:
+        what = f"the array `{name}` may be used before it is made"
+        why = "a loop or a branch that makes it may not be run"
+        return unsupported(what, span, self.function.source, why=why, hint=f"make `{name}` before, with np.zeros or so")
+
+
+def _given(node: Assign, name: str) -> Iterator[Expr]:
+    """The values that an assignment gives to a name as a whole."""
+    is_apart = not isinstance(node.target, Tuple) or names_in(node.target).isdisjoint(names_in(node.value))
+    yield from (v for t, v in _pairs(node) if is_apart and isinstance(t, Var) and t.name == name)
+
+
+def _is_zeros(value: Expr) -> bool:
+    return isinstance(value, Call) and value.function in ("np.zeros", "np.zeros_like")
+
+
+def _is_size(part: Expr, params: Collection[str]) -> bool:
+    """Whether a part of a length has a value when a call begins, given that what is in it has."""
+    match part:
+        case Const(int()) | Dim() | Count():
+            return True
+        case Var(name):
+            return name in params
+        case Unary("-" | "+") | Binary("+" | "-" | "*" | "//" | "%"):
+            return True
+        case Call(function, arguments):
+            return function in ("min", "max", "int", "abs", INTEGER) and bool(arguments)
+        case _:
+            return False
+
+
+# ---------------------------------------------------------------- what stands for the statements that make arrays
+
+
+@dataclass(slots=True)
+class _Filler:
+    """`lengths` are those of the arrays that are made, and `zero` those whose memory is zero; `number` is that of the
+    last loop. `alike` are the pairs of lengths that must be equal, by array."""
+
+    typing: Typing
+    maker: _Maker
+    lengths: Mapping[str, tuple[Expr, ...]]
+    zero: frozenset[str]
+    number: int
+    variables: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    alike: dict[str, list[tuple[Expr, Expr]]] = field(default_factory=dict)
+
+    def statement(self, statement: Stmt) -> tuple[Stmt, ...]:
+        match statement:
+            case Assign(Var(name), value) if name in self.lengths:
+                return self.filled(name, value, statement.span)
+            case If() | For() | While() if not statement.body:
+                return (replace(statement, body=(Pass(statement.span),)),)
+            case _:
+                return (statement,)
+
+    def filled(self, name: str, value: Expr, span: Span) -> tuple[Stmt, ...]:
+        """The statements that fill an array with a value."""
+        if name in self.zero or (isinstance(value, Call) and value.function in ("np.empty", "np.empty_like")):
+            return ()
+        lengths, base = self.lengths[name], Var(name, span)
+        variables = tuple(Var(one, span) for one in self.variables_of(name))
+        element = element_of(value, name, variables, self.typing, self.is_known)
+        self.note_lengths(name, value)
+        if element is None:
+            every = Slice(None, None, None, span)
+            return (Assign(Subscript(base, (every,) * len(lengths), span), value, span),)
+        inner: Stmt = Assign(Subscript(base, variables, span), element, span)
+        first = self.number - len(lengths)
+        self.number = first
+        for axis in reversed(range(len(lengths))):
+            stop = with_span(lengths[axis], span)
+            space = Range(variables[axis].name, Const(0, span), stop, Const(1, span), span)
+            inner = For(space, (inner,), first + axis, span)
+        return (inner,)
+
+    def variables_of(self, name: str) -> tuple[str, ...]:
+        """The variables of the loops that fill an array."""
+        if name not in self.variables:
+            self.variables[name] = tuple(fresh(f"{name}_{k}", self.maker.taken) for k in range(len(self.lengths[name])))
+        return self.variables[name]
+
+    def is_known(self, kind: ValueType) -> bool:
+        """Whether the lengths of a value are known when a call begins, and none is 1 wherever it is used."""
+        return all(length is not None and length != ONE and self.maker.resolved(length) for length in kind.lengths)
+
+    def note_lengths(self, name: str, value: Expr) -> None:
+        """Note which lengths must be equal for arrays to meet element by element in a value."""
+        for node in walk(value):
+            match node:
+                case Binary(op, left, right) if op != "@":
+                    parts: tuple[Expr, ...] = (left, right)
+                case Compare(_, operands):
+                    parts = operands
+                case Call(function, arguments) if is_elementwise(function) or function in ("np.where", "np.clip"):
+                    parts = arguments
+                case _:
+                    continue
+            whole = self.typing.of(node)
+            for kind in map(self.typing.of, parts):
+                pairs = zip(reversed(whole.lengths), reversed(kind.lengths), strict=False)
+                self.alike.setdefault(name, []).extend(self.unequal(pairs))
+
+    def unequal(self, pairs: Iterable[tuple[Expr | None, Expr | None]]) -> Iterator[tuple[Expr, Expr]]:
+        """Of pairs of lengths those that are known and not plainly equal."""
+        for pair in pairs:
+            first, second = (None if one is None or one == ONE else self.maker.resolved(one) for one in pair)
+            if first is not None and second is not None and first != second:
+                yield first, second
+
+    def extents(self, expr: Expr) -> Expr:
+        """An extent of an array that is made as what it is in terms of the arguments."""
+        match expr:
+            case Dim(array, axis, span) if array in self.lengths:
+                return with_span(self.lengths[array][axis], span)
+            case _:
+                return expr

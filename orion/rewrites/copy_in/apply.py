@@ -1,0 +1,146 @@
+"""Reads that see a copy of their array, made before the loop, so that no later iteration can write what they read.
+
+    for i in range(n - 1):                for A_before_0 in range(A.shape[0]):
+        A[i] = A[i] + A[i + 1]                A_before[A_before_0] = A[A_before_0]
+                                          for i in range(n - 1):
+                                              A[i] = A[i] + A_before[i + 1]
+
+When that is legal is said in `orion.rewrites.copy_in.find`. The copy is an array that the function makes
+(`orion.passes.local_arrays`), and making it is a planned loop like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from orion.dependence.access import LoopDependences
+from orion.ir.nodes import Assign, Const, Dim, Expr, For, Function, Made, Range, Stmt, Subscript, Var, names_in, walk
+from orion.ir.program import FILLING, Branch, LoopNest, Program, Renamed, Repeat, RunLoop, Step
+from orion.ir.rewriting import rewrite
+from orion.ir.source import Span
+from orion.ir.spans import NOWHERE, with_span
+from orion.ir.types import ArrayType, Types
+from orion.passes.local_arrays import fresh
+from orion.rewrites.copy_in.find import renamable_reads
+
+
+def with_copies_before(program: Program, number: int, types: Types, analysis: LoopDependences) -> Program | None:
+    """The program with copies made before planned loop `number`, and its reads redirected to those where they may be.
+
+    The copies are loops `number`, …; None where there are none. Whether that makes the loop parallel is left open.
+    """
+    nest = program.nests[number]
+    is_fit = nest.ordered and nest.elements is None and not nest.is_rewritten and nest.loops[0].index >= 0
+    if not is_fit or analysis.reasons or analysis.scalars.carried or any(d.reason for d in analysis.dependences):
+        return None
+    reads = renamable_reads(nest, types, analysis.dependences)
+    if not reads:
+        return None
+    taken = _names(program)
+    renamed = tuple(Renamed(array, fresh(f"{array}_before", taken), own) for array, own in reads.items())
+    made = tuple(_copy_of(one, program.function, types, nest.span) for one in renamed)
+    function = replace(
+        program.function,
+        params=(*program.function.params, *(one.name for one in made)),
+        made=(*program.function.made, *made),
+    )
+    renamer = _Renamer(program, number, function, renamed, taken)
+    steps = renamer.steps(program.steps)
+    return Program(function, tuple(renamer.nests), steps, (*program.variables, *renamer.variables), program.tests)
+
+
+def original(nest: LoopNest) -> LoopNest:
+    """A nest with reads that see copies as it was without those."""
+    arrays = {one.copy: one.array for one in nest.renamed}
+    return replace(_with_reads(nest, lambda read: arrays.get(read.base.name)), renamed=())
+
+
+def _copy_of(one: Renamed, function: Function, types: Types, span: Span) -> Made:
+    kind = types[one.array]
+    assert isinstance(kind, ArrayType)
+    known = {made.name: made.lengths for made in function.made}
+    lengths = known.get(one.array) or tuple(Dim(one.array, axis, NOWHERE) for axis in range(kind.ndim))
+    return Made(one.copy, kind.dtype, lengths, is_returned=False, is_sure=True, span=span)
+
+
+def _names(program: Program) -> set[str]:
+    function = program.function
+    found = {*function.params, *dict(function.constants), *(helper.name for helper in function.helpers)}
+    found |= names_in(*function.body) | {*program.variables, *program.tests}
+    nodes = (node for nest in program.nests for node in walk(nest.loops[0]))
+    return found | {node.var for node in nodes if isinstance(node, Range)}
+
+
+@dataclass(slots=True)
+class _Renamer:
+    program: Program
+    number: int
+    function: Function
+    renamed: tuple[Renamed, ...]
+    taken: set[str]
+    nests: list[LoopNest] = field(default_factory=list)
+    variables: list[str] = field(default_factory=list)
+
+    def steps(self, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+        """The steps with the loop replaced; all loops are numbered anew."""
+        found: list[Step] = []
+        for step in steps:
+            match step:
+                case RunLoop(old):
+                    nest = self.program.nests[old]
+                    found += [self.run(one) for one in (self.replaced(nest) if old == self.number else [nest])]
+                case Repeat(_, inner):
+                    found.append(replace(step, steps=self.steps(inner)))
+                case Branch(_, (first, second)):
+                    found.append(replace(step, sides=(self.steps(first), self.steps(second))))
+                case _:
+                    found.append(step)
+        return tuple(found)
+
+    def run(self, nest: LoopNest) -> RunLoop:
+        self.nests.append(replace(nest, number=len(self.nests), function=self.function))
+        return RunLoop(len(self.nests) - 1)
+
+    def replaced(self, nest: LoopNest) -> list[LoopNest]:
+        copies = {read: one.copy for one in self.renamed for read in one.reads}
+        return [*(self.copying(one, nest) for one in self.renamed), _renamed(nest, copies, self.renamed)]
+
+    def copying(self, one: Renamed, nest: LoopNest) -> LoopNest:
+        """The loop that makes a copy."""
+        span = nest.span
+        lengths = next(made.lengths for made in self.function.made if made.name == one.copy)
+        names = [fresh(f"{one.copy}_{axis}", self.taken) for axis in range(len(lengths))]
+        self.variables += names
+        index = tuple(Var(name, span) for name in names)
+        inside: Stmt = Assign(
+            Subscript(Var(one.copy, span), index, span), Subscript(Var(one.array, span), index, span), span
+        )
+        used = [loop.index for other in (*self.program.nests, *self.nests) for loop in other.loops]
+        last, loops = min((FILLING + 1, *used)), []
+        for axis in reversed(range(len(lengths))):
+            space = Range(names[axis], Const(0, span), with_span(lengths[axis], span), Const(1, span), span)
+            inside = For(space, (inside,), last - len(lengths) + axis, span)
+            loops.append(inside)
+        loops.reverse()
+        return LoopNest(0, tuple(loops), tuple(names), loops[-1].body, True, self.function)
+
+
+def _renamed(nest: LoopNest, copies: Mapping[Subscript, str], renamed: tuple[Renamed, ...]) -> LoopNest:
+    return replace(_with_reads(nest, copies.get), renamed=renamed)
+
+
+def _with_reads(nest: LoopNest, name: Callable[[Subscript], str | None]) -> LoopNest:
+    """The nest with other names for the arrays of some of its subscripts."""
+
+    def change(expr: Expr) -> Expr:
+        if not isinstance(expr, Subscript) or (other := name(expr)) is None:
+            return expr
+        return replace(expr, base=Var(other, expr.base.span))
+
+    loops = [rewrite(nest.loops[0], change)]
+    while len(loops) < len(nest.loops):
+        inner = loops[-1].body[0]
+        assert isinstance(inner, For)
+        loops.append(inner)
+    return replace(nest, loops=tuple(loops), body=loops[-1].body)

@@ -1,0 +1,126 @@
+"""Runs a program on this process's threads: one worker in the calling thread, or as many as the schedules are
+for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from orion.runtime.arguments import DataSource, GivenArrays, skeleton_arguments
+from orion.runtime.barrier import KERNEL
+from orion.runtime.failures import failure_in, left_without_error
+from orion.runtime.memory import RunMemory, allocate_run_memory
+from orion.runtime.parts import (
+    LoopPart,
+    RoundsPart,
+    Walk,
+    compile_rounds,
+    loop_parts,
+    rounds_parts,
+    worker_tiles,
+)  # fmt: skip
+from orion.runtime.prepared import PreparedProgram
+from orion.runtime.rounds import compiled_rounds
+from orion.runtime.skeleton import Skeleton, make_skeleton
+from orion.runtime.threads.pool import Pool
+from orion.runtime.threads.watch import Watch
+from orion.runtime.worker import AbortedError, FinishedError, Worker
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedProgram:
+    """What this process made for a program: kernels, skeleton, shared memory. `parts` has the loop parts of
+    each worker, and `compiled` its parts of compiled serial loops; `meet` is the walk of the barrier, None for one
+    worker.
+    """
+
+    sources: tuple[DataSource, ...]
+    skeleton: Skeleton
+    memory: RunMemory
+    parts: tuple[tuple[LoopPart, ...], ...]
+    meet: Walk | None
+    compiled: tuple[tuple[RoundsPart, ...], ...] = ()
+
+    @property
+    def workers(self) -> int:
+        return len(self.parts)
+
+
+def load_program(prepared: PreparedProgram, workers: int) -> LoadedProgram:
+    """Compile everything that a program needs to run on `workers` workers of this process."""
+    from orion.kernel.build.compile import compile_kernel
+
+    walks = tuple(compile_kernel(loop.kernel).walk for loop in prepared.loops)
+    rounds = compiled_rounds(prepared.program, prepared.loops)
+    meet = compile_kernel(KERNEL).walk if workers > 1 or rounds else None
+    functions = compile_rounds(rounds, prepared.loops)
+    memory = allocate_run_memory(prepared)
+    parts = tuple(
+        loop_parts(prepared, memory, walks, worker_tiles(prepared, w, workers))
+        for w in range(workers)
+    )
+    return LoadedProgram(
+        sources=tuple(DataSource(loop) for loop in prepared.loops),
+        skeleton=make_skeleton(prepared, rounds),
+        memory=memory,
+        parts=parts,
+        meet=meet,
+        compiled=tuple(rounds_parts(rounds, functions, own) for own in parts),
+    )
+
+
+def run_locally(
+    prepared: PreparedProgram, loaded: LoadedProgram, arguments: Mapping[str, object], pool: Pool, watch: Watch
+) -> Any:
+    """Run a program on members of the pool and return what worker 0, the calling thread, returns.
+
+    The first error of any worker is raised once all have left; so is KeyboardInterrupt.
+    """
+    memory = loaded.memory
+    memory.reset()
+    arrays = GivenArrays(arguments)
+    data = [source.data(arrays) for source in loaded.sources]
+    given = skeleton_arguments(prepared, arguments)
+    errors: list[BaseException] = []
+    returned: list[Any] = []
+
+    def body(number: int) -> None:
+        parts = loaded.parts[number]
+        try:
+            for part, found in zip(parts, data, strict=True):
+                part.begin(found)
+            result = loaded.skeleton(worker_of(prepared, loaded, number), *given)
+            if number == 0:
+                returned.append(result)
+        except (AbortedError, FinishedError):
+            pass
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            errors.append(error)
+            memory.abort()
+        finally:
+            for part in parts:
+                part.end()
+
+    watch.begin(memory.control)
+    try:
+        pool.run(body, loaded.workers, memory.abort)
+    finally:
+        watch.end()
+    failure = failure_in(prepared, memory)
+    if failure is not None:
+        raise failure
+    if errors:
+        raise errors[0]
+    if not returned:
+        raise left_without_error(prepared)
+    return returned[0]
+
+
+def worker_of(prepared: PreparedProgram, loaded: LoadedProgram, number: int) -> Worker:
+    """Worker `number` of a loaded program."""
+    compiled = loaded.compiled[number] if loaded.compiled else ()
+    return Worker(number, loaded.workers, loaded.parts[number], loaded.memory, loaded.meet, compiled, prepared.last)

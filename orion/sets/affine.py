@@ -1,0 +1,264 @@
+"""Which expressions are affine, and their isl text.
+
+Affinity is decided here, on the loop language, before isl sees anything: isl's parser knows no source positions, and a
+refusal must name the user's expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from orion.ir.nodes import (
+    INTEGER,
+    NARROW,
+    Binary,
+    Call,
+    Compare,
+    Const,
+    Count,
+    Dim,
+    Expr,
+    Logic,
+    Subscript,
+    Unary,
+    Var,
+    walk,
+)  # fmt: skip
+from orion.ir.printer import print_expr
+from orion.ir.source import Span
+from orion.reasons import Hint
+from orion.sets.names import extent_name, isl_name, number_text, product_text
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """An affine expression over loop variables and integer parameters, as isl text.
+
+    `names` are the isl names that occur in it; `value` is its value where none do. `least` are the expressions that
+    it is the minimum of, and `most` those that it is the maximum of, where it is one: a bound is then several.
+    """
+
+    text: str
+    names: frozenset[str]
+    value: int | None = None
+    least: tuple[str, ...] = ()
+    most: tuple[str, ...] = ()
+
+    @property
+    def as_upper(self) -> tuple[str, ...]:
+        """What something is less than where it is less than this: each of these."""
+        return self.least or (self.text,)
+
+    @property
+    def as_lower(self) -> tuple[str, ...]:
+        """What something is greater than where it is greater than this: each of these."""
+        return self.most or (self.text,)
+
+
+@dataclass(frozen=True, slots=True)
+class NotAffine:
+    """Why an expression is not affine: a reason code of `orion.reasons`, a clause, and the place. `hint` is what to
+    write instead, where more is known of that than the code says."""
+
+    code: str
+    why: str
+    span: Span
+    hint: str = ""
+
+
+Form = Affine | NotAffine
+Scope = Mapping[str, Form]
+"""What each integer scalar in reach stands for: itself (a loop variable or parameter), an affine expression that was
+assigned to it, or something unknown."""
+
+
+def affine_form(expr: Expr, scope: Scope) -> Form:
+    """The affine form of an integer expression, or why it has none.
+
+    Affine are: integer constants, names whose form in `scope` is affine, array extents, sums, differences, products
+    with a constant, floor division and modulo by a constant, and (piecewise) minima and maxima.
+    """
+    match expr:
+        case Const(value=bool()):
+            return NotAffine("ORN103", "a truth value is used as a subscript", expr.span)
+        case Const(value=int(value)):
+            return integer(value)
+        case Var(name):
+            unknown = NotAffine("ORN103", f"`{name}` is not an integer known before the loop", expr.span)
+            return scope.get(name) or unknown
+        case Dim(array, axis):
+            name = extent_name(array, axis)
+            return Affine(name, frozenset({name}))
+        case Unary("+", operand):
+            return affine_form(operand, scope)
+        case Unary("-", operand):
+            form = affine_form(operand, scope)
+            return _product(-1, form) if isinstance(form, Affine) else form
+        case Binary(op, left, right):
+            return _binary(op, affine_form(left, scope), affine_form(right, scope), expr)
+        case Call(function, (operand,)) if function == INTEGER:
+            return affine_form(operand, scope)
+        case Call(function, (operand,)) if function == NARROW:
+            return _narrow(operand, affine_form(operand, scope))
+        case Call("min" | "max" as name, (left, right)):
+            return _extreme(name, affine_form(left, scope), affine_form(right, scope))
+        case _:
+            return _refusal(expr)
+
+
+def _narrow(expr: Expr, form: Form) -> NotAffine:
+    """Why an operation that may leave its dtype is not affine."""
+    if isinstance(form, NotAffine):
+        return form
+    text = print_expr(expr)
+    why = f"`{text}` is computed in fewer than 64 bits, or without a sign, and may not fit"
+    hint = "pass Python integers, or convert NumPy's before they are computed with: `int(n)`"
+    return NotAffine("ORN103", why, expr.span, hint)
+
+
+def _extreme(name: str, left: Form, right: Form) -> Form:
+    if isinstance(left, NotAffine):
+        return left
+    if isinstance(right, NotAffine):
+        return right
+    if left.value is not None and right.value is not None:
+        return integer((min if name == "min" else max)(left.value, right.value))
+    text, names = f"{name}({left.text}, {right.text})", left.names | right.names
+    if name == "min":
+        return Affine(text, names, least=(*left.as_upper, *right.as_upper))
+    return Affine(text, names, most=(*left.as_lower, *right.as_lower))
+
+
+def _binary(op: str, left: Form, right: Form, expr: Expr) -> Form:
+    if isinstance(left, NotAffine):
+        return left
+    if isinstance(right, NotAffine):
+        return right
+    names = left.names | right.names
+    if left.value is not None and right.value is not None:
+        value = fold(op, left.value, right.value)
+        if value is not None:
+            return integer(value)
+    elif op in ("+", "-"):
+        return Affine(f"({left.text} {op} {right.text})", names)
+    elif op == "*" and left.value is not None:
+        return _product(left.value, right)
+    elif op == "*" and right.value is not None:
+        return _product(right.value, left)
+    elif op in ("//", "%") and right.value:
+        return _divided(op, left, right.value)
+    hint = Hint.FLATTENED if op == "*" and left.names != right.names else ""
+    return NotAffine("ORN103", f"`{print_expr(expr)}` is not affine", expr.span, hint)
+
+
+def integer(value: int) -> Affine:
+    """The form of a constant."""
+    return Affine(number_text(value), frozenset(), value)
+
+
+def _product(factor: int, form: Affine) -> Affine:
+    """A multiple of a form. What is a number becomes one again: isl reads no product of numbers before a name."""
+    if form.value is not None:
+        return integer(factor * form.value)
+    return Affine(product_text(factor, form.text), form.names)
+
+
+def _divided(op: str, form: Affine, divisor: int) -> Affine:
+    """A form // or % a constant: isl divides by positive numbers, and x // -d = -x // d, x % -d = -(-x % d)."""
+    if divisor < 0:
+        opposite = _divided(op, _product(-1, form), -divisor)
+        return opposite if op == "//" else _product(-1, opposite)
+    number = number_text(divisor)
+    text = f"floor(({form.text})/{number})" if op == "//" else f"(({form.text}) mod {number})"
+    return Affine(text, form.names)
+
+
+def fold(op: str, left: int, right: int) -> int | None:
+    """The value of an operation on integers that bounds are made of; None for any other."""
+    match op:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+        case "//" if right:
+            return left // right
+        case "%" if right:
+            return left % right
+        case _:
+            return None
+
+
+def _refusal(expr: Expr) -> NotAffine:
+    text = print_expr(expr)
+    for node in walk(expr):
+        if isinstance(node, Subscript):
+            return NotAffine("ORN102", f"`{text}` is read from an array when the loop runs", expr.span)
+    if isinstance(expr, Count):
+        return NotAffine("ORN103", f"`{text}` is a product of extents", expr.span)
+    return NotAffine("ORN103", f"`{text}` is not affine", expr.span)
+
+
+def step_form(expr: Expr, scope: Scope) -> Form:
+    """The form of the step of a range: a constant that is not 0. A step of another size has no known sign, and with it
+    no side is known from which the bounds limit the variable."""
+    form = affine_form(expr, scope)
+    if isinstance(form, Affine) and not form.value:
+        return NotAffine("ORN103", f"the step `{print_expr(expr)}` is not a constant", expr.span, Hint.STEP)
+    return form
+
+
+def parameter(name: str) -> Affine:
+    """The form of an integer that keeps its value while the loop runs."""
+    text = isl_name(name)
+    return Affine(text, frozenset({text}))
+
+
+# ---------------------------------------------------------------- conditions
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """An affine condition as isl text, and the isl names that occur in it."""
+
+    text: str
+    names: frozenset[str]
+
+    def negated(self) -> Condition:
+        return Condition(f"not ({self.text})", self.names)
+
+
+def affine_condition(expr: Expr, scope: Scope) -> Condition | None:
+    """The condition as isl text where it compares affine expressions; None where it does not.
+
+    >>> from orion.ir.source import Span
+    >>> span = Span("f.py", 1, 0, 1, 1)
+    >>> found = affine_condition(Compare(("<",), (Var("i", span), Const(3, span)), span), {"i": parameter("i")})
+    >>> found.text
+    '(i < 3)'
+    """
+    match expr:
+        case Compare(ops, operands):
+            forms = [affine_form(operand, scope) for operand in operands]
+            affine = [form for form in forms if isinstance(form, Affine)]
+            if len(affine) < len(forms) or not set(ops) <= COMPARISONS.keys():
+                return None
+            parts = [f"{a.text} {COMPARISONS[op]} {b.text}" for a, op, b in zip(affine, ops, affine[1:], strict=False)]
+            return Condition(f"({' and '.join(parts)})", frozenset().union(*(form.names for form in affine)))
+        case Logic(op, operands):
+            conditions = [affine_condition(operand, scope) for operand in operands]
+            known = [condition for condition in conditions if condition is not None]
+            if len(known) < len(conditions):
+                return None
+            text = f" {op} ".join(condition.text for condition in known)
+            return Condition(f"({text})", frozenset().union(*(condition.names for condition in known)))
+        case Unary("not", operand):
+            inner = affine_condition(operand, scope)
+            return None if inner is None else inner.negated()
+        case _:
+            return None
+
+
+COMPARISONS = {"==": "=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}

@@ -1,0 +1,118 @@
+"""isl sets and maps that were made before: reading isl's text takes longer than most of what is done with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orion.sets.affine import Affine
+from orion.sets.names import extent_name, isl_name, parameter_list
+
+if TYPE_CHECKING:
+    import islpy as isl
+
+
+class Maps:
+    """What the analysis of one loop makes in isl, by its text, all in one context. It is given from step to step and
+    ends with the analysis: what is handed on are the texts. `plain` are those of access relations none of whose
+    subscripts is ever negative."""
+
+    def __init__(self) -> None:
+        import islpy as isl
+
+        self.context = isl.Context()
+        self._maps: dict[str, isl.Map] = {}
+        self._sets: dict[str, isl.Set] = {}
+        self._negative: dict[tuple[str, str], bool] = {}
+        self._functions: dict[tuple[str, str], isl.Aff] = {}
+        self._boxes: dict[tuple[str, int], isl.Set] = {}
+        self._accesses: dict[tuple[str, str, str, tuple[str, ...]], isl.Map | None] = {}
+        self.plain: set[str] = set()
+        self._given_up: dict[str, None] = {}
+
+    def give_up(self, what: str) -> None:
+        """Note what was not found out because it takes too long, and what is taken to be instead."""
+        self._given_up[what] = None
+
+    def given_up(self) -> tuple[str, ...]:
+        """What was noted since this was asked last."""
+        found, self._given_up = tuple(self._given_up), {}
+        return found
+
+    def map(self, text: str) -> isl.Map:
+        """The map of a text."""
+        import islpy as isl
+
+        found = self._maps.get(text)
+        if found is None:
+            found = self._maps[text] = isl.Map(text, self.context)
+        return found
+
+    def set(self, text: str) -> isl.Set:
+        """The set of a text."""
+        import islpy as isl
+
+        found = self._sets.get(text)
+        if found is None:
+            found = self._sets[text] = isl.Set(text, self.context)
+        return found
+
+    def text(self, relation: isl.Map) -> str:
+        """The text of a map, which is the map of it from now on."""
+        text = str(relation)
+        self._maps.setdefault(text, relation)
+        return text
+
+    def box(self, array: str, axes: int) -> isl.Set:
+        """All elements of an array."""
+        if (array, axes) not in self._boxes:
+            self._boxes[array, axes] = self._box(array, axes)
+        return self._boxes[array, axes]
+
+    def _box(self, array: str, axes: int) -> isl.Set:
+        dims = [f"x{axis}" for axis in range(axes)]
+        extents = [extent_name(array, axis) for axis in range(axes)]
+        inside = " and ".join(f"0 <= {x} < {n}" for x, n in zip(dims, extents, strict=True)) or "true"
+        return self.set(f"{parameter_list(extents)}{{ {isl_name(array)}[{', '.join(dims)}] : {inside} }}")
+
+    def access(self, domain: str, dims: str, array: str, axes: list[Affine]) -> isl.Map | None:
+        """{x → array[axes(x)] : x in the domain}, within the array, of subscripts that are never negative there; None
+        where one may be, or is no single affine function.
+
+        `dims` are the tuple and dimensions of the domain as isl has them, such as "S0[i, j]".
+        """
+        key = domain, dims, array, tuple([form.text for form in axes])
+        if key not in self._accesses:
+            self._accesses[key] = self._access(domain, dims, array, axes)
+        return self._accesses[key]
+
+    def _access(self, domain: str, dims: str, array: str, axes: list[Affine]) -> isl.Map | None:
+        import islpy as isl
+
+        if any("min(" in form.text or "max(" in form.text for form in axes):
+            return None
+        names = frozenset[str]().union(*(form.names for form in axes))
+        own = {name.strip() for name in dims.partition("[")[2].rstrip("]").split(",")}
+        forms = ", ".join(form.text for form in axes)
+        head = parameter_list(names - own)
+        function = isl.MultiAff(f"{head}{{ {dims} -> {isl_name(array)}[{forms}] }}", self.context)
+        members = self.set(domain)
+        for axis, form in enumerate(axes):
+            self._functions[dims, form.text] = function.get_at(axis)
+            if self._may_be_negative(domain, members, form, function.get_at(axis)):
+                return None
+        relation = isl.Map.from_multi_aff(function).intersect_domain(members)
+        return relation.intersect_range(self.box(array, len(axes)))
+
+    def function(self, dims: str, form: Affine) -> isl.Aff | None:
+        """A form as a function of the dimensions, where `access` made it before."""
+        return self._functions.get((dims, form.text))
+
+    def _may_be_negative(self, domain: str, members: isl.Set, form: Affine, function: isl.Aff) -> bool:
+        import islpy as isl
+
+        if form.value is not None:
+            return form.value < 0
+        key = domain, form.text
+        if key not in self._negative:
+            self._negative[key] = not isl.Set.from_basic_set(function.neg_basic_set()).intersect(members).is_empty()
+        return self._negative[key]

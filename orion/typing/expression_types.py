@@ -1,0 +1,317 @@
+"""The type of an expression, from the types of the names in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from orion.errors import UnsupportedLoopError
+from orion.ir.nodes import (
+    Binary,
+    Call,
+    Choose,
+    Compare,
+    Const,
+    Count,
+    Dim,
+    Dtype,
+    Expr,
+    Logic,
+    Slice,
+    Subscript,
+    Tuple,
+    Unary,
+    Var,
+)  # fmt: skip
+from orion.ir.printer import print_expr
+from orion.ir.program import Buffer
+from orion.ir.refuse import unsupported
+from orion.ir.source import SourceText
+from orion.ir.spans import NOWHERE, without_spans
+from orion.ir.types import SparseType, Types
+from orion.typing.call_types import TypeProblem, call_type, product_type
+from orion.typing.dtypes import operator_result
+from orion.typing.value_type import BOOL, FLOAT, INT, NONE, ValueType, broadcast, join_values, shaped
+
+HelperType = Callable[[str, tuple[ValueType, ...]], ValueType]
+
+
+class UntypedNameError(Exception):
+    """A name has no type yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Typing:
+    """The types of a function's names, and through them of any expression over those names.
+
+    `helper_type` gives the type of what a helper function returns, from its name and the types of its arguments.
+    `truths` are the names that are given truth values among others, and whether such are NumPy's.
+    """
+
+    arguments: Types
+    names: Mapping[str, ValueType]
+    source: SourceText
+    helper_type: HelperType
+    truths: Mapping[str, bool] = field(default_factory=dict)
+
+    def name(self, name: str) -> ValueType:
+        """The type of a scalar, a row or an array by its name. KeyError for a name that is not the function's."""
+        return self.names[name]
+
+    def of(self, expr: Expr) -> ValueType:
+        """The type of an expression over the function's names. UnsupportedLoopError where it has none."""
+        try:
+            return self._type(expr)
+        except TypeProblem as problem:
+            raise self.refuse(expr, problem.what, problem.why, problem.hint) from problem
+
+    def refuse(self, expr: Expr, what: str, why: str = "", hint: str = "") -> UnsupportedLoopError:
+        return unsupported(what, expr.span, self.source, why=why, hint=hint)
+
+    def _type(self, expr: Expr) -> ValueType:
+        match expr:
+            case Const(value):
+                return constant_type(value)
+            case Var(name):
+                if name not in self.names:
+                    raise UntypedNameError(name)
+                return self.names[name]
+            case Dim(array, axis):
+                rank = self._type(Var(array, expr.span)).rank
+                if not -rank <= axis < rank:
+                    raise TypeProblem(f"`{array}` has {rank} dimensions" if rank else f"`{array}` is a scalar")
+                return INT
+            case Count():
+                return INT
+            case Unary(op, operand):
+                return self._unary(op, operand)
+            case Binary(op, left, right):
+                return self._binary(op, left, right)
+            case Compare():
+                return self._compare(expr)
+            case Logic(_, operands):
+                return self._joined([self.condition(operand) for operand in operands], operands)
+            case Choose(test, then, orelse):
+                self.condition(test)
+                return self._joined([self.of(then), self.of(orelse)], (then, orelse))
+            case Call():
+                return self._call(expr)
+            case Subscript():
+                return self._subscript(expr)
+            case Tuple(items):
+                return ValueType("tuple", items=tuple(self.of(item) for item in items))
+            case Dtype() | Slice():
+                raise TypeProblem(f"`{print_expr(expr)}` cannot stand here")
+
+    # ------------------------------------------------------------ operators
+
+    def condition(self, expr: Expr) -> ValueType:
+        """The type of a condition: a scalar."""
+        found = self.of(expr)
+        if found.rank or found.items or found.dtype == "none":
+            hint = "use np.all or np.any, or compare one element"
+            raise self.refuse(expr, "a condition is not a scalar", "NumPy does not say whether an array is true", hint)
+        return found
+
+    def _unary(self, op: str, operand: Expr) -> ValueType:
+        if op == "not":
+            self.condition(operand)
+            return BOOL
+        found = self._number(operand)
+        if found.dtype == "bool" and found.weak:
+            return INT
+        if found.dtype == "bool" and op != "~":
+            raise TypeProblem(f"`{op}` of a truth value", "NumPy has no such operation", "write `~` or `not`")
+        if op == "~" and found.dtype.startswith("float"):
+            raise TypeProblem("`~` of a floating-point number")
+        return found
+
+    def _binary(self, op: str, left: Expr, right: Expr) -> ValueType:
+        a, b = self._number(left), self._number(right)
+        if op == "@":
+            return product_type(a, b)
+        if op == "**" and a.weak and b == INT and (isinstance(right, Unary) or (_integer(right) or 0) < 0):
+            return FLOAT  # a Python int to a negative power
+        return operation_type(op, a, b)
+
+    def _compare(self, expr: Compare) -> ValueType:
+        types = [self._number(operand) for operand in expr.operands]
+        if len(types) > 2 and any(kind.rank for kind in types):
+            why = "Python joins the comparisons by `and`, which takes scalars"
+            raise TypeProblem("a chain of comparisons of arrays", why, "write them one by one, joined by `&`")
+        pairs = zip(expr.ops, types, types[1:], strict=False)
+        found = [operation_type(op, a, b) for op, a, b in pairs]
+        return found[0] if len(found) == 1 else BOOL
+
+    def _number(self, expr: Expr) -> ValueType:
+        found = self.of(expr)
+        if found.items or found.dtype == "none":
+            raise self.refuse(expr, "this is not a number or an array", hint="use numbers, and arrays of numbers")
+        if isinstance(expr, Var) and isinstance(self.arguments.get(expr.name), SparseType):
+            hint = f"write a loop, `for (i, j), value in {expr.name}:`"
+            raise self.refuse(expr, f"`{expr.name}` is a sparse array", "only its elements have values", hint)
+        return found
+
+    def _joined(self, types: list[ValueType], values: tuple[Expr, ...]) -> ValueType:
+        found = join_values(types, values)
+        if found is None:
+            raise TypeProblem("the alternatives have different shapes", "", "choose with an `if` statement")
+        return found
+
+    # ------------------------------------------------------------ calls and subscripts
+
+    def _call(self, call: Call) -> ValueType:
+        name = call.function
+        if name == "attribute:dtype":
+            raise TypeProblem("`dtype` is used as a value", "", "use it as an argument, `np.zeros(n, dtype=a.dtype)`")
+        types = tuple(INT if _is_dtype(argument) else self.of(argument) for argument in call.arguments)
+        if name.startswith("helper:"):
+            return self.helper_type(name.removeprefix("helper:"), types)
+        dtypes = {key: self._dtype_of(value) for key, value in call.keywords if _is_dtype(value)}
+        return call_type(call, types, dtypes)
+
+    def _dtype_of(self, expr: Expr) -> str:
+        match expr:
+            case Dtype(name):
+                return name
+            case Call(_, (owner,)):
+                return self.of(owner).dtype
+            case _:
+                raise TypeProblem("this is no dtype")
+
+    def _subscript(self, expr: Subscript) -> ValueType:
+        base = self._number(expr.base)
+        if len(expr.index) > base.rank:
+            if not base.rank:
+                raise TypeProblem(f"`{expr.base.name}` is a scalar and has no elements")
+            dimensions = "1 dimension" if base.rank == 1 else f"{base.rank} dimensions"
+            what = f"`{expr.base.name}` has {dimensions} and is given {len(expr.index)} subscripts"
+            hint = f"pass an array of {len(expr.index)} dimensions, or leave subscripts out"
+            raise TypeProblem(what, "", hint)
+        lengths: list[Expr | None] = []
+        for axis, part in enumerate(expr.index):
+            lengths += self._axis(part, base.lengths[axis], alone=len(expr.index) == 1)
+        lengths += base.lengths[len(expr.index) :]
+        return ValueType(base.dtype, base.weak, len(lengths), tuple(lengths))
+
+    def _axis(self, part: Expr, extent: Expr | None, *, alone: bool) -> list[Expr | None]:
+        """The lengths of the axes that one subscript leaves: none for a number, one for a slice."""
+        if isinstance(part, Slice):
+            for bound in (part.lower, part.upper, part.step):
+                if bound is not None:
+                    self._index_number(bound)
+            return [slice_length(part, extent)]
+        found = self._number(part)
+        if found.dtype.startswith("float"):
+            raise self.refuse(part, "a subscript is a floating-point number", hint="convert it with `int(…)`")
+        if found.rank == 0 and self.truth(part) is not None:
+            why = "NumPy takes it for a mask, not for the number 0 or 1"
+            word = "is" if found.dtype == "bool" else "may be"
+            raise self.refuse(part, f"a subscript {word} a truth value", why, "convert it with `int(…)`")
+        if found.rank == 0:
+            return []
+        if not alone:
+            why = "NumPy pairs such arrays up with one another"
+            raise self.refuse(part, "an array as one of several subscripts is not supported", why, "write a loop")
+        if found.dtype == "bool":
+            hint = "write a loop with an `if`; of a sum also `np.sum(np.where(mask, x, 0.0))`"
+            raise self.refuse(part, "a mask as a subscript is not supported", "how many it takes is not known", hint)
+        raise self.refuse(part, "an array of subscripts is not supported", hint="write a loop over the subscripts")
+
+    def truth(self, expr: Expr) -> bool | None:
+        """Whether a scalar that may be a truth value, as it is or as one of several values, may be one of NumPy's; None
+        where it is none."""
+        match expr:
+            case Var(name) if name in self.truths and self.of(expr).dtype != "bool":
+                return self.truths[name]
+            case Choose(_, then, orelse):
+                parts: tuple[Expr, ...] = (then, orelse)
+            case Logic(_, operands) | Call("min" | "max", operands):
+                parts = operands
+            case _:
+                found = self.of(expr)
+                return not found.weak if found.dtype == "bool" and not found.rank else None
+        every = [truth for truth in map(self.truth, parts) if truth is not None]
+        return any(every) if every else None
+
+    def check_integer(self, expr: Expr, what: str) -> None:
+        """Refuse a truth value of NumPy's where Python takes integers, and truth values of its own, alone."""
+        if self.truth(expr):
+            why = "Python takes True and False for 1 and 0 there, but no truth value of NumPy's"
+            raise self.refuse(expr, f"{what} is a truth value of NumPy's", why, "convert it with `int(…)`")
+
+    def _index_number(self, expr: Expr) -> None:
+        self.check_integer(expr, "the bound of a slice")
+        found = self._number(expr)
+        if found.rank or found.dtype.startswith("float"):
+            raise self.refuse(expr, "the bound of a slice is not an integer", hint="convert it with `int(…)`")
+
+
+def constant_type(value: object) -> ValueType:
+    """The type of a Python scalar."""
+    if isinstance(value, bool):
+        return BOOL
+    if isinstance(value, int):
+        return INT
+    return FLOAT if isinstance(value, float) else NONE
+
+
+def operation_type(op: str, left: ValueType, right: ValueType) -> ValueType:
+    """The type of `left op right`, element by element."""
+    try:
+        shape = broadcast(left, right)
+    except ValueError as error:
+        raise TypeProblem(f"the lengths {error} do not fit together") from error
+    try:
+        return shaped(operator_result(op, left.kind, right.kind), shape)
+    except TypeError as error:
+        raise TypeProblem(f"`{op}` is not defined for {left.dtype} and {right.dtype}") from error
+
+
+def slice_length(part: Slice, extent: Expr | None) -> Expr | None:
+    """How long a slice is: the whole extent, or what constant bounds leave of it; None where it depends on more.
+
+    A length that would be negative (`a[3:]` of two elements) stands for no elements.
+
+    >>> from orion.ir.nodes import Dim
+    >>> from orion.ir.printer import print_expr
+    >>> part = Slice(Const(1, NOWHERE), Unary("-", Const(1, NOWHERE), NOWHERE), None, NOWHERE)
+    >>> print_expr(slice_length(part, Dim("a", 0, NOWHERE)))
+    'a.shape[0] - 2'
+    """
+    if part.step is not None or extent is None:
+        return None
+    if part.lower is None and part.upper is None:
+        return extent
+    lower = 0 if part.lower is None else _integer(part.lower)
+    upper = 0 if part.upper is None else _integer(part.upper)
+    if lower is None or upper is None or lower < 0 or upper > 0:
+        return None  # from the end, or up to a place that may lie past the end
+    removed = lower - upper
+    return extent if removed == 0 else without_spans(Binary("-", extent, Const(removed, NOWHERE), NOWHERE))
+
+
+def _integer(expr: Expr) -> int | None:
+    match expr:
+        case Const(int(value)):
+            return value
+        case Unary("-", Const(int(value))):
+            return -value
+        case _:
+            return None
+
+
+def _is_dtype(expr: Expr) -> bool:
+    return isinstance(expr, Dtype) or (isinstance(expr, Call) and expr.function == "attribute:dtype")
+
+
+def with_buffers(typing: Typing, buffers: Iterable[Buffer]) -> Typing:
+    """The types with the buffers of a loop: rows of the dtypes of their arrays."""
+    lengths = {b: (Const(b.length, NOWHERE),) for b in buffers}
+    rows = {b.name: ValueType(typing.name(b.array).dtype, False, 1, length) for b, length in lengths.items()}
+    return replace(typing, names={**typing.names, **rows})
+
+
+def with_names(typing: Typing, integers: Iterable[str], truths: Iterable[str]) -> Typing:
+    """The types with some more names: Python's integers and truth values."""
+    return replace(typing, names={**typing.names, **dict.fromkeys(integers, INT), **dict.fromkeys(truths, BOOL)})

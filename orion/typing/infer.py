@@ -1,0 +1,312 @@
+"""What every name of a function is: its dtype, its rank and its lengths, by NumPy's rules (NEP 50).
+
+A name has one type in the whole function: that which holds everything it is assigned. It is found by going through the
+statements until nothing changes; types only ever widen, so that this ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from orion.ir.cures import hold
+from orion.ir.nodes import (
+    Assign,
+    Bind,
+    Dim,
+    Elements,
+    Evaluate,
+    Expr,
+    For,
+    Function,
+    If,
+    Range,
+    Return,
+    Stmt,
+    Subscript,
+    Tuple,
+    Update,
+    Var,
+    While,
+)  # fmt: skip
+from orion.ir.refuse import unsupported
+from orion.ir.spans import NOWHERE
+from orion.ir.types import ArgumentType, ArrayType, ScalarType, SparseType, Types
+from orion.typing.call_types import TypeProblem
+from orion.typing.expression_types import Typing, UntypedNameError, operation_type
+from orion.typing.value_type import INT, NONE, Limits, ValueType, dtype_limits, join, join_limits, literal_limits
+
+__all__ = ["Typing", "ValueType", "infer_types"]
+
+
+def with_made(types: Types, function: Function) -> dict[str, ArgumentType]:
+    """The types of all parameters: those of the arguments, and of the arrays that the function makes."""
+    return {**types, **{one.name: ArrayType(one.dtype, len(one.lengths)) for one in function.made}}
+
+
+def infer_types(function: Function, types: Types) -> Typing:
+    """The types of all names of the function, for arguments of these types.
+
+    Raises `UnsupportedLoopError`, with the place, where an expression has no type (ranks that do not fit, a name that
+    is not assigned before, a name that is a scalar in one place and a row in another).
+    """
+    given = {name: argument_value(name, types[name]) for name in function.params}
+    return _Inference(function, function.helpers, types, dict(given)).run()
+
+
+def argument_value(name: str, kind: ArgumentType) -> ValueType:
+    """The type of an argument as a value: an array has the lengths `Dim(name, axis)`."""
+    match kind:
+        case ScalarType(dtype, weak):
+            return ValueType(dtype, weak)
+        case ArrayType(dtype, ndim):
+            return ValueType(dtype, False, ndim, tuple(Dim(name, axis, NOWHERE) for axis in range(ndim)))
+        case SparseType(ndim, _, value_dtypes):
+            return ValueType(value_dtypes[0], False, ndim, tuple(Dim(name, axis, NOWHERE) for axis in range(ndim)))
+
+
+def _helper_type(helpers: tuple[Function, ...], name: str, arguments: tuple[ValueType, ...]) -> ValueType:
+    """The type of what a helper function returns when called with arguments of these types."""
+    helper = next(helper for helper in helpers if helper.name == name)
+    inference = _Inference(helper, helpers, {}, dict(zip(helper.params, arguments, strict=True)), is_helper=True)
+    inference.run()
+    return inference.returned or NONE
+
+
+@dataclass(slots=True)
+class _Inference:
+    function: Function
+    helpers: tuple[Function, ...]
+    arguments: Types
+    names: dict[str, ValueType]
+    is_helper: bool = False
+    returned: ValueType | None = None
+    untyped: Stmt | None = None
+    widened: bool = False
+    """Whether a type, or the limits of a name, have changed in this pass: what was read before may have others."""
+    truths: dict[str, bool] = field(default_factory=dict)
+    limits: dict[str, Limits | None] = field(default_factory=dict)
+    """Of the Python integers that a name is given; None, or no entry, where they are not known."""
+
+    def run(self) -> Typing:
+        before: object = None
+        while before != (self.names, self.limits, self.truths):
+            before = dict(self.names), dict(self.limits), dict(self.truths)
+            self.untyped, self.widened = None, False
+            self.block(self.function.body)
+            if not self.widened and self.untyped is None:
+                break
+        if self.untyped is not None:
+            raise self.unassigned(self.untyped)
+        return self.typing
+
+    @property
+    def typing(self) -> Typing:
+        helper_type = partial(_helper_type, self.helpers)
+        return Typing(self.arguments, self.names, self.function.source, helper_type, self.truths)
+
+    # ------------------------------------------------------------ statements
+
+    def block(self, body: Iterable[Stmt]) -> None:
+        for statement in body:
+            try:
+                self.statement(statement)
+            except UntypedNameError:
+                self.untyped = statement
+            for inner in (getattr(statement, "body", ()), getattr(statement, "orelse", ())):
+                self.block(inner)
+
+    def statement(self, statement: Stmt) -> None:
+        match statement:
+            case Assign(target, value):
+                self.assign(target, self.typing.of(value), statement, value)
+            case Bind(name, row):
+                self.assign(Var(name, statement.span), self.typing.of(row), statement)
+            case Update():
+                self.update(statement)
+            case Evaluate(value):
+                self.typing.of(value)
+            case If(test) | While(test):
+                self.typing.condition(test)
+            case For(space):
+                self.loop(space, statement)
+            case Return(value):
+                self.result(value, statement)
+            case _:
+                pass
+
+    def assign(
+        self, target: Var | Subscript | Tuple, kind: ValueType, statement: Stmt, value: Expr | None = None
+    ) -> None:
+        match target:
+            case Var(name):
+                self.bind(name, kind, statement, value)
+            case Subscript():
+                self.store(target, kind, statement)
+            case Tuple(items):
+                if len(items) != len(kind.items):
+                    raise self.refuse(
+                        statement, f"{len(kind.items)} values cannot be unpacked into {len(items)} targets"
+                    )
+                values = value.items if isinstance(value, Tuple) else (None,) * len(items)
+                for item, part, own in zip(items, kind.items, values, strict=True):
+                    assert isinstance(item, Var | Subscript)
+                    self.assign(item, part, statement, own)
+
+    def bind(self, name: str, kind: ValueType, statement: Stmt, value: Expr | None = None) -> None:
+        if isinstance(self.arguments.get(name), ArrayType | SparseType):
+            why = "the name stands for the array in the whole function"
+            hint = f"write its elements, `{name}[:] = …`, or use another name"
+            if isinstance(statement, Assign) and isinstance(statement.value, Tuple):
+                hint = "to swap two arrays, write the loops for both directions, or copy one: `a[:] = b`"
+            raise self.refuse(statement, f"the array `{name}` is assigned by its plain name", why, hint)
+        if kind.dtype == "none":
+            raise self.refuse(statement, f"`{name}` is given None", hint="use a number, such as -1 or np.nan")
+        if kind.dtype == "tuple":
+            raise self.refuse(statement, "a tuple is used as a value", hint="write its items one by one")
+        old = self.names.get(name)
+        truth = self.truth_of(kind, value)
+        if truth is not None and not (self.truths.get(name) or self.truths.get(name) is truth):
+            self.truths[name] = truth
+            self.widened |= old is not None
+        joined = self.joined(name, old, kind, value)
+        if joined is None:
+            what = f"`{name}` is a {_shape_word(old)} in one place and a {_shape_word(kind)} here"
+            raise self.refuse(statement, what, "a name has one type in a compiled loop", "use two names")
+        self.names[name] = joined
+        self.widened |= old is not None and joined != old
+
+    def truth_of(self, kind: ValueType, value: Expr | None) -> bool | None:
+        """As `Typing.truth`, of a value that a name is given."""
+        if value is not None:
+            return self.typing.truth(value)
+        return not kind.weak if kind.dtype == "bool" and not kind.rank else None
+
+    def joined(self, name: str, old: ValueType | None, kind: ValueType, value: Expr | None) -> ValueType | None:
+        """The type of a name that was of type `old` and is now given a value of type `kind`."""
+        if kind == INT:
+            limits = self.limits_of(value)
+            known = name in self.limits or old is not None
+            self.limit(name, join_limits(self.limits.get(name), limits) if known else limits)
+        found = kind if old is None else join(old, kind, self.limits.get(name))
+        if found == INT and kind != INT and kind.is_integer:
+            self.limit(name, join_limits(self.limits.get(name), dtype_limits(kind.dtype)))
+        return found
+
+    def limit(self, name: str, limits: Limits | None) -> None:
+        self.widened |= name in self.limits and self.limits[name] != limits
+        self.limits[name] = limits
+
+    def limits_of(self, value: Expr | None) -> Limits | None:
+        """The limits of a Python integer: a constant, or a name that is only given constants."""
+        if isinstance(value, Var):
+            return self.limits.get(value.name)
+        return None if value is None else literal_limits(value)
+
+    def store(self, target: Subscript, kind: ValueType, statement: Stmt) -> None:
+        """`a[…] = value`: the value must fit into what is written."""
+        place = self.typing.of(target)
+        if kind.items or kind.dtype == "none":
+            raise self.refuse(statement, "an array element is given something that is not a number")
+        if kind.rank > place.rank:
+            what = f"a {_shape_word(kind)} is assigned to a {_shape_word(place)}"
+            raise self.refuse(statement, what, hint="assign element by element")
+        self.check_writeable(target.base.name, statement)
+
+    def update(self, statement: Update) -> None:
+        target, value = self.typing.of(statement.target), self.typing.of(statement.value)
+        try:
+            result = operation_type(statement.op, target, value) if statement.op != "@" else None
+        except TypeProblem as problem:
+            raise self.refuse(statement, problem.what, problem.why, problem.hint) from problem
+        if result is None or result.rank > target.rank > 0:
+            words = f"`{statement.op}=` writes a {_shape_word(value if result is None else result)}"
+            why = "an operator in place keeps the shape of what it updates"
+            raise self.refuse(statement, f"{words} to a {_shape_word(target)}", why, "update it element by element")
+        if isinstance(statement.target, Subscript) or target.rank:
+            name = statement.target.base.name if isinstance(statement.target, Subscript) else statement.target.name
+            if target.rank < result.rank:
+                raise self.refuse(statement, f"a {_shape_word(result)} is assigned to a {_shape_word(target)}")
+            if target.rank and not np.can_cast(result.dtype, target.dtype, "same_kind"):
+                why = f"NumPy does not convert the {result.dtype} of the operation to {target.dtype} in place"
+                hint = f"write `a[:] = a {statement.op} …` for `a {statement.op}= …`: an assignment converts"
+                raise self.refuse(statement, f"`{statement.op}=` of rows of other dtypes", why, hint)
+            self.check_writeable(name, statement)
+        else:
+            self.bind(statement.target.name, result, statement)
+
+    def check_writeable(self, name: str, statement: Stmt) -> None:
+        kind = self.arguments.get(name)
+        if isinstance(kind, ArrayType) and not kind.writeable:
+            hint = f"{hold(name, f'{name}.copy()')}; or `{name}.setflags(write=True)` where it owns its data"
+            raise self.refuse(statement, f"`{name}` is written, and is a read-only array", "", hint)
+        if isinstance(kind, SparseType):
+            why = "the elements of a sparse array are only read"
+            raise self.refuse(statement, f"the sparse array `{name}` is written", why, "write a dense array")
+
+    def loop(self, space: Range | Elements, statement: Stmt) -> None:
+        if isinstance(space, Range):
+            for bound in (space.start, space.stop, space.step):
+                self.typing.check_integer(bound, "a bound of a range")
+                if not self.is_integer(bound):
+                    raise self.refuse_expr(bound, "a bound of a range is not an integer", hint="write `int(…)`")
+            self.bind(space.var, INT, statement)
+            return
+        kind = self.arguments.get(space.array)
+        if not isinstance(kind, SparseType):
+            raise self.not_sparse(space, statement)
+        if len(space.keys) != kind.ndim or space.single != kind.single or len(space.values) != len(kind.value_dtypes):
+            raise self.other_elements(space, kind, statement)
+        for key in space.keys:
+            self.bind(key, INT, statement)
+        for value, dtype in zip(space.values, kind.value_dtypes, strict=True):
+            self.bind(value, ValueType(dtype), statement)
+
+    def is_integer(self, expr: Expr) -> bool:
+        found = self.typing.of(expr)
+        return found.rank == 0 and (found.is_integer or found.dtype == "bool")
+
+    def result(self, value: Expr | None, statement: Stmt) -> None:
+        kind = NONE if value is None else self.typing.of(value)
+        if not self.is_helper:  # what the user's function returns is Python's
+            return
+        joined = self.joined("return", self.returned, kind, value)
+        if joined is None:
+            raise self.refuse(statement, "the function returns values of different shapes")
+        self.returned = joined
+
+    # ------------------------------------------------------------ refusals
+
+    def refuse(self, statement: Stmt, what: str, why: str = "", hint: str = "") -> Exception:
+        return unsupported(what, statement.span, self.function.source, why=why, hint=hint)
+
+    def refuse_expr(self, expr: Expr, what: str, why: str = "", hint: str = "") -> Exception:
+        return unsupported(what, expr.span, self.function.source, why=why, hint=hint)
+
+    def unassigned(self, statement: Stmt) -> Exception:
+        try:
+            self.statement(statement)
+        except UntypedNameError as error:
+            hint = "give it a value before the loop, or before its first use"
+            return self.refuse(statement, f"`{error}` is used before it is assigned", "", hint)
+        return self.refuse(statement, "a name is used before it is assigned")
+
+    def not_sparse(self, space: Elements, statement: Stmt) -> Exception:
+        what = f"`{space.array}` is not a sparse array"
+        why = "`for (i, j), value in …` goes over the stored elements of a sparse array"
+        hint = f"write `for i in range(len({space.array})):`, or make it with orion.sparse"
+        return self.refuse(statement, what, why, hint)
+
+    def other_elements(self, space: Elements, kind: SparseType, statement: Stmt) -> Exception:
+        keys = ", ".join("ijklmnop"[axis] for axis in range(kind.ndim))
+        values = "value" if kind.single else f"({', '.join(f'v{n}' for n in range(len(kind.value_dtypes)))})"
+        what = f"an element of `{space.array}` has {kind.ndim} keys and {len(kind.value_dtypes)} values"
+        return self.refuse(statement, what, "", f"write `for ({keys}), {values} in {space.array}:`")
+
+
+def _shape_word(kind: ValueType | None) -> str:
+    rank = 0 if kind is None else kind.rank
+    return ("scalar", "row", "matrix")[rank] if rank < 3 else f"{rank}-dimensional array"

@@ -1,0 +1,149 @@
+"""The type of a value in a loop: dtype, rank and lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import numpy as np
+
+from orion.ir.nodes import Const, Expr, Unary
+from orion.ir.spans import NOWHERE
+from orion.typing.dtypes import Kind, promote
+
+
+@dataclass(frozen=True, slots=True)
+class ValueType:
+    """The type of one value.
+
+    `dtype` is a NumPy dtype name, "none" for None, or "tuple" (then `items` are the types of its parts). A
+    `weak` value is a Python scalar: it takes the dtype of what it meets. `rank` is 0 for a scalar, 1 for a row,
+    2 for a matrix. `lengths` has an entry per axis: an expression without spans such as `Dim("W", 1)`, so that
+    equal lengths compare equal; None where it is not known.
+    """
+
+    dtype: str
+    weak: bool = False
+    rank: int = 0
+    lengths: tuple[Expr | None, ...] = ()
+    items: tuple[ValueType, ...] = ()
+
+    @property
+    def kind(self) -> Kind:
+        return Kind(self.dtype, self.weak)
+
+    @property
+    def is_integer(self) -> bool:
+        return self.dtype.startswith(("int", "uint"))
+
+
+INT = ValueType("int64", weak=True)
+FLOAT = ValueType("float64", weak=True)
+BOOL = ValueType("bool", weak=True)
+NONE = ValueType("none")
+ONE = Const(1, NOWHERE)
+
+
+def scalar(kind: Kind) -> ValueType:
+    return ValueType(kind.dtype, kind.weak)
+
+
+def shaped(kind: Kind, like: ValueType) -> ValueType:
+    """A value of that kind with the rank and lengths of `like`; the elements of an array are never weak."""
+    return ValueType(kind.dtype, kind.weak and like.rank == 0, like.rank, like.lengths)
+
+
+Limits = tuple[int, int]
+"""The smallest and the largest of some integers."""
+
+
+def join(first: ValueType, second: ValueType, limits: Limits | None = None) -> ValueType | None:
+    """The type of a name that is given values of both types; None where there is none.
+
+    `limits` are those of the values of a Python integer, where they are known. One that may not fit the narrow integer
+    that it shares a name with stays a Python integer: nothing is computed, so that NumPy's promotion does not apply.
+
+    >>> join(FLOAT, ValueType("float32"))
+    ValueType(dtype='float32', weak=False, rank=0, lengths=(), items=())
+    >>> join(INT, ValueType("uint8"), (0, 9)).dtype, join(INT, ValueType("uint8"), (0, 999)).dtype
+    ('uint8', 'int64')
+    """
+    if first == second:
+        return first
+    if first.rank != second.rank or len(first.items) != len(second.items):
+        return None
+    if "tuple" in (first.dtype, second.dtype):
+        items = [join(a, b) for a, b in zip(first.items, second.items, strict=True)]
+        known = tuple(item for item in items if item is not None)
+        return replace(first, items=known) if len(known) == len(items) else None
+    if "none" in (first.dtype, second.dtype):
+        return None
+    kind = INT.kind if _outgrows(first, second, limits) else promote(first.kind, second.kind)
+    lengths = tuple(a if a == b else None for a, b in zip(first.lengths, second.lengths, strict=True))
+    return ValueType(kind.dtype, kind.weak, first.rank, lengths)
+
+
+def _outgrows(first: ValueType, second: ValueType, limits: Limits | None) -> bool:
+    """Whether one is a Python integer that may not fit the other, an integer of fewer than 64 bits."""
+    python, other = (first, second) if first.weak else (second, first)
+    if python != INT or other.weak or not other.is_integer or np.dtype(other.dtype).itemsize == 8:
+        return False
+    room = dtype_limits(other.dtype)
+    return limits is None or not (room[0] <= limits[0] and limits[1] <= room[1])
+
+
+def dtype_limits(dtype: str) -> Limits:
+    info = np.iinfo(dtype)
+    return int(info.min), int(info.max)
+
+
+def literal_limits(expr: Expr) -> Limits | None:
+    """The value of an integer constant, twice; None for any other expression."""
+    match expr:
+        case Const(int(value)):
+            return int(value), int(value)
+        case Unary("-", Const(int(value))):
+            return -int(value), -int(value)
+        case _:
+            return None
+
+
+def join_limits(first: Limits | None, second: Limits | None) -> Limits | None:
+    return None if first is None or second is None else (min(first[0], second[0]), max(first[1], second[1]))
+
+
+def join_values(types: Sequence[ValueType], values: Sequence[Expr]) -> ValueType | None:
+    """The type of a value that is one of several, such as `a if test else b`; None where there is none."""
+    weak = [literal_limits(value) for kind, value in zip(types, values, strict=True) if kind == INT]
+    limits = reduce(join_limits, weak) if weak else None
+    found, *others = sorted(types, key=lambda kind: kind.weak)  # narrow integers first, so that limits hold for all
+    for other in others:
+        joined = join(found, other, limits)
+        if joined is None:
+            return None
+        found = joined
+    return found
+
+
+def broadcast(*values: ValueType) -> ValueType:
+    """The shape of an element-by-element operation (its dtype is to be replaced); ValueError where shapes do not fit.
+
+    Of two different symbolic lengths the first is taken; that they are equal is to be checked when the loop is called.
+    """
+    rank = max(value.rank for value in values)
+    lengths: list[Expr | None] = []
+    for axis in range(-rank, 0):
+        lengths.append(_common([value.lengths[axis] for value in values if value.rank >= -axis]))
+    return ValueType("", rank=rank, lengths=tuple(lengths))
+
+
+def _common(lengths: list[Expr | None]) -> Expr | None:
+    longer = [length for length in lengths if length != ONE]
+    if not longer:
+        return ONE
+    fixed = {length.value for length in longer if isinstance(length, Const)}
+    if len(fixed) > 1:
+        raise ValueError(" and ".join(str(value) for value in sorted(fixed, key=str)))
+    known = [length for length in longer if length is not None]
+    return known[0] if known else None
