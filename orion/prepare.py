@@ -478,9 +478,7 @@ def _combined(every: Iterable[AnalysedProgram]) -> set[str]:
     return conditions | {name for role in roles for choice in role.choices for name in choice.names}
 
 
-def make_plan(
-    typed: Typed, arguments: Mapping[str, Any], shapes: Shapes, workers: int, force_parallel: bool
-) -> Plan:
+def make_plan(typed: Typed, arguments: Mapping[str, Any], shapes: Shapes, workers: int, force_parallel: bool) -> Plan:
     """The plan for arguments of known types."""
     arrays = {name: value for name, value in arguments.items() if isinstance(value, SparseArray)}
     integers = {name: index_value(name, arguments[name]) for name in typed.parameters}
@@ -496,5 +494,3 @@ def local_specs(plan: Plan) -> tuple[LocalSpec, ...]:
     made = plan.function.program.function.made
     shapes = plan.sizes.shapes
     return tuple(LocalSpec(one.name, shapes[one.name], one.dtype, one.is_returned, one.is_zero) for one in made)
-
-

@@ -160,9 +160,7 @@ def prove_bounds(checks: BoundsChecks, values: Mapping[str, int], nest: LoopNest
     return frozenset((check.span, check.axis) for check in checks.checks) - open_places
 
 
-def _is_inside(
-    check: BoundsCheck, outside: isl.Set, wraps: isl.Set, values: Mapping[str, int], nest: LoopNest
-) -> bool:
+def _is_inside(check: BoundsCheck, outside: isl.Set, wraps: isl.Set, values: Mapping[str, int], nest: LoopNest) -> bool:
     """Whether a subscript lies in `[0, extent)` for all iterations."""
     outside = fix_parameters(outside, values)
     if outside.is_empty():

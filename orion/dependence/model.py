@@ -309,8 +309,6 @@ def _forms(reference: Reference) -> Iterator[Form]:
         yield from (_as_bound(form) for form in (loop.start, loop.stop, loop.step))
 
 
-
-
 def _as_bound(form: Form) -> Form:
     return NotAffine("ORN107", form.why, form.span, form.hint) if isinstance(form, NotAffine) else form
 
@@ -358,13 +356,10 @@ def _is_plain_step(step: Form | None) -> bool:
     return step is None or (isinstance(step, Affine) and step.value == 1)
 
 
-
-
 def _wrapped(output: str, relation: str, index: str, extent: str) -> str:
     """`output relation index`, where a negative index counts from the end of the axis."""
     return (
-        f"(({index} >= 0 and {output} {relation} {index}) or "
-        f"({index} < 0 and {output} {relation} {index} + {extent}))"
+        f"(({index} >= 0 and {output} {relation} {index}) or ({index} < 0 and {output} {relation} {index} + {extent}))"
     )
 
 

@@ -107,9 +107,7 @@ class Reference:
     place: tuple[int, ...] = ()
 
 
-def collect_references(
-    nest: LoopNest, types: Types, scope: Mapping[str, Form] | None = None
-) -> tuple[Reference, ...]:
+def collect_references(nest: LoopNest, types: Types, scope: Mapping[str, Form] | None = None) -> tuple[Reference, ...]:
     """The references of one iteration of `nest`, in execution order; `scope` is its `loop_scope`, if known already."""
     collector = _Collector(nest, types, loop_scope(nest, types) if scope is None else dict(scope))
     collector.block(nest.body)

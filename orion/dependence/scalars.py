@@ -259,5 +259,3 @@ def _live(
                 own = {loop.space.var} if isinstance(loop, For) and isinstance(loop.space, Range) else set()
                 after = around | (_live(inner, around | once, around | once, program, results) - own)
     return after
-
-

@@ -103,6 +103,4 @@ def _over_nest(pair: Pair, dims: int, maps: Maps) -> Iterator[Dependence]:
     text = maps.text(relation.coalesce())
     for source, sink in pair.accesses:
         kind = KINDS[source.is_write, sink.is_write]
-        yield Dependence(
-            source.array, kind, source, sink, text, distance, direction, source.exact and sink.exact
-        )
+        yield Dependence(source.array, kind, source, sink, text, distance, direction, source.exact and sink.exact)

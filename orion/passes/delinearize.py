@@ -158,9 +158,10 @@ def with_counters(function: Function, types: Types) -> tuple[Function, set[str]]
         done: list[Stmt] = []
         for statement in body:
             match statement, done[-1:]:
-                case For(), [Assign(Var(name), Const(int(first)))] if not isinstance(first, bool) and (
-                    closed := _without_counter(statement, name, first, function, types)
-                ) is not None:
+                case For(), [Assign(Var(name), Const(int(first)))] if (
+                    not isinstance(first, bool)
+                    and (closed := _without_counter(statement, name, first, function, types)) is not None
+                ):
                     done[-1:] = [closed[0]]
                     lengths.add(closed[1])
                 case For(_, inner) | While(_, inner), _:

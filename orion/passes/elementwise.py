@@ -61,8 +61,8 @@ def _element(part: Expr, index: tuple[Var, ...], typing: Typing, fits: Fits) -> 
             return replace(part, operand=one[0])
         case Compare(_, operands) if found := elements(operands):
             return replace(part, operands=found)
-        case Call(function, arguments) if is_elementwise(function) and not part.keywords and (
-            found := elements(arguments)
+        case Call(function, arguments) if (
+            is_elementwise(function) and not part.keywords and (found := elements(arguments))
         ):
             return replace(part, arguments=found)
         case _:

@@ -28,9 +28,7 @@ def split_program(function: Function, types: Types, ordered: bool | None = None)
     return Program(function, tuple(splitter.nests), steps)
 
 
-def open_outer_loop(
-    program: Program, number: int, opened: Opened | None, *, plainly: bool = False
-) -> Program | None:
+def open_outer_loop(program: Program, number: int, opened: Opened | None, *, plainly: bool = False) -> Program | None:
     """The program with planned loop `number` made into a serial loop around the loops in its body; statements that run
     once, into the planned loops in them and what stands between these. `opened` is what `open_loop` makes of it. None
     where it has no such form.

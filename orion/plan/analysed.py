@@ -205,9 +205,7 @@ def _changed(first: _First, found: Sequence[AnalysedLoop], around: int, *, apart
     return Changed(numbers, around, work_of(first.study), is_taken_apart, is_swept, has_other)
 
 
-def _fewer_changes(
-    changed: Sequence[Changed], loops: Sequence[AnalysedLoop], allowed: Allowed
-) -> Allowed | None:
+def _fewer_changes(changed: Sequence[Changed], loops: Sequence[AnalysedLoop], allowed: Allowed) -> Allowed | None:
     """What the program is analysed with for sizes at which these changes do not pay; None where it then runs as
     written."""
     fewer = replace(allowed, sweeps=False)

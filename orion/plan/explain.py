@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     import islpy as isl
 
 
-def blocking_reasons(
-    dependences: Iterable[Dependence], nest: LoopNest, maps: Maps | None = None
-) -> tuple[Reason, ...]:
+def blocking_reasons(dependences: Iterable[Dependence], nest: LoopNest, maps: Maps | None = None) -> tuple[Reason, ...]:
     """One reason per pair of accesses that conflict, in program order."""
     dependences = tuple(dependences)
     needed = {dependence.sink.span for dependence in dependences if dependence.kind == "flow"}

@@ -208,9 +208,7 @@ def _sweeps_pay(analysed: AnalysedProgram, sizes: Sizes, maps: Maps) -> bool:
     return True
 
 
-def _plan_loop(
-    loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, beside: Beside = lambda _: 0
-) -> LoopPlan:
+def _plan_loop(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, beside: Beside = lambda _: 0) -> LoopPlan:
     """The plan of one loop: with copies of arrays that it adds to, where it needs them and they pay."""
     if loop.summed is None:
         return _plan_plainly(loop, types, sizes, maps, beside)

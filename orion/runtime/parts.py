@@ -125,7 +125,11 @@ def loop_parts(
     """The parts of a worker that runs `tiles[k]` of loop k, in that order."""
     return tuple(
         _part(
-            number, loop, memory, walks[number], tiles[number],
+            number,
+            loop,
+            memory,
+            walks[number],
+            tiles[number],
             loop.has_tiles_everywhere(prepared.workers),
         )
         for number, loop in enumerate(prepared.loops)

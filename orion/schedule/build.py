@@ -72,9 +72,7 @@ def _waits(
                     yield int(tile), int(before), lag
 
 
-def _wavefront_waits(
-    plan: LoopPlan, grid: Sequence[int], blocks: Ints, owner: Ints
-) -> Iterator[tuple[int, int, int]]:
+def _wavefront_waits(plan: LoopPlan, grid: Sequence[int], blocks: Ints, owner: Ints) -> Iterator[tuple[int, int, int]]:
     """A tile waits for its neighbours one block earlier in either dimension; the first one for the last of the
     round before.
     """

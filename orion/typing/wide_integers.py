@@ -19,9 +19,7 @@ USUAL: Limits = (-(2**57), 2**57)
 """What integers are taken to be that are known when the loop runs only: elements, and what is counted."""
 
 
-def leaving_64_bits(
-    function: Function, typing: Typing, shapes: Shapes, limits: Mapping[str, Limits]
-) -> Expr | None:
+def leaving_64_bits(function: Function, typing: Typing, shapes: Shapes, limits: Mapping[str, Limits]) -> Expr | None:
     """The first operation on integers of 64 bits in a subscript, a bound or a test that may leave them at these sizes
     and with integer arguments between these limits; None where there is none."""
     marker = _Marker(function, typing, shapes, limits)

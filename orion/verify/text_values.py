@@ -44,6 +44,8 @@ class Choice:
 
 
 Value = Form | Extreme | Choice
+
+
 @dataclass(frozen=True, slots=True)
 class Definition:
     """The name of a value, and the condition that it is that value; of the least or greatest of two forms also those

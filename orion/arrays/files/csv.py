@@ -83,9 +83,7 @@ def read_csv(
     ...     read_csv(path, keys=["user", "item"], values="stars")
     SparseArray(shape=(2, 3), nnz=2, dtype=float32)
     """
-    return aside(
-        lambda: _read(path, keys, values, sep, header, dtype, shape, quoted, one_based, skip_lines, allow_nan)
-    )
+    return aside(lambda: _read(path, keys, values, sep, header, dtype, shape, quoted, one_based, skip_lines, allow_nan))
 
 
 def _read(

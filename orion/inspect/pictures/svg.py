@@ -49,9 +49,7 @@ def _about_once(loop: LoopPlan, part: LoopPlan) -> str:
     return f"most of the work: {lines_in_words(lines)}, which one worker runs in every iteration"
 
 
-def _picture_of_part(
-    loop: LoopPlan, part: LoopPlan, schedule: Schedule | None, values: Mapping[str, int]
-) -> str:
+def _picture_of_part(loop: LoopPlan, part: LoopPlan, schedule: Schedule | None, values: Mapping[str, int]) -> str:
     """The picture of a part of a loop: its axes are formulas in the user's variables."""
     number, count = loop.parts.index(part) + 1, len(loop.parts)
     about = f"part {number} of {count}, {lines_in_words(lines_of(part.nest))}" if count > 1 else ""

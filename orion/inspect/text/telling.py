@@ -202,8 +202,11 @@ def together(loop: LoopPlan) -> list[str]:
     others = f"the {'loop' if len(why.lines) == 1 else 'loops'} in {lines_in_words(why.lines)}"
     arrays = listed([f"`{array}`" for array in why.arrays])
     saved = "" if why.saved is None else f": {bytes_in_words(why.saved)} go through memory once less"
-    return [f"with {others}, iteration by iteration, so that {arrays} {'is' if len(why.arrays) == 1 else 'are'} "
-            f"still in the cache when used again{saved}", *apart]
+    return [
+        f"with {others}, iteration by iteration, so that {arrays} {'is' if len(why.arrays) == 1 else 'are'} "
+        f"still in the cache when used again{saved}",
+        *apart,
+    ]
 
 
 def renamed(loop: LoopPlan, plan: FunctionPlan) -> list[str]:

@@ -294,9 +294,7 @@ class Statements(Assignments):
         """Whether a value may be a part of the array of that name, or of one that the name is a view of."""
         if self.type_of(value).rank == 0:
             return False
-        return any(
-            name == other or self.may_be_view(name) or self.may_be_view(other) for other in viewed_names(value)
-        )
+        return any(name == other or self.may_be_view(name) or self.may_be_view(other) for other in viewed_names(value))
 
     def update_array(self, target: Var | Subscript, op: str, value: Expr) -> None:
         """`target op= value` of a row or matrix in memory, computed as a whole before it is written.

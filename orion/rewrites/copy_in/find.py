@@ -117,9 +117,7 @@ def _earlier(write: Reference, read: Reference, dims: int) -> str:
     x, y = [f"x{d}" for d in range(dims)], [f"y{d}" for d in range(dims)]
     inputs = [*x, *(f"v{level}" for level in range(len(read.inner)))]
     outputs = [*y, *(f"u{level}" for level in range(len(write.inner)))]
-    before = [
-        " and ".join([*(f"{x[k]} = {y[k]}" for k in range(d)), f"{y[d]} < {x[d]}"]) for d in range(dims)
-    ]
+    before = [" and ".join([*(f"{x[k]} = {y[k]}" for k in range(d)), f"{y[d]} < {x[d]}"]) for d in range(dims)]
     same = " and ".join([*(f"{one} = {other}" for one, other in zip(x, y, strict=True)), _first(write, read, 0)])
     conditions = " or ".join(f"({text})" for text in (*before, same))
     return f"{{ [{', '.join(inputs)}] -> [{', '.join(outputs)}] : {conditions} }}"

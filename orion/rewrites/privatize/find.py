@@ -127,9 +127,7 @@ class Placed:
     is_sure: bool
 
 
-def _is_private(
-    references: Sequence[Reference], space: Space, values: Mapping[str, int] | None, maps: Maps
-) -> bool:
+def _is_private(references: Sequence[Reference], space: Space, values: Mapping[str, int] | None, maps: Maps) -> bool:
     import islpy as isl
 
     context = maps.context

@@ -89,9 +89,7 @@ def band_of(
         distance, direction = distance_vector(relation, dims)
         source, sink = pair.accesses[0]
         kind, exact = KINDS[source.is_write, sink.is_write], source.exact and sink.exact
-        found.append(
-            Dependence(pair.array, kind, source, sink, text, distance, direction, exact)
-        )
+        found.append(Dependence(pair.array, kind, source, sink, text, distance, direction, exact))
     own = tuple(variables[around : around + dims])
     limits = tuple((f"{name}_first{number}", f"{name}_end{number}") for name in own)
     return Band(around, str(places), own, limits, str(domain.coalesce()), tuple(found))

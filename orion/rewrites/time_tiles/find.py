@@ -242,9 +242,7 @@ def _point(spot: Spot, values: Sequence[str]) -> str:
     return f"{spot.statement.name}[{', '.join(spot.statement.space.dims)}] -> [{', '.join(values)}]"
 
 
-def _rows(
-    region: Region, types: Types, spots: Mapping[str, Spot]
-) -> Iterator[tuple[str, int, tuple[int, ...]]]:
+def _rows(region: Region, types: Types, spots: Mapping[str, Spot]) -> Iterator[tuple[str, int, tuple[int, ...]]]:
     """The arrays with an axis that a coordinate goes along."""
     along: dict[str, set[int]] = {}
     for statement in region.statements:

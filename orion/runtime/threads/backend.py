@@ -57,10 +57,7 @@ def load_program(prepared: PreparedProgram, workers: int) -> LoadedProgram:
     meet = compile_kernel(KERNEL).walk if workers > 1 or rounds else None
     functions = compile_rounds(rounds, prepared.loops)
     memory = allocate_run_memory(prepared)
-    parts = tuple(
-        loop_parts(prepared, memory, walks, worker_tiles(prepared, w, workers))
-        for w in range(workers)
-    )
+    parts = tuple(loop_parts(prepared, memory, walks, worker_tiles(prepared, w, workers)) for w in range(workers))
     return LoadedProgram(
         sources=tuple(DataSource(loop) for loop in prepared.loops),
         skeleton=make_skeleton(prepared, rounds),
