@@ -164,8 +164,8 @@ def counted(tree: Path) -> dict[str, Any]:
 def visited(plan: Any) -> tuple[int, Counter[str], Any]:
     """Nodes that one `plan()` looks at, how often each function was called, and the plan.
 
-    Isl runs in a thread of its own, so that the threads that start meanwhile are watched too. `walk` goes over tuples
-    that it keeps: what it gives is counted where it is called.
+    Isl runs in a thread of its own, so that the threads that start meanwhile are watched too. `walk` and `every` go
+    over tuples that are kept: what they give is counted where they are called.
     """
     ir = ir_module()
     calls: Counter[str] = Counter()
@@ -176,20 +176,28 @@ def visited(plan: Any) -> tuple[int, Counter[str], Any]:
         if event == "call" and "/orion/" in frame.f_code.co_filename:
             code = frame.f_code
             calls[code.co_name] += 1
-            if code.co_name not in ("walk", "_below", "children"):
+            if code.co_name not in ("walk", "_below", "children", "answer"):  # `answer` gives what a node keeps
                 given = code.co_varnames[: code.co_argcount]
                 visits += any(isinstance(frame.f_locals.get(name), ir.NODE_CLASSES) for name in given)
 
-    def counting(node: Any) -> Iterator[Any]:
-        nonlocal visits
-        for part in walk(node):
-            visits += 1
-            yield part
+    def counting(given: Any) -> Any:
+        def counted(*arguments: Any) -> Iterator[Any]:
+            nonlocal visits
+            for part in given(*arguments):
+                visits += 1
+                yield part
 
-    walk = ir.walk
-    having = [module for module in list(sys.modules.values()) if getattr(module, "walk", None) is walk]
-    for module in having:
-        module.walk = counting  # type: ignore[attr-defined]
+        return counted
+
+    hooked = [
+        (module, name, given)
+        for name in ("walk", "every")
+        if (given := getattr(ir, name, None)) is not None
+        for module in list(sys.modules.values())
+        if getattr(module, name, None) is given
+    ]
+    for module, name, given in hooked:
+        setattr(module, name, counting(given))
     threading.setprofile(look)
     sys.setprofile(look)
     try:
@@ -197,8 +205,8 @@ def visited(plan: Any) -> tuple[int, Counter[str], Any]:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)  # type: ignore[arg-type]
-        for module in having:
-            module.walk = walk  # type: ignore[attr-defined]
+        for module, name, given in hooked:
+            setattr(module, name, given)
     return visits, calls, made
 
 
@@ -216,7 +224,7 @@ def ir_module() -> Any:
     """The module of the loop language, wherever this tree has it."""
     import importlib
 
-    for name in ("orion.ir.nodes", "orion.ir.nodes"):
+    for name in ("orion.ir.nodes", "orion.loop.ir"):
         try:
             return importlib.import_module(name)
         except ModuleNotFoundError:

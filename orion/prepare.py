@@ -28,11 +28,11 @@ from orion.cost.local_arrays import names_in_lengths, with_made_shapes
 from orion.cost.reached import reached
 from orion.cost.sizes import Sizes
 from orion.dependence.bounds import BoundsChecks, Place, all_checks, bounds_checks, prove_bounds
-from orion.dependence.effects import assigned_names
 from orion.dependence.flat_rows import stays_in_rows
 from orion.dependence.guarded import Guarded, guarded_by, not_proved
 from orion.frontend.outside import Outside
 from orion.frontend.parse import parse_with_outside
+from orion.ir.assigned import assigned_places
 from orion.ir.nodes import Function, Made, Var
 from orion.ir.recent import Identity, Recent, recent
 from orion.ir.signature import argument_types, index_value
@@ -350,7 +350,7 @@ class Preparation:
         integers = [
             name for name, kind in types.items() if isinstance(kind, ScalarType) and np.dtype(kind.dtype).kind in "iu"
         ]
-        changed = assigned_names(function.body)  # those have other values than the arguments when their loop begins
+        changed = assigned_places(function.body)  # those have other values than the arguments when their loop begins
         parameters = tuple(name for name in integers if name in used and name not in changed)
         written = frozenset(use.array for loop in every[-1].loops for use in loop.uses if use.is_written)
         guarded = guarded_by(function, typing, _combined(every) - function.in_turn)

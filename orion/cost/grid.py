@@ -25,7 +25,6 @@ from orion.ir.nodes import (
     Update,
     Var,
     children,
-    walk,
 )
 from orion.ir.program import SYNTHETIC, LoopNest
 from orion.ir.types import Shapes
@@ -103,10 +102,17 @@ def _cost(nodes: Sequence[Node], shapes: Shapes, values: Mapping[str, int], trip
             inside = 1 if statement.index == SYNTHETIC else trips_of(statement.space, values)
             total += _cost(statement.body, shapes, values, trips * inside)
             continue
-        for node in walk(statement):
-            if isinstance(node, Binary | Unary | Call | Update):
-                total += OPERATION_NS * trips * max(1, elements_of(node, shapes) / 8)
+        total += OPERATION_NS * trips * _operations(statement, shapes)[1]
     return total
+
+
+def _operations(node: Node, shapes: Shapes) -> tuple[int, float]:
+    """How many elements a node works on, and how many operations it does, on vectors of 8."""
+    below = [_operations(part, shapes) for part in children(node)]
+    is_leaf = isinstance(node, Subscript) or not below
+    elements = elements_of(node, shapes) if is_leaf else max(one for one, _ in below)
+    own = max(1, elements / 8) if isinstance(node, Binary | Unary | Call | Update) else 0
+    return elements, own + sum(count for _, count in below)
 
 
 def trips_of(space: Range | Elements, values: Mapping[str, int], unknown: int = UNKNOWN_TRIPS) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from orion.cost.extents import evaluated, parameter_values
 from orion.cost.sizes import Sizes
 from orion.errors import ArgumentError, describe
-from orion.ir.nodes import INTEGER, NARROW, Call, Const, Count, Expr, Function, Made, Var, walk
+from orion.ir.nodes import INTEGER, NARROW, Call, Const, Count, Expr, Function, Made, names_in
 from orion.ir.printer import print_expr
 from orion.ir.rewriting import rewrite
 from orion.ir.source import SourceText, Span
@@ -64,7 +64,7 @@ def names_in_lengths(made: Sequence[Made]) -> set[str]:
     """The integer arguments that the sizes of arrays depend on."""
     lengths = [length for one in made for length in one.lengths]
     lengths += [length for one in made for pair in one.alike for length in pair]
-    return {node.name for length in lengths for node in walk(length) if isinstance(node, Var)}
+    return names_in(*lengths)
 
 
 def made_arrays(function: Function, shapes: Shapes) -> tuple[MadeArray, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from orion.cost.extents import evaluated, parameter_values
 from orion.cost.sizes import Sizes
-from orion.dependence.effects import assigned_names
+from orion.ir.assigned import assigned_places
 from orion.ir.nodes import (
     Break,
     Choose,
@@ -39,7 +39,7 @@ COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 
 def reached(function: Function, sizes: Sizes) -> Iterator[Node]:
     """The statements and expressions of a function that may be evaluated at these sizes, each once."""
-    assigned = assigned_names(function.body)
+    assigned = assigned_places(function.body)
     integers = {name: value for name, value in sizes.integers.items() if name not in assigned}
     yield from _Call(parameter_values(sizes.shapes, {**sizes.named, **integers})).block(function.body)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.dependence.region import Region, Statement, piece_coefficients
-from orion.ir.nodes import For, walk
+from orion.ir.nodes import For, holds
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -94,7 +94,7 @@ def cannot_gain(region: Region) -> bool:
 
 
 def _is_best(statement: Statement) -> bool:
-    if any(isinstance(node, For) for part in statement.body for node in walk(part)):
+    if holds(For, *statement.body):
         return False
     if len(statement.loops) == 1:
         return True

@@ -35,7 +35,8 @@ from orion.ir.nodes import (
     Var,
     While,
     children,
-    walk,
+    every,
+    holds,
 )  # fmt: skip
 from orion.ir.program import LoopNest, Program, Repeat, RunLoop, Step, blocks_of
 from orion.ir.types import Shapes
@@ -115,7 +116,7 @@ def _work_of(statement: Statement, carried: Set[str]) -> Work:
     moving = {(array, trip_cost(matrix, innermost)) for array, _, matrix in statement.subscripts}
     jumping = {array for array, cost in moving if cost == JUMP}
     arrays = {array: array in jumping for array, cost in moving if cost != STILL}
-    holds_loop = any(isinstance(node, For | While) for part in statement.body for node in walk(part))
+    holds_loop = holds((For, While), *statement.body)
     is_vector = not (carried - _sums(statement) or jumping or holds_loop)
     variables = tuple(loop.space.var for loop in statement.loops if isinstance(loop.space, Range))
     return Work(statement.domain, variables, statement.body, is_vector, tuple(sorted(arrays.items())))
@@ -140,7 +141,7 @@ def _operations(statement: Stmt, cost: float, values: Mapping[str, int], shapes:
             return cost + UNKNOWN_TRIPS * inside(body, OPERATION_NS)
         case If(_, body, orelse):
             return cost + inside((*body, *orelse), cost)
-    nodes = [statement, *(node for node in walk(statement) if isinstance(node, Binary | Unary | Call | Update))]
+    nodes = [statement, *every((Binary, Unary, Call, Update), statement)]
     counts = [elements_of(node, shapes) for node in nodes]
     plain = sum(cost if count == 1 else max(OPERATION_NS, VECTOR_NS * count) for count in counts)
     return plain + sum(SLOW_NS * elements_of(node, shapes) for node in _slow(statement))

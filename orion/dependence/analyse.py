@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from orion.dependence.access import Access, LoopDependences, ScalarRoles
 from orion.dependence.choices import directions
 from orion.dependence.conflicts import find_dependences
-from orion.dependence.effects import assigned_names
 from orion.dependence.model import Model, Space, access_relation, model_loop
-from orion.dependence.scalars import exposed_reads, scalar_roles
+from orion.dependence.scalars import scalar_roles
 from orion.dependence.study import Study, dependences_of
-from orion.ir.nodes import Break, Compare, For, Node, Return, Stmt, Var, While, walk
+from orion.ir.assigned import assigned_places
+from orion.ir.exposed import exposed_reads
+from orion.ir.nodes import Break, Compare, For, Node, Return, Stmt, Var, While, every
 from orion.ir.program import LoopNest, Program
 from orion.ir.types import Types
 from orion.reasons import Hint, Reason
@@ -73,13 +74,13 @@ def _carried_accesses(nest: LoopNest, scalars: ScalarRoles, space: Space) -> Ite
 def _hint_for_last(name: str, nest: LoopNest) -> str:
     if not all(directions(nest)):
         return Hint.STEP
-    changed = [dim for dim in nest.dims if dim in assigned_names(nest.body)]
+    changed = [dim for dim in nest.dims if dim in assigned_places(nest.body)]
     return Hint.VARIABLE.format(name=changed[0]) if changed else Hint.LAST.format(name=name)
 
 
 def _is_compared(name: str, nest: LoopNest) -> bool:
     """Whether a scalar is compared with something else, as a least or greatest value is."""
-    nodes = (node for statement in nest.body for node in walk(statement) if isinstance(node, Compare))
+    nodes = every(Compare, *nest.body)
     return any(isinstance(operand, Var) and operand.name == name for node in nodes for operand in node.operands)
 
 
@@ -96,7 +97,7 @@ def _leaving(body: tuple[Stmt, ...]) -> Iterator[Break | Return]:
         if isinstance(statement, Return | Break):
             yield statement
         elif isinstance(statement, For | While):
-            yield from (node for node in walk(statement) if isinstance(node, Return))
+            yield from every(Return, statement)
         else:
             blocks: tuple[tuple[Node, ...], ...] = (
                 getattr(statement, "body", ()), getattr(statement, "orelse", ()),

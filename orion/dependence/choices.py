@@ -33,8 +33,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 
 from orion.dependence.access import Choice
-from orion.dependence.effects import assigned_names
-from orion.ir.assigned import assigned_by
+from orion.ir.assigned import assigned_by, assigned_places
 from orion.ir.nodes import (
     Assign,
     Call,
@@ -49,6 +48,7 @@ from orion.ir.nodes import (
     Unary,
     Var,
     count_names,
+    every,
     walk,
 )  # fmt: skip
 from orion.ir.program import LoopNest
@@ -79,7 +79,7 @@ def can_tell_order(nest: LoopNest) -> bool:
     """Whether the iterations can be told apart and put in their order by the variables of the loop while it runs."""
     if nest.is_rewritten or nest.loops[0].index == SYNTHETIC:
         return False
-    return set(nest.dims).isdisjoint(assigned_names(nest.body)) and all(directions(nest))
+    return set(nest.dims).isdisjoint(assigned_places(nest.body)) and all(directions(nest))
 
 
 def directions(nest: LoopNest) -> tuple[int, ...]:
@@ -95,7 +95,7 @@ def directions(nest: LoopNest) -> tuple[int, ...]:
 def extremes(body: tuple[Stmt, ...], running: Set[str] = frozenset()) -> tuple[Choice, ...]:
     """The choices by comparison in a loop body; `running` are the names of those that are kept by `min` and `max`."""
     found: dict[str, list[tuple[Choice, Node]]] = {}
-    for node in (node for statement in body for node in walk(statement)):
+    for node in every((If, Assign), *body):
         choice = choice_of(node) if isinstance(node, If) else _running(node)
         if choice is not None and (isinstance(node, If) or choice.names[0] in running):
             found.setdefault(choice.names[0], []).append((choice, node))
@@ -190,6 +190,6 @@ def _is_alone(pairs: list[tuple[Choice, Node]], body: tuple[Stmt, ...]) -> bool:
     if any(set(other.names) != set(choice.names) or other.op != choice.op for other, _ in pairs):
         return False
     names = set(choice.names)
-    counters = {name for s in body for node in walk(s) if isinstance(node, For) for name in assigned_by(node)}
+    counters = {name for node in every(For, *body) for name in assigned_by(node)}
     within = [node for _, node in pairs]
     return names.isdisjoint(counters) and count_names(body, *names) == count_names(within, *names)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from orion.dependence.bounds import BoundsChecks, fix_parameters
-from orion.ir.nodes import Dim, Function, Rows, Subscript, Var, walk
+from orion.ir.nodes import Dim, Function, Rows, Subscript, Var, every
 from orion.sets.names import extent_name, isl_name, parameter_list
 
 
@@ -32,7 +32,7 @@ def stays_in_rows(
     checks = tuple(checks)
     arrays = {one.array for one in function.rows}
     own = [check for loop in checks for check in loop.checks if check.array in arrays]
-    used = (node for part in function.body for node in walk(part) if isinstance(node, Subscript))
+    used = every(Subscript, *function.body)
     spans = {node.span for node in used if node.base.name in arrays}
     if spans - {check.span for check in own} or any(span in spans for loop in checks for span, _ in loop.unchecked):
         return False

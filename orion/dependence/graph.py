@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from orion.dependence.access import Dependence
-from orion.ir.nodes import Stmt, walk
+from orion.ir.nodes import Stmt, Walked, walk
 from orion.ir.source import Span
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def dependence_graph(dependences: Iterable[Dependence], body: Iterable[Stmt] = (
     import networkx as nx
 
     graph = nx.MultiDiGraph()
-    spans = [node.span for statement in body for node in walk(statement) if isinstance(node, Stmt)]
+    spans = [node.span for statement in body for node in walk(statement) if isinstance(node, Walked)]
     for dependence in dependences:
         ends = []
         for access in (dependence.source, dependence.sink):

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from orion.dependence.access import Access
-from orion.dependence.effects import assigned_names
 from orion.dependence.references import InnerLoop, Interval, Reference, collect_references, loop_scope
 from orion.dependence.scalars import live_after
+from orion.ir.assigned import assigned_places
 from orion.ir.nodes import Range, Var, walk
 from orion.ir.program import LoopNest, Program, Repeat, RunLoop, Step, blocks_of
 from orion.ir.types import SparseType, Types
@@ -115,7 +115,7 @@ def loops_around(steps: tuple[Step, ...], number: int) -> tuple[Range, ...] | No
 def _keeps_its_range(repeat: Repeat) -> bool:
     """Whether the variable of a serial loop, and what its bounds are made of, have the same values all through a
     round: `for t in range(n):` with `n -= 1` in its body says nothing of t and n."""
-    changed = assigned_names(repeat.loop.body)
+    changed = assigned_places(repeat.loop.body)
     return repeat.space is not None and changed.keys().isdisjoint({repeat.space.var, *_known(repeat.space)})
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from orion.dependence.effects import assigned_names
-from orion.ir.assigned import ASSIGNING, assigned_by, holds_break, own_level
+from orion.ir.assigned import assigned_places, assignments, holds_break, own_level
+from orion.ir.kept import kept
 from orion.ir.nodes import (
     Assign,
     Bind,
@@ -37,7 +37,9 @@ from orion.ir.nodes import (
     Var,
     While,
     children,
-    walk,
+    every,
+    holds,
+    names_in,
 )  # fmt: skip
 from orion.ir.printer import print_expr
 from orion.ir.program import LoopNest
@@ -125,7 +127,7 @@ def loop_scope(nest: LoopNest, types: Types, known: Mapping[str, Form] | None = 
     A name that the function sets once, outside of all loops, to an affine expression of its arguments (`n =
     A.shape[0]`) stands for that expression. `known` are the `definitions` of the function, where they were computed.
     """
-    changed = assigned_names(nest.body)
+    changed = assigned_places(nest.body)
     scope: dict[str, Form] = {}
     for name in _free_names(nest):
         argument = types.get(name)
@@ -137,11 +139,11 @@ def loop_scope(nest: LoopNest, types: Types, known: Mapping[str, Form] | None = 
     return scope
 
 
-def definitions(function: Function) -> dict[str, Form]:
+@kept
+def definitions(function: Function) -> Mapping[str, Form]:
     """The affine forms of the names that are assigned once in the function, at its top level. Not of a parameter that
     is mentioned before: until then it has the value of the call, and loops before it see that."""
-    nodes = (node for statement in function.body for node in walk(statement) if type(node) in ASSIGNING)
-    counts = Counter(name for node in nodes for name in assigned_by(node))
+    counts = Counter(name for statement in function.body for name, _ in assignments(statement))
     known: dict[str, Form] = {name: parameter(name) for name in function.params if name not in counts}
     known |= {name: parameter(name) for name, _ in function.constants}
     found: dict[str, Form] = {}
@@ -152,7 +154,7 @@ def definitions(function: Function) -> dict[str, Form]:
             is_new = name not in function.params or name not in mentioned
             if counts[name] == 1 and is_new and isinstance(form, Affine):
                 known[name] = found[name] = form
-        mentioned |= {node.name for node in walk(statement) if isinstance(node, Var)}
+        mentioned |= names_in(statement)
     return found
 
 
@@ -169,7 +171,7 @@ def _assigned_values(statement: Stmt) -> list[tuple[str, Expr]]:
 
 
 def _free_names(nest: LoopNest) -> set[str]:
-    return {node.name for node in walk(nest.loops[0]) if isinstance(node, Var)}
+    return names_in(nest.loops[0])
 
 
 @dataclass
@@ -188,15 +190,14 @@ class _Collector:
 
     def __post_init__(self) -> None:
         self.conditional = int(_may_end(self.nest.body))
-        self.assigned = assigned_names(self.nest.body)
+        self.assigned = assigned_places(self.nest.body)
         given = {name: kind.ndim if isinstance(kind, ArrayType) else 0 for name, kind in self.types.items()}
         self.ranks = local_ranks(self.nest.body, given | dict.fromkeys(self.nest.dims, 0))
-        for statement in walk(self.nest.loops[0]):
-            if isinstance(statement, Bind):
-                rows = self.views.setdefault(statement.name, set())
-                # a row that the iteration made for itself is no array of anybody else's
-                if isinstance(self.types.get(statement.row.base.name), ArrayType):
-                    rows.add(statement.row.base.name)
+        for statement in every(Bind, self.nest.loops[0]):
+            rows = self.views.setdefault(statement.name, set())
+            # a row that the iteration made for itself is no array of anybody else's
+            if isinstance(self.types.get(statement.row.base.name), ArrayType):
+                rows.add(statement.row.base.name)
 
     # ------------------------------------------------------------ statements
 
@@ -261,15 +262,15 @@ class _Collector:
         before, guards = dict(self.scope), self.guards
         condition = None if test is None else self.condition(test)
         self.conditional += condition is None
-        for block, holds in zip(blocks, (True, False), strict=False):
+        for block, is_true in zip(blocks, (True, False), strict=False):
             if condition is not None:
-                self.guards = (*guards, condition if holds else condition.negated())
+                self.guards = (*guards, condition if is_true else condition.negated())
             self.scope = dict(before)
             self.block(block)
         self.conditional -= condition is None
         self.scope, self.guards = before, guards
         for block in blocks:
-            for name, span in assigned_names(block).items():
+            for name, span in assigned_places(block).items():
                 self.forget(name, span)
 
     def condition(self, test: Expr) -> Condition | None:
@@ -290,7 +291,7 @@ class _Collector:
         return found | {isl_name(name) for name, value in self.nest.function.constants if type(value) is int}
 
     def repeated(self, test: Expr | None, body: tuple[Stmt, ...]) -> None:
-        for name, span in assigned_names(body).items():
+        for name, span in assigned_places(body).items():
             self.forget(name, span)
         if test is not None:
             self.read(test)
@@ -307,13 +308,13 @@ class _Collector:
             self.read(bound)
         start, stop = (affine_form(bound, self.scope) for bound in (space.start, space.stop))
         step = step_form(space.step, self.scope)
-        for name, span in assigned_names(statement.body).items():
+        for name, span in assigned_places(statement.body).items():
             self.forget(name, span)
         before = self.scope.get(space.var), self.inner
         var = self.fresh(space.var)
         self.inner = (*self.inner, InnerLoop(var, start, stop, step))
         self.scope[space.var] = Affine(var, frozenset({var}))
-        if space.var in assigned_names(statement.body):
+        if space.var in assigned_places(statement.body):
             self.forget(space.var, space.span)
         is_sure = all(isinstance(form, Affine) for form in (start, stop, step)) and not _may_end(statement.body)
         self.conditional += not is_sure
@@ -323,7 +324,7 @@ class _Collector:
         self.clock[-1] += 1
         self.conditional -= not is_sure
         self.inner = before[1]
-        for name, span in (*assigned_names(statement.body).items(), (space.var, space.span)):
+        for name, span in (*assigned_places(statement.body).items(), (space.var, space.span)):
             self.forget(name, span)  # what it is after the last trip, if there was one, is not known
 
     def fresh(self, name: str) -> str:
@@ -366,8 +367,8 @@ class _Collector:
             self.read_perhaps(then, orelse)
             return
         guards = self.guards
-        for part, holds in ((then, condition), (orelse, condition.negated())):
-            self.guards = (*guards, holds)
+        for part, side in ((then, condition), (orelse, condition.negated())):
+            self.guards = (*guards, side)
             self.read(part)
         self.guards = guards
 
@@ -450,4 +451,4 @@ def written_arguments(call: Call, function: Function, ranks: Ranks) -> tuple[int
 
 def _may_end(body: tuple[Stmt, ...]) -> bool:
     """Whether a loop with this body may end before its last trip: then no trip of it is sure to be made."""
-    return holds_break(body) or any(isinstance(node, Return) for statement in body for node in walk(statement))
+    return holds_break(body) or holds(Return, *body)

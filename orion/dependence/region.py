@@ -7,7 +7,7 @@ Feautrier 1991; Bondhugula et al. 2008, section 2.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -15,12 +15,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.dependence.access import Access
-from orion.dependence.effects import assigned_names
 from orion.dependence.model import Space, access_relation, inner_constraints, own_space
 from orion.dependence.references import InnerLoop, Reference, collect_references, condition_in, definitions, loop_scope
-from orion.dependence.scalars import exposed_reads
-from orion.ir.assigned import leaves_loop
-from orion.ir.nodes import Elements, Expr, For, Function, If, Node, Range, Return, Stmt, Unary, Var, count_names, walk
+from orion.ir.assigned import assigned_places, leaves_loop
+from orion.ir.exposed import exposed_reads
+from orion.ir.nodes import (
+    Elements,
+    Expr,
+    For,
+    Function,
+    If,
+    Node,
+    Range,
+    Return,
+    Stmt,
+    Unary,
+    count_names,
+    every,
+    holds,
+    names_in,
+)
 from orion.ir.program import LoopNest
 from orion.ir.types import Types
 from orion.passes.dimensions import is_dimension
@@ -86,8 +100,8 @@ def known_of(loops: Iterable[For]) -> Known:
         if not isinstance(loop.space, Range):
             continue
         var, bounds = loop.space.var, (loop.space.start, loop.space.stop, loop.space.step)
-        used = {node.name for bound in bounds for node in walk(bound) if isinstance(node, Var)}
-        if assigned_names(loop.body).keys().isdisjoint({var, *used}):
+        used = names_in(*bounds)
+        if assigned_places(loop.body).keys().isdisjoint({var, *used}):
             forms = [affine_form(bound, {name: parameter(name) for name in used}) for bound in bounds]
             constraints += inner_constraints(InnerLoop(isl_name(var), *forms))
             names |= {isl_name(var)}.union(*(form.names for form in forms if isinstance(form, Affine)))
@@ -102,7 +116,7 @@ def find_region(
     `live_after` are the scalars whose values are needed after the nest. What is made in isl is noted in `maps`.
     """
     outer = nest.loops[0]
-    if isinstance(outer.space, Elements) or any(isinstance(n, Elements | Return) for n in walk(outer)):
+    if isinstance(outer.space, Elements) or holds((Elements, Return), outer):
         return None
     try:
         known_forms = definitions(nest.function)
@@ -121,7 +135,7 @@ class _Finder:
     outer: For
     live_after: frozenset[str]
     known: Known
-    definitions: dict[str, Form]
+    definitions: Mapping[str, Form]
     maps: Maps
     found: list[Statement] = field(default_factory=list)
     carried: set[str] = field(default_factory=set)
@@ -172,7 +186,7 @@ class _Finder:
     def scalars(self, body: tuple[Stmt, ...]) -> list[str]:
         """The names that the body assigns, but for the variables of its loops."""
         variables = {space.var for space in _ranges(self.outer)}
-        return [name for name in assigned_names(body) if name not in variables]
+        return [name for name in assigned_places(body) if name not in variables]
 
     # ------------------------------------------------------------ one statement
 
@@ -194,14 +208,14 @@ class _Finder:
 
     def check_names(self) -> None:
         """Add the accesses to carried scalars; refuse what moving statements would change the meaning of."""
-        changed = {isl_name(name) for name in assigned_names((self.outer,))}
+        changed = {isl_name(name) for name in assigned_places((self.outer,))}
         variables = {isl_name(space.var) for space in _ranges(self.outer)}
         if variables & {isl_name(name) for name in self.live_after}:
             raise NoRegionError
         for number, statement in enumerate(self.found):
             own = {isl_name(name) for name in _variables(statement.loops)}
             used = {isl_name(name) for name in exposed_reads(statement.body, ())}
-            bound = {isl_name(name) for name in assigned_names(statement.body)}
+            bound = {isl_name(name) for name in assigned_places(statement.body)}
             if used & (variables - own) or bound & own:
                 raise NoRegionError  # the variable of a loop that has ended, or one that is assigned
             parameters = set(statement.space.names)
@@ -284,7 +298,7 @@ def _scalar_access(statement: Statement, name: str, guards: tuple[Condition, ...
     names = statement.space.names.union(*(guard.names for guard in guards))
     bound = {*statement.space.dims, *statement.space.values}
     relation = f"{parameter_list(names - bound)}{{ {target} : {hidden}{inside} }}"
-    is_write = name in assigned_names(statement.body)
+    is_write = name in assigned_places(statement.body)
     return Access(name, name, is_write, False, relation, True, None, statement.body[0].span)
 
 
@@ -315,7 +329,7 @@ def _variables(loops: tuple[For, ...]) -> Iterator[str]:
 
 
 def _ranges(node: Node) -> list[Range]:
-    return [part for part in walk(node) if isinstance(part, Range)]
+    return list(every(Range, node))
 
 
 def _stays_inside(body: tuple[Stmt, ...], name: str) -> bool:
@@ -335,7 +349,7 @@ def _apart(body: tuple[Stmt, ...], name: str) -> bool:
 
 
 def _mentions(statement: Stmt, name: str) -> bool:
-    return name in assigned_names((statement,)) or count_names((statement,), name) > 0
+    return name in assigned_places((statement,)) or count_names((statement,), name) > 0
 
 
 def _in(body: tuple[Stmt, ...], name: str) -> bool:

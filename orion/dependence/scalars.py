@@ -8,12 +8,12 @@ one iteration to the next, and makes the loop serial.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Set
 
 from orion.dependence.access import Reduction, ScalarRoles
 from orion.dependence.choices import find_choices, is_chosen
-from orion.dependence.effects import assigned_names
-from orion.ir.assigned import assigned_by, leaves_loop
+from orion.ir.assigned import assigned_by, assigned_places, leaves_loop
+from orion.ir.exposed import exposed_reads, exposure
 from orion.ir.nodes import (
     Assign,
     Binary,
@@ -22,21 +22,18 @@ from orion.ir.nodes import (
     Expr,
     For,
     Function,
-    If,
     Logic,
     Node,
     Range,
     Stmt,
-    Tuple,
     Update,
     Var,
     While,
     children,
     count_names,
-    walk,
+    every,
 )  # fmt: skip
 from orion.ir.program import Branch, LoopNest, Program, Repeat, RunLoop, Scalars, Step
-from orion.ir.source import Span
 from orion.ir.types import ArrayType, SparseType, Types
 
 OPERATORS = {"+": "+", "-": "+", "*": "*"}
@@ -48,8 +45,8 @@ def scalar_roles(nest: LoopNest, types: Types, live_after: Set[str]) -> ScalarRo
     elements = nest.elements
     bound = set(nest.dims) | set(elements.values if elements else ()) | nest.own_names
     arrays = {name for name, kind in types.items() if isinstance(kind, ArrayType | SparseType)}
-    views = {node.name for statement in nest.body for node in walk(statement) if isinstance(node, Bind)}
-    assigned = {name: span for name, span in assigned_names(nest.body).items() if name not in arrays | views}
+    views = {node.name for node in every(Bind, *nest.body)}
+    assigned = {name: span for name, span in assigned_places(nest.body).items() if name not in arrays | views}
     exposed = exposed_reads(nest.body, bound - set(assigned))
     updated = _updated_names(nest.body)
     limits = exposed_reads(_bounds(nest), set(nest.dims))  # what they were when the loop began is needed throughout
@@ -94,7 +91,7 @@ def carries(name: str, body: tuple[Stmt, ...], function: Function) -> bool:
 def find_reduction(name: str, body: tuple[Stmt, ...], running: Set[str] = frozenset()) -> Reduction | None:
     """The reduction that `name` is in `body`, or None: the same operator everywhere, and no other use, neither as the
     variable of a loop. Minima and maxima of `running` names are choices."""
-    updates = [(node, op) for statement in body for node in walk(statement) if (op := _updates(node, name))]
+    updates = [(node, op) for node in every((Update, Assign), *body) if (op := _updates(node, name))]
     inside = count_names((node for node, _ in updates), name)
     everywhere = count_names(body, name)
     operators = {op for _, op in updates}
@@ -107,14 +104,14 @@ def find_reduction(name: str, body: tuple[Stmt, ...], running: Set[str] = frozen
 
 def _counters(body: tuple[Stmt, ...]) -> set[str]:
     """The names that the loops in a body give values."""
-    loops = (node for statement in body for node in walk(statement) if isinstance(node, For))
+    loops = every(For, *body)
     return {name for loop in loops for name in assigned_by(loop)}
 
 
 def _updated_names(body: tuple[Stmt, ...]) -> set[str]:
     """The names that some statement gives a value made of their own: no others are reductions."""
     found = set()
-    for node in (node for statement in body for node in walk(statement)):
+    for node in every((Update, Assign), *body):
         match node:
             case Update(Var(name)):
                 found.add(name)
@@ -158,61 +155,6 @@ def _is(expr: Node, name: str) -> bool:
     return isinstance(expr, Var) and expr.name == name
 
 
-# ------------------------------------------------------------ reads before writes
-
-
-def exposed_reads(statements: Iterable[Node], defined: Iterable[str]) -> dict[str, Span]:
-    """The names that may be read before the statements assign them, each with the first such place.
-
-    `defined` are names that have a value already. A branch or loop body that may not run assigns nothing for sure.
-    """
-    found: dict[str, Span] = {}
-    _expose(statements, set(defined), found)
-    return found
-
-
-def _expose(statements: Iterable[Node], defined: set[str], found: dict[str, Span]) -> set[str]:
-    """Add the exposed reads to `found`; return the names that have a value after the statements."""
-    for statement in statements:
-        match statement:
-            case Assign(target, value):
-                _reads(value, defined, found)
-                _targets(target, defined, found)
-            case Bind(name, row):
-                _reads(row, defined, found)
-                defined = defined | {name}
-            case If(test, body, orelse):
-                _reads(test, defined, found)
-                defined = _expose(body, set(defined), found) & _expose(orelse, set(defined), found)
-            case While(test, body):
-                _reads(test, defined, found)
-                _expose(body, set(defined), found)
-            case For(space, body):
-                _reads(space, defined, found)
-                own = {space.var} if isinstance(space, Range) else {*space.keys, *space.values}
-                _expose(body, defined | own, found)
-            case _:
-                _reads(statement, defined, found)
-    return defined
-
-
-def _targets(target: Node, defined: set[str], found: dict[str, Span]) -> None:
-    match target:
-        case Var(name):
-            defined.add(name)
-        case Tuple(items):
-            for item in items:
-                _targets(item, defined, found)
-        case _:
-            _reads(target, defined, found)
-
-
-def _reads(node: Node, defined: set[str], found: dict[str, Span]) -> None:
-    for part in walk(node):
-        if isinstance(part, Var) and part.name not in defined:
-            found.setdefault(part.name, part.span)
-
-
 # ------------------------------------------------------------ what is needed after a loop
 
 
@@ -247,8 +189,8 @@ def _live(
                 bound = {*nest.dims, *(elements.values if elements else ()), *nest.own_names}
                 after |= frozenset(exposed_reads(nest.body, bound)) | frozenset(exposed_reads(_bounds(nest), bound))
             case Scalars(body):
-                defined = _expose(body, set(), {})
-                after = (after - defined) | frozenset(exposed_reads(body, ()))
+                own = exposure(body)
+                after = (after - own.defined) | frozenset(own.reads)
                 after |= leaving if any(leaves_loop(statement) for statement in body) else frozenset()
             case Branch(statement, (first, second)):
                 sides = _live(first, after, leaving, program, results) | _live(second, after, leaving, program, results)
@@ -256,6 +198,6 @@ def _live(
             case Repeat(loop, inner):
                 around = after | frozenset(exposed_reads([loop.test if isinstance(loop, While) else loop.space], ()))
                 once = _live(inner, around, around, program, results)
-                own = {loop.space.var} if isinstance(loop, For) and isinstance(loop.space, Range) else set()
-                after = around | (_live(inner, around | once, around | once, program, results) - own)
+                bound = {loop.space.var} if isinstance(loop, For) and isinstance(loop.space, Range) else set()
+                after = around | (_live(inner, around | once, around | once, program, results) - bound)
     return after

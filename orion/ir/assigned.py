@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from orion.ir.kept import kept
 from orion.ir.nodes import (
     Assign,
     Bind,
@@ -18,22 +19,33 @@ from orion.ir.nodes import (
     Update,
     Var,
     While,
-    walk,
+    every,
 )  # fmt: skip
+from orion.ir.source import Span
 
 
 def mentions(node: Node, names: set[str]) -> bool:
     """Whether any of the names is read or written in the code."""
-    return any(isinstance(part, Var) and part.name in names for part in walk(node))
+    return any(part.name in names for part in every(Var, node))
 
 
 def assigned_names(body: Iterable[Stmt]) -> set[str]:
     """The names that the statements bind: by assignment, as a view, or as a loop variable."""
-    nodes = (node for statement in body for node in walk(statement) if type(node) in ASSIGNING)
-    return {name for node in nodes for name in assigned_by(node)}
+    return {name for statement in body for name, _ in assignments(statement)}
 
 
-ASSIGNING = frozenset({Assign, Update, Bind, For})
+def assigned_places(body: Iterable[Stmt]) -> dict[str, Span]:
+    """The names that the statements may assign (loop variables too), each with the last place that does."""
+    return {name: span for statement in body for name, span in assignments(statement)}
+
+
+@kept
+def assignments(code: Node) -> tuple[tuple[str, Span], ...]:
+    """The names that the code assigns, with the places, once for each place that does."""
+    return tuple((name, node.span) for node in every(ASSIGNING, code) for name in assigned_by(node))
+
+
+ASSIGNING = (Assign, Update, Bind, For)
 """The nodes that assign names."""
 
 

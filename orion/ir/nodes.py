@@ -28,7 +28,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
+from operator import itemgetter
+from typing import Any, TypeVar, overload
 
+from orion.ir.kept import Keeping, kept
 from orion.ir.source import SourceText, Span
 
 # ---------------------------------------------------------------- expressions
@@ -191,11 +194,10 @@ class Elements:
 # ---------------------------------------------------------------- statements
 
 
-class Walked:
-    """A statement: it keeps what `walk` finds in it, for the many who ask."""
+class Walked(Keeping):
+    """A statement: it keeps what `walk` and `every` find in it, for the many who ask."""
 
-    __slots__ = ("walked",)
-    walked: tuple[Node, ...]
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +333,7 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class Function(Keeping):
     """A decorated function, or a helper that it calls.
 
     `constants` are the scalars it takes from its closure or its globals, frozen when it is parsed: where they are used,
@@ -362,6 +364,12 @@ class Function:
         return self.params[: len(self.params) - len(self.made)]
 
 
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
+
+
 def children(node: Node) -> list[Node]:
     """The nodes directly below `node`, in source order."""
     found: list[Node] = []
@@ -377,14 +385,12 @@ def children(node: Node) -> list[Node]:
 
 def walk(node: Node) -> Iterator[Node]:
     """`node` and everything below it, depth first, in source order."""
-    if not isinstance(node, Walked):
-        return _below(node)
-    try:
-        return iter(node.walked)
-    except AttributeError:
-        inside = (part for child in children(node) for part in walk(child))
-        object.__setattr__(node, "walked", (node, *inside))
-        return iter(node.walked)
+    return iter(_walked(node)) if isinstance(node, Walked) else _below(node)
+
+
+@kept
+def _walked(node: Node) -> tuple[Node, ...]:
+    return (node, *(part for child in children(node) for part in walk(child)))
 
 
 def _below(node: Node) -> Iterator[Node]:
@@ -396,14 +402,52 @@ def _below(node: Node) -> Iterator[Node]:
             waiting += children(current)[::-1]
 
 
+@overload
+def every(kinds: type[A], *nodes: Node) -> Iterator[A]: ...
+@overload
+def every(kinds: tuple[type[A], type[B]], *nodes: Node) -> Iterator[A | B]: ...
+@overload
+def every(kinds: tuple[type[A], type[B], type[C]], *nodes: Node) -> Iterator[A | B | C]: ...
+@overload
+def every(kinds: tuple[type[A], type[B], type[C], type[D]], *nodes: Node) -> Iterator[A | B | C | D]: ...
+def every(kinds: Any, *nodes: Node) -> Iterator[Any]:
+    """The nodes of some classes among `nodes` and all below them, in the order of `walk`."""
+    wanted = kinds if type(kinds) is tuple else (kinds,)
+    return (part for node in nodes for part in _of_kinds(node, wanted))
+
+
+def holds(kinds: type | tuple[type, ...], *nodes: Node) -> bool:
+    """Whether there is a node of some classes among `nodes` and all below them."""
+    wanted = kinds if isinstance(kinds, tuple) else (kinds,)
+    return any(_of_kinds(node, wanted) for node in nodes)
+
+
+@kept
+def _of_kinds(node: Node, kinds: tuple[type, ...]) -> tuple[Any, ...]:
+    if not isinstance(node, Walked):
+        return tuple([part for part in walk(node) if type(part) in kinds])
+    known = _by_class(node)
+    found = [pair for kind in kinds for pair in known.get(kind, ())]
+    return tuple([part for _, part in (found if len(kinds) == 1 else sorted(found, key=itemgetter(0)))])
+
+
+@kept
+def _by_class(node: Node) -> dict[type, list[tuple[int, Node]]]:
+    """The nodes in a statement by their class, each with its place in the order of `walk`."""
+    found: dict[type, list[tuple[int, Node]]] = {}
+    for number, part in enumerate(walk(node)):
+        found.setdefault(type(part), []).append((number, part))
+    return found
+
+
 def names_in(*nodes: Node) -> set[str]:
     """The names that the code mentions, where it reads them or assigns them; not the variables that loops bind."""
-    return {part.name for node in nodes for part in walk(node) if isinstance(part, Var)}
+    return {part.name for part in every(Var, *nodes)}
 
 
 def count_names(nodes: Iterable[Node], *names: str) -> int:
     """How often the code mentions one of the names."""
-    return sum(isinstance(part, Var) and part.name in names for node in nodes for part in walk(node))
+    return sum(part.name in names for part in every(Var, *nodes))
 
 
 NODE_CLASSES = (

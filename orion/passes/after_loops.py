@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 from orion.errors import UnsupportedLoopError
 from orion.ir.assigned import assigned_names
+from orion.ir.exposed import exposed_reads
 from orion.ir.nodes import (
     Assign,
     Elements,
@@ -32,12 +33,11 @@ from orion.ir.nodes import (
     Var,
     While,
     children,
-    walk,
+    every,
 )  # fmt: skip
 from orion.ir.program import SYNTHETIC
 from orion.ir.refuse import unsupported
 from orion.ir.source import Span
-from orion.passes.definite import unsure_reads
 from orion.passes.dimensions import perfect_loops
 from orion.typing.expression_types import Typing
 from orion.typing.value_type import ValueType
@@ -84,7 +84,7 @@ class LoopVariables:
         others = {*self.typing.names, *self.names} - names
         keepers: dict[str, str] = {}
         after: list[Stmt] = []
-        for name, span in unsure_reads(rest, others).items():
+        for name, span in exposed_reads(rest, others).items():
             if isinstance(loop.space, Elements) or name in _set_by_statements(loop.body):
                 raise self.lost(name, span)
             kept = self.fresh(f"last_{name}", self.typing.name(name))
@@ -132,12 +132,12 @@ def _binds(loop: For, name: str) -> bool:
 
 
 def _binds_inside(loop: For, name: str) -> bool:
-    return any(isinstance(node, For) and node is not loop and _binds(node, name) for node in walk(loop))
+    return any(node is not loop and _binds(node, name) for node in every(For, loop))
 
 
 def _holds_planned(unit: For | If | While) -> bool:
     """Whether it stands around planned loops, rather than being one or a statement between them."""
-    inside = [node for node in walk(unit) if isinstance(node, For) and node is not unit]
+    inside = [node for node in every(For, unit) if node is not unit]
     if not isinstance(unit, For):
         return bool(inside)
     is_around = any(isinstance(node.space, Elements) or node.index == SYNTHETIC for node in inside)
@@ -147,10 +147,9 @@ def _holds_planned(unit: For | If | While) -> bool:
 def _set_by_statements(body: tuple[Stmt, ...]) -> set[str]:
     """The names that assignments set, not loops."""
     found: set[str] = set()
-    for node in (node for statement in body for node in walk(statement)):
-        if isinstance(node, Assign | Update):
-            targets: tuple[Node, ...] = node.target.items if isinstance(node.target, Tuple) else (node.target,)
-            found |= {target.name for target in targets if isinstance(target, Var)}
+    for node in every((Assign, Update), *body):
+        targets: tuple[Node, ...] = node.target.items if isinstance(node.target, Tuple) else (node.target,)
+        found |= {target.name for target in targets if isinstance(target, Var)}
     return found
 
 

@@ -23,7 +23,8 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from orion.errors import UnsupportedLoopError
-from orion.ir.assigned import assigned_names, leaves_loop
+from orion.ir.assigned import assignments, leaves_loop
+from orion.ir.exposed import exposed_reads
 from orion.ir.nodes import (
     Assign,
     Bind,
@@ -44,13 +45,15 @@ from orion.ir.nodes import (
     Unary,
     Var,
     While,
+    every,
+    holds,
+    names_in,
     walk,
 )  # fmt: skip
 from orion.ir.program import SYNTHETIC, LoopNest
 from orion.ir.refuse import unsupported
 from orion.ir.types import ArrayType, SparseType, Types
 from orion.passes.after_loops import LoopVariables
-from orion.passes.definite import unsure_reads
 from orion.passes.in_place import with_subscripts
 from orion.passes.local_arrays import make_arrays
 from orion.typing.expression_types import Typing
@@ -137,7 +140,7 @@ def is_repeat(statement: Stmt) -> bool:
 
 def is_split(statement: Stmt) -> bool:
     """Whether it is, in a function that has been through `separate`, an `if` or a `while` around planned loops."""
-    return isinstance(statement, If | While) and any(isinstance(node, For) for node in walk(statement))
+    return isinstance(statement, If | While) and holds(For, statement)
 
 
 def _is_once(statement: Stmt) -> bool:
@@ -145,7 +148,7 @@ def _is_once(statement: Stmt) -> bool:
 
 
 def _elements(statement: Stmt) -> list[Elements]:
-    return [node for node in walk(statement) if isinstance(node, Elements)]
+    return list(every(Elements, statement))
 
 
 def _holds_loops(body: tuple[Stmt, ...]) -> bool:
@@ -187,12 +190,12 @@ class _Separator:
             case If() | While() if self.is_apart(statement):
                 return "apart"
             case _:
-                holds_loop = any(isinstance(node, For | While) for node in walk(statement))
+                holds_loop = holds((For, While), statement)
                 return "once" if holds_loop or touches(statement, self.arrays) else "scalars"
 
     def is_apart(self, statement: If | While) -> bool:
         """Whether a statement is run by every worker, with planned loops in it, rather than once as a whole."""
-        loops = [node for node in walk(statement) if isinstance(node, For)]
+        loops = list(every(For, statement))
         if any(isinstance(loop.space, Elements) or loop.index == SYNTHETIC for loop in loops):
             return True
         return leaves_loop(statement) or _returns(statement) or (self.opening and bool(loops))
@@ -292,7 +295,7 @@ class _Separator:
         of what is assigned later.
         """
         found: list[Stmt] = []
-        for name, span in unsure_reads(body, {*self.function.params}).items():
+        for name, span in exposed_reads(body, {*self.function.params}).items():
             kind = self.names.get(name) or self.typing.name(name)
             value = False if kind.dtype == "bool" else 0 if kind.is_integer else 0.0
             if kind.rank == 0:
@@ -320,8 +323,7 @@ class _Separator:
         return unsupported(what, node.span, self.function.source, why=why, hint=hint)
 
     def check_whole(self, name: str, home: Node, body: tuple[Stmt, ...]) -> None:
-        nodes = [node for statement in body for node in walk(statement)]
-        if any(isinstance(node, Bind) and node.name == name for node in nodes):
+        if any(node.name == name for node in every(Bind, *body)):
             what = f"`{name}` stands for parts of arrays in more than one loop"
             raise self.refuse(home, what, "", f"give the part its name inside the loop that uses `{name}`")
 
@@ -334,12 +336,12 @@ class _Separator:
 
 def _once_variables(body: tuple[Stmt, ...]) -> set[str]:
     """The variables of the loops of one trip that are there already; nothing reads them."""
-    loops = (node for statement in body for node in walk(statement) if isinstance(node, For))
+    loops = every(For, *body)
     return {loop.space.var for loop in loops if loop.index == SYNTHETIC and isinstance(loop.space, Range)}
 
 
 def _returns(statement: Stmt) -> bool:
-    return any(isinstance(node, Return) for node in walk(statement))
+    return holds(Return, statement)
 
 
 def _units(body: tuple[Stmt, ...]) -> Iterator[Node]:
@@ -357,5 +359,4 @@ def _units(body: tuple[Stmt, ...]) -> Iterator[Node]:
 
 
 def _names(unit: Node) -> set[str]:
-    nodes = tuple(walk(unit))
-    return assigned_names(nodes) | {node.name for node in nodes if isinstance(node, Var)}  # type: ignore[arg-type]
+    return {name for name, _ in assignments(unit)} | names_in(unit)

@@ -56,6 +56,7 @@ from orion.ir.nodes import (
     While,
     children,
     count_names,
+    holds,
     walk,
 )  # fmt: skip
 from orion.ir.printer import print_expr
@@ -189,7 +190,7 @@ def _without_counter(loop: For, name: str, first: int, function: Function, types
     outside = count_names(function.body, name) - count_names((loop,), name)
     inside = Counter(one for statement in body for node in walk(statement) for one in assigned_by(node))
     kept = isinstance(width, Dim) or (isinstance(width, Var) and width.name in types and not counts[width.name])
-    leaves = any(leaves_loop(s) or any(isinstance(node, Return) for node in walk(s)) for s in body)
+    leaves = any(leaves_loop(s) or holds(Return, s) for s in body)
     if not kept or leaves or counts[name] != 2 or outside != 1 or inside[var] or name in function.params:
         return None
 
@@ -273,7 +274,7 @@ class _Finder:
     def may_be_flat(self, node: Subscript) -> bool:
         kind = self.types.get(node.base.name)
         plain = isinstance(kind, ArrayType) and kind.ndim == 1 and kind.c_contiguous and not kind.aligned
-        return plain and len(node.index) == 1 and not any(isinstance(part, Subscript) for part in walk(node.index[0]))
+        return plain and len(node.index) == 1 and not holds(Subscript, node.index[0])
 
     def widths(self, array: str) -> tuple[str, ...]:
         """The lengths of the rows that all subscripts of an array agree with; none where there are no such."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from orion.frontend.functions import is_elementwise
-from orion.ir.nodes import Binary, Call, Compare, Const, Count, Dim, Expr, Subscript, Unary, Var, walk
+from orion.ir.nodes import Binary, Call, Compare, Const, Count, Dim, Expr, Subscript, Unary, Var, every
 from orion.typing.expression_types import Typing
 from orion.typing.value_type import ValueType
 
@@ -34,7 +34,7 @@ def element_of(value: Expr, name: str, index: tuple[Var, ...], typing: Typing, f
         case _:
             found = _element(value, index, typing, fits)
     is_own = found is not None and any(
-        isinstance(node, Subscript) and node.base.name == name and node.index != index for node in walk(found)
+        node.base.name == name and node.index != index for node in every(Subscript, found)
     )
     return None if is_own else found
 

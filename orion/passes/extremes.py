@@ -34,7 +34,7 @@ from orion.ir.nodes import (
     Var,
     While,
     count_names,
-    walk,
+    every,
 )  # fmt: skip
 from orion.ir.rewriting import expand
 from orion.typing.expression_types import Typing
@@ -103,10 +103,9 @@ def begins_anew(body: Iterable[Stmt]) -> bool:
     makes it begin anew: what it ends with is then that of the values after the last NaN."""
     body = tuple(body)
     found: dict[str, list[Node]] = {}
-    for statement in body:
-        for node in walk(statement):
-            for name in _begun_anew(node):
-                found.setdefault(name, []).append(node)
+    for node in every((If, Assign), *body):
+        for name in _begun_anew(node):
+            found.setdefault(name, []).append(node)
     return any(count_names(body, name) == count_names(nodes, name) for name, nodes in found.items())
 
 
@@ -134,10 +133,8 @@ def with_running_extremes(function: Function, typing: Typing) -> Function:
 
 
 def _in_loops(body: Iterable[Stmt]) -> Iterator[Node]:
-    for statement in body:
-        for node in walk(statement):
-            if isinstance(node, For | While):
-                yield from (inner for one in node.body for inner in walk(one))
+    for loop in every((For, While), *body):
+        yield from every(Assign, *loop.body)
 
 
 def _is_integer(name: str, typing: Typing) -> bool:

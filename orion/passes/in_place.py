@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from orion.ir.assigned import assigned_by
-from orion.ir.nodes import Function, Slice, Stmt, Subscript, Update, Var, walk
+from orion.ir.nodes import Assign, Bind, For, Function, Slice, Stmt, Subscript, Update, Var, every
 from orion.ir.rewriting import expand
 from orion.ir.types import ArrayType, Types
 
@@ -33,5 +33,4 @@ def with_subscripts(function: Function, types: Types) -> Function:
 
 def _rebound(function: Function) -> set[str]:
     """The names that statements give another value, operators in place apart."""
-    nodes = (node for statement in function.body for node in walk(statement) if not isinstance(node, Update))
-    return {name for node in nodes for name in assigned_by(node)}
+    return {name for node in every((Assign, Bind, For), *function.body) for name in assigned_by(node)}

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from orion.ir.assigned import assigned_by, leaves_loop, mentions
+from orion.ir.assigned import assignments, leaves_loop, mentions
 from orion.ir.nodes import (
     INTEGER,
     Assign,
@@ -42,7 +42,8 @@ from orion.ir.nodes import (
     Var,
     While,
     count_names,
-    walk,
+    every,
+    holds,
 )  # fmt: skip
 from orion.ir.rewriting import rewrite
 from orion.ir.source import Span
@@ -85,7 +86,7 @@ class _Closer:
 
     def is_integer(self, value: Expr) -> bool:
         """Whether a value is a Python integer made of others by what the loop language takes for affine."""
-        kinds = [self.typing.names.get(node.name) for node in walk(value) if isinstance(node, Var)]
+        kinds = [self.typing.names.get(node.name) for node in every(Var, value)]
         return _is_simple(value) and all(kind is not None and kind.dtype == "int64" and not kind.rank for kind in kinds)
 
     def statement(self, statement: Stmt, known: dict[str, Expr]) -> tuple[Stmt, ...]:
@@ -135,7 +136,7 @@ class _Closer:
             and changed.count(name) == len(updates) and space.var not in changed
             and _integer(space.step) not in (None, 0) and len(fixed) == 2
             and not any(count_names(fixed, other) for other in changed if other != name)
-            and not any(leaves_loop(s) or any(isinstance(n, Return) for n in walk(s)) for s in body)
+            and not any(leaves_loop(s) or holds(Return, s) for s in body)
         )  # fmt: skip
 
     def close(self, name: str, loop: For, start: Expr) -> tuple[For, Stmt]:
@@ -301,12 +302,12 @@ def _is_simple(bound: Expr) -> bool:
 
 def _assigned(body: Iterable[Stmt]) -> list[str]:
     """The names that the statements bind, once for each place that does."""
-    return [name for statement in body for node in walk(statement) for name in assigned_by(node)]
+    return [name for statement in body for name, _ in assignments(statement)]
 
 
 def _without_unused(name: str, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """The statements without assignments to a name that nothing else reads."""
-    own = [n for s in body for n in walk(s) if isinstance(n, Assign) and _is_own(n, name)]
+    own = [n for n in every(Assign, *body) if _is_own(n, name)]
     if count_names(body, name) > count_names(own, name):
         return body
     return _cleared(body, name)

@@ -34,6 +34,8 @@ from orion.ir.nodes import (
     Update,
     Var,
     While,
+    every,
+    holds,
     walk,
 )  # fmt: skip
 from orion.ir.renaming import renamed
@@ -65,7 +67,7 @@ def inline_helpers(function: Function, types: Types | None = None) -> Function:
 
 def _inlined(function: Function, helpers: dict[str, Function], ranks: Ranks) -> Function:
     taken = {*function.params, *assigned_names(function.body)}
-    loops = [node.index for statement in function.body for node in walk(statement) if isinstance(node, For)]
+    loops = [node.index for node in every(For, *function.body)]
     known = local_ranks(function.body, {**ranks, **_loop_variables(function)})
     inliner = _Inliner(function, helpers, known, taken, 1 + max(loops, default=-1))
     return replace(function, body=inliner.block(function.body))
@@ -113,7 +115,7 @@ class _Inliner:
                 changed = replace(changed, body=self.block(body), orelse=self.block(orelse))
             case For(_, body) | While(_, body):
                 changed = replace(changed, body=self.block(body))
-            case Evaluate(value) if before and not any(isinstance(node, Call) for node in walk(value)):
+            case Evaluate(value) if before and not holds(Call, value):
                 return before
             case _:
                 pass
@@ -143,7 +145,7 @@ class _Inliner:
     def is_pure(self, node: Node) -> bool:
         """Whether no helper called in the code writes anything, so that the order of evaluation does not matter."""
         whole = replace(self.function, helpers=tuple(self.helpers.values()))
-        calls = [part for part in walk(node) if isinstance(part, Call)]
+        calls = list(every(Call, node))
         return not any(written_positions(call, whole, self.ranks) for call in calls)
 
     def helper(self, call: Call) -> Function | None:

@@ -34,7 +34,8 @@ from orion.ir.nodes import (
     Tuple,
     Var,
     While,
-    walk,
+    every,
+    holds,
 )  # fmt: skip
 from orion.ir.source import Span
 
@@ -48,8 +49,8 @@ def leave_by_break(function: Function) -> Function:
 
 def _holds_return(statement: Stmt) -> bool:
     """Whether a `return` stands in a loop in the statement."""
-    loops = (node for node in walk(statement) if isinstance(node, For | While))
-    return any(isinstance(node, Return) for loop in loops for node in walk(loop))
+    loops = every((For, While), statement)
+    return holds(Return, *loops)
 
 
 @dataclass(slots=True)

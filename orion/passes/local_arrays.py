@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from orion.errors import UnsupportedLoopError
 from orion.frontend.functions import is_elementwise
 from orion.ir.assigned import assigned_by, assigned_names
+from orion.ir.exposed import exposed_reads
 from orion.ir.nodes import (
     INTEGER,
     Assign,
@@ -50,6 +51,8 @@ from orion.ir.nodes import (
     Update,
     Var,
     While,
+    every,
+    holds,
     names_in,
     walk,
 )  # fmt: skip
@@ -58,7 +61,6 @@ from orion.ir.refuse import unsupported
 from orion.ir.rewriting import expand, rewrite, rewrite_function
 from orion.ir.source import Span
 from orion.ir.spans import with_span, without_spans
-from orion.passes.definite import unsure_reads
 from orion.passes.elementwise import element_of
 from orion.typing.expression_types import Typing
 from orion.typing.value_type import ONE, ValueType
@@ -76,7 +78,7 @@ def make_arrays(function: Function, typing: Typing, names: Collection[str]) -> F
     maker = _Maker(function, typing, definitions(function), {*typing.names})
     made = sorted((maker.made(name) for name in names), key=lambda one: one.span)
     lengths = {one.name: one.lengths for one in made}
-    numbers = (node.index for statement in function.body for node in walk(statement) if isinstance(node, For))
+    numbers = (node.index for node in every(For, *function.body))
     zero = frozenset(one.name for one in made if one.is_zero)
     filler = _Filler(typing, maker, lengths, zero, min((FILLING + 1, *numbers)))
     body = expand(_one_by_one(function.body, names), filler.statement)
@@ -171,7 +173,7 @@ class _Maker:
             raise self.refuse(name, first, f"`{name}` also stands for something that is no new array")
         if any(isinstance(node, Bind) and name in (node.name, node.row.base.name) for node in nodes):
             raise self.refuse(name, first, f"another name stands for a part of `{name}` that it may no longer have")
-        if name in (unsure := unsure_reads(self.function.body, {*self.typing.names} - {name})):
+        if name in (unsure := exposed_reads(self.function.body, {*self.typing.names} - {name})):
             raise self.unsure(name, unsure[name])
         lengths = {self.lengths(name, value, node) for value, node in makers}
         dtypes = {self.typing.of(value).dtype for value, _ in makers}
@@ -187,7 +189,7 @@ class _Maker:
         for one in self.function.body:
             if one is statement:
                 return True
-            if any(isinstance(node, Return) for node in walk(one)):
+            if holds(Return, one):
                 return False
         return False
 

@@ -38,7 +38,7 @@ from orion.ir.nodes import (
     Var,
     While,
     count_names,
-    walk,
+    holds,
 )  # fmt: skip
 from orion.ir.rewriting import expand
 from orion.ir.spans import without_spans
@@ -113,7 +113,7 @@ def _after(statement: Stmt, starts: Mapping[str, Expr]) -> dict[str, Expr]:
 
 def _is_kept(value: Expr, changed: set[str]) -> bool:
     """Whether an expression has the same value when it is computed again after these names have changed."""
-    return not any(isinstance(node, Call) for node in walk(value)) and not count_names((value,), *changed)
+    return not holds(Call, value) and not count_names((value,), *changed)
 
 
 class _Splitter:

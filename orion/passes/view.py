@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orion.ir.nodes import Binary, Const, Expr, Slice, Subscript, Var, walk
+from orion.ir.nodes import Binary, Const, Expr, Slice, Subscript, Var, names_in
 from orion.ir.source import Span
 from orion.ir.spans import NOWHERE, with_span, without_spans
 
@@ -27,7 +27,7 @@ class View:
 
     def index_names(self) -> set[str]:
         """The names in the subscripts."""
-        return {node.name for part in self.index for node in walk(part) if isinstance(node, Var)}
+        return names_in(*self.index)
 
     def says_same(self, other: object) -> bool:
         """Whether it is the same part of the same array, wherever in the source it was taken."""

@@ -25,6 +25,8 @@ from orion.ir.nodes import (
     Unary,
     Update,
     Var,
+    every,
+    names_in,
     walk,
 )  # fmt: skip
 from orion.ir.rewriting import expand
@@ -48,8 +50,8 @@ def is_view(value: Expr, typing: Typing) -> bool:
 def view_assignments(function: Function, typing: Typing) -> dict[str, set[str]]:
     """The names that are assigned views, each with the names of what they are views of."""
     found: dict[str, set[str]] = {}
-    for node in _nodes(function):
-        if isinstance(node, Assign) and isinstance(node.target, Var) and is_view(node.value, typing):
+    for node in every(Assign, *function.body):
+        if isinstance(node.target, Var) and is_view(node.value, typing):
             base = node.value.base if isinstance(node.value, Subscript) else node.value
             assert isinstance(base, Var)
             found.setdefault(node.target.name, set()).add(base.name)
@@ -65,14 +67,14 @@ def written_names(function: Function, typing: Typing) -> frozenset[str]:
     """The names whose elements the function may write: those it assigns by subscript, updates, or hands to a function,
     and what they are views of."""
     found: set[str] = set()
-    for node in _nodes(function):
+    for node in every((Assign, Update, Call), *function.body):
         match node:
             case Assign(Subscript(Var(name))) | Update(Subscript(Var(name))) | Update(Var(name)):
                 found.add(name)
             case Assign(Tuple(items)):
                 found |= {item.base.name for item in items if isinstance(item, Subscript)}
             case Call(called, arguments) if called.startswith(("helper:", ".")):
-                found |= {part.name for argument in arguments for part in walk(argument) if isinstance(part, Var)}
+                found |= names_in(*arguments)
             case _:
                 pass
     views = view_assignments(function, typing)
@@ -85,7 +87,7 @@ def never_negative(function: Function) -> frozenset[str]:
     """Loop variables that are never negative: keys, and those of ranges that start at a constant and go up."""
     good: set[str] = set()
     bad: set[str] = set(function.params)
-    for node in _nodes(function):
+    for node in every((For, Assign, Update), *function.body):
         match node:
             case For(Range(var, Const(int(start)), _, Const(int(step)))) if start >= 0 and step > 0:
                 good.add(var)
@@ -192,7 +194,7 @@ def _one_by_one(
     statement: Assign, targets: tuple[Expr, ...], values: tuple[Expr, ...], typing: Typing
 ) -> tuple[Stmt, ...]:
     names = {target.name for target in targets if isinstance(target, Var)}
-    mentioned = {node.name for value in values for node in walk(value) if isinstance(node, Var)}
+    mentioned = names_in(*values)
     if len(names) < len(targets) or names & mentioned:
         what = "rows are exchanged in one assignment"
         why = "a name for a row is another name for a part of an array, not a copy of it"

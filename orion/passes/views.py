@@ -33,6 +33,7 @@ from orion.ir.nodes import (
     Update,
     Var,
     While,
+    every,
     walk,
 )  # fmt: skip
 from orion.ir.rewriting import rewrite
@@ -205,8 +206,8 @@ class _Resolver:
 
     def takes_view(self, loop: For | While, name: str) -> bool:
         return name in self.names and any(
-            isinstance(node, Assign) and node.target == Var(name, node.target.span) and is_view(node.value, self.typing)
-            for node in walk(loop)
+            node.target == Var(name, node.target.span) and is_view(node.value, self.typing)
+            for node in every(Assign, loop)
         )
 
     # ------------------------------------------------------------ expressions

@@ -20,6 +20,7 @@ from orion.ir.nodes import (
     Tuple,
     Update,
     Var,
+    every,
     walk,
 )
 
@@ -79,12 +80,11 @@ def local_ranks(body: tuple[Node, ...], ranks: Ranks) -> dict[str, int | None]:
     """`ranks`, and those of the names that statements give to parts of arrays."""
     found = dict(ranks)
     known = set(ranks)
-    for statement in body:
-        for node in walk(statement):
-            for name, value in _bindings(node):
-                rank = rank_of(value, found)
-                found[name] = rank if name not in known or found[name] == rank else None
-                known.add(name)
+    for node in every((Assign, Bind), *body):
+        for name, value in _bindings(node):
+            rank = rank_of(value, found)
+            found[name] = rank if name not in known or found[name] == rank else None
+            known.add(name)
     return found
 
 
@@ -116,7 +116,7 @@ def returns_views(function: Function, helper: str) -> bool:
     """Whether a helper function may return a part of one of its arguments rather than new values."""
     body = next(candidate for candidate in function.helpers if candidate.name == helper)
     effects = _effects(function, body, ())
-    values = [node.value for statement in body.body for node in walk(statement) if isinstance(node, Return)]
+    values = [node.value for node in every(Return, *body.body)]
     parts = [part for value in values for part in (value.items if isinstance(value, Tuple) else (value,))]
     return any(part is not None and effects.parameters(part) for part in parts)
 

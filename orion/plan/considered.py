@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from orion.cost.placement import Placement
 from orion.cost.worth import Changes, meeting_ns
-from orion.ir.nodes import For, walk
+from orion.ir.nodes import For, every
 from orion.ir.program import LoopNest
 from orion.plan.plan import Considered, FunctionPlan, LoopPlan
 from orion.plan.whole import enclosing_loops, in_formulas, main_part, whole_loops
@@ -113,7 +113,7 @@ def _index(loop: LoopPlan) -> int:
 
 
 def _indices(nest: LoopNest) -> set[int]:
-    return {node.index for node in walk(nest.loops[0]) if isinstance(node, For)}
+    return {node.index for node in every(For, nest.loops[0])}
 
 
 def copies_not_made(loops: Iterable[LoopPlan]) -> Iterator[Considered]:

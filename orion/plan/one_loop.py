@@ -10,9 +10,9 @@ from orion.cost.placement import ArrayUse, array_uses
 from orion.cost.worth import Work, work_of
 from orion.dependence.access import LoopDependences
 from orion.dependence.analyse import analyse_loop
-from orion.dependence.effects import assigned_names
 from orion.dependence.model import Model, used_names
 from orion.dependence.study import Study
+from orion.ir.assigned import assigned_places
 from orion.ir.program import SYNTHETIC, LoopNest, Program, Repeat, RunLoop, Step, blocks_of
 from orion.ir.types import Types
 from orion.plan.copies import Summed
@@ -135,7 +135,7 @@ def _changing_names(steps: tuple[Step, ...], number: int, around: frozenset[str]
         inside = around
         if isinstance(step, Repeat):
             inside |= {step.space.var} if step.space else set()
-            inside |= set(assigned_names(step.loop.body))
+            inside |= set(assigned_places(step.loop.body))
         for block in blocks_of(step):
             found = _changing_names(block, number, inside)
             if found:

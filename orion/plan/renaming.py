@@ -8,7 +8,7 @@ from dataclasses import replace
 from orion.cost.grid import predicted_ns
 from orion.cost.sizes import Sizes
 from orion.cost.worth import Work, least_ns
-from orion.ir.nodes import For, walk
+from orion.ir.nodes import For, every
 from orion.plan.analysed import AnalysedProgram
 from orion.plan.plan import FunctionPlan, LoopPlan
 from orion.reasons import Reason
@@ -46,7 +46,7 @@ def with_dear_copies(plan: FunctionPlan, reasons: dict[int, Reason]) -> Function
 
 
 def _indices(loop: LoopPlan) -> Iterator[int]:
-    nodes = (node for node in walk(loop.nest.loops[0]) if isinstance(node, For))
+    nodes = every(For, loop.nest.loops[0])
     return (node.index for node in nodes)
 
 

@@ -9,7 +9,7 @@ from orion.dependence.access import Dependence, LoopDependences
 from orion.dependence.region import known_of
 from orion.dependence.study import Study, study_nest
 from orion.ir.assigned import assigned_by
-from orion.ir.nodes import For, Node, Range, Var, children, walk
+from orion.ir.nodes import For, Node, Range, Var, children, every, walk
 from orion.ir.program import LoopNest
 from orion.ir.types import Types
 from orion.passes.between import SYNTHETIC
@@ -92,7 +92,7 @@ def _inner(loop: For, nest: LoopNest, after: frozenset[str], types: Types, maps:
 
 
 def _inner_loops(loop: For) -> list[For]:
-    return [node for node in walk(loop) if isinstance(node, For)]
+    return list(every(For, loop))
 
 
 def _loops_around(outer: For, inner: For) -> list[For]:

@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 
 from orion.errors import of_user
+from orion.ir.exposed import exposed_reads
 from orion.ir.nodes import Stmt, names_in
 from orion.ir.printer import function_lines, print_expr, statement_lines
 from orion.ir.program import Branch, Program, Repeat, RunLoop, Scalars, Step
 from orion.ir.source import SourceText, Span
-from orion.passes.definite import unsure_reads
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.rounds import Rounds
 
@@ -97,7 +97,7 @@ def _first_values(prepared: PreparedProgram, indent: str) -> list[str]:
     a[i]`)."""
     function = prepared.program.function
     names = {name for loop in prepared.loops for name in loop.outputs}
-    names |= unsure_reads(function.body, function.params).keys() & {n for loop in prepared.loops for n in loop.inputs}
+    names |= exposed_reads(function.body, function.params).keys() & {n for loop in prepared.loops for n in loop.inputs}
     names -= {*function.params, *dict(function.constants)}
     return [f"{indent}{name} = 0" for name in sorted(names)]
 

@@ -19,7 +19,7 @@ from orion.ir.nodes import (
     Unary,
     Update,
     Var,
-    walk,
+    every,
 )  # fmt: skip
 from orion.ir.printer import print_expr
 from orion.ir.source import SourceText
@@ -150,5 +150,5 @@ def known_length(length: Expr | None, shapes: Mapping[str, tuple[int, ...]]) -> 
 
 
 def _shapes_in(operands: Iterable[Expr], shapes: Shapes) -> str:
-    names = [n.name for operand in operands for n in walk(operand) if isinstance(n, Var) and n.name in shapes]
+    names = [n.name for n in every(Var, *operands) if n.name in shapes]
     return ", ".join(f"`{name}` has shape {shapes[name]}" for name in dict.fromkeys(names))

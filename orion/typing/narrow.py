@@ -54,6 +54,8 @@ from orion.ir.nodes import (
     Unary,
     Var,
     While,
+    every,
+    names_in,
     walk,
 )  # fmt: skip
 from orion.ir.rewriting import rewrite
@@ -354,7 +356,7 @@ class Marker:
         for node in walk(expr):
             rooms = []
             if isinstance(node, Call) and node.function in ("min", "max"):
-                names = (part for part in walk(node) if isinstance(part, Var))
+                names = every(Var, node)
                 rooms = [self.room(name) for name in names if is_narrow(self.typing.of(name).dtype)]
             elif isinstance(node, Var) and node.name in self.chosen:
                 rooms = [self.chosen[node.name]]
@@ -428,10 +430,10 @@ def in_places(nodes: Iterable[Node]) -> set[str]:
                 parts += arguments
             case _:
                 pass
-    found = {part.name for expr in parts for part in walk(expr) if isinstance(part, Var)}
+    found = names_in(*parts)
     while True:
         given = [node for node in nodes if isinstance(node, Assign) and found.intersection(assigned_by(node))]
-        more = {part.name for node in given for part in walk(node.value) if isinstance(part, Var)} - found
+        more = {part.name for node in given for part in every(Var, node.value)} - found
         if not more:
             return found
         found |= more

@@ -26,9 +26,9 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from orion.dependence.conflicts import CapReached, capped
-from orion.dependence.effects import assigned_names
 from orion.dependence.references import loop_scope
 from orion.errors import PlanError
+from orion.ir.assigned import assigned_places
 from orion.ir.nodes import For, Range, names_in
 from orion.ir.program import LoopNest, Repeat, RunLoop, Step, blocks_of
 from orion.ir.types import ArrayType, Types
@@ -159,7 +159,7 @@ class _Proof:
     def once(self, nest: LoopNest, walk: Walk, scope: Scope) -> Found:
         """Statements that one worker runs."""
         inside = scope.inner()
-        inside.forget(assigned_names(nest.body))
+        inside.forget(assigned_places(nest.body))
         return walk.block(nest.body, inside)
 
     def band(self, part: LoopPlan, walk: Walk, rounds: tuple[str, ...]) -> Found:
@@ -191,7 +191,7 @@ class _Proof:
         names = [*box.rounds, *(name for pair in limits for name in pair)]
         walk = self.walk(box.path, set(names))
         scope = Scope(self.numbers)
-        scope.forget(assigned_names(body))
+        scope.forget(assigned_places(body))
         found = walk.block(body, scope)
         _check_names(walk)
         unfilled = left_open(found, walk.buffers)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from orion.dependence.region import Statement
 from orion.errors import PlanError
-from orion.ir.nodes import Assign, Expr, Stmt, Subscript, Update, walk
+from orion.ir.nodes import Assign, Expr, Stmt, Subscript, Update, every, walk
 from orion.ir.program import Buffer
 from orion.ir.rewriting import rewrite
 from orion.ir.source import Span
@@ -107,7 +107,7 @@ def touched(text: Sequence[Stmt], statement: Statement, buffers: Mapping[str, Bu
 
 def _direct(text: Iterable[Stmt], buffers: Mapping[str, Buffer]) -> Iterator[Touch]:
     """The arrays with buffers that a text uses themselves."""
-    names = {node.base.name for part in text for node in walk(part) if isinstance(node, Subscript)}
+    names = {node.base.name for node in every(Subscript, *text)}
     yield from (Touch(DIRECT, buffer.name) for buffer in buffers.values() if buffer.array in names)
 
 

@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from orion.dependence.effects import assigned_names
 from orion.dependence.region import Statement
 from orion.errors import PlanError
+from orion.ir.assigned import assigned_places
 from orion.ir.nodes import Assign, Call, Const, Expr, For, If, Pass, Range, Stmt, Subscript, Var, names_in
 from orion.ir.program import Buffer
 from orion.rewrites.skewed_buffers.halfspaces import Form
@@ -77,7 +77,7 @@ def running_greatest(loop: Stmt, scope: Scope) -> RunningGreatest | None:
             ) as body,
         ) if (low_, high_, name_, old, new) == (low, high, name, name, high):
             start = scope.names.get(name)
-            inside = {var, *assigned_names(cells)}
+            inside = {var, *assigned_places(cells)}
             changed = {low, high, name, *inside}
             if isinstance(start, dict) and name not in inside and changed.isdisjoint(names_in(first, end)):
                 return RunningGreatest(name, start, first, end, body[:-1])
@@ -144,7 +144,7 @@ class Walk:
                 return self.branch(branch, scope), 1
             case For(Range() as space, inner):
                 greatest = running_greatest(body[at], scope)
-                scope.forget(assigned_names((body[at],)))  # an earlier trip may have assigned them
+                scope.forget(assigned_places((body[at],)))  # an earlier trip may have assigned them
                 if greatest is not None:
                     return self.loop(space, scope, lambda inside: self.up_to(greatest, space, inside)), 1
                 return self.loop(space, scope, lambda inside: self.block(inner, inside)), 1
@@ -160,7 +160,7 @@ class Walk:
             self.path.enter(holds)
             sides.append((holds, self.block(body, scope)))
             self.path.leave(depth)
-        scope.forget(assigned_names((*branch.body, *branch.orelse)))
+        scope.forget(assigned_places((*branch.body, *branch.orelse)))
         (first, then), (second, orelse) = sides
         found: Found = {}
         for name in then | orelse:
@@ -303,7 +303,7 @@ class Walk:
         if others:
             raise UnprovedError("two statements with the same text")
         found = {statement.name: self.instances(statement, scope), **self.noted(touches, scope)}
-        scope.forget(assigned_names(statement.body))
+        scope.forget(assigned_places(statement.body))
         return found, longest
 
     def instances(self, statement: Statement, scope: Scope) -> isl.Set:

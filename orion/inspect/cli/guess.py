@@ -29,6 +29,7 @@ from orion.ir.nodes import (
     Unary,
     Update,
     Var,
+    names_in,
     walk,
 )  # fmt: skip
 from orion.ir.types import ArgumentType, ArrayType, ScalarType, SparseType, Types
@@ -101,7 +102,7 @@ def _integers(function: Function) -> frozenset[str]:
     for node in _nodes(function):
         for part in _integer_parts(node):
             if part is not None:
-                found |= {inner.name for inner in walk(part) if isinstance(inner, Var)}
+                found |= names_in(part)
     count = -1
     while count < len(found):
         count = len(found)

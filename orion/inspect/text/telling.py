@@ -16,7 +16,7 @@ from orion.inspect.text.words import (
     placement_in_words,
     time_in_words,
 )  # fmt: skip
-from orion.ir.nodes import For, Induction, Rows, Var, walk
+from orion.ir.nodes import For, Induction, Rows, every, names_in, walk
 from orion.ir.printer import print_expr
 from orion.ir.source import Span
 from orion.plan.explain import not_stronger
@@ -98,7 +98,7 @@ def loops_around(loop: LoopPlan, plan: FunctionPlan) -> tuple[For, ...]:
 
 def verdicts_of(loop: LoopPlan, plan: FunctionPlan) -> tuple[Verdict, ...]:
     """The verdicts on the `for`s of a loop, in textual order."""
-    own = {node.index for node in walk(loop.nest.loops[0]) if isinstance(node, For)}
+    own = {node.index for node in every(For, loop.nest.loops[0])}
     return tuple(verdict for verdict in plan.verdicts if verdict.index in own)
 
 
@@ -110,7 +110,7 @@ def each_for(loop: LoopPlan, plan: FunctionPlan) -> list[ForLine]:
     for outer in loops_around(loop, plan):
         words = ["serial, around the loop", rounds, *([verdicts[outer.index]] if outer.index in verdicts else [])]
         found.append(ForLine(outer.span, "; ".join(words), is_around=True))
-    inside = [node for node in walk(loop.nest.loops[0]) if isinstance(node, For) and node.index in verdicts]
+    inside = [node for node in every(For, loop.nest.loops[0]) if node.index in verdicts]
     for own in sorted(inside, key=lambda one: one.index):
         found.append(ForLine(own.span, verdicts[own.index], is_around=False))
     return found
@@ -165,7 +165,7 @@ def inductions(loop: LoopPlan) -> list[str]:
 
 def inductions_of(loop: LoopPlan) -> tuple[Induction, ...]:
     """The induction variables of the `for`s of a loop."""
-    own = {node.index for node in walk(loop.nest.loops[0]) if isinstance(node, For)}
+    own = {node.index for node in every(For, loop.nest.loops[0])}
     return tuple(induction for induction in loop.nest.function.inductions if induction.loop in own)
 
 
@@ -180,7 +180,7 @@ def flattened(loop: LoopPlan) -> list[str]:
 
 def rows_of(loop: LoopPlan) -> tuple[Rows, ...]:
     """The flattened arrays that a loop touches."""
-    used = {node.name for node in walk(loop.nest.loops[0]) if isinstance(node, Var)}
+    used = names_in(loop.nest.loops[0])
     return tuple(one for one in loop.nest.function.rows if one.array in used)
 
 

@@ -9,7 +9,7 @@ from orion.inspect.text.conflicts import conflicts_of, sizing_reasons
 from orion.inspect.text.parts import lines_of
 from orion.inspect.text.telling import blockers, such_as, verdict_in_words, verdict_on_for
 from orion.inspect.text.words import counted, lines_in_words
-from orion.ir.nodes import For, Node, walk
+from orion.ir.nodes import For, Node, every, walk
 from orion.ir.program import LoopNest
 from orion.plan.plan import FunctionPlan, LoopPlan
 from orion.plan.shares import NOMINAL, Share, runs_alone, share_of, shares
@@ -121,7 +121,7 @@ def _why_serial(loop: LoopPlan) -> str:
 
 def _verdicts(loop: LoopPlan, plan: FunctionPlan) -> Iterator[tuple[int, str]]:
     """The `for`s in statements that run once which are not parallel by themselves, and what is said of them."""
-    inside = {node.index for part in loop.nest.body for node in walk(part) if isinstance(node, For)}
+    inside = {node.index for node in every(For, *loop.nest.body)}
     if loop.origin:
         spans = {node.span for part in loop.nest.body for node in walk(part)}
         around: dict[bool, set[int]] = {True: set(), False: set()}

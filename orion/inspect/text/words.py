@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from orion.cost.placement import Placement
 from orion.dependence.access import Choice
-from orion.ir.nodes import Elements, Node, Var, walk
+from orion.ir.nodes import Elements, Node, Var, every
 from orion.ir.program import LoopNest
 from orion.ir.source import Span, cell_of
 from orion.plan.plan import LoopPlan
@@ -177,7 +177,7 @@ def factor(name: str) -> str:
 def _is_upper_bound(nest: LoopNest) -> bool:
     """Whether the number of iterations is counted as if the nest were a box, which it is not."""
     bounds: list[Node] = [bound for space in nest.ranges for bound in (space.start, space.stop, space.step)]
-    return any(isinstance(part, Var) and part.name in nest.dims for bound in bounds for part in walk(bound))
+    return any(part.name in nest.dims for part in every(Var, *bounds))
 
 
 def placement_in_words(placement: Placement, loop: LoopPlan) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from orion.dependence.access import Reduction
-from orion.dependence.effects import assigned_names
 from orion.frontend.functions import WRITING_METHODS
+from orion.ir.assigned import assigned_places
 from orion.ir.nodes import (
     Assign,
     Binary,
@@ -20,6 +20,7 @@ from orion.ir.nodes import (
     Tuple,
     Update,
     Var,
+    every,
     walk,
 )  # fmt: skip
 from orion.kernel.emit.code import NOT, SIGN, Code, call
@@ -39,7 +40,7 @@ class Assignments(Folds):
     def forget_written(self, statement: Stmt) -> None:
         """Drop the rows in registers that the statement may change: of arrays it writes, or at indices it assigns."""
         self.forget_arrays(set().union(*(self.written_by(node) for node in walk(statement))))
-        for name in assigned_names([statement]):
+        for name in assigned_places([statement]):
             self.forget_indexed_by(name)
 
     def forget_arrays(self, names: set[str]) -> None:
@@ -75,7 +76,7 @@ class Assignments(Folds):
     def check_calls(self, *parts: Node) -> None:
         """Refuse a call that writes arrays inside an expression: what is read before and after it there could be the
         same rows in registers."""
-        for made in (node for part in parts for node in walk(part) if isinstance(node, Call)):
+        for made in every(Call, *parts):
             if self.written_arguments(made):
                 name = made.function.removeprefix("helper:")
                 what = f"`{name}` may write an array, and is called inside an expression or a test"
@@ -94,7 +95,7 @@ class Assignments(Folds):
 
     def forget_called(self, statement: Stmt) -> None:
         """Drop the rows in registers that calls in the statement may change."""
-        arrays = set().union(*(self.written_by(node) for node in walk(statement) if isinstance(node, Call)))
+        arrays = set().union(*(self.written_by(node) for node in every(Call, statement)))
         self.forget_arrays(arrays)
 
     def in_registers(self, statement: Assign | Update | Bind | Evaluate) -> bool:

@@ -9,7 +9,7 @@ vectors, and the choice is one more step that the next trip waits for: a right g
 
 from __future__ import annotations
 
-from orion.ir.nodes import Assign, Binary, Call, Compare, Const, Expr, Node, Stmt, Subscript, Unary, Var, walk
+from orion.ir.nodes import Assign, Binary, Call, Compare, Const, Expr, Node, Stmt, Subscript, Unary, Var, holds, walk
 from orion.ir.spans import without_spans
 
 MOST_NODES = 40
@@ -29,7 +29,7 @@ def choice_of_values(test: Expr, body: tuple[Stmt, ...], orelse: tuple[Stmt, ...
             pass
         case _:
             return None
-    if not isinstance(test, Compare) or not any(isinstance(node, Subscript) for node in walk(test)):
+    if not isinstance(test, Compare) or not holds(Subscript, test):
         return None
     if without_spans(target) != without_spans(other):
         return None

@@ -28,7 +28,8 @@ from orion.ir.nodes import (
     Tuple,
     Unary,
     Var,
-    walk,
+    every,
+    holds,
 )  # fmt: skip
 from orion.ir.refuse import unsupported
 from orion.ir.source import Span
@@ -289,9 +290,9 @@ class Expressions(ABC):
         changes from iteration to iteration is not checked where it meets elements of arrays: that would cost more than
         most loops do."""
         is_python = self.type_of(expr).weak and self.type_of(expr).is_integer and not isinstance(expr, Const)
-        names = [part for part in walk(expr) if isinstance(part, Var | Subscript)]
+        names = list(every((Var, Subscript), expr))
         is_fixed = all(isinstance(part, Var) and part.name in self.inputs for part in names)
-        is_scalar = is_fixed or not any(isinstance(part, Subscript) for part in walk(other))
+        is_scalar = is_fixed or not holds(Subscript, other)
         is_narrow = kind.is_integer and kind.dtype != "int64" and not kind.weak and not kind.rank
         if not (is_python and is_scalar and is_narrow):
             return code

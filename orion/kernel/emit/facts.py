@@ -10,7 +10,7 @@ import numpy as np
 from orion.arrays.aligned import padded_shape
 from orion.dependence.access import Reduction, ScalarRoles
 from orion.dependence.bounds import Place
-from orion.dependence.effects import assigned_names
+from orion.ir.assigned import assigned_places
 from orion.ir.nodes import Const, Count, Dim, Expr, Node, Slice, Subscript, Var, walk
 from orion.ir.program import LoopNest
 from orion.ir.types import ArrayType, Shapes, SparseType, Types
@@ -118,7 +118,7 @@ class LoopFacts:
 
     def names_used(self) -> set[str]:
         """Every name that the loops mention, dims and values of elements included."""
-        found = set(self.nest.dims) | set(assigned_names(self.nest.body)) | {n for p in self.nest.limits for n in p}
+        found = set(self.nest.dims) | set(assigned_places(self.nest.body)) | {n for p in self.nest.limits for n in p}
         for part in self.parts():
             if isinstance(part, Var):
                 found.add(part.name)

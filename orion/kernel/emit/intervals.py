@@ -27,7 +27,7 @@ from orion.ir.nodes import (
     Subscript,
     Unary,
     Var,
-    walk,
+    every,
 )  # fmt: skip
 from orion.ir.spans import without_spans
 from orion.kernel.emit.facts import LoopFacts
@@ -50,7 +50,7 @@ class Intervals:
         elements = facts.nest.elements
         for axis, key in enumerate(elements.keys if elements else ()):
             self.loops[key] = (0, facts.shapes[elements.array][axis]) if elements else LENGTH
-        nodes = [node for statement in facts.nest.body for node in walk(statement) if type(node) in ASSIGNING]
+        nodes = list(every(ASSIGNING, *facts.nest.body))
         self.changed = {name for node in nodes if not isinstance(node, For) for name in assigned_by(node)}
         self.unknown = {*self.changed, *facts.nest.dims, *(name for node in nodes for name in assigned_by(node))}
 

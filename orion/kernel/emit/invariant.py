@@ -21,7 +21,7 @@ from orion.ir.nodes import (
     Update,
     Var,
     children,
-    walk,
+    holds,
 )  # fmt: skip
 
 LEAVING = (Break, Continue, Return)
@@ -41,7 +41,7 @@ def _sure_subscripts(body: Iterable[Stmt]) -> Iterator[Subscript]:
     for statement in body:
         if isinstance(statement, Assign | Update | Evaluate):
             yield from _evaluated(statement)
-        if any(isinstance(node, LEAVING) for node in walk(statement)):
+        if holds(LEAVING, statement):
             return
 
 

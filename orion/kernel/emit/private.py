@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from orion.ir.nodes import Assign, Bind, Call, Node, Subscript, Tuple, Update, Var, walk
+from orion.ir.nodes import Assign, Bind, Call, Node, Subscript, Tuple, Update, Var, every, walk
 from orion.kernel.emit.facts import LoopFacts
 
 
@@ -67,6 +67,6 @@ def _changed_in_place(node: Node) -> Iterator[str]:
         case Assign(Tuple(items)):
             yield from (item.base.name for item in items if isinstance(item, Subscript))
         case Call(function, arguments) if function.startswith(("helper:", ".")):
-            yield from (part.name for argument in arguments for part in walk(argument) if isinstance(part, Var))
+            yield from (part.name for part in every(Var, *arguments))
         case _:
             pass

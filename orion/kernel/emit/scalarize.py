@@ -31,6 +31,7 @@ from orion.ir.nodes import (
     Unary,
     Update,
     Var,
+    every,
     walk,
 )  # fmt: skip
 from orion.ir.rewriting import rewrite
@@ -166,7 +167,7 @@ class Scalarizer:
     def overlaps(self, target: Var | Subscript, value: Expr) -> bool:
         """Whether the right side reads the array which is written at other places of the row."""
         array = target.base.name if isinstance(target, Subscript) else target.name
-        reads = [part for part in walk(value) if isinstance(part, Subscript) and part.base.name == array]
+        reads = [part for part in every(Subscript, value) if part.base.name == array]
         pattern = self.pattern(target)
         return any(self.type_of(part).rank > 0 and self.pattern(part) != pattern for part in reads)
 

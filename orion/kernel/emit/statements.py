@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
-from orion.dependence.effects import assigned_names
+from orion.ir.assigned import assigned_places
 from orion.ir.nodes import (
     Assign,
     Binary,
@@ -26,6 +26,8 @@ from orion.ir.nodes import (
     Update,
     Var,
     While,
+    every,
+    names_in,
     walk,
 )  # fmt: skip
 from orion.ir.source import Span
@@ -84,7 +86,7 @@ class Statements(Assignments):
                 if not self.chosen_at_once(statement):
                     self.simple(statement)
                 self.forget_called(statement)
-                for name in assigned_names((statement,)):
+                for name in assigned_places((statement,)):
                     if name in self.marks:
                         self.writer.add(self.marks[name])
             case _:
@@ -128,7 +130,7 @@ class Statements(Assignments):
             return False
         values = [assignment.value for assignment in found]
         kinds, target = [self.type_of(value) for value in values], found[0].target
-        reads = [node for part in (*values, target) for node in walk(part) if isinstance(node, Subscript)]
+        reads = list(every(Subscript, *(*values, target)))
         if kinds[0] != kinds[1] or kinds[0].rank or kinds[0].weak or not all(map(self.is_proved, reads)):
             return False
         assert isinstance(target, Subscript)
@@ -220,12 +222,12 @@ class Statements(Assignments):
         self.only_registers = False
         if done:
             return
-        spilled = self.registers & {n.name for n in walk(statement) if isinstance(n, Var)}
+        spilled = self.registers & names_in(statement)
         if spilled:
             raise RowsSpilledError(spilled)
         if self.in_loops(statement) or self.attempt(lambda: self.in_registers(statement)):
             return
-        rebound = self.buffers & set(assigned_names([statement])) if isinstance(statement, Assign) else frozenset()
+        rebound = self.buffers & set(assigned_places([statement])) if isinstance(statement, Assign) else frozenset()
         if rebound:
             raise RowsSpilledError(rebound)
         self.in_memory(statement)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from orion.dependence.effects import assigned_names
+from orion.ir.assigned import assigned_places
 from orion.ir.nodes import Var
 from orion.kernel.calling import RESULTS, Argument, Site, neutral
 from orion.kernel.emit.code import number, numpy_name
@@ -206,7 +206,7 @@ def _constant_keys(facts: LoopFacts, called: dict[Argument, str]) -> dict[str, s
     """The keys that the body does not assign, each with the array that it is taken from."""
     elements = facts.nest.elements
     assert elements is not None
-    changed = assigned_names(facts.nest.body)
+    changed = assigned_places(facts.nest.body)
     keys = {elements.keys[a.position]: text for a, text in called.items() if a.kind == "key"}
     return {name: text for name, text in keys.items() if name not in changed}
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from orion.ir.nodes import Binary, Call, Const, Expr, Node, Slice, Subscript, Unary, Var, walk
+from orion.ir.nodes import Binary, Call, Const, Expr, Node, Slice, Subscript, Unary, Var, every, holds, walk
 from orion.ir.printer import print_expr
 from orion.ir.spans import without_spans
 from orion.kernel.emit.calls import Calls
@@ -40,7 +40,7 @@ class RowPlace:
     @property
     def is_stable(self) -> bool:
         """Whether the index is made of scalars alone, so that equal indices mean equal rows."""
-        return not any(isinstance(part, Subscript | Call) for item in self.index for part in walk(item))
+        return not holds((Subscript, Call), *self.index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class Rows(Calls, RowTerms):
         whole = all(isinstance(part, Slice) and part.lower is part.upper is part.step is None for part in rest)
         if not whole or len(leading) < kind.ndim - 1 or any(self.is_row(part) for part in leading):
             raise NotInRegistersError
-        names = frozenset(part.name for item in leading for part in walk(item) if isinstance(part, Var))
+        names = frozenset(part.name for part in every(Var, *leading))
         return RowPlace(base.name, tuple(without_spans(part) for part in leading), names, length, kind.dtype)
 
     def is_row(self, part: Expr) -> bool:

@@ -23,7 +23,7 @@ import numpy as np
 from orion.dependence.access import ElementSum, LoopDependences
 from orion.dependence.scalars import FUNCTIONS, OPERATORS
 from orion.errors import UnsupportedLoopError
-from orion.ir.nodes import Assign, Binary, Call, Expr, Node, Subscript, Update, Var, count_names, walk
+from orion.ir.nodes import Assign, Binary, Call, Expr, Node, Subscript, Update, Var, count_names, every
 from orion.ir.program import LoopNest
 from orion.ir.source import Span
 from orion.ir.spans import without_spans
@@ -55,7 +55,7 @@ def sum_into(name: str, nest: LoopNest, types: Types) -> tuple[str, Span] | None
     kind = types.get(name)
     if not isinstance(kind, ArrayType) or not kind.writeable or kind.dtype == "bool":
         return None
-    updates = [(node, found) for part in nest.body for node in walk(part) if (found := _updates(node, name))]
+    updates = [(node, found) for node in every((Update, Assign), *nest.body) if (found := _updates(node, name))]
     inside = count_names((node for node, _ in updates), name)
     everywhere = count_names(nest.loops[:1], name)
     operators = {op for _, (op, _) in updates}

@@ -29,7 +29,7 @@ from functools import reduce
 from itertools import product
 from typing import TypeVar
 
-from orion.dependence.effects import assigned_names
+from orion.ir.assigned import assigned_places
 from orion.ir.nodes import (
     Assign,
     Binary,
@@ -46,8 +46,8 @@ from orion.ir.nodes import (
     Subscript,
     Var,
     While,
+    holds,
     names_in,
-    walk,
 )  # fmt: skip
 from orion.ir.rewriting import rewrite
 from orion.ir.source import Span
@@ -97,9 +97,9 @@ def _is_same(statement: Stmt, loop: For) -> bool:
     trips of a loop. Those of the source belong to statements."""
     if not isinstance(statement, If) or statement.orelse or statement.span != loop.span:
         return False
-    if any(isinstance(part, Subscript) for part in walk(statement.test)):
+    if holds(Subscript, statement.test):
         return False
-    return not names_in(statement.test) & {_variable(loop), *assigned_names(loop.body)}
+    return not names_in(statement.test) & {_variable(loop), *assigned_places(loop.body)}
 
 
 def _nest(loop: For, jammed: Loops) -> _Jammed | None:
@@ -129,7 +129,7 @@ def _nest(loop: For, jammed: Loops) -> _Jammed | None:
 
 
 def _loops_in(statement: Stmt) -> bool:
-    return any(isinstance(part, For | While) for part in walk(statement))
+    return holds((For, While), statement)
 
 
 def _has_step_one(loop: For) -> bool:

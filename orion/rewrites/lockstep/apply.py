@@ -23,7 +23,24 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from orion.dependence.access import Dependence
-from orion.ir.nodes import Assign, Binary, Call, Compare, Const, Expr, For, If, Logic, Node, Range, Stmt, Var, walk
+from orion.ir.nodes import (
+    Assign,
+    Binary,
+    Call,
+    Compare,
+    Const,
+    Expr,
+    For,
+    If,
+    Logic,
+    Node,
+    Range,
+    Stmt,
+    Var,
+    every,
+    holds,
+    walk,
+)
 from orion.ir.rewriting import expand, rewrite
 from orion.passes.between import SYNTHETIC
 
@@ -88,7 +105,7 @@ def _changed(statement: Stmt, variables: Container[str], together: int) -> tuple
     match statement:
         case For(Range(step=Const(value=1)) as rows, (For(Range(step=Const(value=1)) as columns, body),)):
             is_own = rows.var in variables and columns.var in variables
-            if is_own and not any(isinstance(node, For) for inner in body for node in walk(inner)):
+            if is_own and not holds(For, *body):
                 return (_strips(statement, rows, columns, body, together),)
     return (statement,)
 
@@ -116,7 +133,7 @@ def _strips(loop: For, rows: Range, columns: Range, body: tuple[Stmt, ...], coun
 
     def extreme(name: str, expr: Expr) -> Expr:
         """The greatest or least bound in a strip, in terms of the column of row 0."""
-        if not any(isinstance(part, Var) and part.name == p for part in walk(expr)):
+        if not any(part.name == p for part in every(Var, expr)):
             return _plus(expr, LAG * (count - 1) if name == "max" else 0)
         lanes = [_plus(substituted(expr, p, row(number)), LAG * number) for number in range(count)]
         return reduce(lambda left, right: Call(name, (left, right), span), lanes)

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from orion.dependence.effects import assigned_names
 from orion.dependence.region import Statement
+from orion.ir.assigned import assigned_places
 from orion.ir.nodes import (
     INTEGER,
     NARROW,
@@ -35,6 +35,7 @@ from orion.ir.nodes import (
     Update,
     Var,
     children,
+    every,
     walk,
 )  # fmt: skip
 from orion.ir.types import ArrayType, ScalarType, Types
@@ -58,7 +59,7 @@ def chain_cycles(statements: Iterable[Statement], types: Types) -> int:
 
 def _written(body: Iterable[Stmt]) -> frozenset[str]:
     """The arrays that statements store to."""
-    stores = (node for part in body for node in walk(part) if isinstance(node, Assign | Update))
+    stores = every((Assign, Update), *body)
     return frozenset(node.target.base.name for node in stores if isinstance(node.target, Subscript))
 
 
@@ -88,12 +89,12 @@ class _Chain:
                 both = {name: max(inside.get(name, 0), others.get(name, 0)) for name in (*inside, *others)}
                 return both, max(first, second, 0 if tested is None else tested + CHOICE)
             case _:  # a loop, or a call: it takes long whatever it does
-                return {**reached, **dict.fromkeys(assigned_names((statement,)), FUNCTION)}, FUNCTION
+                return {**reached, **dict.fromkeys(assigned_places((statement,)), FUNCTION)}, FUNCTION
 
     def stored(self, target: Expr, cycles: int | None, reached: Reached) -> tuple[Reached, int]:
         if isinstance(target, Subscript):
             return reached, cycles or 0
-        names = [node.name for node in walk(target) if isinstance(node, Var)]
+        names = [node.name for node in every(Var, target)]
         rest = {name: value for name, value in reached.items() if name not in names}
         return (rest, 0) if cycles is None else ({**rest, **dict.fromkeys(names, cycles)}, 0)
 
@@ -140,4 +141,4 @@ class _Chain:
             kind = self.types.get(node.name) if isinstance(node, Var) else None
             if isinstance(kind, ArrayType | ScalarType) and kind.dtype.startswith("float"):
                 return True
-        return any(isinstance(node, Binary) and node.op == "/" for node in walk(expr))
+        return any(node.op == "/" for node in every(Binary, expr))

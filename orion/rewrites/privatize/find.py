@@ -26,7 +26,7 @@ from orion.dependence.access import Access, Dependence, LoopDependences, Private
 from orion.dependence.conflicts import CapReached, capped
 from orion.dependence.model import Space, access_relation, inner_constraints, own_space
 from orion.dependence.references import Reference, collect_references, loop_scope
-from orion.ir.nodes import For, Function, Range, Var, walk
+from orion.ir.nodes import For, Function, Range, names_in
 from orion.ir.program import LoopNest
 from orion.ir.types import ArrayType, Types
 from orion.sets.affine import Affine
@@ -92,7 +92,7 @@ def private_arrays(
     For all sizes or, where `values` are given, for these values of isl's parameters. What is made in isl is noted in
     `maps`.
     """
-    bounds = {node.name for space in nest.ranges for node in walk(space) if isinstance(node, Var)}
+    bounds = names_in(*nest.ranges)
     wanted = [name for name in among if name not in bounds and _can_be_copied(types.get(name))]
     if not wanted or nest.elements is not None or nest.is_rewritten or not nest.ordered:
         return ()

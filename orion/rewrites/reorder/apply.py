@@ -16,7 +16,7 @@ from orion.dependence.relations import first_broken
 from orion.dependence.scalars import live_after_each
 from orion.dependence.study import Study
 from orion.errors import PlanError
-from orion.ir.nodes import Const, For, Node, Range, Stmt, Var, walk
+from orion.ir.nodes import Const, For, Range, Stmt, Var, every, names_in
 from orion.ir.program import Branch, Buffer, LoopNest, Program, Repeat, RunLoop, Step
 from orion.ir.types import Types
 from orion.passes.between import SYNTHETIC
@@ -210,10 +210,7 @@ def prove_order(dependences: isl.UnionMap, order: isl.UnionMap) -> None:
 def _names(program: Program) -> set[str]:
     function = program.function
     found = {*function.params, *dict(function.constants), *(helper.name for helper in function.helpers)}
-    nodes: list[Node] = [node for statement in function.body for node in walk(statement)]
-    found |= {node.name for node in nodes if isinstance(node, Var)}
-    found |= {node.var for node in nodes if isinstance(node, Range)}
-    return found
+    return found | names_in(*function.body) | {space.var for space in every(Range, *function.body)}
 
 
 @dataclass

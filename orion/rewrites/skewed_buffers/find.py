@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from orion.dependence.access import Access, Dependence
 from orion.dependence.region import Statement
-from orion.ir.nodes import Assign, Call, Function, If, Node, Pass, Subscript, Update, Var, walk
+from orion.ir.nodes import Assign, Call, Function, If, Node, Pass, Subscript, Update, Var, names_in, walk
 from orion.ir.source import Span
 from orion.ir.types import ArrayType, Types
 from orion.rewrites.skewed_buffers.halfspaces import Form, InexactError, combined, inequalities, replaced
@@ -193,7 +193,7 @@ def _layouts(
 
 def _fresh(name: str, function: Function) -> str:
     """A name that the function does not use, and none of what is generated for it."""
-    taken = {node.name for statement in function.body for node in walk(statement) if isinstance(node, Var)}
+    taken = names_in(*function.body)
     while name in taken or name in function.params:
         name += "_"
     return name

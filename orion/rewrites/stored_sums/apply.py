@@ -23,9 +23,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from orion.dependence.effects import assigned_names
 from orion.dependence.scalars import live_after
-from orion.ir.assigned import assigned_by, own_level
+from orion.ir.assigned import assigned_by, assigned_places, own_level
 from orion.ir.nodes import (
     Assign,
     Binary,
@@ -44,6 +43,8 @@ from orion.ir.nodes import (
     Var,
     While,
     count_names,
+    every,
+    holds,
     names_in,
     walk,
 )  # fmt: skip
@@ -116,12 +117,12 @@ class _Finder:
             and bool(updates)
             and count_names(everywhere, name) == len(updates) + 2
             and count_names(everywhere, element.base.name) == 1
-            and not any(isinstance(part, For) and name in assigned_by(part) for s in between for part in walk(s))
-            and names_in(*element.index).isdisjoint(assigned_names(between))
-            and not any(isinstance(part, Subscript) for index in element.index for part in walk(index))
+            and not any(name in assigned_by(part) for part in every(For, *between))
+            and names_in(*element.index).isdisjoint(assigned_places(between))
+            and not holds(Subscript, *element.index)
             and not any(isinstance(part, Break | Continue | Return) for part in own_level(between))
             and all(self.has_type(part.value, array.dtype) for part in updates if isinstance(part, Update))
-            and all(any(isinstance(inner, Subscript) for inner in walk(part)) for part in updates)
+            and all(holds(Subscript, part) for part in updates)
         )
 
     def has_type(self, expr: Expr, dtype: str) -> bool:
@@ -134,7 +135,7 @@ class _Finder:
                 return isinstance(kind, ArrayType) and kind.dtype == dtype and len(index) == kind.ndim
             case Var(name):
                 scalar = self.types.get(name)
-                return isinstance(scalar, ScalarType) and scalar.weak and name not in assigned_names(self.nest.body)
+                return isinstance(scalar, ScalarType) and scalar.weak and name not in assigned_places(self.nest.body)
             case Unary("-", operand):
                 return self.has_type(operand, dtype)
             case Binary("+" | "-" | "*" | "/", left, right):

@@ -31,7 +31,7 @@ import numpy as np
 
 from orion.dependence.region import Region, Statement
 from orion.dependence.relations import Relations
-from orion.ir.nodes import Const, Expr, Range, Var, walk
+from orion.ir.nodes import Const, Expr, Range, names_in
 from orion.ir.types import ArrayType, Types
 from orion.sets.affine import Affine, affine_form, parameter
 from orion.sets.names import parameter_list, sum_text
@@ -152,7 +152,7 @@ def _edge(statement: Statement, deepest: Sequence[Statement], level: int) -> tup
             axis = axes.pop()
             form, index = reference.axes[axis], reference.subscript.index
             if axis < len(index) and isinstance(form, Affine) and form.names.isdisjoint(statement.space.dims):
-                names = {node.name for node in walk(index[axis]) if isinstance(node, Var)}
+                names = names_in(index[axis])
                 again = affine_form(index[axis], {name: parameter(name) for name in names})
                 if isinstance(again, Affine) and again.text == form.text:  # not one that wraps around
                     return form.text, index[axis]

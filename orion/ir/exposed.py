@@ -1,0 +1,89 @@
+"""Exposed reads: which names code may read before it has given them a value itself.
+
+A name is exposed where some way through the code reads it before writing it (upward-exposed uses; Aho, Lam, Sethi &
+Ullman, *Compilers*, section 9.2.5). What both sides of a branch assign has a value after it; the body of a loop may not
+run at all, so that what only it assigns has none after the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from orion.ir.assigned import assigned_by
+from orion.ir.kept import kept
+from orion.ir.nodes import Assign, Bind, For, If, Node, Tuple, Var, While, every
+from orion.ir.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """The names that code may read before it assigns them, each with the first such place, and those that have a value
+    after it for sure."""
+
+    reads: Mapping[str, Span]
+    defined: frozenset[str]
+
+
+def exposed_reads(nodes: Iterable[Node], defined: Iterable[str]) -> dict[str, Span]:
+    """The names that may be read before the code assigns them, each with the first such place.
+
+    `defined` are names that have a value already. A branch or loop body that may not run assigns nothing for sure.
+    """
+    known = set(defined)
+    return {name: span for name, span in exposure(nodes).reads.items() if name not in known}
+
+
+def _in_order(parts: Iterable[Exposure]) -> Exposure:
+    """The exposure of parts that run one after the other."""
+    reads: dict[str, Span] = {}
+    defined: set[str] = set()
+    for part in parts:
+        for name, span in part.reads.items():
+            if name not in defined:
+                reads.setdefault(name, span)
+        defined |= part.defined
+    return Exposure(reads, frozenset(defined))
+
+
+def exposure(nodes: Iterable[Node]) -> Exposure:
+    """The exposure of code that runs from its first node to its last."""
+    return _in_order(map(_exposure, nodes))
+
+
+@kept
+def _exposure(node: Node) -> Exposure:
+    match node:
+        case Assign(target, value):
+            return _in_order([_reads(value), *_targets(target)])
+        case Bind(name, row):
+            return replace(_reads(row), defined=frozenset({name}))
+        case If(test, body, orelse):
+            then, other = exposure(body), exposure(orelse)
+            reads = _in_order([_reads(test), replace(then, defined=frozenset()), other]).reads
+            return Exposure(reads, then.defined & other.defined)
+        case While(test, body):
+            return Exposure(_in_order([_reads(test), exposure(body)]).reads, frozenset())
+        case For(space, body):
+            own = Exposure({}, frozenset(assigned_by(node)))
+            return Exposure(_in_order([_reads(space), own, exposure(body)]).reads, frozenset())
+        case _:
+            return _reads(node)
+
+
+def _targets(target: Node) -> Iterator[Exposure]:
+    match target:
+        case Var(name):
+            yield Exposure({}, frozenset({name}))
+        case Tuple(items):
+            for item in items:
+                yield from _targets(item)
+        case _:
+            yield _reads(target)
+
+
+def _reads(node: Node) -> Exposure:
+    reads: dict[str, Span] = {}
+    for part in every(Var, node):
+        reads.setdefault(part.name, part.span)
+    return Exposure(reads, frozenset())

@@ -1,0 +1,51 @@
+"""Answers that a value keeps: what is found of a statement, or of a function, once and for all who ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+V = TypeVar("V")
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+class Keeping:
+    """A frozen value that keeps what was found of it. What it keeps is no part of it: not compared, not pickled."""
+
+    __slots__ = ("answers",)
+    answers: dict[Any, Any]
+
+
+def kept(find: Callable[Concatenate[V, P], T]) -> Callable[Concatenate[V, P], T]:
+    """A function whose first argument keeps the answers, where it is `Keeping`. The others are hashable.
+
+    >>> class Number(Keeping):
+    ...     pass
+    >>> @kept
+    ... def look(number):
+    ...     print("looked at")
+    ...     return 3
+    >>> number = Number()
+    >>> look(number), look(number)
+    looked at
+    (3, 3)
+    """
+
+    @wraps(find)
+    def answer(value: V, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        if not isinstance(value, Keeping):
+            return find(value, *args, **kwargs)
+        key = (find, *args, *kwargs.items())
+        try:
+            answers = value.answers
+        except AttributeError:
+            answers = {}
+            object.__setattr__(value, "answers", answers)
+        if key not in answers:
+            answers[key] = find(value, *args, **kwargs)
+        found: T = answers[key]
+        return found
+
+    return answer
