@@ -149,7 +149,7 @@ class Plan:
         if self.sizes.symbolic:
             raise PlanError("a schedule needs sizes: make the plan with arguments, `f.plan(*arguments)`")
         used = 1 if plan.space is None else min(count, plan.cuts[plan.space])
-        return build_schedule(plan, block_bounds(plan, ranges, self._elements(plan)), used)
+        return build_schedule(plan, block_bounds(plan, ranges, self._elements(plan), self.sizes), used)
 
     def proved_schedule(self, plan: LoopPlan) -> Schedule:
         """The schedule that one of the function's loops runs by, proved to keep every dependence."""
