@@ -21,6 +21,7 @@ from orion.cost.sizes import Sizes
 from orion.dependence.access import Dependence
 from orion.errors import PlanError, UnprovedWarning
 from orion.plan.bodies import plan_with_bodies, with_all_bodies
+from orion.plan.conditions import conditions_in_words
 from orion.plan.plan import Considered, FunctionPlan, LoopPlan, Verdict
 from orion.plan.shares import costliest_loop, costliest_part, is_parallel, shares
 from orion.plan.whole import main_part, whole_loops
@@ -106,6 +107,12 @@ class Plan:
     @property
     def reasons(self) -> tuple[Reason, ...]:
         return tuple(reason for loop in self.loops for reason in loop.reasons)
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """What must hold of the sizes and integers of a call for this plan, as expressions of Python: it is looked at
+        in each call, and where it does not hold the function is run otherwise."""
+        return conditions_in_words(self.function.program.function, dict(self.function.types))
 
     @property
     def considered(self) -> tuple[Considered, ...]:

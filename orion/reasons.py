@@ -26,6 +26,7 @@ CODES = {
     "ORN122": "copies of an array that the iterations add to would cost more than they gain",
     "ORN123": "neighbouring loops that use the same arrays are not run together",
     "ORN124": "a copy of an array, made before the loop, would cost more than it gains",
+    "ORN125": "a condition on sizes or integers does not hold in this call",
 }
 
 

@@ -14,6 +14,7 @@ from orion.ir.nodes import Rows
 from orion.ir.printer import print_expr
 from orion.ir.source import Span
 from orion.ir.types import ArgumentType, ArrayType, ScalarType
+from orion.plan.conditions import conditions_in_words
 from orion.plan.explain import witness_pair
 from orion.plan.plan import Considered, FunctionPlan, LoopPlan, Verdict
 from orion.plan.shares import is_parallel, share_of, shares
@@ -29,7 +30,8 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
 
     Keys: `format` (1), `function`, `parameters`, `file`, `line`; `arguments`: per name its `kind` ("dense", "sparse",
     "scalar"), dtypes and number of dimensions; `makes`, the arrays that the function makes: `array`, `dtype`, `shape`
-    and `bytes` (None where unknown), `is_returned`, `line`; `is_parallel`; `where`, the first line of the text:
+    and `bytes` (None where unknown), `is_returned`, `line`; `conditions`, what holds of the calls that are run so, as
+    expressions of Python; `is_parallel`; `where`, the first line of the text:
     where the work is; `considered`, other ways to run it that were not taken: `name`, `nanoseconds` (predicted, None
     where unknown), `reason`; `loops`, in textual order, each with
 
@@ -72,6 +74,7 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
         "line": function.span.line,
         "arguments": {name: _argument(kind) for name, kind in plan.types if name in function.given},
         "makes": [_made(one) for one in plan.made],
+        "conditions": list(conditions_in_words(function, dict(plan.types))),
         "is_parallel": is_parallel(plan),
         "where": where_the_work_is(plan),
         "considered": [_considered(one) for one in plan.considered],

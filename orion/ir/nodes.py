@@ -31,6 +31,7 @@ from dataclasses import dataclass, fields
 from operator import itemgetter
 from typing import Any, TypeVar, overload
 
+from orion.ir.assumed import Assumed
 from orion.ir.kept import Keeping, kept
 from orion.ir.source import SourceText, Span
 
@@ -342,7 +343,8 @@ class Function(Keeping):
     that have been replaced, `rows` the arrays that are given as arrays of more dimensions. `made` are the last of the
     parameters: arrays that the caller does not give. `in_turn` are scalars that may not be combined from iterations
     that run at the same time, since what is evaluated depends on them (`orion.dependence.guarded`); `running` those
-    that loops keep extremes of in ways for which NaN matters (`orion.passes.extremes`).
+    that loops keep extremes of in ways for which NaN matters (`orion.passes.extremes`). `assumed` is what holds of the
+    sizes and integers of the calls that it is for.
     """
 
     name: str
@@ -357,6 +359,7 @@ class Function(Keeping):
     made: tuple[Made, ...] = ()
     in_turn: frozenset[str] = frozenset()
     running: frozenset[str] = frozenset()
+    assumed: tuple[Assumed, ...] = ()
 
     @property
     def given(self) -> tuple[str, ...]:

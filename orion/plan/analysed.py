@@ -115,7 +115,7 @@ def analyse_program(
     types: Types,
     caches: Caches = USUAL,
     allowed: Allowed = ALL,
-    seen: _Seen | None = None,
+    seen: Seen | None = None,
 ) -> AnalysedProgram:
     """Analyse every loop. Where a nest is serial as a whole but its outer loop can be taken as a serial loop around
     planned ones, and one of those is parallel, that is done. The tiles of new orders are made for `caches`. `seen` is
@@ -127,7 +127,7 @@ def analyse_program(
     judged: list[Verdict] = []
     changed: list[Changed] = []
     outlined: list[Outlined] = []
-    seen = seen or _Seen()
+    seen = seen or Seen()
     analyses, maps = seen.analyses, seen.analyses.maps
     while number < len(program.nests):
         first = seen.look(program, number, types)
@@ -180,7 +180,7 @@ class _First:
 
 
 @dataclass(slots=True)
-class _Seen:
+class Seen:
     """What was found of loops, by the identity of their program and their number."""
 
     analyses: Analyses = field(default_factory=Analyses)

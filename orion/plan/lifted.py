@@ -24,7 +24,9 @@ from orion.ir.types import ArgumentType, Types
 from orion.passes.between import separate
 from orion.passes.local_arrays import make_arrays
 from orion.passes.split import split_program
-from orion.plan.analysed import AnalysedProgram, analyse_program
+from orion.plan.analysed import AnalysedProgram, Seen, analyse_program
+from orion.plan.analyses import Analyses
+from orion.plan.assume import assumed_for
 from orion.plan.one_loop import AnalysedLoop
 from orion.typing.expression_types import Typing, with_names
 from orion.typing.infer import argument_value, infer_types, with_made
@@ -40,6 +42,7 @@ class AnalysedFunction:
     types: Mapping[str, ArgumentType]
     typing: Typing
     analysed: AnalysedProgram
+    analyses: Analyses
 
 
 def analyse_function(
@@ -54,21 +57,48 @@ def analyse_function(
         shared = _with_shared(found, loop, ordered, caches)
         if shared is not None and not any(_is_serial(one, loop.nest.span) for one in shared.analysed.loops):
             found = shared
-    return found
+    return _with_condition(found, types, ordered, caches)
 
 
-def _analyse(function: Function, types: Types, ordered: bool | None, caches: Caches) -> AnalysedFunction:
+def _with_condition(found: AnalysedFunction, types: Types, ordered: bool | None, caches: Caches) -> AnalysedFunction:
+    """A function with the variants that run where a condition on sizes and integers holds, before those that run for
+    any, if there is a condition under which more of its loops are parallel."""
+    *_, written = variants(found.analysed)
+    assumed = assumed_for(written, found.analyses, with_local_integers(found.types, found.typing))
+    if not assumed:
+        return found
+    better = _analyse(replace(found.function, assumed=assumed), types, ordered, caches, found.analysed)
+    is_better = _count_parallel(better.analysed) > _count_parallel(found.analysed)
+    return replace(better, function=found.function) if is_better else found
+
+
+def _count_parallel(analysed: AnalysedProgram) -> int:
+    return sum(verdict.is_parallel for verdict in analysed.verdicts)
+
+
+def _before(analysed: AnalysedProgram, instead: AnalysedProgram) -> AnalysedProgram:
+    """The variants of a program before those of another one."""
+    rest = instead if analysed.as_written is None else _before(analysed.as_written, instead)
+    return replace(analysed, as_written=rest)
+
+
+def _analyse(
+    function: Function, types: Types, ordered: bool | None, caches: Caches, instead: AnalysedProgram | None = None
+) -> AnalysedFunction:
+    """A function analysed; where its variants do not do, it is run as `instead`."""
     types = with_made(types, function)
     typing = infer_types(function, types)
     program = split_program(function, types, ordered)
-    analysed = analyse_program(program, with_local_integers(types, typing), caches)
+    seen = Seen()
+    analysed = analyse_program(program, with_local_integers(types, typing), caches, seen=seen)
+    analysed = analysed if instead is None else _before(analysed, instead)
     for variant in variants(analysed):
         program = variant.program
         types = with_made(types, program.function)
         copies = {one.name: argument_value(one.name, types[one.name]) for one in program.function.made}
         typing = with_names(typing, program.variables, program.tests)
         typing = replace(typing, arguments=types, names={**copies, **typing.names})
-    return AnalysedFunction(function, types, typing, analysed)
+    return AnalysedFunction(function, types, typing, analysed, seen.analyses)
 
 
 def variants(analysed: AnalysedProgram) -> Iterator[AnalysedProgram]:

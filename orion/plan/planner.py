@@ -16,6 +16,8 @@ from orion.cost.worth import Changes, depth_of, in_compiled_rounds, is_worthwhil
 from orion.ir.program import LoopNest
 from orion.ir.types import Types
 from orion.plan.analysed import AnalysedProgram, Changed, Fusable, is_shared_out
+from orion.plan.at_values import at_values
+from orion.plan.conditions import may_hold, with_conditions
 from orion.plan.considered import considered, copies_not_made, with_considered
 from orion.plan.copies import why_no_copies, with_copies
 from orion.plan.explain import blocking_reasons, not_stronger
@@ -46,6 +48,9 @@ def plan_program(analysed: AnalysedProgram, types: Types, sizes: Sizes) -> Funct
 
 
 def _plan_program(analysed: AnalysedProgram, types: Types, sizes: Sizes, maps: Maps) -> FunctionPlan:
+    failing = [one for one in analysed.program.function.assumed if not may_hold(one, sizes)]
+    if failing:
+        return with_conditions(_plan_program(_for_any(analysed, sizes, maps), types, sizes, maps), failing)
     chosen = [one for one in analysed.fusable if _is_better_as_one(one, types, sizes, maps)]
     whole = fused_program(analysed, chosen)
     whole = _with_rounds(whole, sizes, maps)
@@ -74,6 +79,15 @@ def _plan_program(analysed: AnalysedProgram, types: Types, sizes: Sizes, maps: M
     if too_dear:
         return with_dear_copies(instead, too_dear)
     return _told_of(whole, plan, instead, sizes, maps)
+
+
+def _for_any(analysed: AnalysedProgram, sizes: Sizes, maps: Maps) -> AnalysedProgram:
+    """The first of the variants that run for any sizes and integers, with the dependences that there are at those of
+    the call."""
+    assumed = analysed.program.function.assumed
+    while analysed.program.function.assumed == assumed and analysed.as_written is not None:
+        analysed = analysed.as_written
+    return at_values(analysed, sizes.values, maps)
 
 
 def _told_of(

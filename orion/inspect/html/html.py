@@ -20,6 +20,7 @@ from orion.inspect.text.telling import (
     Blocker,
     blockers,
     but_for,
+    conditions,
     considered,
     data,
     flattened,
@@ -54,7 +55,7 @@ def plan_html(plan: FunctionPlan, pictures: Sequence[Schedule | None]) -> str:
     return (
         f'<div class="orion-plan"><style>{STYLE}</style>'
         f"<h3><code>{escape(signature(plan))}</code> {_badge(badge, kind)}</h3><p>{_prose(where)}</p>"
-        f"{_summary(plan)}{_makes(plan)}"
+        f"{_summary(plan)}{_conditions(plan)}{_makes(plan)}"
         f'<div class="o-scroll">{source_table(plan)}</div>{_key(plan)}{"".join(sections)}{_considered(plan)}'
         f"<details><summary>The same as text</summary><pre>{escape(plan_text(plan))}</pre></details></div>"
     )
@@ -78,6 +79,10 @@ def _key(plan: FunctionPlan) -> str:
         '<p class="o-faint">Marked: what different iterations have in common, '
         '<mark class="o-written">written</mark> or <mark>read</mark>.</p>'
     )
+
+
+def _conditions(plan: FunctionPlan) -> str:
+    return "".join(f"<p>if {_prose(condition)}</p>" for condition in conditions(plan))
 
 
 def _makes(plan: FunctionPlan) -> str:

@@ -19,6 +19,7 @@ from orion.inspect.text.words import (
 from orion.ir.nodes import For, Induction, Rows, every, names_in, walk
 from orion.ir.printer import print_expr
 from orion.ir.source import Span
+from orion.plan.conditions import conditions_in_words
 from orion.plan.explain import not_stronger
 from orion.plan.plan import FunctionPlan, LoopPlan, Verdict
 from orion.plan.shares import is_parallel
@@ -37,6 +38,12 @@ def signature(plan: FunctionPlan) -> str:
     """The function with its parameters."""
     function = plan.program.function
     return f"{function.name}({', '.join(function.given)})"
+
+
+def conditions(plan: FunctionPlan) -> list[str]:
+    """What holds of the sizes and integers of the calls that are run so."""
+    found = conditions_in_words(plan.program.function, dict(plan.types))
+    return [f"{condition}: looked at in each call; else loops run otherwise" for condition in found]
 
 
 def makes(plan: FunctionPlan) -> list[tuple[str, str, str]]:

@@ -18,6 +18,7 @@ from orion.inspect.text.telling import (
     accesses_in_words,
     blockers,
     but_for,
+    conditions,
     considered,
     data,
     each_for,
@@ -56,7 +57,8 @@ def plan_text(plan: FunctionPlan, width: int = WIDTH) -> str:
     """
     rows = [("", *row) for row in summary(plan)]
     lines = [Line(f"{signature(plan)}: {where_the_work_is(plan)}", 0, 4), *(table(rows) if len(rows) > 1 else [])]
-    parts = [[*lines, *_labelled("makes", table(makes(plan)), gap=True)]]
+    told = [Line(condition) for condition in conditions(plan)]
+    parts = [[*lines, *_labelled("if", told, gap=True), *_labelled("makes", table(makes(plan)), gap=True)]]
     parts += [list(_loop(loop, plan)) for loop in whole_loops(plan)]
     if considered(plan):
         parts.append([Line("considered, and not taken"), *_considered(plan)])

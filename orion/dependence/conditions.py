@@ -1,0 +1,228 @@
+"""The sizes and integers of a call at which a loop carries no dependence, where there are some.
+
+    { p : no dependence is left }  =  complement of the parameters of the relations of all dependences
+
+`a[i + m] = a[i]` in `range(n)` carries one unless m is 0, or at least n, or at most -n; a range that may begin below 0
+writes elements twice only where it is longer than the array. The loop may be run in parallel where that holds, and is
+then analysed under this condition (Doerfert, Grosser & Hack, "Optimistic loop optimization", CGO 2017). A condition
+under which the loop is short, as any recurrence has one, is none: there must be calls with any number of iterations
+that fulfil it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from orion.dependence.access import Dependence
+from orion.dependence.bounds import fix_parameters
+from orion.dependence.conflicts import CapReached, capped
+from orion.ir.assumed import Assumed
+from orion.sets.maps import Maps
+
+if TYPE_CHECKING:
+    import islpy as isl
+
+MAX_PARTS = 12
+"""More cases than that are no condition that a reader could follow."""
+
+MAX_RAW_PARTS = 40
+"""The same before they are made simpler."""
+
+
+def free_of(
+    dependences: Iterable[Dependence], domain: isl.Set, depth: int, known: Collection[str], maps: Maps
+) -> isl.Set | None:
+    """Where the loop at `depth` carries none of the dependences; None where there are no such sizes at which it has any
+    number of iterations.
+
+    `domain` are the iterations of a nest with it. `known` are the parameters whose values a call gives; others, such as
+    the variables of loops around, have any.
+    """
+    import islpy as isl
+
+    dependences = tuple(dependences)
+    if any(one.reason is not None or one.distance[depth : depth + 1] != (None,) for one in dependences):
+        return None  # one is not known exactly, or is there in every loop that is long enough
+    relations = [maps.map(one.relation) for one in dependences]
+    try:
+        with capped(maps.context):
+            met = _union([_over(relation.params(), known) for relation in relations])
+            pairs = _pairs(domain, depth)
+            if met is None:
+                return None
+            context = _over(pairs.params(), known).intersect(_extents(met))
+            for one in dependences:
+                inside = context.intersect(_inside(one, domain, known, maps))
+                context = context if inside.is_empty() else inside
+            return _simplest(met.complement(), context, pairs, depth)
+    except (CapReached, isl.Error):
+        return None
+
+
+def _simplest(free: isl.Set, context: isl.Set, pairs: isl.Map, depth: int) -> isl.Set | None:
+    """The cases of a condition with as few constraints as they need, without those that only short loops fulfil, or
+    that others have already where `context` holds: calls with several iterations, all inside of their arrays."""
+
+    parts = _parts(free.coalesce())
+    if len(parts) > MAX_RAW_PARTS:
+        return None
+    parts = [_relaxed(part, free) for part in parts if _is_any_length(pairs.intersect_params(part), depth)]
+    parts = [part for part in parts if not part.intersect(context).is_empty()]
+    parts = sorted({str(part): part for part in parts}.values(), key=lambda part: len(str(part)))
+    found: list[isl.Set] = []
+    for part in parts:  # those that are simpler come first, and stay
+        others = _union(found)
+        if others is None or not part.intersect(context).is_subset(others):
+            found.append(part)
+    return _union(found) if len(found) <= MAX_PARTS else None
+
+
+def _relaxed(part: isl.Set, free: isl.Set) -> isl.Set:
+    """A convex part of a set without constraints that it can do without there."""
+    import islpy as isl
+
+    (basic,) = _basic_sets(part)
+    if basic.dim(isl.dim_type.div):
+        return part
+    constraints = list(basic.get_constraints())
+    for constraint in tuple(constraints):
+        rest = [one for one in constraints if one is not constraint]
+        if _of_constraints(basic, rest).is_subset(free):
+            constraints = rest
+    return _of_constraints(basic, constraints)
+
+
+def _of_constraints(like: isl.BasicSet, constraints: Iterable[isl.Constraint]) -> isl.Set:
+    import islpy as isl
+
+    found = isl.BasicSet.universe(like.get_space())
+    for constraint in constraints:
+        found = found.add_constraint(constraint)
+    return isl.Set(found)
+
+
+def _basic_sets(values: isl.Set) -> list[isl.BasicSet]:
+    found: list[isl.BasicSet] = []
+    values.foreach_basic_set(found.append)
+    return found
+
+
+def _parts(values: isl.Set) -> list[isl.Set]:
+    import islpy as isl
+
+    return [isl.Set(part) for part in _basic_sets(values)]
+
+
+def _union(parts: Iterable[isl.Set]) -> isl.Set | None:
+    found: isl.Set | None = None
+    for part in parts:
+        found = part if found is None else found.union(part)
+    return found
+
+
+def _inside(dependence: Dependence, domain: isl.Set, known: Collection[str], maps: Maps) -> isl.Set:
+    """The sizes at which no iteration leaves the array of a dependence: others end in an error."""
+    import islpy as isl
+
+    found = _over(domain.params(), known)
+    for access in (dependence.source, dependence.sink):
+        reached = maps.map(access.relation).domain()
+        if reached.dim(isl.dim_type.set) == domain.dim(isl.dim_type.set):
+            outside = domain.reset_tuple_id().subtract(reached.reset_tuple_id())
+            found = found.subtract(_over(outside.params(), known))
+    return found
+
+
+def _over(parameters: isl.Set, known: Collection[str]) -> isl.Set:
+    """The values of known parameters for which there are some of the others."""
+    import islpy as isl
+
+    for position in reversed(range(parameters.dim(isl.dim_type.param))):
+        if parameters.get_dim_name(isl.dim_type.param, position) not in known:
+            parameters = parameters.project_out(isl.dim_type.param, position, 1)
+    return parameters
+
+
+def _extents(parameters: isl.Set) -> isl.Set:
+    """That no extent is negative."""
+    import islpy as isl
+
+    found = isl.Set.universe(parameters.get_space())
+    for position in range(parameters.dim(isl.dim_type.param)):
+        if "__" in parameters.get_dim_name(isl.dim_type.param, position):
+            found = found.lower_bound_val(isl.dim_type.param, position, isl.Val.zero(parameters.get_ctx()))
+    return found
+
+
+def _pairs(domain: isl.Set, depth: int) -> isl.Map:
+    """The pairs of iterations that agree in the loops outside of the one at `depth`; in it the first comes first."""
+    import islpy as isl
+
+    outer = domain.project_out(isl.dim_type.set, depth + 1, domain.dim(isl.dim_type.set) - depth - 1).reset_tuple_id()
+    pairs = isl.Map.from_domain_and_range(outer, outer)
+    for dim in range(depth):
+        pairs = pairs.equate(isl.dim_type.in_, dim, isl.dim_type.out, dim)
+    return pairs.order_lt(isl.dim_type.in_, depth, isl.dim_type.out, depth)
+
+
+def _is_any_length(pairs: isl.Map, depth: int) -> bool:
+    """Whether two iterations may be as far apart as one likes."""
+    if pairs.is_empty():
+        return False
+    return bool(pairs.deltas().dim_max_val(depth).is_infty())
+
+
+# ---------------------------------------------------------------- conditions as values
+
+
+def as_assumed(index: int, condition: isl.Set) -> Assumed:
+    """A set of parameters as the condition of a `for`."""
+    import islpy as isl
+
+    used = [
+        position
+        for position in range(condition.dim(isl.dim_type.param))
+        if condition.involves_dims(isl.dim_type.param, position, 1)
+    ]
+    names = tuple(str(condition.get_dim_name(isl.dim_type.param, position)) for position in used)
+    constraint = str(condition).partition("{")[2].rpartition("}")[0].strip().removeprefix(":").strip()
+    return Assumed(index, f"({constraint or 'true'})", names)
+
+
+def as_set(assumed: Assumed, context: isl.Context | None = None) -> isl.Set:
+    """A condition as a set of parameters."""
+    import islpy as isl
+
+    return isl.Set(f"[{', '.join(assumed.names)}] -> {{ : {assumed.constraint} }}", context)
+
+
+def holds(assumed: Assumed, values: Mapping[str, int]) -> bool:
+    """Whether a condition holds whatever parameters without a value are.
+
+    >>> condition = Assumed(0, "(lo >= 0 or hi <= lo + a__0)", ("lo", "hi", "a__0"))
+    >>> holds(condition, {"lo": -3, "hi": 5, "a__0": 8}), holds(condition, {"lo": -3, "hi": 6, "a__0": 8})
+    (True, False)
+    """
+    return bool(fix_parameters(as_set(assumed).complement(), values).is_empty())
+
+
+def is_possible(assumed: Assumed, values: Mapping[str, int]) -> bool:
+    """Whether a condition may hold for parameters without a value."""
+    return not fix_parameters(as_set(assumed), values).is_empty()
+
+
+def in_words(assumed: Assumed, names: Mapping[str, str]) -> str:
+    """A condition as an expression of Python; `names` are what parameters are called there.
+
+    >>> in_words(Assumed(0, "(lo >= 0 or 2hi <= a__0)", ("lo", "hi", "a__0")), {"a__0": "a.shape[0]"})
+    'lo >= 0 or a.shape[0] >= 2*hi'
+    """
+    import re
+
+    import islpy as isl
+
+    condition = as_set(assumed)
+    text = isl.AstBuild.alloc(condition.get_ctx()).expr_from_set(condition).to_C_str()
+    text = text.replace("||", "or").replace("&&", "and").replace(" * ", "*")
+    return re.sub(r"\w+", lambda found: names.get(found.group(), found.group()), text)

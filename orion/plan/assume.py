@@ -1,0 +1,99 @@
+"""The conditions under which loops of a function are parallel that are not so for all sizes and integers.
+
+    def shift(a, m, n):
+        for i in range(n):
+            a[i + m] = a[i]
+
+The function is analysed once more under them (`orion.dependence.conditions`): a variant that runs in the calls in which
+all of them hold. Where one does not, the function is run as it is for any values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from orion.dependence.conditions import as_assumed, free_of
+from orion.ir.assigned import assigned_names
+from orion.ir.assumed import Assumed
+from orion.ir.nodes import For, Function, children
+from orion.ir.types import ArrayType, ScalarType, Types
+from orion.plan.analysed import AnalysedProgram
+from orion.plan.analyses import Analyses, Analysis
+from orion.plan.plan import Verdict
+from orion.sets.maps import Maps
+from orion.sets.names import extent_name, isl_name
+
+if TYPE_CHECKING:
+    import islpy as isl
+
+
+def assumed_for(written: AnalysedProgram, analyses: Analyses, types: Types) -> tuple[Assumed, ...]:
+    """The conditions under which more of the loops of a program, as it is written, are parallel."""
+    known = frozenset(_names(written.program.function, types))
+    verdicts = {verdict.index: verdict for verdict in written.verdicts}
+    found: list[Assumed] = []
+    for number in range(len(written.loops)):
+        analysis = analyses.of(written.program, number, types)
+        outer = written.program.nests[number].loops[0]
+        found += _conditions(outer, (), analysis, verdicts, known, analyses.maps)
+    return tuple(found)
+
+
+def _names(function: Function, types: Types) -> Iterator[str]:
+    """The parameters of isl that a call has values for."""
+    changed = assigned_names(function.body)
+    for name in function.given:
+        match types[name]:
+            case ScalarType(dtype=dtype):
+                if name not in changed and np.dtype(dtype).kind in "iu":
+                    yield isl_name(name)
+            case ArrayType(ndim=ndim):
+                yield from (extent_name(name, axis) for axis in range(ndim))
+            case _:
+                pass
+
+
+def _conditions(
+    loop: For,
+    around: tuple[For, ...],
+    analysis: Analysis,
+    verdicts: Mapping[int, Verdict],
+    known: frozenset[str],
+    maps: Maps,
+) -> Iterator[Assumed]:
+    """The conditions under which a loop is parallel or, where there are none for it, those of the loops in it."""
+    verdict = verdicts.get(loop.index)
+    if verdict is not None and not verdict.reasons:
+        if not verdict.carried:
+            return
+        domain = _domain(loop, around, analysis, maps)
+        found = None if domain is None else free_of(verdict.carried, domain, len(around), known, maps)
+        if found is not None:
+            yield as_assumed(loop.index, found)
+            return
+    for inner in _loops_in(loop):
+        yield from _conditions(inner, (*around, loop), analysis, verdicts, known, maps)
+
+
+def _domain(loop: For, around: tuple[For, ...], analysis: Analysis, maps: Maps) -> isl.Set | None:
+    """The iterations of a nest with the loop at depth `len(around)`."""
+    statements = analysis.study.region.statements if analysis.study else ()
+    for statement in statements:
+        if statement.loops[len(around) : len(around) + 1] == (loop,):
+            return maps.set(statement.domain)
+    nest = analysis.loop.nest
+    return maps.set(analysis.loop.analysis.domain) if loop in nest.loops[len(around) : len(around) + 1] else None
+
+
+def _loops_in(loop: For) -> Iterator[For]:
+    """The loops directly in the body of a loop, in branches too."""
+    waiting = [*loop.body][::-1]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, For):
+            yield node
+        else:
+            waiting += children(node)[::-1]  # type: ignore[arg-type]

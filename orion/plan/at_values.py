@@ -1,0 +1,56 @@
+"""What is found of loops for any sizes and integers, at those of a call: dependences that are not there go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from orion.cost.placement import array_uses
+from orion.dependence.access import Dependence
+from orion.plan.analysed import AnalysedProgram
+from orion.plan.one_loop import AnalysedLoop, candidates_of
+from orion.plan.plan import Verdict
+from orion.sets.maps import Maps
+
+
+def at_values(analysed: AnalysedProgram, values: Mapping[str, int], maps: Maps) -> AnalysedProgram:
+    """A program, and the variants after it, with the dependences that there are at these values of isl's parameters.
+    Loops that are serial for others may be parallel."""
+    loops = tuple(_loop_at(loop, values, maps) for loop in analysed.loops)
+    verdicts = tuple(_verdict_at(verdict, values, maps) for verdict in analysed.verdicts)
+    rest = analysed.as_written and at_values(analysed.as_written, values, maps)
+    return replace(analysed, loops=loops, verdicts=verdicts, as_written=rest)
+
+
+def _verdict_at(verdict: Verdict, values: Mapping[str, int], maps: Maps) -> Verdict:
+    return replace(verdict, carried=_there(verdict.carried, values, maps))
+
+
+def _loop_at(loop: AnalysedLoop, values: Mapping[str, int], maps: Maps) -> AnalysedLoop:
+    if loop.origin is not None:
+        written = loop.origin.analysis
+        there = replace(written, dependences=_there(written.dependences, values, maps))
+        return replace(loop, origin=replace(loop.origin, analysis=there))
+    analysis = replace(loop.analysis, dependences=_there(loop.analysis.dependences, values, maps))
+    if loop.candidates or loop.summed or analysis.dependences:
+        return replace(loop, analysis=analysis)
+    candidates = tuple(candidates_of(loop.nest, analysis, maps))
+    uses = array_uses(analysis.accesses, len(loop.nest.dims) if candidates else 0, maps)
+    return replace(loop, analysis=analysis, candidates=candidates, uses=uses)
+
+
+def _there(dependences: Iterable[Dependence], values: Mapping[str, int], maps: Maps) -> tuple[Dependence, ...]:
+    """The dependences between iterations that there are, each with those iterations alone."""
+    import islpy as isl
+
+    found = []
+    for dependence in dependences:
+        relation = maps.map(dependence.relation)
+        for position in range(relation.dim(isl.dim_type.param)):
+            name = relation.get_dim_name(isl.dim_type.param, position)
+            if name in values:
+                value = isl.Val.int_from_si(relation.get_ctx(), values[name])
+                relation = relation.fix_val(isl.dim_type.param, position, value)
+        if not relation.is_empty():
+            found.append(replace(dependence, relation=maps.text(relation)))
+    return tuple(found)

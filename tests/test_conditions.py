@@ -1,0 +1,216 @@
+"""Loops that are parallel for some sizes and integers: the condition is printed, looked at in each call, and exact."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+import orion
+from orion.dependence.conditions import as_assumed, holds, in_words, is_possible
+from orion.ir.assumed import Assumed
+
+N = 12
+
+
+def scale(a, lo, hi):
+    for i in range(lo, hi):
+        a[i] = a[i] * 2.0 + 1.0
+
+
+def shift(a, m, n):
+    for i in range(n):
+        a[i + m] = a[i] * 0.5 + 1.0
+
+
+def falling(a, lo, hi):
+    for i in range(hi, lo, -1):
+        a[i] = a[i] * 2.0 + i
+
+
+def backwards(a, m, n):
+    for i in range(n):
+        a[m - 2 * i] = a[m - 2 * i] * 3.0 + 1.0
+
+
+def batch(a, start, b):
+    for i in range(start, min(start + b, a.shape[0])):
+        a[i] = a[i] * 2.0 + 1.0
+
+
+def two_apart(a, k, m):
+    for i in range(a.shape[0] // 3):
+        a[i + k] = a[i + m] + 1.0
+
+
+def epochs(a, lo, hi):
+    for t in range(2):
+        for i in range(lo, hi):
+            a[i] = a[i] * 0.5 + t
+
+
+FUNCTIONS = [scale, shift, falling, backwards, batch, two_apart, epochs]
+
+
+def touched(function, one, other):
+    """The elements that each iteration of the innermost loop writes and reads; None where it leaves the array."""
+
+    class Recorder:
+        shape = (N,)
+
+        def __init__(self):
+            self.rounds = []
+
+        def __getitem__(self, index):
+            self.rounds.append(("r", range(N)[index]))
+            return 0.0
+
+        def __setitem__(self, index, value):
+            self.rounds.append(("w", range(N)[index]))
+
+    array = Recorder()
+    try:
+        function(array, one, other)
+    except IndexError:
+        return None
+    reads = [at for kind, at in array.rounds if kind == "r"]
+    writes = [at for kind, at in array.rounds if kind == "w"]
+    found = list(zip(reads, writes, strict=True))
+    return found[: len(found) // 2] if function is epochs else found
+
+
+def meet(iterations):
+    """Whether two iterations touch the same element, one of them writing it."""
+    return any(one[1] in other or other[1] in one for one, other in itertools.combinations(iterations, 2))
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_the_condition_is_exact(function):
+    """It holds where, among calls that stay in the array, no two iterations meet."""
+    compiled = orion.parallel_for(function)
+    names = compiled.plan(np.zeros(N), 1, 2).function.program.function.given
+    conditions = {compiled.plan(np.zeros(N), one, other).conditions for one in range(-3, 4) for other in range(1, 5)}
+    (condition,) = {conditions[0] for conditions in conditions if conditions}
+    seen = set()
+    for one, other in itertools.product(range(-N - 1, N + 2), repeat=2):
+        iterations = touched(function, one, other)
+        if iterations is None or len(iterations) < 2:
+            continue
+        says = eval(condition, {"min": min}, dict(zip(names, (np.zeros(N), one, other), strict=True)))
+        assert says == (not meet(iterations)), (condition, one, other)
+        seen.add(says)
+    assert True in seen
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_calls_give_what_python_gives_whether_it_holds_or_not(function):
+    compiled = orion.parallel_for(function)
+    kinds = set()
+    with orion.session("threads", 2, force_parallel=True), warnings.catch_warnings():
+        warnings.simplefilter("ignore", orion.SerialLoopWarning)
+        for one, other in itertools.product((-N, -4, -1, 0, 1, 2, 5, N - 1), repeat=2):
+            if touched(function, one, other) is None:
+                continue
+            expected, got = np.arange(N) * 1.0, np.arange(N) * 1.0
+            function(expected, one, other)
+            compiled(got, one, other)
+            np.testing.assert_array_equal(got, expected, err_msg=f"{one}, {other}")
+            plan = compiled.plan(got, one, other)
+            plan.check()
+            kinds.add(bool(plan.conditions))
+    assert True in kinds
+
+
+def test_a_plan_says_its_condition_and_why_not():
+    compiled = orion.parallel_for(shift)
+    good, bad = compiled.plan(np.zeros(5000), 2000, 1000), compiled.plan(np.zeros(5000), 7, 1000)
+    assert good.is_parallel
+    assert good.conditions[0].startswith("m >= n or ")
+    assert f" if {good.conditions[0]}: looked at in each call" in " ".join(str(good).split())
+    assert json.loads(good.to_json())["conditions"] == list(good.conditions)
+    assert "m &gt;= n" in good._repr_html_()
+    assert not bad.is_parallel
+    assert bad.conditions == ()
+    (other,) = [one for one in bad.considered if one.reason.code == "ORN125"]
+    assert "m = 7" in other.reason.message
+    assert "n = 1000" in other.reason.message
+    assert "i=0 and i=7" in str(bad)
+    assert "i=0 and i=1)" not in str(bad)
+
+
+def test_a_plan_of_a_file_says_the_condition(tmp_path):
+    path = tmp_path / "shift.py"
+    path.write_text(
+        "import orion\n\n\n@orion.parallel_for\ndef shift(a, m: int, n: int):\n    for i in range(n):\n"
+        "        a[i + m] = a[i] * 0.5\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "orion", "explain", str(path)], capture_output=True, text=True, check=False
+    )
+    assert "m >= n" in done.stdout, done.stdout + done.stderr
+
+
+def recurrence(a, n):
+    for i in range(1, n):
+        a[i] = a[i - 1] + 1.0
+
+
+def far_recurrence(a, n):
+    for i in range(5, n):
+        a[i] = a[i - 5] + 1.0
+
+
+def running(a, b, n):
+    s = 0.0
+    for i in range(n):
+        s = s * 0.5 + a[i]
+        b[i] = s
+
+
+@pytest.mark.parametrize(("function", "more"), [(recurrence, ()), (far_recurrence, ()), (running, (np.zeros(50),))])
+def test_short_loops_are_no_condition(function, more):
+    """Any recurrence carries nothing where it has few iterations."""
+    plan = orion.parallel_for(function).plan(np.zeros(50), *more, 3)
+    assert plan.conditions == ()
+    assert not any(one.reason.code == "ORN125" for one in plan.considered)
+
+
+def test_of_several_loops_those_run_in_parallel_for_which_it_holds():
+    @orion.parallel_for
+    def both(a, b, m, k, n):
+        for i in range(n):
+            a[i + m] = a[i] * 0.5
+        for j in range(n):
+            b[j + k] = b[j] * 0.5
+
+    a, b = np.zeros(5000), np.zeros(5000)
+    kinds = [tuple(loop.is_parallel for loop in both.plan(a, b, m, k, 900).loops) for m in (1000, 3) for k in (1000, 3)]
+    assert kinds == [(True, True), (True, False), (False, True), (False, False)]
+
+
+def test_conditions_as_values():
+    import islpy as isl
+
+    assumed = as_assumed(0, isl.Set("[lo, n, other] -> { : lo >= 0 or n <= 2lo }"))
+    assert set(assumed.names) == {"lo", "n"}
+    assert holds(assumed, {"lo": 1, "n": 100})
+    assert not holds(assumed, {"lo": -1, "n": 100})
+    assert not holds(assumed, {"lo": -1})
+    assert is_possible(assumed, {"lo": -1})
+    assert not is_possible(assumed, {"lo": -1, "n": 100})
+    words = in_words(Assumed(0, "(m >= n and A__1 >= m)", ("m", "n", "A__1")), {"A__1": "A.shape[1]"})
+    assert words in {"m >= n and A.shape[1] >= m", "A.shape[1] >= m and m >= n"}
+
+
+def test_a_condition_needs_dependences_that_are_known_exactly():
+    @orion.parallel_for
+    def scatter(a, at, n):
+        for i in range(n):
+            a[at[i]] = a[i] * 0.5
+
+    assert scatter.plan(np.zeros(9), np.zeros(9, np.int64), 9).conditions == ()
