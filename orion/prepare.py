@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
-from math import prod
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -23,33 +22,33 @@ from orion.arrays.dense import DenseArray
 from orion.arrays.sparse import SparseArray
 from orion.aside import aside
 from orion.cost.caches import Caches, caches_here
-from orion.cost.extents import named_values, parameter_values
-from orion.cost.local_arrays import names_in_lengths, with_made_shapes
+from orion.cost.extents import parameter_values
+from orion.cost.local_arrays import names_in_lengths
 from orion.cost.reached import reached
 from orion.cost.sizes import Sizes
 from orion.dependence.bounds import BoundsChecks, Place, all_checks, bounds_checks, prove_bounds
-from orion.dependence.flat_rows import stays_in_rows
-from orion.dependence.guarded import Guarded, guarded_by, not_proved
+from orion.dependence.guarded import guarded_by
 from orion.frontend.outside import Outside
 from orion.frontend.parse import parse_with_outside
 from orion.ir.assigned import assigned_places
-from orion.ir.nodes import Function, Made, Var
+from orion.ir.nodes import Function, Var
 from orion.ir.recent import Identity, Recent, recent
 from orion.ir.signature import argument_types, index_value
 from orion.ir.source import Span
 from orion.ir.types import ScalarType, Shapes, SparseType, Types
-from orion.passes.delinearize import as_rows, shapes_of_rows, with_row_types, with_rows
+from orion.known import MAX_SIZES, Known, Typed, shapes_in_rows
+from orion.passes.delinearize import as_rows, with_row_types, with_rows
+from orion.passes.steps import names_in_steps
 from orion.passes.views import resolve_views
 from orion.plan.analysed import AnalysedProgram
-from orion.plan.bodies import Bodies, plan_with_bodies, with_all_bodies
+from orion.plan.bodies import plan_with_bodies, with_all_bodies
 from orion.plan.fusing import with_fusable_loops
 from orion.plan.lifted import analyse_function, variants
 from orion.plan.plan import FunctionPlan
 from orion.plan.planner import plan_program
 from orion.planned import Plan
 from orion.typing.expression_types import with_names
-from orion.typing.infer import Typing
-from orion.typing.integers_at_call import IntegersAtCall, integers_at_call
+from orion.typing.integers_at_call import integers_at_call
 from orion.typing.lengths import check_lengths
 
 if TYPE_CHECKING:
@@ -61,9 +60,6 @@ if TYPE_CHECKING:
 KEPT = 8
 """How many prepared runs one function keeps; the least recently used goes first."""
 
-MAX_SIZES = 1000
-"""For how many sizes it is kept whether flattened arrays are arrays of rows."""
-
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -72,55 +68,6 @@ class Options:
     ordered: bool | None = None
     require_parallel: bool = False
     fastmath: bool = True
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Typed:
-    """What is known of a function once the types of its arguments are: those `given`, and with those of what it makes
-    itself (`types`). `checks` has those of all loops of a program, by
-    the identity of the program: there is one in another order, and one as written. `made` are the arrays that any of
-    them makes. `guarded` is what is evaluated for some values of a scalar only, and may fail. `bodies` keeps those that
-    have been made, by the identities of programs."""
-
-    given: Types
-    types: Types
-    function: Function
-    typing: Typing
-    analysed: AnalysedProgram
-    checks: Mapping[int, tuple[BoundsChecks, ...]]
-    written: frozenset[str]
-    parameters: tuple[str, ...]
-    caches: Caches
-    made: tuple[Made, ...]
-    guarded: tuple[Guarded, ...]
-    bodies: dict[int, Bodies] = field(default_factory=dict)
-
-    def stays_in_rows(self, values: Mapping[str, int], longer: frozenset[str]) -> bool:
-        """Whether the subscripts of flattened arrays stay within rows, at these values of isl's parameters; see
-        `orion.dependence.flat_rows`."""
-        return stays_in_rows(self.function, self.checks[id(self.as_written.program)], values, longer)
-
-    @property
-    def as_written(self) -> AnalysedProgram:
-        """The program with all loops as the source has them."""
-        last = self.analysed
-        while last.as_written is not None:
-            last = last.as_written
-        return last
-
-    def in_turn(self, shapes: Shapes, integers: Mapping[str, Any]) -> frozenset[str]:
-        """The scalars that what is evaluated depends on where it may fail at these sizes. What is not given counts as
-        large enough."""
-        arrays = {name for name, kind in self.given.items() if not isinstance(kind, ScalarType)}
-        if not arrays <= shapes.keys() or any(name not in integers for name in self.parameters):
-            return frozenset(one.name for one in self.guarded if one.in_turn)
-        values = parameter_values(shapes, {name: int(integers[name]) for name in self.parameters})
-        return not_proved(self.guarded, self.checks[id(self.as_written.program)], values, self.as_written.loops[0].nest)
-
-    def all_sizes(self, sizes: Sizes) -> Sizes:
-        """The sizes of a call with those of the arrays that the function makes, and of the names that it gives once."""
-        sizes = with_made_shapes(self.made, self.function.source, sizes)
-        return replace(sizes, named=named_values(self.function, sizes.values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,57 +127,13 @@ def _memory(value: Any) -> NDArray[np.generic]:
     return value.storage if isinstance(value, DenseArray) else value
 
 
-@dataclass(slots=True)
-class _Known:
-    """What is known of a function for arguments of some types, as it is written and, where it has flattened arrays, as
-    a function of arrays of rows (`flat`). `in_rows` has the shapes that this then takes, by those of the arguments and
-    the values of `integers`; None where they are no arrays of rows. `in_turn` has what is known of it where loops do
-    not combine some scalars, which what they evaluate depends on, by what is known else and these scalars; `at_sizes`
-    has which of the two it is, by sizes.
-
-    `at_call`, where it computes subscripts with integers, says which function it is at the sizes and integers of a
-    call, or refuses that; `marked` has what is known of those."""
-
-    function: Function
-    flat: Function | None
-    typed: Typed | None = None
-    typed_flat: Typed | None = None
-    integers: tuple[str, ...] = ()
-    in_rows: dict[tuple[object, ...], Shapes | None] = field(default_factory=dict)
-    in_turn: dict[tuple[Typed, frozenset[str]], Typed] = field(default_factory=dict)
-    at_sizes: dict[tuple[object, ...], Typed] = field(default_factory=dict)
-    at_call: IntegersAtCall | None = None
-    marked: dict[Function, _Known] = field(default_factory=dict)
-
-    def at(self, types: Types, shapes: Shapes, arguments: Mapping[str, Any]) -> _Known:
-        """What is known of it at these sizes and integers, some of which need not be given."""
-        function = self.function if self.at_call is None else self.at_call.at(shapes, arguments)
-        if function is self.function:
-            return self
-        if function not in self.marked:
-            self.marked[function] = _Known(function, with_rows(function, types), integers=self.integers)
-        return self.marked[function]
-
-
-def _shapes_in_rows(flat: Function, typed: Typed, shapes: Shapes, integers: Mapping[str, Any]) -> Shapes | None:
-    """The shapes with those of flattened arrays as arrays of rows, None where they are none at these sizes."""
-    rows = shapes_of_rows(flat.rows, shapes, integers)
-    if rows is None:
-        return None
-    arrays = {one.array for one in flat.rows}
-    given = {name: shape for name, shape in shapes.items() if name not in arrays} | rows
-    numbers = {name: index_value(name, integers[name]) for name in typed.parameters if name in integers}
-    longer = frozenset(name for name, shape in rows.items() if prod(shape) < shapes[name][0])
-    return given if typed.stays_in_rows(parameter_values(given, numbers), longer) else None
-
-
 @dataclass(frozen=True, slots=True)
 class _Parsed:
     """The source, and what it takes from outside: while that stays the same, the source and what is known of it do."""
 
     function: Function
     outside: Outside
-    kinds: dict[tuple[object, ...], _Known]
+    kinds: dict[tuple[object, ...], Known]
 
     def is_current(self) -> bool:
         """Whether all that it takes from outside is still the same."""
@@ -278,12 +181,12 @@ class Preparation:
         return self._typed_for(known, types, shapes, integers)
 
     def _typed_for(
-        self, known: _Known, types: Types, shapes: Shapes, integers: Mapping[str, Any]
+        self, known: Known, types: Types, shapes: Shapes, integers: Mapping[str, Any]
     ) -> tuple[Typed, Shapes]:
         typed, shapes = self._in_rows(known, types, shapes, integers)
         return (self._in_turn(known, typed, shapes, integers) if typed.guarded else typed), shapes
 
-    def _in_turn(self, known: _Known, typed: Typed, shapes: Shapes, integers: Mapping[str, Any]) -> Typed:
+    def _in_turn(self, known: Known, typed: Typed, shapes: Shapes, integers: Mapping[str, Any]) -> Typed:
         """What is known of the function where it combines only those scalars that it may at these sizes."""
         key = typed, tuple(shapes.items()), tuple([integers.get(name) for name in typed.parameters])
         if key not in known.at_sizes:
@@ -298,7 +201,7 @@ class Preparation:
             known.integers = tuple(sorted({*known.integers, *typed.parameters}))
         return known.at_sizes[key]
 
-    def _in_rows(self, known: _Known, types: Types, shapes: Shapes, given: Mapping[str, Any]) -> tuple[Typed, Shapes]:
+    def _in_rows(self, known: Known, types: Types, shapes: Shapes, given: Mapping[str, Any]) -> tuple[Typed, Shapes]:
         if known.flat is None:
             return self._as_written(known, types), shapes
         if known.typed_flat is None:
@@ -310,11 +213,11 @@ class Preparation:
         if key not in known.in_rows:
             if len(known.in_rows) >= MAX_SIZES:
                 known.in_rows.clear()
-            known.in_rows[key] = _shapes_in_rows(known.flat, known.typed_flat, shapes, given)
+            known.in_rows[key] = shapes_in_rows(known.flat, known.typed_flat, shapes, given)
         found = known.in_rows[key]
         return (self._as_written(known, types), shapes) if found is None else (known.typed_flat, found)
 
-    def _as_written(self, known: _Known, types: Types) -> Typed:
+    def _as_written(self, known: Known, types: Types) -> Typed:
         if known.typed is None:
             known.typed = aside(lambda: self._analyse(known.function, types))
         return known.typed
@@ -326,14 +229,16 @@ class Preparation:
             parsed = self._parsed = _Parsed(*parse_with_outside(self._source), {})
         return parsed
 
-    def _known(self, parsed: _Parsed, types: Types) -> _Known:
+    def _known(self, parsed: _Parsed, types: Types) -> Known:
         key = tuple(types.items())
         found = parsed.kinds.get(key)
         if found is None:
             function = resolve_views(parsed.function, types)
             at_call = integers_at_call(function, types)
             integers = at_call.integers if at_call is not None and at_call.is_narrow else ()
-            parsed.kinds[key] = found = _Known(function, with_rows(function, types), integers=integers, at_call=at_call)
+            steps, rows = names_in_steps(function), with_rows(function, types)
+            found = Known(function, rows, integers=integers, at_call=at_call, steps=steps)
+            parsed.kinds[key] = found
         return found
 
     def _analyse(self, function: Function, types: Types) -> Typed:
@@ -380,7 +285,7 @@ class Preparation:
         return found
 
     def _found(
-        self, known: _Known, types: Types, shapes: Shapes, arguments: Mapping[str, Any], workers: int, force: bool
+        self, known: Known, types: Types, shapes: Shapes, arguments: Mapping[str, Any], workers: int, force: bool
     ) -> Prepared:
         typed, shapes = self._typed_for(known, types, shapes, arguments)
         key = (

@@ -214,3 +214,65 @@ def test_a_condition_needs_dependences_that_are_known_exactly():
             a[at[i]] = a[i] * 0.5
 
     assert scatter.plan(np.zeros(9), np.zeros(9, np.int64), 9).conditions == ()
+
+
+def stepped(a, lo, hi, step):
+    for i in range(lo, hi, step):
+        a[i] = a[i] * 2.0 + i
+
+
+def in_blocks(a, n, step):
+    for i in range(0, n, step):
+        for j in range(i, min(i + step, n)):
+            a[j] = a[j] * 2.0 + i
+
+
+def falling_by(a, n, step):
+    for i in range(n - 1, -1, -step):
+        a[i] = a[i] + 1.0
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 7, -1, -4])
+def test_a_step_of_the_call_is_the_number_that_it_is(step):
+    compiled = orion.parallel_for(stepped)
+    lo, hi = (3, 500) if step > 0 else (499, -1)
+    expected, got = np.arange(500.0), np.arange(500.0)
+    stepped(expected, lo, hi, step)
+    with orion.session("threads", 2, force_parallel=True):
+        plan = compiled.plan(got, lo, hi, step)
+        assert plan.is_parallel
+        assert plan.runs_on == 2
+        assert f"step == {step}" in plan.conditions
+        plan.check()
+        compiled(got, lo, hi, step)
+    np.testing.assert_array_equal(got, expected)
+
+
+def test_steps_change_from_call_to_call():
+    compiled, plain = orion.parallel_for(falling_by), np.zeros(100)
+    got = np.zeros(100)
+    with orion.session("threads", 2, force_parallel=True):
+        for step in (1, 2, 1, 5, np.int8(3), 2):
+            falling_by(plain, 100, int(step))
+            compiled(got, 100, step)
+            assert compiled.plan(got, 100, step).is_parallel
+    np.testing.assert_array_equal(got, plain)
+
+
+def test_blocks_of_a_step_are_parallel():
+    compiled = orion.parallel_for(in_blocks)
+    expected, got = np.ones(1000), np.ones(1000)
+    in_blocks(expected, 1000, 64)
+    with orion.session("threads", 2, force_parallel=True):
+        plan = compiled.plan(got, 1000, 64)
+        plan.check()
+        compiled(got, 1000, 64)
+    assert plan.is_parallel
+    np.testing.assert_array_equal(got, expected)
+
+
+def test_a_step_of_0_is_pythons_error():
+    compiled = orion.parallel_for(stepped)
+    compiled(np.zeros(9), 0, 9, 2)
+    with pytest.raises(ValueError, match="must not be zero"):
+        compiled(np.zeros(9), 0, 9, 0)

@@ -41,6 +41,7 @@ SIMPSON = np.array([1, 4, 2, 4, 2, 4, 2, 4, 1]) / 24
 MAX_DIMS = 5
 """Counting takes `SAMPLES · 9^(dims - 2)` steps."""
 
+
 def work_along(
     domain: str, works: Sequence[Work], dim: int, span: tuple[int, int], sizes: Sizes, values: Mapping[str, int]
 ) -> Floats | None:

@@ -19,6 +19,7 @@ from orion.dependence.bounds import fix_parameters
 from orion.dependence.conflicts import CapReached, capped
 from orion.ir.assumed import Assumed
 from orion.sets.maps import Maps
+from orion.sets.names import isl_name, number_text
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -190,6 +191,11 @@ def as_assumed(index: int, condition: isl.Set) -> Assumed:
     return Assumed(index, f"({constraint or 'true'})", names)
 
 
+def equals(index: int, name: str, value: int) -> Assumed:
+    """That an integer argument has a value, as the condition of a `for`."""
+    return Assumed(index, f"({isl_name(name)} = {number_text(value)})", (isl_name(name),))
+
+
 def as_set(assumed: Assumed, context: isl.Context | None = None) -> isl.Set:
     """A condition as a set of parameters."""
     import islpy as isl
@@ -225,4 +231,5 @@ def in_words(assumed: Assumed, names: Mapping[str, str]) -> str:
     condition = as_set(assumed)
     text = isl.AstBuild.alloc(condition.get_ctx()).expr_from_set(condition).to_C_str()
     text = text.replace("||", "or").replace("&&", "and").replace(" * ", "*")
+    text = re.sub(r"floord\((.+?), (\d+)\)", r"(\1 // \2)", text)
     return re.sub(r"\w+", lambda found: names.get(found.group(), found.group()), text)

@@ -44,7 +44,8 @@ def assumed_for(written: AnalysedProgram, analyses: Analyses, types: Types) -> t
 
 def _names(function: Function, types: Types) -> Iterator[str]:
     """The parameters of isl that a call has values for."""
-    changed = assigned_names(function.body)
+    fixed = {name for assumed in function.assumed for name in assumed.names}
+    changed = assigned_names(function.body) | fixed
     for name in function.given:
         match types[name]:
             case ScalarType(dtype=dtype):

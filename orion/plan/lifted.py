@@ -67,6 +67,7 @@ def _with_condition(found: AnalysedFunction, types: Types, ordered: bool | None,
     assumed = assumed_for(written, found.analyses, with_local_integers(found.types, found.typing))
     if not assumed:
         return found
+    assumed = (*found.function.assumed, *assumed)
     better = _analyse(replace(found.function, assumed=assumed), types, ordered, caches, found.analysed)
     is_better = _count_parallel(better.analysed) > _count_parallel(found.analysed)
     return replace(better, function=found.function) if is_better else found

@@ -1,0 +1,141 @@
+"""What is known of a function once the types of its arguments are, and what of it depends on more than types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import Any
+
+from orion.cost.caches import Caches
+from orion.cost.extents import named_values, parameter_values
+from orion.cost.local_arrays import with_made_shapes
+from orion.cost.sizes import Sizes
+from orion.dependence.bounds import BoundsChecks
+from orion.dependence.conditions import equals
+from orion.dependence.flat_rows import stays_in_rows
+from orion.dependence.guarded import Guarded, not_proved
+from orion.ir.nodes import Function, Made
+from orion.ir.signature import index_value
+from orion.ir.types import ScalarType, Shapes, Types
+from orion.passes.delinearize import shapes_of_rows, with_rows
+from orion.passes.steps import with_steps
+from orion.plan.analysed import AnalysedProgram
+from orion.plan.bodies import Bodies
+from orion.typing.expression_types import Typing
+from orion.typing.integers_at_call import IntegersAtCall
+
+MAX_SIZES = 1000
+"""For how many sizes it is kept whether flattened arrays are arrays of rows."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Typed:
+    """What is known of a function once the types of its arguments are: those `given`, and with those of what it makes
+    itself (`types`). `checks` has those of all loops of a program, by
+    the identity of the program: there is one in another order, and one as written. `made` are the arrays that any of
+    them makes. `guarded` is what is evaluated for some values of a scalar only, and may fail. `bodies` keeps those that
+    have been made, by the identities of programs."""
+
+    given: Types
+    types: Types
+    function: Function
+    typing: Typing
+    analysed: AnalysedProgram
+    checks: Mapping[int, tuple[BoundsChecks, ...]]
+    written: frozenset[str]
+    parameters: tuple[str, ...]
+    caches: Caches
+    made: tuple[Made, ...]
+    guarded: tuple[Guarded, ...]
+    bodies: dict[int, Bodies] = field(default_factory=dict)
+
+    def stays_in_rows(self, values: Mapping[str, int], longer: frozenset[str]) -> bool:
+        """Whether the subscripts of flattened arrays stay within rows, at these values of isl's parameters; see
+        `orion.dependence.flat_rows`."""
+        return stays_in_rows(self.function, self.checks[id(self.as_written.program)], values, longer)
+
+    @property
+    def as_written(self) -> AnalysedProgram:
+        """The program with all loops as the source has them."""
+        last = self.analysed
+        while last.as_written is not None:
+            last = last.as_written
+        return last
+
+    def in_turn(self, shapes: Shapes, integers: Mapping[str, Any]) -> frozenset[str]:
+        """The scalars that what is evaluated depends on where it may fail at these sizes. What is not given counts as
+        large enough."""
+        arrays = {name for name, kind in self.given.items() if not isinstance(kind, ScalarType)}
+        if not arrays <= shapes.keys() or any(name not in integers for name in self.parameters):
+            return frozenset(one.name for one in self.guarded if one.in_turn)
+        values = parameter_values(shapes, {name: int(integers[name]) for name in self.parameters})
+        return not_proved(self.guarded, self.checks[id(self.as_written.program)], values, self.as_written.loops[0].nest)
+
+    def all_sizes(self, sizes: Sizes) -> Sizes:
+        """The sizes of a call with those of the arrays that the function makes, and of the names that it gives once."""
+        sizes = with_made_shapes(self.made, self.function.source, sizes)
+        return replace(sizes, named=named_values(self.function, sizes.values))
+
+
+@dataclass(slots=True)
+class Known:
+    """What is known of a function for arguments of some types, as it is written and, where it has flattened arrays, as
+    a function of arrays of rows (`flat`). `in_rows` has the shapes that this then takes, by those of the arguments and
+    the values of `integers`; None where they are no arrays of rows. `in_turn` has what is known of it where loops do
+    not combine some scalars, which what they evaluate depends on, by what is known else and these scalars; `at_sizes`
+    has which of the two it is, by sizes.
+
+    `at_call`, where it computes subscripts with integers, says which function it is at the sizes and integers of a
+    call, or refuses that; `marked` has what is known of those. `by_steps` has what is known of it with numbers for the
+    arguments `steps` in the steps of its ranges."""
+
+    function: Function
+    flat: Function | None
+    typed: Typed | None = None
+    typed_flat: Typed | None = None
+    integers: tuple[str, ...] = ()
+    in_rows: dict[tuple[object, ...], Shapes | None] = field(default_factory=dict)
+    in_turn: dict[tuple[Typed, frozenset[str]], Typed] = field(default_factory=dict)
+    at_sizes: dict[tuple[object, ...], Typed] = field(default_factory=dict)
+    at_call: IntegersAtCall | None = None
+    marked: dict[Function, Known] = field(default_factory=dict)
+    steps: Mapping[str, int] = field(default_factory=dict)
+    by_steps: dict[tuple[int, ...], Known] = field(default_factory=dict)
+
+    def at(self, types: Types, shapes: Shapes, arguments: Mapping[str, Any]) -> Known:
+        """What is known of it at these sizes and integers, some of which need not be given."""
+        function = self.function if self.at_call is None else self.at_call.at(shapes, arguments)
+        if function is self.function:
+            return self._stepped(types, arguments)
+        if function not in self.marked:
+            known = Known(function, with_rows(function, types), integers=self.integers, steps=self.steps)
+            self.marked[function] = known
+        return self.marked[function]._stepped(types, arguments)
+
+    def _stepped(self, types: Types, arguments: Mapping[str, Any]) -> Known:
+        """What is known of it with the steps of its ranges as numbers, where they are given and are steps."""
+        values = tuple([index_value(name, arguments[name]) for name in self.steps if name in arguments])
+        if not self.steps or len(values) < len(self.steps) or 0 in values:
+            return self
+        if values not in self.by_steps:
+            if len(self.by_steps) >= MAX_SIZES:
+                self.by_steps.clear()
+            numbers = dict(zip(self.steps, values, strict=True))
+            assumed = tuple(equals(self.steps[name], name, value) for name, value in numbers.items())
+            function = replace(with_steps(self.function, numbers), assumed=assumed)
+            integers = (*self.integers, *self.steps)
+            self.by_steps[values] = Known(function, with_rows(function, types), integers=integers)
+        return self.by_steps[values]
+
+
+def shapes_in_rows(flat: Function, typed: Typed, shapes: Shapes, integers: Mapping[str, Any]) -> Shapes | None:
+    """The shapes with those of flattened arrays as arrays of rows, None where they are none at these sizes."""
+    rows = shapes_of_rows(flat.rows, shapes, integers)
+    if rows is None:
+        return None
+    arrays = {one.array for one in flat.rows}
+    given = {name: shape for name, shape in shapes.items() if name not in arrays} | rows
+    numbers = {name: index_value(name, integers[name]) for name in typed.parameters if name in integers}
+    longer = frozenset(name for name, shape in rows.items() if prod(shape) < shapes[name][0])
+    return given if typed.stays_in_rows(parameter_values(given, numbers), longer) else None
