@@ -30,8 +30,8 @@ from orion.frontend.parse import parse_function
 from orion.ir.nodes import Assign, Update, walk
 from orion.ir.signature import argument_types
 from orion.passes.split import split_program
-from orion.passes.views import resolve_views
-from orion.prepare import Options, Preparation, checks_of, make_plan
+from orion.pipeline import checks_of, make_plan, through_passes
+from orion.prepare import Options, Preparation
 from orion.typing.infer import infer_types
 
 from .polybench.kernels import KERNELS
@@ -108,7 +108,7 @@ def measured(example: Example) -> Times:
     arguments = dict(zip(names, example.arguments(), strict=False))
     start = perf_counter()
     types, shapes = argument_types(arguments)
-    function = resolve_views(parse_function(example.function), types)
+    function = through_passes(parse_function(example.function), types)
     infer_types(function, types)
     split_program(function, types, example.ordered)
     parse = perf_counter() - start

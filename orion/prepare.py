@@ -8,10 +8,9 @@ workers; then the sparse arrays themselves, whose elements decide where blocks a
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -19,41 +18,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.arrays.dense import DenseArray
-from orion.arrays.sparse import SparseArray
 from orion.aside import aside
 from orion.cost.caches import Caches, caches_here
-from orion.cost.extents import parameter_values
-from orion.cost.local_arrays import names_in_lengths
 from orion.cost.reached import reached
-from orion.cost.sizes import Sizes
-from orion.dependence.bounds import BoundsChecks, Place, all_checks, bounds_checks, prove_bounds
-from orion.dependence.guarded import guarded_by
 from orion.frontend.outside import Outside
 from orion.frontend.parse import parse_with_outside
-from orion.ir.assigned import assigned_places
 from orion.ir.nodes import Function, Var
 from orion.ir.recent import Identity, Recent, recent
-from orion.ir.signature import argument_types, index_value
+from orion.ir.signature import argument_types
 from orion.ir.source import Span
-from orion.ir.types import ScalarType, Shapes, SparseType, Types
+from orion.ir.types import Shapes, SparseType, Types
 from orion.known import MAX_SIZES, Known, Typed, shapes_in_rows
 from orion.passes.delinearize import as_rows, with_row_types, with_rows
 from orion.passes.steps import names_in_steps
-from orion.passes.views import resolve_views
-from orion.plan.analysed import AnalysedProgram
-from orion.plan.bodies import plan_with_bodies, with_all_bodies
-from orion.plan.fusing import with_fusable_loops
-from orion.plan.lifted import analyse_function, variants
-from orion.plan.plan import FunctionPlan
-from orion.plan.planner import plan_program
+from orion.pipeline import analyse, executed, kernels_of, local_specs, make_plan, through_passes
 from orion.planned import Plan
-from orion.typing.expression_types import with_names
 from orion.typing.integers_at_call import integers_at_call
 from orion.typing.lengths import check_lengths
 
 if TYPE_CHECKING:
-    from orion.kernel.calling import KernelSource
-    from orion.runtime.local_arrays import LocalArrays, LocalSpec
+    from orion.runtime.local_arrays import LocalArrays
     from orion.runtime.prepared import PreparedProgram
     from orion.runtime.session import Session
 
@@ -196,7 +180,7 @@ class Preparation:
             if names and (typed, names) not in known.in_turn:
                 source = known.function if typed is known.typed or known.flat is None else known.flat
                 types = typed.given
-                known.in_turn[typed, names] = self._analyse(replace(source, in_turn=names), types)
+                known.in_turn[typed, names] = self._analysed(replace(source, in_turn=names), types)
             known.at_sizes[key] = known.in_turn[typed, names] if names else typed
             known.integers = tuple(sorted({*known.integers, *typed.parameters}))
         return known.at_sizes[key]
@@ -206,7 +190,7 @@ class Preparation:
             return self._as_written(known, types), shapes
         if known.typed_flat is None:
             flat, row_types = known.flat, with_row_types(types, known.flat.rows)
-            known.typed_flat = aside(lambda: self._analyse(flat, row_types))
+            known.typed_flat = aside(lambda: self._analysed(flat, row_types))
             widths = {width.name for one in known.flat.rows for width in one.widths if isinstance(width, Var)}
             known.integers = tuple(sorted(widths.union(known.integers, known.typed_flat.parameters)))
         key = tuple(shapes.items()), tuple([given.get(name) for name in known.integers])
@@ -219,7 +203,7 @@ class Preparation:
 
     def _as_written(self, known: Known, types: Types) -> Typed:
         if known.typed is None:
-            known.typed = aside(lambda: self._analyse(known.function, types))
+            known.typed = aside(lambda: self._analysed(known.function, types))
         return known.typed
 
     def _current(self) -> _Parsed:
@@ -233,7 +217,7 @@ class Preparation:
         key = tuple(types.items())
         found = parsed.kinds.get(key)
         if found is None:
-            function = resolve_views(parsed.function, types)
+            function = through_passes(parsed.function, types)
             at_call = integers_at_call(function, types)
             integers = at_call.integers if at_call is not None and at_call.is_narrow else ()
             steps, rows = names_in_steps(function), with_rows(function, types)
@@ -241,25 +225,8 @@ class Preparation:
             parsed.kinds[key] = found
         return found
 
-    def _analyse(self, function: Function, types: Types) -> Typed:
-        given, caches = types, self._caches or caches_here()
-        found = analyse_function(function, types, self._options.ordered, caches)
-        function, types, typing = found.function, found.types, found.typing
-        analysed = with_fusable_loops(found.analysed, types)
-        every = tuple(variants(analysed))
-        checks = {id(variant.program): _checks(variant, types) for variant in every}
-        used = {name for found in checks.values() for check in found for one in check.checks for name in one.names}
-        used |= {name for variant in every for loop in variant.loops for name in loop.parameters}
-        made = tuple(dict.fromkeys(one for variant in every for one in variant.program.function.made))
-        used |= names_in_lengths(made)
-        integers = [
-            name for name, kind in types.items() if isinstance(kind, ScalarType) and np.dtype(kind.dtype).kind in "iu"
-        ]
-        changed = assigned_places(function.body)  # those have other values than the arguments when their loop begins
-        parameters = tuple(name for name in integers if name in used and name not in changed)
-        written = frozenset(use.array for loop in every[-1].loops for use in loop.uses if use.is_written)
-        guarded = guarded_by(function, typing, _combined(every) - function.in_turn)
-        return Typed(given, types, function, typing, analysed, checks, written, parameters, caches, made, guarded)
+    def _analysed(self, function: Function, types: Types) -> Typed:
+        return analyse(function, types, self._options.ordered, self._caches or caches_here())
 
     def plan(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> Plan:
         """The plan for these arguments; nothing is compiled and nothing runs."""
@@ -311,8 +278,8 @@ class Preparation:
         types, shapes = argument_types(arguments)
         typed, shapes = self.typed_for(types, shapes, arguments)
         plan = make_plan(typed, arguments, shapes, workers, force_parallel)
-        executed = self._executed(typed, plan)
-        return "\n\n".join(kernel.text for kernel in self._kernels(typed, plan, executed))
+        made = executed(typed, plan)
+        return "\n\n".join(kernel.text for kernel in kernels_of(typed, plan, made, self._options.fastmath))
 
     def _make(
         self, typed: Typed, arguments: Mapping[str, Any], shapes: Shapes, workers: int, force_parallel: bool
@@ -322,80 +289,16 @@ class Preparation:
 
         plan = make_plan(typed, arguments, shapes, workers, force_parallel)
         check_lengths(reached(typed.function, plan.sizes), typed.typing, plan.sizes.shapes, typed.function.source)
-        executed = self._executed(typed, plan)
-        kernels = self._kernels(typed, plan, executed)
+        made = executed(typed, plan)
+        kernels = kernels_of(typed, plan, made, self._options.fastmath)
         loops = tuple(
             PreparedLoop(loop, plan.proved_schedule(loop), kernel)
-            for loop, kernel in zip(executed.loops, kernels, strict=True)
+            for loop, kernel in zip(made.loops, kernels, strict=True)
         )
         serial = tuple(loop.nest.span for loop in plan.loops if not loop.is_parallel)
         if not serial and not plan.is_parallel:
             serial = (typed.function.span,)
         local = LocalArrays(local_specs(plan))
         rows = {one.array: shapes[one.array] for one in typed.function.rows}
-        program = PreparedProgram(executed.program, loops)
+        program = PreparedProgram(made.program, loops)
         return Prepared(plan, program, typed.written, serial, rows, local, typed.parameters)
-
-    def _executed(self, typed: Typed, plan: Plan) -> FunctionPlan:
-        """The plan that a call runs by, with the bodies of all its loops, which are made once for each program."""
-        found = plan.function
-        if found.separate is not None:  # a program made for these sizes
-            return plan_with_bodies(found, with_all_bodies(found.program, found.outlined, typed.types))
-        key = id(found.program)
-        if key not in typed.bodies:
-            typed.bodies[key] = with_all_bodies(found.program, found.outlined, typed.types)
-        return plan_with_bodies(found, typed.bodies[key])
-
-    def _kernels(self, typed: Typed, plan: Plan, executed: FunctionPlan) -> list[KernelSource]:
-        from orion.kernel.emit.kernel import emit_kernel
-
-        shapes = plan.sizes.shapes
-        values = parameter_values(shapes, plan.sizes.integers)
-        kernels = []
-        typing = with_names(typed.typing, executed.program.variables, executed.program.tests)
-        every = checks_of(typed, plan.function)
-        for loop, checks in zip(executed.loops, every, strict=True):
-            source = loop.origin.nest if loop.origin else loop.nest
-            proved: frozenset[Place] = prove_bounds(checks, values, source)
-            fastmath, integers = self._options.fastmath, {**plan.sizes.named, **plan.sizes.integers}
-            kernels.append(emit_kernel(loop, typed.types, shapes, typing, fastmath, proved, integers))
-        return kernels
-
-
-def checks_of(typed: Typed, plan: FunctionPlan) -> Iterator[BoundsChecks]:
-    """The bounds checks of the loops of a plan: of neighbours that are run as one, those of all."""
-    found = iter(typed.checks[id(plan.separate or plan.program)])
-    return (all_checks(islice(found, max(1, len(loop.members)))) for loop in plan.loops)
-
-
-def _checks(analysed: AnalysedProgram, types: Types) -> tuple[BoundsChecks, ...]:
-    """The bounds checks of all loops; a loop in another order has those of the loop as written."""
-    return tuple(
-        loop.origin.checks if loop.origin else bounds_checks(analysed.program, number, types, loop.model)
-        for number, loop in enumerate(analysed.loops)
-    )
-
-
-def _combined(every: Iterable[AnalysedProgram]) -> set[str]:
-    """The scalars that some loop combines from its iterations by conditions."""
-    roles = [loop.analysis.scalars for variant in every for loop in variant.loops]
-    conditions = {one.name for role in roles for one in role.reductions if one.op in ("and", "or")}
-    return conditions | {name for role in roles for choice in role.choices for name in choice.names}
-
-
-def make_plan(typed: Typed, arguments: Mapping[str, Any], shapes: Shapes, workers: int, force_parallel: bool) -> Plan:
-    """The plan for arguments of known types."""
-    arrays = {name: value for name, value in arguments.items() if isinstance(value, SparseArray)}
-    integers = {name: index_value(name, arguments[name]) for name in typed.parameters}
-    counts = {name: len(array) for name, array in arrays.items()}
-    sizes = typed.all_sizes(Sizes(shapes, integers, counts, workers, force_parallel, caches=typed.caches))
-    return Plan(plan_program(typed.analysed, typed.types, sizes), sizes, arrays)
-
-
-def local_specs(plan: Plan) -> tuple[LocalSpec, ...]:
-    """What a function makes when it runs by a plan."""
-    from orion.runtime.local_arrays import LocalSpec
-
-    made = plan.function.program.function.made
-    shapes = plan.sizes.shapes
-    return tuple(LocalSpec(one.name, shapes[one.name], one.dtype, one.is_returned, one.is_zero) for one in made)

@@ -21,7 +21,7 @@ from orion.kernel.build.compile import compile_kernel
 from orion.kernel.calling import CONTROL_SIZE, FLAG_STRIDE, KernelSource
 from orion.kernel.emit.kernel import emit_kernel
 from orion.passes.split import split_program
-from orion.passes.views import resolve_views
+from orion.pipeline import through_passes
 from orion.plan.plan import LoopPlan
 from orion.typing.infer import infer_types
 
@@ -104,7 +104,7 @@ def make_loop(
     values = dict(zip(parsed.params, arguments, strict=True))
     types = {name: type_of(value) for name, value in values.items()}
     shapes = {name: shape_of(value) for name, value in values.items() if not np.isscalar(value)}
-    program = split_program(resolve_views(parsed, types), types)
+    program = split_program(through_passes(parsed, types), types)
     nest = program.nests[number]
     roles = scalar_roles(nest, types, live_after(program, number))
     analysis = LoopDependences("", (), (), roles, ())

@@ -6,7 +6,7 @@ from orion.dependence.choices import directions, extremes
 from orion.dependence.scalars import live_after, scalar_roles
 from orion.ir.types import ArrayType, ScalarType, SparseType
 from orion.passes.split import split_program
-from orion.passes.views import resolve_views
+from orion.pipeline import through_passes
 from tests.loop_text import from_body
 
 TYPES = {
@@ -21,7 +21,7 @@ TYPES = {
 
 
 def roles(body: str, after: str = "return best, at", number: int = 0, ordered: bool | None = None):
-    program = split_program(resolve_views(from_body(f"{body}\n{after}", ", ".join(TYPES)), TYPES), TYPES, ordered)
+    program = split_program(through_passes(from_body(f"{body}\n{after}", ", ".join(TYPES)), TYPES), TYPES, ordered)
     nest = program.nests[number]
     return scalar_roles(nest, TYPES, live_after(program, number))
 
@@ -122,7 +122,7 @@ def test_elements_make_choices_too(ordered):
 
 def test_directions():
     body = "for i in range(n):\n    for j in range(9, 0, -2):\n        A[i, j] = 0.0"
-    function = resolve_views(from_body(body, ", ".join(TYPES)), TYPES)
+    function = through_passes(from_body(body, ", ".join(TYPES)), TYPES)
     assert directions(split_program(function, TYPES).nests[0]) == (1, -1)
 
 

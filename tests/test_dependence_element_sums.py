@@ -13,7 +13,7 @@ from orion.errors import PlanError, SerialLoopWarning
 from orion.frontend.parse import parse_function
 from orion.ir.signature import argument_types
 from orion.passes.split import split_program
-from orion.passes.views import resolve_views
+from orion.pipeline import through_passes
 from orion.rewrites.array_sums.find import sum_into
 from orion.schedule.build import build_schedule
 
@@ -80,7 +80,7 @@ TABLE = [
 @pytest.mark.parametrize(("body", "array", "op"), TABLE, ids=[row[0] for row in TABLE])
 def test_what_is_an_update_and_nothing_else(body, array, op):
     types, _ = argument_types(arguments())
-    program = split_program(resolve_views(parse_function(function_of(LOOP + body)), types), types, None)
+    program = split_program(through_passes(parse_function(function_of(LOOP + body)), types), types, None)
     found = sum_into(array, program.nests[0], types)
     assert (found and found[0]) == op
 
@@ -114,7 +114,7 @@ WRAPPING = [
 def test_integers_that_wrap_around_have_sums_but_no_extremes(body, dtype, other, op):
     given = arguments() | {"c": np.zeros(7, dtype), "k": np.ones(40, other)}
     types, _ = argument_types(given)
-    nest = split_program(resolve_views(parse_function(function_of(LOOP + body)), types), types, None).nests[0]
+    nest = split_program(through_passes(parse_function(function_of(LOOP + body)), types), types, None).nests[0]
     found = sum_into("c", nest, types)
     assert (found and found[0]) == op
 

@@ -12,7 +12,7 @@ from orion.frontend.parse import parse_function
 from orion.ir.signature import argument_types
 from orion.ir.types import SparseType
 from orion.passes.split import split_program
-from orion.passes.views import resolve_views
+from orion.pipeline import through_passes
 from tests.oracles.brute_force import record
 
 
@@ -26,7 +26,7 @@ def reported(function, arguments, ordered=None):
             coords, values = value
             types[name] = SparseType(len(coords), "int64", (values.dtype.name,))
             shapes[name] = tuple(int(axis.max()) + 1 for axis in coords)
-    program = split_program(resolve_views(parse_function(function), types), types, ordered)
+    program = split_program(through_passes(parse_function(function), types), types, ordered)
     found = analyse_loop(program, 0, types)
     integers = {name: value for name, value in arguments.items() if isinstance(value, int)}
     values = parameter_values(shapes, integers)

@@ -15,7 +15,7 @@ from orion.errors import PlanError
 from orion.frontend.parse import parse_function
 from orion.ir.signature import argument_types
 from orion.passes.split import split_program
-from orion.passes.views import resolve_views
+from orion.pipeline import through_passes
 from orion.rewrites.privatize.find import private_arrays
 from tests.oracles.brute_force import record
 
@@ -52,7 +52,7 @@ def fill_some(row, value):
 def analysed(function):
     """The only planned loop of a function, and the types of its arguments."""
     types, _ = argument_types(arguments())
-    program = split_program(resolve_views(parse_function(function), types), types, None)
+    program = split_program(through_passes(parse_function(function), types), types, None)
     return program.nests[0], types
 
 

@@ -7,7 +7,7 @@ from orion.cost.sizes import Sizes
 from orion.frontend.parse import parse_function
 from orion.ir.types import ArrayType, ScalarType, SparseType
 from orion.passes.split import split_program
-from orion.passes.views import resolve_views
+from orion.pipeline import through_passes
 from orion.plan.analysed import Allowed, analyse_program
 from orion.plan.planner import plan_program
 
@@ -24,7 +24,7 @@ def sparse(ndim, values=1):
 
 
 def plan(function, types, ordered=None):
-    resolved = resolve_views(parse_function(function), types)
+    resolved = through_passes(parse_function(function), types)
     analysed = analyse_program(split_program(resolved, types, ordered), types, allowed=Allowed(renames=False))
     return plan_program(analysed, types, Sizes(symbolic=True, workers=2))
 

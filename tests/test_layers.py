@@ -26,7 +26,7 @@ LAYERS = (
     ("orion.kernel",),
     ("orion.runtime",),
     ("orion.inspect",),
-    ("orion.planned", "orion.known", "orion.prepare", "orion.methods"),
+    ("orion.planned", "orion.known", "orion.pipeline", "orion.prepare", "orion.methods"),
     ("orion.api",),
     ("orion", "orion.__main__", "orion.inspect.cli"),
 )

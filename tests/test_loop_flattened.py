@@ -12,7 +12,7 @@ from orion.ir.nodes import Subscript, walk
 from orion.ir.printer import print_expr
 from orion.ir.types import ArrayType, ScalarType
 from orion.passes.delinearize import with_row_types, with_rows
-from orion.passes.views import resolve_views
+from orion.pipeline import through_passes
 from tests.loop_text import defined, from_body
 from tests.oracles.interpreted import Order, kernel_code, run_interpreted
 
@@ -38,7 +38,7 @@ LOOPS = "for j in range(m):\n        for k in range(p):"
 
 def subscripts_of(body):
     """The subscripts of A after taking apart; None where nothing is."""
-    function = with_rows(resolve_views(from_body(body, PARAMS), TYPES), TYPES)
+    function = with_rows(through_passes(from_body(body, PARAMS), TYPES), TYPES)
     if function is None:
         return None
     nodes = (node for statement in function.body for node in walk(statement))

@@ -13,7 +13,7 @@ import orion
 from orion.frontend.parse import parse_function
 from orion.ir.printer import print_function
 from orion.ir.signature import argument_types
-from orion.passes.views import resolve_views
+from orion.pipeline import through_passes
 
 HEADER = "def loop(X, y, D, w, g, G, k, step, n):\n"
 
@@ -140,7 +140,7 @@ def test_lengths_are_those_of_numpy():
 def test_the_text_of_the_program():
     function = parse_function(function_of("G += 1.0\ng -= step * w\nk //= 2"))
     types, _ = argument_types(arguments(3))
-    text = print_function(resolve_views(function, types))
+    text = print_function(through_passes(function, types))
     assert [line for line in text.splitlines() if "=" in line] == [
         "        G[:, :] += 1.0", "        g[:] -= step * w", "        k[:] //= 2",
     ]  # fmt: skip

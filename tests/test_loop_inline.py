@@ -11,7 +11,7 @@ from orion.ir.nodes import For, walk
 from orion.ir.printer import print_function
 from orion.ir.types import ArrayType, ScalarType
 from orion.passes.inline import inline_helpers
-from orion.passes.views import resolve_views
+from orion.pipeline import through_passes
 from tests import loop_functions
 from tests.loop_text import defined, from_text
 
@@ -154,7 +154,7 @@ def test_places_are_those_of_the_helper_in_the_same_file_and_of_the_call_in_anot
 
 def test_views_see_through_helpers():
     body = "for i in range(n):\n    shift(W[i], total(W[i]))"
-    resolved = resolve_views(from_text(source(body)), TYPES)
+    resolved = through_passes(from_text(source(body)), TYPES)
     assert print_function(resolved).splitlines()[2:] == [
         "        total_t = 0.0",
         "        for total_k in range(W.shape[1]):",

@@ -11,7 +11,7 @@ from orion.ir.program import Branch, Program, Repeat, RunLoop, Scalars, Step
 from orion.ir.types import ArrayType, ScalarType, SparseType
 from orion.passes.between import SYNTHETIC, open_loop
 from orion.passes.split import open_outer_loop, split_program
-from orion.passes.views import resolve_views
+from orion.pipeline import through_passes
 from tests import loop_functions
 from tests.loop_text import from_body
 
@@ -30,7 +30,7 @@ PARAMS = ", ".join(TYPES)
 
 
 def program(body: str, ordered: bool | None = None) -> Program:
-    return split_program(resolve_views(from_body(body, PARAMS), TYPES), TYPES, ordered)
+    return split_program(through_passes(from_body(body, PARAMS), TYPES), TYPES, ordered)
 
 
 def opened_at(split: Program, number: int, *, plainly: bool = False) -> Program | None:
@@ -230,7 +230,7 @@ def test_ranges_are_ordered_and_elements_are_not_unless_asked(body, asked, order
 def test_the_example_of_the_first_page():
     function = parse_function(loop_functions.gauss_seidel)
     types = {"A": ArrayType("float64", 2), "sweeps": ScalarType("int64", weak=True)}
-    (nest,) = split_program(resolve_views(function, types), types).nests
+    (nest,) = split_program(through_passes(function, types), types).nests
     assert nest.dims == ("t", "i", "j")
     assert [loop.index for loop in nest.loops] == [0, 1, 2]
     assert nest.span.line == function.span.line + 1

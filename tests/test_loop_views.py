@@ -13,7 +13,7 @@ from orion.ir.printer import print_expr, print_function
 from orion.ir.spans import NOWHERE
 from orion.ir.types import ArrayType, ScalarType
 from orion.passes.view import View, compose
-from orion.passes.views import resolve_views
+from orion.pipeline import through_passes
 from tests.loop_text import defined, from_body
 
 TYPES = {
@@ -30,7 +30,7 @@ HEAD = "for i in range(n):\n"
 
 
 def resolved(body: str):
-    return resolve_views(from_body(body, PARAMS), TYPES)
+    return through_passes(from_body(body, PARAMS), TYPES)
 
 
 def inside(body: str) -> str:

@@ -13,7 +13,7 @@ from orion.cost.sizes import Sizes
 from orion.inspect.text.text import plan_text
 from orion.ir.printer import print_function
 from orion.ir.types import ArrayType, ScalarType
-from orion.passes.views import resolve_views
+from orion.pipeline import through_passes
 from orion.plan.planner import plan_program
 from orion.prepare import Options, Preparation
 from tests.loop_text import from_body
@@ -207,7 +207,7 @@ LIFTED = [
 
 @pytest.mark.parametrize(("body", "expected"), LIFTED)
 def test_what_stands_for_statements_that_make_arrays(body, expected):
-    function = resolve_views(from_body(body, ", ".join(TYPES)), TYPES)
+    function = through_passes(from_body(body, ", ".join(TYPES)), TYPES)
     lines = print_function(function).splitlines()[1:]
     assert "\n".join(line[4:] for line in lines) == expected
     assert function.given == tuple(TYPES)
@@ -233,6 +233,6 @@ REFUSED = [
 @pytest.mark.parametrize(("body", "words"), REFUSED)
 def test_what_cannot_be_made_before_is_refused(body, words):
     with pytest.raises(orion.UnsupportedLoopError) as error:
-        resolve_views(from_body(body, ", ".join(TYPES)), TYPES)
+        through_passes(from_body(body, ", ".join(TYPES)), TYPES)
     assert words in str(error.value)
     assert "  help: " in str(error.value)

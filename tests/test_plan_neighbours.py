@@ -9,7 +9,7 @@ from orion.frontend.parse import parse_function
 from orion.ir.program import RunLoop
 from orion.ir.types import ArrayType, ScalarType
 from orion.passes.split import split_program
-from orion.passes.views import resolve_views
+from orion.pipeline import through_passes
 from orion.plan.analysed import analyse_program
 from orion.plan.neighbours import handovers
 from orion.plan.planner import plan_program
@@ -46,7 +46,7 @@ def rows_then_columns(u, v, rounds):
 
 def planned(function, workers, shape=(600, 600), rounds=3):
     types = {"u": MATRIX, "v": MATRIX, "rounds": INT}
-    program = split_program(resolve_views(parse_function(function), types), types, None)
+    program = split_program(through_passes(parse_function(function), types), types, None)
     shapes = {"u": shape, "v": shape}
     return plan_program(analyse_program(program, types), types, Sizes(shapes, {"rounds": rounds}, workers=workers))
 

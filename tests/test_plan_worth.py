@@ -12,7 +12,7 @@ from orion.cost.extents import named_values
 from orion.cost.worth import STARTED_NS, SYNC_NS, Changes, is_worthwhile
 from orion.frontend.parse import parse_function
 from orion.ir.types import ArrayType, ScalarType
-from orion.passes.views import resolve_views
+from orion.pipeline import through_passes
 
 
 def decaying(a, b, rounds):
@@ -197,7 +197,7 @@ def test_names_for_extents_are_as_good_as_the_extents(rounds):
 
 def test_what_names_stand_for():
     types = {"A": ArrayType("float64", 2), "k": ScalarType("int64", weak=True)}
-    function = resolve_views(parse_function(named), types)
+    function = through_passes(parse_function(named), types)
     assert named_values(function, {"A__0": 12, "A__1": 5, "k": 3}) == {"n": 12, "m": 5, "half": 6, "most": 9}
     assert named_values(function, {"k": 3}) == {}
 

@@ -12,7 +12,7 @@ from orion.ir.nodes import Subscript, walk
 from orion.ir.printer import print_expr
 from orion.ir.types import ArrayType, ScalarType
 from orion.passes.split import split_program
-from orion.passes.views import resolve_views
+from orion.pipeline import through_passes
 from orion.rewrites.copy_in import apply as transform
 from orion.rewrites.copy_in.find import may_see_copy
 from tests.loop_text import from_body
@@ -59,7 +59,7 @@ CONDITION = [
 
 @pytest.mark.parametrize(("body", "text", "expected"), CONDITION)
 def test_which_reads_may_see_a_copy(body, text, expected):
-    program = split_program(resolve_views(from_body(body, ", ".join(TYPES)), TYPES), TYPES, True)
+    program = split_program(through_passes(from_body(body, ", ".join(TYPES)), TYPES), TYPES, True)
     nest = program.nests[0]
     nodes = [node for statement in nest.body for node in walk(statement) if isinstance(node, Subscript)]
     read = [node for node in nodes if print_expr(node) == text][-1]

@@ -12,7 +12,7 @@ from orion.errors import PlanError
 from orion.frontend.parse import parse_function
 from orion.ir.signature import argument_types
 from orion.passes.split import split_program
-from orion.passes.views import resolve_views
+from orion.pipeline import through_passes
 from orion.rewrites.reorder.apply import prove_order
 from tests.transform_loops import (
     arguments,
@@ -89,7 +89,7 @@ def test_the_result_is_that_of_the_written_order_bit_for_bit(function, workers):
 
 def study(function, number=0) -> Study:
     types, _ = argument_types(dict(zip(function.__code__.co_varnames, arguments(9)[function], strict=False)))
-    program = split_program(resolve_views(parse_function(function), types), types)
+    program = split_program(through_passes(parse_function(function), types), types)
     found = study_loop(program, number, types)
     assert found is not None
     return found
@@ -135,7 +135,7 @@ def index_after(A):
 def test_what_has_no_form_as_statements(function):
     values = {"A": np.zeros((4, 4) if function is not early_exit else 4), "n": 3}
     types, _ = argument_types({name: values[name] for name in function.__code__.co_varnames if name in values})
-    program = split_program(resolve_views(parse_function(function), types), types)
+    program = split_program(through_passes(parse_function(function), types), types)
     assert find_region(program.nests[0], types, live_after(program, 0)) is None
 
 

@@ -8,7 +8,7 @@ from orion.frontend.parse import parse_function
 from orion.ir.nodes import Subscript, walk
 from orion.ir.signature import argument_types
 from orion.passes.split import split_program
-from orion.passes.views import resolve_views
+from orion.pipeline import through_passes
 from orion.plan.analysed import analyse_program
 from orion.plan.bodies import with_all_bodies
 from orion.rewrites.reorder import apply
@@ -19,7 +19,7 @@ LOOPS = transform_loops.arguments(12)
 
 def planned(function, values):
     types, _ = argument_types(dict(zip(function.__code__.co_varnames, values, strict=False)))
-    parsed = resolve_views(parse_function(function), types)
+    parsed = through_passes(parse_function(function), types)
     return analyse_program(split_program(parsed, types, None), types), types
 
 

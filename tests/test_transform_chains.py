@@ -11,7 +11,7 @@ from orion.dependence.scalars import live_after
 from orion.frontend.parse import parse_function
 from orion.ir.signature import argument_types
 from orion.passes.split import split_program
-from orion.passes.views import resolve_views
+from orion.pipeline import through_passes
 from orion.rewrites.lockstep.apply import LAG, ROWS
 from orion.rewrites.lockstep.chains import chain_cycles
 from tests.loop_text import defined
@@ -42,7 +42,7 @@ CYCLES = [
 def test_cycles_of_a_chain(body, dtypes, cycles):
     function = table(body)
     types, _ = argument_types({"L": np.zeros((5, 5), dtypes["L"]), "a": np.ones(5, dtypes["a"])})
-    program = split_program(resolve_views(parse_function(function), types), types)
+    program = split_program(through_passes(parse_function(function), types), types)
     region = find_region(program.nests[0], types, live_after(program, 0))
     assert chain_cycles(region.statements, types) == cycles
 

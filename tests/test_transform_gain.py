@@ -9,7 +9,7 @@ from orion.dependence.study import study_loop
 from orion.frontend.parse import parse_function
 from orion.ir.signature import argument_types
 from orion.passes.split import split_program
-from orion.passes.views import resolve_views
+from orion.pipeline import through_passes
 from orion.plan.analysed import _is_faster
 from orion.rewrites.reorder.apply import rewrite_loop
 from orion.sets.maps import Maps
@@ -66,7 +66,7 @@ TABLE = [
 
 def studies(function, values):
     types, _ = argument_types(dict(zip(function.__code__.co_varnames, values, strict=False)))
-    program = split_program(resolve_views(parse_function(function), types), types, None)
+    program = split_program(through_passes(parse_function(function), types), types, None)
     found = ((number, study_loop(program, number, types)) for number in range(len(program.nests)))
     return program, types, [study for _, study in found if study is not None]
 

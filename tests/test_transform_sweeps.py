@@ -15,7 +15,7 @@ from orion.dependence.study import study_loop
 from orion.frontend.parse import parse_function
 from orion.ir.types import ArrayType, ScalarType
 from orion.passes.split import split_program
-from orion.passes.views import resolve_views
+from orion.pipeline import through_passes
 from orion.plan import analysed
 from orion.rewrites.time_tiles import cost as sweeping
 from orion.rewrites.time_tiles.cost import boxes, pays
@@ -153,7 +153,7 @@ def every_other(A, B, T):
 
 def studied(function, kind):
     types = {"A": kind, "B": kind, "T": INT}
-    program = split_program(resolve_views(parse_function(function), types), types, None)
+    program = split_program(through_passes(parse_function(function), types), types, None)
     study = study_loop(program, 0, types, model_loop(program, 0, types), Maps())
     assert study is not None
     return study, types

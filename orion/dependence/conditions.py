@@ -11,7 +11,7 @@ that fulfil it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from orion.dependence.access import Dependence
@@ -31,50 +31,44 @@ MAX_RAW_PARTS = 40
 """The same before they are made simpler."""
 
 
-def free_of(
-    dependences: Iterable[Dependence], domain: isl.Set, depth: int, known: Collection[str], maps: Maps
-) -> isl.Set | None:
-    """Where the loop at `depth` carries none of the dependences; None where there are no such sizes at which it has any
-    number of iterations.
+def free_of(dependences: Iterable[Dependence], depth: int, known: Collection[str], maps: Maps) -> isl.Set | None:
+    """Where the loop at `depth` carries none of the dependences; None where there are no such sizes at which it goes
+    through any number of iterations with these accesses.
 
-    `domain` are the iterations of a nest with it. `known` are the parameters whose values a call gives; others, such as
-    the variables of loops around, have any.
+    `known` are the parameters whose values a call gives; others, such as the variables of loops around, have any.
     """
     import islpy as isl
 
     dependences = tuple(dependences)
     if any(one.reason is not None or one.distance[depth : depth + 1] != (None,) for one in dependences):
         return None  # one is not known exactly, or is there in every loop that is long enough
+    accesses = {one.relation: one for dependence in dependences for one in (dependence.source, dependence.sink)}
     relations = [maps.map(one.relation) for one in dependences]
+    reached = [maps.map(relation).domain() for relation in accesses]
     try:
         with capped(maps.context):
             met = _union([_over(relation.params(), known) for relation in relations])
-            pairs = _pairs(domain, depth)
-            if met is None:
-                return None
-            context = _over(pairs.params(), known).intersect(_extents(met))
-            for one in dependences:
-                inside = context.intersect(_inside(one, domain, known, maps))
-                context = context if inside.is_empty() else inside
-            return _simplest(met.complement(), context, pairs, depth)
+            return None if met is None else _simplest(met.complement(), [_pairs(one, depth) for one in reached], depth)
     except (CapReached, isl.Error):
         return None
 
 
-def _simplest(free: isl.Set, context: isl.Set, pairs: isl.Map, depth: int) -> isl.Set | None:
+def _simplest(free: isl.Set, accessed: Sequence[isl.Map], depth: int) -> isl.Set | None:
     """The cases of a condition with as few constraints as they need, without those that only short loops fulfil, or
-    that others have already where `context` holds: calls with several iterations, all inside of their arrays."""
-
+    that others have already in calls in which all accesses are made in several iterations; `accessed` are pairs of
+    iterations with one of them."""
     parts = _parts(free.coalesce())
     if len(parts) > MAX_RAW_PARTS:
         return None
-    parts = [_relaxed(part, free) for part in parts if _is_any_length(pairs.intersect_params(part), depth)]
-    parts = [part for part in parts if not part.intersect(context).is_empty()]
-    parts = sorted({str(part): part for part in parts}.values(), key=lambda part: len(str(part)))
+    useful = [part for part in parts if all(_is_any_length(pairs.intersect_params(part), depth) for pairs in accessed)]
+    relaxed = {str(part): part for part in (_relaxed(part, free) for part in useful)}
     found: list[isl.Set] = []
-    for part in parts:  # those that are simpler come first, and stay
+    for part in sorted(relaxed.values(), key=lambda part: len(str(part))):  # those that are simpler come first
         others = _union(found)
-        if others is None or not part.intersect(context).is_subset(others):
+        here = part
+        for pairs in accessed:
+            here = here.intersect(pairs.params())
+        if others is None or not here.is_subset(others):
             found.append(part)
     return _union(found) if len(found) <= MAX_PARTS else None
 
@@ -122,19 +116,6 @@ def _union(parts: Iterable[isl.Set]) -> isl.Set | None:
     return found
 
 
-def _inside(dependence: Dependence, domain: isl.Set, known: Collection[str], maps: Maps) -> isl.Set:
-    """The sizes at which no iteration leaves the array of a dependence: others end in an error."""
-    import islpy as isl
-
-    found = _over(domain.params(), known)
-    for access in (dependence.source, dependence.sink):
-        reached = maps.map(access.relation).domain()
-        if reached.dim(isl.dim_type.set) == domain.dim(isl.dim_type.set):
-            outside = domain.reset_tuple_id().subtract(reached.reset_tuple_id())
-            found = found.subtract(_over(outside.params(), known))
-    return found
-
-
 def _over(parameters: isl.Set, known: Collection[str]) -> isl.Set:
     """The values of known parameters for which there are some of the others."""
     import islpy as isl
@@ -143,17 +124,6 @@ def _over(parameters: isl.Set, known: Collection[str]) -> isl.Set:
         if parameters.get_dim_name(isl.dim_type.param, position) not in known:
             parameters = parameters.project_out(isl.dim_type.param, position, 1)
     return parameters
-
-
-def _extents(parameters: isl.Set) -> isl.Set:
-    """That no extent is negative."""
-    import islpy as isl
-
-    found = isl.Set.universe(parameters.get_space())
-    for position in range(parameters.dim(isl.dim_type.param)):
-        if "__" in parameters.get_dim_name(isl.dim_type.param, position):
-            found = found.lower_bound_val(isl.dim_type.param, position, isl.Val.zero(parameters.get_ctx()))
-    return found
 
 
 def _pairs(domain: isl.Set, depth: int) -> isl.Map:

@@ -38,35 +38,14 @@ from orion.ir.nodes import (
 )  # fmt: skip
 from orion.ir.rewriting import rewrite
 from orion.ir.source import Span
-from orion.ir.types import Types
-from orion.passes.attributes import resolve_attributes
-from orion.passes.between import separate
-from orion.passes.extremes import with_running_extremes
-from orion.passes.induction import close_inductions
-from orion.passes.inline import inline_helpers
-from orion.passes.leaving import leave_by_break
-from orion.passes.local_arrays import named_results
-from orion.passes.plain_ifs import with_plain_ifs
 from orion.passes.view import View, compose
 from orion.passes.view_names import is_view, never_negative, plain_assignments, view_assignments, written_names
 from orion.typing.expression_types import Typing
-from orion.typing.infer import infer_types
 
 
-def resolve_views(function: Function, types: Types) -> Function:
-    """The function with names of views replaced by the parts of arrays that they stand for.
-
-    Calls of helper functions are replaced by their bodies first (`orion.passes.inline`), a `return` inside a loop
-    becomes a `break` (`orion.passes.leaving`), attributes of arrays (`a.size`, `len(a)`, `a.shape[-1]`) are made plain,
-    choices of scalars become `if`s (`orion.passes.plain_ifs`), and what stands between loops is separated last
-    (`orion.passes.between`). Raises `UnsupportedLoopError` where the types of the function cannot be told, or a view is
-    of a kind that cannot be named (a transpose).
-    """
-    function = leave_by_break(inline_helpers(function, types))
-    typing = infer_types(function, types)
-    function, before = named_results(function, typing), function
-    typing = typing if function == before else infer_types(function, types)
-    function = resolve_attributes(function, typing)
+def replace_views(function: Function, typing: Typing) -> Function:
+    """The function with names of views replaced by the parts of arrays that they stand for. UnsupportedLoopError where
+    a view is of a kind that cannot be named (a transpose)."""
     function = check_function(replace(function, body=plain_assignments(function, typing)))
     names = frozenset(view_assignments(function, typing))
     kept: frozenset[str] = frozenset()
@@ -76,8 +55,7 @@ def resolve_views(function: Function, types: Types) -> Function:
         )
         body = resolver.block(function.body)
         if not resolver.failed:
-            function = with_running_extremes(with_plain_ifs(replace(function, body=body), typing), typing)
-            return check_function(separate(close_inductions(function, typing), types))
+            return replace(function, body=body)
         kept |= resolver.failed
 
 

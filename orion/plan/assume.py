@@ -21,24 +21,22 @@ from orion.ir.assumed import Assumed
 from orion.ir.nodes import For, Function, children
 from orion.ir.types import ArrayType, ScalarType, Types
 from orion.plan.analysed import AnalysedProgram
-from orion.plan.analyses import Analyses, Analysis
 from orion.plan.plan import Verdict
 from orion.sets.maps import Maps
 from orion.sets.names import extent_name, isl_name
 
 if TYPE_CHECKING:
-    import islpy as isl
+    pass
 
 
-def assumed_for(written: AnalysedProgram, analyses: Analyses, types: Types) -> tuple[Assumed, ...]:
+def assumed_for(written: AnalysedProgram, maps: Maps, types: Types) -> tuple[Assumed, ...]:
     """The conditions under which more of the loops of a program, as it is written, are parallel."""
     known = frozenset(_names(written.program.function, types))
     verdicts = {verdict.index: verdict for verdict in written.verdicts}
     found: list[Assumed] = []
     for number in range(len(written.loops)):
-        analysis = analyses.of(written.program, number, types)
         outer = written.program.nests[number].loops[0]
-        found += _conditions(outer, (), analysis, verdicts, known, analyses.maps)
+        found += _conditions(outer, (), verdicts, known, maps)
     return tuple(found)
 
 
@@ -60,7 +58,6 @@ def _names(function: Function, types: Types) -> Iterator[str]:
 def _conditions(
     loop: For,
     around: tuple[For, ...],
-    analysis: Analysis,
     verdicts: Mapping[int, Verdict],
     known: frozenset[str],
     maps: Maps,
@@ -70,23 +67,12 @@ def _conditions(
     if verdict is not None and not verdict.reasons:
         if not verdict.carried:
             return
-        domain = _domain(loop, around, analysis, maps)
-        found = None if domain is None else free_of(verdict.carried, domain, len(around), known, maps)
+        found = free_of(verdict.carried, len(around), known, maps)
         if found is not None:
             yield as_assumed(loop.index, found)
             return
     for inner in _loops_in(loop):
-        yield from _conditions(inner, (*around, loop), analysis, verdicts, known, maps)
-
-
-def _domain(loop: For, around: tuple[For, ...], analysis: Analysis, maps: Maps) -> isl.Set | None:
-    """The iterations of a nest with the loop at depth `len(around)`."""
-    statements = analysis.study.region.statements if analysis.study else ()
-    for statement in statements:
-        if statement.loops[len(around) : len(around) + 1] == (loop,):
-            return maps.set(statement.domain)
-    nest = analysis.loop.nest
-    return maps.set(analysis.loop.analysis.domain) if loop in nest.loops[len(around) : len(around) + 1] else None
+        yield from _conditions(inner, (*around, loop), verdicts, known, maps)
 
 
 def _loops_in(loop: For) -> Iterator[For]:

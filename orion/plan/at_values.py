@@ -9,14 +9,15 @@ from orion.cost.placement import array_uses
 from orion.dependence.access import Dependence
 from orion.plan.analysed import AnalysedProgram
 from orion.plan.one_loop import AnalysedLoop, candidates_of
-from orion.plan.plan import Verdict
+from orion.plan.plan import Origin, Verdict
 from orion.sets.maps import Maps
 
 
 def at_values(analysed: AnalysedProgram, values: Mapping[str, int], maps: Maps) -> AnalysedProgram:
     """A program, and the variants after it, with the dependences that there are at these values of isl's parameters.
     Loops that are serial for others may be parallel."""
-    loops = tuple(_loop_at(loop, values, maps) for loop in analysed.loops)
+    origins: dict[int, Origin] = {}  # parts of one loop of the source have the same
+    loops = tuple(_loop_at(loop, origins, values, maps) for loop in analysed.loops)
     verdicts = tuple(_verdict_at(verdict, values, maps) for verdict in analysed.verdicts)
     rest = analysed.as_written and at_values(analysed.as_written, values, maps)
     return replace(analysed, loops=loops, verdicts=verdicts, as_written=rest)
@@ -26,11 +27,13 @@ def _verdict_at(verdict: Verdict, values: Mapping[str, int], maps: Maps) -> Verd
     return replace(verdict, carried=_there(verdict.carried, values, maps))
 
 
-def _loop_at(loop: AnalysedLoop, values: Mapping[str, int], maps: Maps) -> AnalysedLoop:
+def _loop_at(loop: AnalysedLoop, origins: dict[int, Origin], values: Mapping[str, int], maps: Maps) -> AnalysedLoop:
     if loop.origin is not None:
-        written = loop.origin.analysis
-        there = replace(written, dependences=_there(written.dependences, values, maps))
-        return replace(loop, origin=replace(loop.origin, analysis=there))
+        if id(loop.origin) not in origins:
+            written = loop.origin.analysis
+            there = replace(written, dependences=_there(written.dependences, values, maps))
+            origins[id(loop.origin)] = replace(loop.origin, analysis=there)
+        return replace(loop, origin=origins[id(loop.origin)])
     analysis = replace(loop.analysis, dependences=_there(loop.analysis.dependences, values, maps))
     if loop.candidates or loop.summed or analysis.dependences:
         return replace(loop, analysis=analysis)

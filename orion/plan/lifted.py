@@ -25,9 +25,9 @@ from orion.passes.between import separate
 from orion.passes.local_arrays import make_arrays
 from orion.passes.split import split_program
 from orion.plan.analysed import AnalysedProgram, Seen, analyse_program
-from orion.plan.analyses import Analyses
 from orion.plan.assume import assumed_for
 from orion.plan.one_loop import AnalysedLoop
+from orion.sets.maps import Maps
 from orion.typing.expression_types import Typing, with_names
 from orion.typing.infer import argument_value, infer_types, with_made
 from orion.typing.narrow import with_local_integers
@@ -42,7 +42,7 @@ class AnalysedFunction:
     types: Mapping[str, ArgumentType]
     typing: Typing
     analysed: AnalysedProgram
-    analyses: Analyses
+    maps: Maps
 
 
 def analyse_function(
@@ -64,7 +64,7 @@ def _with_condition(found: AnalysedFunction, types: Types, ordered: bool | None,
     """A function with the variants that run where a condition on sizes and integers holds, before those that run for
     any, if there is a condition under which more of its loops are parallel."""
     *_, written = variants(found.analysed)
-    assumed = assumed_for(written, found.analyses, with_local_integers(found.types, found.typing))
+    assumed = assumed_for(written, found.maps, with_local_integers(found.types, found.typing))
     if not assumed:
         return found
     assumed = (*found.function.assumed, *assumed)
@@ -99,7 +99,7 @@ def _analyse(
         copies = {one.name: argument_value(one.name, types[one.name]) for one in program.function.made}
         typing = with_names(typing, program.variables, program.tests)
         typing = replace(typing, arguments=types, names={**copies, **typing.names})
-    return AnalysedFunction(function, types, typing, analysed, seen.analyses)
+    return AnalysedFunction(function, types, typing, analysed, seen.analyses.maps)
 
 
 def variants(analysed: AnalysedProgram) -> Iterator[AnalysedProgram]:

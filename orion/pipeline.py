@@ -1,0 +1,196 @@
+"""The compiler in order: what becomes of a function from its source to what a call runs.
+
+    source ─ frontend ─→ Function ─ PASSES ─→ Function ─ split ─→ Program ─ analyse, REWRITES ─→ variants
+           ─ plan ─→ FunctionPlan, the variant chosen for the sizes of a call ─ schedule ─→ tiles ─ kernel ─→ code
+
+Each arrow is a function from frozen values to frozen values. `python -m orion stages FILE:FUNCTION` prints what they
+make of a function; `orion.prepare` keeps it from call to call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from orion.arrays.sparse import SparseArray
+from orion.cost.caches import Caches
+from orion.cost.extents import parameter_values
+from orion.cost.local_arrays import names_in_lengths
+from orion.cost.sizes import Sizes
+from orion.dependence.bounds import BoundsChecks, Place, all_checks, bounds_checks, prove_bounds
+from orion.dependence.guarded import guarded_by
+from orion.frontend.check import check_function
+from orion.ir.assigned import assigned_places
+from orion.ir.nodes import Function
+from orion.ir.signature import index_value
+from orion.ir.types import ScalarType, Shapes, Types
+from orion.kernel.calling import KernelSource
+from orion.known import Typed
+from orion.passes.attributes import resolve_attributes
+from orion.passes.between import separate
+from orion.passes.extremes import with_running_extremes
+from orion.passes.induction import close_inductions
+from orion.passes.inline import inline_helpers
+from orion.passes.leaving import leave_by_break
+from orion.passes.local_arrays import named_results
+from orion.passes.plain_ifs import with_plain_ifs
+from orion.passes.views import replace_views
+from orion.plan.analysed import AnalysedProgram
+from orion.plan.bodies import plan_with_bodies, with_all_bodies
+from orion.plan.fusing import with_fusable_loops
+from orion.plan.lifted import analyse_function, variants
+from orion.plan.plan import FunctionPlan
+from orion.plan.planner import plan_program
+from orion.planned import Plan
+from orion.runtime.local_arrays import LocalSpec
+from orion.typing.expression_types import Typing, with_names
+from orion.typing.infer import infer_types
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A step from a function to a function that does the same. `retypes`: names get other types by it, or new names
+    come, so that types are inferred anew."""
+
+    name: str
+    does: str
+    run: Callable[[Function, Inferred], Function]
+    retypes: bool = False
+
+
+class Inferred:
+    """The types of the arguments of a function, and those of all its expressions once somebody asks for them."""
+
+    def __init__(self, function: Function, types: Types) -> None:
+        self._function, self.types = function, types
+
+    @cached_property
+    def typing(self) -> Typing:
+        return infer_types(self._function, self.types)
+
+
+PASSES: tuple[Pass, ...] = (
+    Pass("inline", "calls of helpers are their bodies", lambda f, known: inline_helpers(f, known.types), True),
+    Pass("leave", "a `return` inside a loop is a `break`", lambda f, known: leave_by_break(f), True),
+    Pass("results", "arrays that are returned have names", lambda f, known: named_results(f, known.typing), True),
+    Pass("attributes", "shapes and lengths are plain", lambda f, known: resolve_attributes(f, known.typing)),
+    Pass("views", "names of parts of arrays are these parts", lambda f, known: replace_views(f, known.typing)),
+    Pass("plain_ifs", "choices of scalars are `if`s", lambda f, known: with_plain_ifs(f, known.typing)),
+    Pass("extremes", "running extremes have one form", lambda f, known: with_running_extremes(f, known.typing)),
+    Pass("inductions", "counters are functions of trips", lambda f, known: close_inductions(f, known.typing)),
+    Pass("between", "what stands between loops is apart", lambda f, known: separate(f, known.types)),
+)
+"""From the source to planned loops, in order. Two more depend on a call: `steps`, numbers for the steps of ranges
+(`orion.passes.steps`), and `rows`, flattened arrays as arrays of rows (`orion.passes.delinearize`)."""
+
+
+def through_passes(function: Function, types: Types) -> Function:
+    """A function as the analysis takes it. UnsupportedLoopError where that cannot be made of it, or the types of its
+    expressions cannot be told."""
+    *_, (_, last) = after_each(function, types)
+    return check_function(last)
+
+
+def after_each(function: Function, types: Types) -> Iterator[tuple[Pass, Function]]:
+    """The function after each of the passes."""
+    known = Inferred(function, types)
+    for one in PASSES:
+        before, function = function, one.run(function, known)
+        if one.retypes and function != before:
+            known = Inferred(function, types)
+        yield one, function
+
+
+# ---------------------------------------------------------------- variants, and the one that a call runs
+
+
+def analyse(function: Function, types: Types, ordered: bool | None, caches: Caches) -> Typed:
+    """What is known of a function that has gone through the passes, for any sizes."""
+    found = analyse_function(function, types, ordered, caches)
+    given, function, types, typing = types, found.function, found.types, found.typing
+    analysed = with_fusable_loops(found.analysed, types)
+    every = tuple(variants(analysed))
+    checks = {id(variant.program): _checks(variant, types) for variant in every}
+    used = {name for found in checks.values() for check in found for one in check.checks for name in one.names}
+    used |= {name for variant in every for loop in variant.loops for name in loop.parameters}
+    made = tuple(dict.fromkeys(one for variant in every for one in variant.program.function.made))
+    used |= names_in_lengths(made)
+    integers = [
+        name for name, kind in types.items() if isinstance(kind, ScalarType) and np.dtype(kind.dtype).kind in "iu"
+    ]
+    changed = assigned_places(function.body)  # those have other values than the arguments when their loop begins
+    parameters = tuple(name for name in integers if name in used and name not in changed)
+    written = frozenset(use.array for loop in every[-1].loops for use in loop.uses if use.is_written)
+    guarded = guarded_by(function, typing, _combined(every) - function.in_turn)
+    return Typed(given, types, function, typing, analysed, checks, written, parameters, caches, made, guarded)
+
+
+def checks_of(typed: Typed, plan: FunctionPlan) -> Iterator[BoundsChecks]:
+    """The bounds checks of the loops of a plan: of neighbours that are run as one, those of all."""
+    found = iter(typed.checks[id(plan.separate or plan.program)])
+    return (all_checks(islice(found, max(1, len(loop.members)))) for loop in plan.loops)
+
+
+def _checks(analysed: AnalysedProgram, types: Types) -> tuple[BoundsChecks, ...]:
+    """The bounds checks of all loops; a loop in another order has those of the loop as written."""
+    return tuple(
+        loop.origin.checks if loop.origin else bounds_checks(analysed.program, number, types, loop.model)
+        for number, loop in enumerate(analysed.loops)
+    )
+
+
+def _combined(every: Iterable[AnalysedProgram]) -> set[str]:
+    """The scalars that some loop combines from its iterations by conditions."""
+    roles = [loop.analysis.scalars for variant in every for loop in variant.loops]
+    conditions = {one.name for role in roles for one in role.reductions if one.op in ("and", "or")}
+    return conditions | {name for role in roles for choice in role.choices for name in choice.names}
+
+
+def make_plan(typed: Typed, arguments: Mapping[str, Any], shapes: Shapes, workers: int, force_parallel: bool) -> Plan:
+    """The plan for arguments of known types."""
+    arrays = {name: value for name, value in arguments.items() if isinstance(value, SparseArray)}
+    integers = {name: index_value(name, arguments[name]) for name in typed.parameters}
+    counts = {name: len(array) for name, array in arrays.items()}
+    sizes = typed.all_sizes(Sizes(shapes, integers, counts, workers, force_parallel, caches=typed.caches))
+    return Plan(plan_program(typed.analysed, typed.types, sizes), sizes, arrays)
+
+
+def local_specs(plan: Plan) -> tuple[LocalSpec, ...]:
+    """What a function makes when it runs by a plan."""
+    from orion.runtime.local_arrays import LocalSpec
+
+    made = plan.function.program.function.made
+    shapes = plan.sizes.shapes
+    return tuple(LocalSpec(one.name, shapes[one.name], one.dtype, one.is_returned, one.is_zero) for one in made)
+
+
+def executed(typed: Typed, plan: Plan) -> FunctionPlan:
+    """The plan that a call runs by, with the bodies of all its loops, which are made once for each program."""
+    found = plan.function
+    if found.separate is not None:  # a program made for these sizes
+        return plan_with_bodies(found, with_all_bodies(found.program, found.outlined, typed.types))
+    key = id(found.program)
+    if key not in typed.bodies:
+        typed.bodies[key] = with_all_bodies(found.program, found.outlined, typed.types)
+    return plan_with_bodies(found, typed.bodies[key])
+
+
+def kernels_of(typed: Typed, plan: Plan, made: FunctionPlan, fastmath: bool) -> list[KernelSource]:
+    from orion.kernel.emit.kernel import emit_kernel
+
+    shapes = plan.sizes.shapes
+    values = parameter_values(shapes, plan.sizes.integers)
+    kernels = []
+    typing = with_names(typed.typing, made.program.variables, made.program.tests)
+    every = checks_of(typed, plan.function)
+    for loop, checks in zip(made.loops, every, strict=True):
+        source = loop.origin.nest if loop.origin else loop.nest
+        proved: frozenset[Place] = prove_bounds(checks, values, source)
+        integers = {**plan.sizes.named, **plan.sizes.integers}
+        kernels.append(emit_kernel(loop, typed.types, shapes, typing, fastmath, proved, integers))
+    return kernels
