@@ -24,6 +24,7 @@ from orion.cost.local_arrays import names_in_lengths
 from orion.cost.sizes import Sizes
 from orion.dependence.bounds import BoundsChecks, Place, all_checks, bounds_checks, prove_bounds
 from orion.dependence.guarded import guarded_by
+from orion.errors import ArgumentError
 from orion.frontend.check import check_function
 from orion.ir.assigned import assigned_places
 from orion.ir.nodes import Function
@@ -87,6 +88,52 @@ PASSES: tuple[Pass, ...] = (
 )
 """From the source to planned loops, in order. Two more depend on a call: `steps`, numbers for the steps of ranges
 (`orion.passes.steps`), and `rows`, flattened arrays as arrays of rows (`orion.passes.delinearize`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """A way to make a better program of a program. `folder` has its parts: where it applies, what it makes, what it
+    costs. `does` is told of loops that it was taken for."""
+
+    name: str
+    folder: str
+    does: str
+
+
+REWRITES: tuple[Rewrite, ...] = (
+    Rewrite("peel", "passes/split", "a serial loop is run round by round, the loops in it are shared out"),
+    Rewrite("distribute", "passes/between", "statements between loops are apart, so that these are shared out"),
+    Rewrite("reorder", "rewrites/reorder", "statements run in the order of loops that isl's scheduler finds"),
+    Rewrite("tile", "rewrites/tile", "tiles that fit into a cache"),
+    Rewrite("jam", "rewrites/jam", "several trips of outer loops at a time, with elements in registers"),
+    Rewrite("lockstep", "rewrites/lockstep", "several chains of iterations that wait are run side by side"),
+    Rewrite("skewed_buffers", "rewrites/skewed_buffers", "anti-diagonals of a tile are rows of a buffer"),
+    Rewrite("time_tiles", "rewrites/time_tiles", "tiles of rounds and space"),
+    Rewrite("fuse", "rewrites/fuse", "neighbouring loops are run as one, so that caches still have their arrays"),
+    Rewrite("privatize", "rewrites/privatize", "each tile has an array of its own"),
+    Rewrite("array_sums", "rewrites/array_sums", "blocks add to copies of an array, which are combined"),
+    Rewrite("copy_in", "rewrites/copy_in", "reads see a copy of their array made before the loop"),
+    Rewrite("stored_sums", "rewrites/stored_sums", "sums are kept in array elements, so that loops can change places"),
+    Rewrite("shared_locals", "plan/lifted", "arrays that the rounds of a serial loop make are shared by all workers"),
+)
+"""All rewrites, in the order in which they are tried. `ORION_REWRITES=-fuse,-jam` leaves some out."""
+
+
+def left_out(setting: str) -> frozenset[str]:
+    """The rewrites that the environment variable `ORION_REWRITES` leaves out. ArgumentError for one that there is not.
+
+    >>> sorted(left_out("-fuse, -jam"))
+    ['fuse', 'jam']
+    """
+    known = {one.name for one in REWRITES}
+    found = []
+    for part in filter(None, map(str.strip, setting.split(","))):
+        name = part.removeprefix("-")
+        if not part.startswith("-") or name not in known:
+            names = ", ".join(f"-{one.name}" for one in REWRITES)
+            raise ArgumentError(f"ORION_REWRITES has {part!r}: it leaves rewrites out, separated by commas: {names}")
+        found.append(name)
+    return frozenset(found)
 
 
 def through_passes(function: Function, types: Types) -> Function:

@@ -7,6 +7,7 @@ workers; then the sparse arrays themselves, whose elements decide where blocks a
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
@@ -31,7 +32,7 @@ from orion.ir.types import Shapes, SparseType, Types
 from orion.known import MAX_SIZES, Known, Typed, shapes_in_rows
 from orion.passes.delinearize import as_rows, with_row_types, with_rows
 from orion.passes.steps import names_in_steps
-from orion.pipeline import analyse, executed, kernels_of, local_specs, make_plan, through_passes
+from orion.pipeline import analyse, executed, kernels_of, left_out, local_specs, make_plan, through_passes
 from orion.planned import Plan
 from orion.typing.integers_at_call import integers_at_call
 from orion.typing.lengths import check_lengths
@@ -210,7 +211,9 @@ class Preparation:
         """The source as it is, read again where something that it takes from outside has changed."""
         parsed = self._parsed
         if parsed is None or not parsed.is_current():
-            parsed = self._parsed = _Parsed(*parse_with_outside(self._source), {})
+            function, outside = parse_with_outside(self._source)
+            without = left_out(os.environ.get("ORION_REWRITES", ""))
+            parsed = self._parsed = _Parsed(replace(function, without=without), outside, {})
         return parsed
 
     def _known(self, parsed: _Parsed, types: Types) -> Known:

@@ -344,7 +344,7 @@ class Function(Keeping):
     parameters: arrays that the caller does not give. `in_turn` are scalars that may not be combined from iterations
     that run at the same time, since what is evaluated depends on them (`orion.dependence.guarded`); `running` those
     that loops keep extremes of in ways for which NaN matters (`orion.passes.extremes`). `assumed` is what holds of the
-    sizes and integers of the calls that it is for.
+    sizes and integers of the calls that it is for. `without` are the rewrites that are left out (`orion.pipeline`).
     """
 
     name: str
@@ -360,6 +360,7 @@ class Function(Keeping):
     in_turn: frozenset[str] = frozenset()
     running: frozenset[str] = frozenset()
     assumed: tuple[Assumed, ...] = ()
+    without: frozenset[str] = frozenset()
 
     @property
     def given(self) -> tuple[str, ...]:

@@ -303,7 +303,7 @@ def _count_serial(better: Better) -> int:
 
 def _renamed(program: Program, loop: AnalysedLoop, types: Types, analyses: Analyses) -> Better | None:
     """The program with copies made before a serial loop, or one in it where that is opened, so that it is parallel."""
-    if loop.candidates or is_once(loop.nest):
+    if loop.candidates or is_once(loop.nest) or "copy_in" in program.function.without:
         return None
     changed = with_copies_before(program, loop.nest.number, types, loop.analysis)
     if changed is None:
@@ -338,7 +338,7 @@ def _rewritten(
 ) -> Better | None:
     """The program with a nest of ranges in a better order, and its new loops: where one of those is parallel and, if
     the nest is parallel without it (`must_gain`), the new order is faster on one worker too."""
-    if loop.analysis.private:
+    if loop.analysis.private or "reorder" in program.function.without:
         return None  # a new order may mix what iterations have in arrays of their own
     if must_gain and loop.analysis.scalars.choices:
         return None  # in a new order one worker would go through all that they are taken from
@@ -365,7 +365,8 @@ def _swept(
     program: Program, loop: AnalysedLoop, study: Study | None, types: Types, maps: Maps, caches: Caches
 ) -> Better | None:
     """The program with a serial loop around others in tiles of rounds and space, and its new loop."""
-    found = None if study is None or loop.analysis.private else rewrite_sweeps(program, study, types, maps, caches)
+    is_out = loop.analysis.private or "time_tiles" in program.function.without
+    found = None if study is None or is_out else rewrite_sweeps(program, study, types, maps, caches)
     if study is None or found is None:
         return None
     checks = bounds_checks(program, loop.nest.number, types, loop.model)
@@ -379,7 +380,8 @@ def _with_stored_sums(
     program: Program, number: int, types: Types, maps: Maps, caches: Caches
 ) -> tuple[Study, Rewritten] | None:
     """A nest with its sums kept in array elements, where its innermost loops then no longer jump through memory."""
-    summed = with_stored_sums(program, number, types)
+    is_out = "stored_sums" in program.function.without
+    summed = None if is_out else with_stored_sums(program, number, types)
     study = None if summed is None else study_loop(summed, number, types, model_loop(summed, number, types), maps)
     found = None if summed is None or study is None else rewrite_loop(summed, study, types, maps, caches)
     return (study, found) if study and found and found.trips[1] < JUMP <= found.trips[0] else None
@@ -443,7 +445,10 @@ def _opened(
 
     The loops in statements that run once are always found: so the plan has something to say of them.
     """
-    before = len(program.nests)
+    without, before = program.function.without, len(program.nests)
+    plainly = plainly or "distribute" in without
+    if ("distribute" if is_once(program.nests[number]) else "peel") in without:
+        return None
     opened = open_outer_loop(program, number, analyses.opened(program.nests[number], types), plainly=plainly)
     if opened is None:
         return None

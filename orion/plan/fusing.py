@@ -46,7 +46,8 @@ def with_fusable_loops(analysed: AnalysedProgram, types: Types) -> AnalysedProgr
     """
     written = analysed.as_written and with_fusable_loops(analysed.as_written, types)
     finder = _Finder(analysed, types)
-    found = (_fusable(analysed, group, types) for group in finder.groups())
+    groups = () if "fuse" in analysed.program.function.without else finder.groups()
+    found = (_fusable(analysed, group, types) for group in groups)
     fusable = tuple(one for one in found if one is not None)
     return replace(analysed, as_written=written, fusable=fusable, apart=tuple(finder.apart))
 

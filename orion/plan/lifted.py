@@ -52,6 +52,8 @@ def analyse_function(
     workers where loops inside can then be shared out."""
     found = _analyse(function, types, ordered, caches)
     tried: set[Span] = set()
+    if "shared_locals" in function.without:
+        return _with_condition(found, types, ordered, caches)
     while (loop := _next_serial(found, tried)) is not None:
         tried.add(loop.nest.span)
         shared = _with_shared(found, loop, ordered, caches)

@@ -80,7 +80,10 @@ def analyse_nest(
     candidates = candidates_of(nest, analysis, maps)
     summed: Summed | None = None
     if all(candidate.time for candidate in candidates):  # none, or tiles that wait
-        freed = with_private_arrays(analysis, nest, types, changing_names(program, number), maps)
+        is_out = "privatize" in nest.function.without
+        freed = (
+            analysis if is_out else with_private_arrays(analysis, nest, types, changing_names(program, number), maps)
+        )
         better = candidates_of(nest, freed, maps) if freed.private else []
         if any(not candidate.time for candidate in better):
             analysis, candidates = freed, better
@@ -95,7 +98,7 @@ def analyse_nest(
 def _summed(nest: LoopNest, private: LoopDependences, types: Types, maps: Maps) -> Summed | None:
     """A serial loop with copies of the arrays whose elements it adds to, where it is parallel with them; `private` is
     its analysis without the arrays that are private to its iterations."""
-    if is_once(nest):
+    if is_once(nest) or "array_sums" in nest.function.without:
         return None
     analysis = with_element_sums(private, nest, types)
     candidates = candidates_of(nest, analysis, maps) if analysis.sums else []

@@ -259,6 +259,10 @@ class _Marker:
                 node = self.visit(node.child(position)).parent()
         return node
 
+    def has(self, rewrite: str) -> bool:
+        """Whether a rewrite is not left out."""
+        return rewrite not in self.region.nest.function.without
+
     def planned(self, node: isl.ScheduleNode) -> isl.ScheduleNode:
         import islpy as isl
 
@@ -269,7 +273,7 @@ class _Marker:
         node = self.inside(node, is_planned=True)
         chained = False
         if node.band_n_member() > 1 and not has_free_member(node) and not holds_band(node.child(0)):
-            chained = can_lockstep(self.bands[number].dependences, self.last_order)
+            chained = self.has("lockstep") and can_lockstep(self.bands[number].dependences, self.last_order)
         order = tuple(self.last_order) if chained else ()
         names = tuple_names(node.get_domain())
         below = [statement for statement in self.region.statements if statement.name in names]
@@ -298,7 +302,7 @@ class _Marker:
             self.last_order = order[::-1]
             node = reordered(node, self.last_order)
             gains, depth = jam_gains(node, self.region), node.get_schedule_depth()
-            if node.band_n_member() > 2 and has_free_member(node):
+            if self.has("tile") and node.band_n_member() > 2 and has_free_member(node):
                 sizes = tile_sizes(node, self.region, self.memory)
                 if is_planned:
                     self.cache_tiles = tuple(zip(self.last_order, sizes, strict=True))
@@ -306,6 +310,7 @@ class _Marker:
                     depth += node.band_n_member()
                 node = tiled(node, sizes)
             names = self.variables[depth : depth + len(gains) + 1]
+            gains = gains if self.has("jam") else []
             self.jammed += [(name, names[-1]) for name, gain in zip(names, gains, strict=False) if gain]
         return node
 
