@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orion.passes.definite import unsure_reads
+from orion.ir.exposed import exposed_reads
 from tests.loop_text import from_body
 
 UNSURE = [
@@ -33,15 +33,15 @@ SURE = [
 @pytest.mark.parametrize("body", UNSURE)
 def test_a_name_that_only_a_branch_or_a_loop_sets_is_unsure(body):
     function = from_body(body)
-    assert list(unsure_reads(function.body, {*function.params})) == ["x"]
+    assert list(exposed_reads(function.body, {*function.params})) == ["x"]
 
 
 @pytest.mark.parametrize("body", SURE)
 def test_a_name_that_every_way_sets_is_sure(body):
     function = from_body(body)
-    assert unsure_reads(function.body, {*function.params}) == {}
+    assert exposed_reads(function.body, {*function.params}) == {}
 
 
 def test_the_place_is_that_of_the_first_such_use():
     function = from_body("for i in range(n):\n    x = i\na[0] = x\na[1] = x")
-    assert unsure_reads(function.body, {*function.params})["x"].line == function.span.line + 3
+    assert exposed_reads(function.body, {*function.params})["x"].line == function.span.line + 3
