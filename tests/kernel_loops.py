@@ -109,7 +109,7 @@ def make_loop(
     roles = scalar_roles(nest, types, live_after(program, number))
     analysis = LoopDependences("", (), (), roles, ())
     plan = LoopPlan(
-        nest, "serial", None, (), cuts or (2,) * len(nest.dims), nest.ordered, analysis, (), (), (), 1, None
+        nest, "serial", None, (), cuts or (2,) * len(nest.dims), nest.ordered, analysis, (), (), 1, None, ()
     )
     if proved == "affine":
         proved = prove(program, number, types, shapes, values)

@@ -346,6 +346,7 @@ def _rewritten(
         return None
     found = None if study is None else rewrite_loop(program, study, types, maps, caches)
     nest = loop.nest
+    first = study
     if study is not None and must_gain and (found is None or not _is_faster(found)):
         study, found = _with_stored_sums(program, nest.number, types, maps, caches) or (study, found)
     if study is None or found is None or (must_gain and not _is_faster(found)):
@@ -357,6 +358,8 @@ def _rewritten(
         _analyse_rewritten(new, band, types, origin, study, live, maps)
         for new, band, live in zip(nests, found.bands, found.live, strict=False)
     ]
+    if study is not first:
+        loops = [replace(new, rewrites=("stored_sums", *new.rewrites)) for new in loops]
     outlined = [] if found.outlined is None else [found.outlined]
     return (found.program, loops, outlined) if any(new.candidates for new in loops) else None
 
@@ -418,7 +421,19 @@ def _analyse_rewritten(
     uses = tuple(ArrayUse(array, (), is_written) for array, is_written in touched.items())
     places, sweeps = (band.places, band.sweeps) if band else ("", None)
     told = work_of_statements(study, _statements_of(nest, band, study))
-    return AnalysedLoop(nest, analysis, tuple(candidates), uses, False, origin, places, sweeps=sweeps, told=told)
+    known = AnalysedLoop(nest, analysis, tuple(candidates), uses, False, origin, places, sweeps=sweeps, told=told)
+    return replace(known, rewrites=tuple(_rewrites_of(band)))
+
+
+def _rewrites_of(band: Band | None) -> Iterator[str]:
+    """The names of the rewrites that made a loop of a new order."""
+    if band is None or not band.sweeps:
+        yield "reorder"
+    if band is not None:
+        yield from ("tile",) * bool(band.cache_tiles)
+        yield from ("lockstep",) * band.in_lockstep
+        yield from ("jam",) * (bool(band.jammed) and not band.in_lockstep)
+        yield from ("time_tiles",) * (band.sweeps is not None)
 
 
 def _statements_of(nest: LoopNest, band: Band | None, study: Study) -> Iterator[Statement]:

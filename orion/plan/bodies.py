@@ -42,4 +42,6 @@ def _loop(loop: LoopPlan, made: Bodies) -> LoopPlan:
     if number not in made.scalars:
         return loop
     analysis = replace(loop.analysis, scalars=made.scalars[number])
-    return replace(loop, nest=made.program.nests[number], analysis=analysis)
+    nest = made.program.nests[number]
+    skewed = ("skewed_buffers",) * bool(nest.buffers)
+    return replace(loop, nest=nest, analysis=analysis, rewrites=(*loop.rewrites, *skewed))

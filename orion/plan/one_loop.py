@@ -35,6 +35,7 @@ class AnalysedLoop:
     and its own. `members` are the neighbouring loops that are run as this one (`orion.plan.fusing`). `round_ns` is the
     predicted time of the longest loop in the compiled serial loop around it; 0 where there is none. `told` is the
     work of the statements of the source that a loop in another order runs: for what is said of it, not for choosing.
+    `rewrites` are those that put it in another order.
     """
 
     nest: LoopNest
@@ -52,6 +53,7 @@ class AnalysedLoop:
     members: tuple[AnalysedLoop, ...] = ()
     round_ns: float = 0.0
     told: tuple[Work, ...] = ()
+    rewrites: tuple[str, ...] = ()
 
     @property
     def has_results(self) -> bool:

@@ -118,6 +118,8 @@ class LoopPlan:
 
     `inside` are the loops of the source in statements that run once, each with `is_inside`: one worker runs them.
 
+    `rewrites` are the names of those that it was made by (`orion.pipeline.REWRITES`), in their order.
+
     `works` are its statements as the prediction of their time needs them, where they are known: those of a loop in
     another order in the loops of the source.
     """
@@ -133,6 +135,7 @@ class LoopPlan:
     reasons: tuple[Reason, ...]
     runs_on: int
     iterations: int | None
+    rewrites: tuple[str, ...]
     rounds_overlap: bool = True
     origin: Origin | None = None
     places: str = ""

@@ -280,6 +280,7 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
         reasons=(*analysis.reasons, *why, *loop.capped, *reasons),
         runs_on=runs_on,
         iterations=iterations,
+        rewrites=rewrites_of(loop),
         rounds_overlap=loop.rounds_overlap,
         origin=loop.origin,
         places=loop.places,
@@ -287,6 +288,18 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
         works=loop.told or loop.work,
         written_iterations=_written_iterations(loop.origin, values, sizes, maps) if loop.origin else iterations,
     )
+
+
+def rewrites_of(loop: AnalysedLoop) -> tuple[str, ...]:
+    """The names of the rewrites that a loop was made by, but for those of the loops around it."""
+    own = (
+        ("fuse", bool(loop.members)),
+        ("privatize", bool(loop.analysis.private)),
+        ("array_sums", bool(loop.analysis.sums)),
+        ("copy_in", bool(loop.nest.renamed)),
+        ("shared_locals", loop.nest.is_filling),
+    )
+    return (*loop.rewrites, *(name for name, was_made in own if was_made))
 
 
 def _written_iterations(origin: Origin, values: Mapping[str, int], sizes: Sizes, maps: Maps) -> int | None:

@@ -60,6 +60,7 @@ def merged(parts: Iterable[LoopPlan], origin: Origin) -> LoopPlan:
         reasons=tuple(dict.fromkeys(reason for part in parts for reason in part.reasons)),
         runs_on=max(part.runs_on for part in parts),
         iterations=parts[0].written_iterations,
+        rewrites=tuple(dict.fromkeys(name for part in parts for name in part.rewrites)),
         rounds_overlap=all(part.rounds_overlap for part in parts),
         origin=origin,
         written_iterations=parts[0].written_iterations,

@@ -24,7 +24,9 @@ from orion.inspect.cli.given import Given, UsageError, guessed_note, read_given,
 from orion.inspect.cli.guess import Known, guess_types
 from orion.inspect.cli.loading import LoadedFile, load_functions
 from orion.inspect.cli.pages import CODE, page_of
+from orion.inspect.cli.stages import stages_text
 from orion.ir.types import Shapes, Types
+from orion.known import Typed
 from orion.plan.planner import plan_program
 from orion.planned import Plan
 from orion.prepare import Preparation
@@ -38,6 +40,11 @@ Print the plans of the decorated loops of a file or a notebook, without running 
 assignments of simple values and function definitions are executed. Sizes stay symbols where --shape and --integer do
 not give them; types are guessed from what a function does with an argument where --dtype, --shape and --sparse do not.
 For the code of a reason, such as ORN102, print what it means and what to write instead."""
+
+STAGES = """\
+Print what the compiler makes of a function: its text after every pass that changes it, its variants in the order in
+which they are tried, the rewrites that made the one that is taken, and the program that is run. The environment
+variable ORION_REWRITES leaves rewrites out by name, as in ORION_REWRITES=-fuse,-jam."""
 
 EPILOG = """\
 exit status: 0; 1 where a function cannot be planned, or with --check where a loop is serial; 2 for wrong usage."""
@@ -70,7 +77,7 @@ SIGPIPE = 13
 
 def _run(options: Namespace) -> int:
     try:
-        return _page_of_code(options.target) if _is_code(options.target) else _explain(options)
+        return _page_of_code(options.target) if _is_code(options.target) else int(options.run(options))
     except (UsageError, LoadError) as error:
         print(f"orion: {error}", file=sys.stderr)
         return 2
@@ -93,18 +100,27 @@ def _parser() -> ArgumentParser:
     parser.add_argument("--version", action="version", version=f"orion {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
     explain = commands.add_parser("explain", help="print plans", description=DESCRIPTION, epilog=EPILOG)
+    explain.set_defaults(run=_explain)
     explain.add_argument("target", metavar="FILE[:FUNCTION]|CODE", help="a script, a notebook, or a code like ORN102")
-    _add_pairs(explain, "--shape", "A=1000x1000", "the shape of an array, sparse ones too")
-    _add_pairs(explain, "--sparse", "A=2", "A is sparse, with so many keys")
-    _add_pairs(explain, "--elements", "A=1000000", "the number of elements of a sparse array")
-    _add_pairs(explain, "--dtype", "A=float32", "the dtype of an array, or of a scalar")
-    _add_pairs(explain, "--integer", "n=10", "the value of an integer argument")
-    explain.add_argument("--workers", type=int, metavar="N", help="plan for N workers")
+    _add_sizes(explain)
     explain.add_argument("--json", action="store_true", help="print JSON rather than text")
     explain.add_argument("--html", type=Path, metavar="FILE", help="write the notebook view as a page")
     explain.add_argument("--svg", type=Path, metavar="FILE", help="write the picture of each loop")
     explain.add_argument("--check", action="store_true", help="exit with 1 if any loop is serial")
+    stages = commands.add_parser("stages", help="print what the compiler makes of a function", description=STAGES)
+    stages.set_defaults(run=_stages)
+    stages.add_argument("target", metavar="FILE[:FUNCTION]", help="a script or a notebook")
+    _add_sizes(stages)
     return parser
+
+
+def _add_sizes(command: ArgumentParser) -> None:
+    _add_pairs(command, "--shape", "A=1000x1000", "the shape of an array, sparse ones too")
+    _add_pairs(command, "--sparse", "A=2", "A is sparse, with so many keys")
+    _add_pairs(command, "--elements", "A=1000000", "the number of elements of a sparse array")
+    _add_pairs(command, "--dtype", "A=float32", "the dtype of an array, or of a scalar")
+    _add_pairs(command, "--integer", "n=10", "the value of an integer argument")
+    command.add_argument("--workers", type=int, metavar="N", help="plan for N workers")
 
 
 def _add_pairs(parser: ArgumentParser, option: str, example: str, words: str) -> None:
@@ -112,14 +128,34 @@ def _add_pairs(parser: ArgumentParser, option: str, example: str, words: str) ->
     parser.add_argument(option, metavar=example, help=words, action="append", default=[])
 
 
-def _explain(options: Namespace) -> int:
+def _loaded(options: Namespace) -> tuple[LoadedFile, dict[str, AnyFunction], Given]:
+    """The file of the target, the functions that are asked for, and what is known of their arguments."""
     if options.workers is not None and options.workers < 1:
         raise UsageError(f"--workers {options.workers}: give 1 or more")
     path, name = _target(options.target)
     loaded = load_functions(path, parallel_for)
     functions = _chosen(loaded, path, name)
     parameters = {name for function in functions.values() for name in inspect.signature(function).parameters}
-    given = read_given(options, functions, parameters, _workers(options))
+    return loaded, functions, read_given(options, functions, parameters, _workers(options))
+
+
+def _stages(options: Namespace) -> int:
+    loaded, functions, given = _loaded(options)
+    failed = False
+    for name, function in functions.items():
+        try:
+            types = _types(function, _annotated(loaded.definitions[name]), given)
+            typed, plan = _typed_plan(function, types, given)
+            source = parse_function(function.__wrapped__)
+            print(stages_text(source, types, typed.analysed, plan))
+        except OrionError as error:
+            failed = True
+            print(f"{name}: {error}", file=sys.stderr)
+    return int(failed)
+
+
+def _explain(options: Namespace) -> int:
+    loaded, functions, given = _loaded(options)
     plans, failed = _plans(functions, loaded, given)
     _print(plans, options.json)
     if options.html:
@@ -190,13 +226,17 @@ def plan_function(function: AnyFunction, definition: ast.FunctionDef, given: Giv
 
 
 def _plan(function: AnyFunction, types: Types, given: Given) -> Plan:
+    return _typed_plan(function, types, given)[1]
+
+
+def _typed_plan(function: AnyFunction, types: Types, given: Given) -> tuple[Typed, Plan]:
     shapes: Shapes = {name: given.shapes[name] for name in types if name in given.shapes}
     typed, shapes = Preparation(function.__wrapped__, function.options).typed_for(types, shapes, given.integers)
     integers = {name: given.integers[name] for name in typed.parameters if name in given.integers}
     counts = {name: given.elements[name] for name in types if name in given.elements}
     sizes = Sizes(shapes, integers, counts, given.workers, symbolic=True)
     sizes = typed.all_sizes(sizes)
-    return Plan(plan_program(typed.analysed, typed.types, sizes), sizes, {})
+    return typed, Plan(plan_program(typed.analysed, typed.types, sizes), sizes, {})
 
 
 def _types(function: AnyFunction, annotated: dict[str, str], given: Given) -> Types:
