@@ -20,7 +20,7 @@ from orion.ir.signature import index_value
 from orion.ir.types import ScalarType, Shapes, Types
 from orion.passes.delinearize import shapes_of_rows, with_rows
 from orion.passes.steps import with_steps
-from orion.plan.analysed import AnalysedProgram
+from orion.plan.analysed import Variant
 from orion.plan.bodies import Bodies
 from orion.typing.expression_types import Typing
 from orion.typing.integers_at_call import IntegersAtCall
@@ -32,16 +32,16 @@ MAX_SIZES = 1000
 @dataclass(frozen=True, slots=True, eq=False)
 class Typed:
     """What is known of a function once the types of its arguments are: those `given`, and with those of what it makes
-    itself (`types`). `checks` has those of all loops of a program, by
-    the identity of the program: there is one in another order, and one as written. `made` are the arrays that any of
-    them makes. `guarded` is what is evaluated for some values of a scalar only, and may fail. `bodies` keeps those that
-    have been made, by the identities of programs."""
+    itself (`types`). `variants` are the ways to run it, in the order in which they are tried, and `checks` has the
+    bounds checks of all their loops, by the identity of their programs. `made` are the arrays that any of them makes.
+    `guarded` is what is evaluated for some values of a scalar only, and may fail. `bodies` keeps those that have been
+    made, by the identities of programs."""
 
     given: Types
     types: Types
     function: Function
     typing: Typing
-    analysed: AnalysedProgram
+    variants: tuple[Variant, ...]
     checks: Mapping[int, tuple[BoundsChecks, ...]]
     written: frozenset[str]
     parameters: tuple[str, ...]
@@ -56,12 +56,9 @@ class Typed:
         return stays_in_rows(self.function, self.checks[id(self.as_written.program)], values, longer)
 
     @property
-    def as_written(self) -> AnalysedProgram:
+    def as_written(self) -> Variant:
         """The program with all loops as the source has them."""
-        last = self.analysed
-        while last.as_written is not None:
-            last = last.as_written
-        return last
+        return self.variants[-1]
 
     def in_turn(self, shapes: Shapes, integers: Mapping[str, Any]) -> frozenset[str]:
         """The scalars that what is evaluated depends on where it may fail at these sizes. What is not given counts as

@@ -41,10 +41,10 @@ from orion.passes.leaving import leave_by_break
 from orion.passes.local_arrays import named_results
 from orion.passes.plain_ifs import with_plain_ifs
 from orion.passes.views import replace_views
-from orion.plan.analysed import AnalysedProgram
+from orion.plan.analysed import Variant
 from orion.plan.bodies import plan_with_bodies, with_all_bodies
 from orion.plan.fusing import with_fusable_loops
-from orion.plan.lifted import analyse_function, variants
+from orion.plan.lifted import analyse_function
 from orion.plan.plan import FunctionPlan
 from orion.plan.planner import plan_program
 from orion.planned import Plan
@@ -160,8 +160,7 @@ def analyse(function: Function, types: Types, ordered: bool | None, caches: Cach
     """What is known of a function that has gone through the passes, for any sizes."""
     found = analyse_function(function, types, ordered, caches)
     given, function, types, typing = types, found.function, found.types, found.typing
-    analysed = with_fusable_loops(found.analysed, types)
-    every = tuple(variants(analysed))
+    every = tuple(with_fusable_loops(variant, types) for variant in found.variants)
     checks = {id(variant.program): _checks(variant, types) for variant in every}
     used = {name for found in checks.values() for check in found for one in check.checks for name in one.names}
     used |= {name for variant in every for loop in variant.loops for name in loop.parameters}
@@ -174,7 +173,7 @@ def analyse(function: Function, types: Types, ordered: bool | None, caches: Cach
     parameters = tuple(name for name in integers if name in used and name not in changed)
     written = frozenset(use.array for loop in every[-1].loops for use in loop.uses if use.is_written)
     guarded = guarded_by(function, typing, _combined(every) - function.in_turn)
-    return Typed(given, types, function, typing, analysed, checks, written, parameters, caches, made, guarded)
+    return Typed(given, types, function, typing, every, checks, written, parameters, caches, made, guarded)
 
 
 def checks_of(typed: Typed, plan: FunctionPlan) -> Iterator[BoundsChecks]:
@@ -183,7 +182,7 @@ def checks_of(typed: Typed, plan: FunctionPlan) -> Iterator[BoundsChecks]:
     return (all_checks(islice(found, max(1, len(loop.members)))) for loop in plan.loops)
 
 
-def _checks(analysed: AnalysedProgram, types: Types) -> tuple[BoundsChecks, ...]:
+def _checks(analysed: Variant, types: Types) -> tuple[BoundsChecks, ...]:
     """The bounds checks of all loops; a loop in another order has those of the loop as written."""
     return tuple(
         loop.origin.checks if loop.origin else bounds_checks(analysed.program, number, types, loop.model)
@@ -191,7 +190,7 @@ def _checks(analysed: AnalysedProgram, types: Types) -> tuple[BoundsChecks, ...]
     )
 
 
-def _combined(every: Iterable[AnalysedProgram]) -> set[str]:
+def _combined(every: Iterable[Variant]) -> set[str]:
     """The scalars that some loop combines from its iterations by conditions."""
     roles = [loop.analysis.scalars for variant in every for loop in variant.loops]
     conditions = {one.name for role in roles for one in role.reductions if one.op in ("and", "or")}
@@ -204,7 +203,7 @@ def make_plan(typed: Typed, arguments: Mapping[str, Any], shapes: Shapes, worker
     integers = {name: index_value(name, arguments[name]) for name in typed.parameters}
     counts = {name: len(array) for name, array in arrays.items()}
     sizes = typed.all_sizes(Sizes(shapes, integers, counts, workers, force_parallel, caches=typed.caches))
-    return Plan(plan_program(typed.analysed, typed.types, sizes), sizes, arrays)
+    return Plan(plan_program(typed.variants, typed.types, sizes), sizes, arrays)
 
 
 def local_specs(plan: Plan) -> tuple[LocalSpec, ...]:

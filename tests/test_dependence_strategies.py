@@ -8,7 +8,7 @@ from orion.frontend.parse import parse_function
 from orion.ir.types import ArrayType, ScalarType, SparseType
 from orion.passes.split import split_program
 from orion.pipeline import through_passes
-from orion.plan.analysed import Allowed, analyse_program
+from orion.plan.analysed import Allowed, variants_of
 from orion.plan.planner import plan_program
 
 FLOAT = ScalarType("float64", weak=True)
@@ -25,7 +25,7 @@ def sparse(ndim, values=1):
 
 def plan(function, types, ordered=None):
     resolved = through_passes(parse_function(function), types)
-    analysed = analyse_program(split_program(resolved, types, ordered), types, allowed=Allowed(renames=False))
+    analysed = variants_of(split_program(resolved, types, ordered), types, allowed=Allowed(renames=False))
     return plan_program(analysed, types, Sizes(symbolic=True, workers=2))
 
 

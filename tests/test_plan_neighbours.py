@@ -10,7 +10,7 @@ from orion.ir.program import RunLoop
 from orion.ir.types import ArrayType, ScalarType
 from orion.passes.split import split_program
 from orion.pipeline import through_passes
-from orion.plan.analysed import analyse_program
+from orion.plan.analysed import variants_of
 from orion.plan.neighbours import handovers
 from orion.plan.planner import plan_program
 
@@ -48,7 +48,7 @@ def planned(function, workers, shape=(600, 600), rounds=3):
     types = {"u": MATRIX, "v": MATRIX, "rounds": INT}
     program = split_program(through_passes(parse_function(function), types), types, None)
     shapes = {"u": shape, "v": shape}
-    return plan_program(analyse_program(program, types), types, Sizes(shapes, {"rounds": rounds}, workers=workers))
+    return plan_program(variants_of(program, types), types, Sizes(shapes, {"rounds": rounds}, workers=workers))
 
 
 def axes(plan):

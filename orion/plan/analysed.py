@@ -37,19 +37,19 @@ from orion.typing.infer import with_made
 
 
 @dataclass(frozen=True, slots=True)
-class AnalysedProgram:
-    """A program with its analysed loops; serial loops that hold parallel ones are opened into `Repeat`s, others are in
-    another order. `changed` are those loops, and `as_written` the program without any of that, where there are any.
-    `outlined`: what is still to be made of loops in another order (`orion.plan.bodies`).
+class Variant:
+    """A program that does what the source does, with its analysed loops; serial loops that hold parallel ones are
+    peeled into `Repeat`s, others are in another order. `changed` are those loops. `outlined`: what is still to be made
+    of loops in another order (`orion.plan.bodies`).
 
-    `fusable` are neighbours that may be run as one, and `apart` those that use the same arrays but may not.
+    `fusable` are neighbours that may be run as one, and `apart` those that use the same arrays but may not. The
+    conditions under which it may run are `program.function.assumed`.
     """
 
     program: Program
     loops: tuple[AnalysedLoop, ...]
     verdicts: tuple[Verdict, ...]
     changed: tuple[Changed, ...] = ()
-    as_written: AnalysedProgram | None = None
     outlined: tuple[Outlined, ...] = ()
     fusable: tuple[Fusable, ...] = ()
     apart: tuple[Separate, ...] = ()
@@ -110,24 +110,35 @@ MANY = 1000
 """More loops around one another than there are anywhere."""
 
 
-def analyse_program(
-    program: Program,
-    types: Types,
-    caches: Caches = USUAL,
-    allowed: Allowed = ALL,
-    seen: Seen | None = None,
-) -> AnalysedProgram:
-    """Analyse every loop. Where a nest is serial as a whole but its outer loop can be taken as a serial loop around
-    planned ones, and one of those is parallel, that is done. The tiles of new orders are made for `caches`. `seen` is
-    what was found when the program was analysed before with more changes.
+def variants_of(
+    program: Program, types: Types, caches: Caches = USUAL, allowed: Allowed = ALL, seen: Seen | None = None
+) -> tuple[Variant, ...]:
+    """The variants of a program, in the order in which they are tried: with all changes that are `allowed`, with fewer
+    of them for sizes at which those do not pay, and last as the source has it. `seen` keeps what is found of loops."""
+    seen = seen or Seen()
+    found: list[Variant] = []
+    left: Allowed | None = allowed
+    while left is not None:
+        variant, plain, left = _variant(program, types, caches, left, seen)
+        found += [variant] if plain is None or left is not None else [variant, plain]
+    return tuple(found)
+
+
+def _variant(
+    program: Program, types: Types, caches: Caches, allowed: Allowed, seen: Seen
+) -> tuple[Variant, Variant | None, Allowed | None]:
+    """The program with its loops as they are best, that with its loops as the source has them where these are others,
+    and with which changes it is looked at next.
+
+    Where a nest is serial as a whole but its outer loop can be taken as a serial loop around planned ones, and one of
+    those is parallel, that is done. The tiles of new orders are made for `caches`.
     """
-    number, source, given = 0, program, types
+    number, source = 0, program
     loops: list[AnalysedLoop] = []
     written: list[AnalysedLoop] = []
     judged: list[Verdict] = []
     changed: list[Changed] = []
     outlined: list[Outlined] = []
-    seen = seen or Seen()
     analyses, maps = seen.analyses, seen.analyses.maps
     while number < len(program.nests):
         first = seen.look(program, number, types)
@@ -152,10 +163,9 @@ def analyse_program(
         changed.append(_changed(first, found, around, apart=allowed.apart))
         loops += found
         number += len(found)
-    plain = AnalysedProgram(source, tuple(written), tuple(judged)) if changed else None
-    fewer = _fewer_changes(changed, loops, allowed)
-    plain = analyse_program(source, given, caches, fewer, seen) if fewer else plain
-    return AnalysedProgram(program, tuple(loops), tuple(judged), tuple(changed), plain, tuple(outlined))
+    plain = Variant(source, tuple(written), tuple(judged)) if changed else None
+    found_all = Variant(program, tuple(loops), tuple(judged), tuple(changed), tuple(outlined))
+    return found_all, plain, _fewer_changes(changed, loops, allowed)
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ from orion.ir.assigned import assigned_names
 from orion.ir.assumed import Assumed
 from orion.ir.nodes import For, Function, children
 from orion.ir.types import ArrayType, ScalarType, Types
-from orion.plan.analysed import AnalysedProgram
+from orion.plan.analysed import Variant
 from orion.plan.plan import Verdict
 from orion.sets.maps import Maps
 from orion.sets.names import extent_name, isl_name
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     pass
 
 
-def assumed_for(written: AnalysedProgram, maps: Maps, types: Types) -> tuple[Assumed, ...]:
+def assumed_for(written: Variant, maps: Maps, types: Types) -> tuple[Assumed, ...]:
     """The conditions under which more of the loops of a program, as it is written, are parallel."""
     known = frozenset(_names(written.program.function, types))
     verdicts = {verdict.index: verdict for verdict in written.verdicts}

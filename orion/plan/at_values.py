@@ -7,20 +7,19 @@ from dataclasses import replace
 
 from orion.cost.placement import array_uses
 from orion.dependence.access import Dependence
-from orion.plan.analysed import AnalysedProgram
+from orion.plan.analysed import Variant
 from orion.plan.one_loop import AnalysedLoop, candidates_of
 from orion.plan.plan import Origin, Verdict
 from orion.sets.maps import Maps
 
 
-def at_values(analysed: AnalysedProgram, values: Mapping[str, int], maps: Maps) -> AnalysedProgram:
-    """A program, and the variants after it, with the dependences that there are at these values of isl's parameters.
-    Loops that are serial for others may be parallel."""
+def at_values(analysed: Variant, values: Mapping[str, int], maps: Maps) -> Variant:
+    """A variant with the dependences that there are at these values of isl's parameters. Loops that are serial for
+    others may be parallel."""
     origins: dict[int, Origin] = {}  # parts of one loop of the source have the same
     loops = tuple(_loop_at(loop, origins, values, maps) for loop in analysed.loops)
     verdicts = tuple(_verdict_at(verdict, values, maps) for verdict in analysed.verdicts)
-    rest = analysed.as_written and at_values(analysed.as_written, values, maps)
-    return replace(analysed, loops=loops, verdicts=verdicts, as_written=rest)
+    return replace(analysed, loops=loops, verdicts=verdicts)
 
 
 def _verdict_at(verdict: Verdict, values: Mapping[str, int], maps: Maps) -> Verdict:

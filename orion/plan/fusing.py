@@ -23,7 +23,7 @@ from orion.dependence.references import loop_scope
 from orion.ir.nodes import Assign, Call, Expr, For, Node, Pass, Range, Stmt, Update, While, walk
 from orion.ir.program import LoopNest
 from orion.ir.types import Types
-from orion.plan.analysed import AnalysedProgram, Changed, Fusable, Separate
+from orion.plan.analysed import Changed, Fusable, Separate, Variant
 from orion.plan.one_loop import AnalysedLoop, analyse_nest
 from orion.plan.whole import WEAKEST_FIRST
 from orion.reasons import Reason
@@ -39,20 +39,19 @@ VECTORIZED = frozenset({"abs", "min", "max", "np.abs", "np.sqrt", "np.minimum", 
 """Functions that LLVM has vector instructions for."""
 
 
-def with_fusable_loops(analysed: AnalysedProgram, types: Types) -> AnalysedProgram:
-    """The program, and which neighbours in it may be run as one; as written, too.
+def with_fusable_loops(analysed: Variant, types: Types) -> Variant:
+    """The variant, and which neighbours in it may be run as one.
 
     Where that pays is decided when sizes are known (`orion.plan.together`).
     """
-    written = analysed.as_written and with_fusable_loops(analysed.as_written, types)
     finder = _Finder(analysed, types)
     groups = () if "fuse" in analysed.program.function.without else finder.groups()
     found = (_fusable(analysed, group, types) for group in groups)
     fusable = tuple(one for one in found if one is not None)
-    return replace(analysed, as_written=written, fusable=fusable, apart=tuple(finder.apart))
+    return replace(analysed, fusable=fusable, apart=tuple(finder.apart))
 
 
-def _fusable(analysed: AnalysedProgram, group: Group, types: Types) -> Fusable | None:
+def _fusable(analysed: Variant, group: Group, types: Types) -> Fusable | None:
     """The loop that stands for a group of neighbours, where it has a form and is as parallel as these are."""
     program = fuse_loops(analysed.program, (group,))
     if program is None:
@@ -66,7 +65,7 @@ def _fusable(analysed: AnalysedProgram, group: Group, types: Types) -> Fusable |
     return Fusable(group, replace(loop, members=members, work=together))
 
 
-def fused_program(analysed: AnalysedProgram, chosen: Sequence[Fusable]) -> AnalysedProgram:
+def fused_program(analysed: Variant, chosen: Sequence[Fusable]) -> Variant:
     """The program with some of its neighbours run as one."""
     if not chosen:
         return analysed
@@ -122,7 +121,7 @@ class _Refused:
 
 
 class _Finder:
-    def __init__(self, analysed: AnalysedProgram, types: Types) -> None:
+    def __init__(self, analysed: Variant, types: Types) -> None:
         self.analysed = analysed
         self.types = types
         self.maps = Maps()

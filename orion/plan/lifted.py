@@ -12,7 +12,7 @@ together. Where iterations of the outer loop can be shared out, each keeps the a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from orion.cost.caches import USUAL, Caches
@@ -24,7 +24,7 @@ from orion.ir.types import ArgumentType, Types
 from orion.passes.between import separate
 from orion.passes.local_arrays import make_arrays
 from orion.passes.split import split_program
-from orion.plan.analysed import AnalysedProgram, Seen, analyse_program
+from orion.plan.analysed import Seen, Variant, variants_of
 from orion.plan.assume import assumed_for
 from orion.plan.one_loop import AnalysedLoop
 from orion.sets.maps import Maps
@@ -41,7 +41,7 @@ class AnalysedFunction:
     function: Function
     types: Mapping[str, ArgumentType]
     typing: Typing
-    analysed: AnalysedProgram
+    variants: tuple[Variant, ...]
     maps: Maps
 
 
@@ -57,7 +57,7 @@ def analyse_function(
     while (loop := _next_serial(found, tried)) is not None:
         tried.add(loop.nest.span)
         shared = _with_shared(found, loop, ordered, caches)
-        if shared is not None and not any(_is_serial(one, loop.nest.span) for one in shared.analysed.loops):
+        if shared is not None and not any(_is_serial(one, loop.nest.span) for one in shared.variants[0].loops):
             found = shared
     return _with_condition(found, types, ordered, caches)
 
@@ -65,56 +65,41 @@ def analyse_function(
 def _with_condition(found: AnalysedFunction, types: Types, ordered: bool | None, caches: Caches) -> AnalysedFunction:
     """A function with the variants that run where a condition on sizes and integers holds, before those that run for
     any, if there is a condition under which more of its loops are parallel."""
-    *_, written = variants(found.analysed)
-    assumed = assumed_for(written, found.maps, with_local_integers(found.types, found.typing))
+    assumed = assumed_for(found.variants[-1], found.maps, with_local_integers(found.types, found.typing))
     if not assumed:
         return found
     assumed = (*found.function.assumed, *assumed)
-    better = _analyse(replace(found.function, assumed=assumed), types, ordered, caches, found.analysed)
-    is_better = _count_parallel(better.analysed) > _count_parallel(found.analysed)
-    return replace(better, function=found.function) if is_better else found
+    better = _analyse(replace(found.function, assumed=assumed), types, ordered, caches)
+    is_better = _count_parallel(better.variants[0]) > _count_parallel(found.variants[0])
+    if not is_better:
+        return found
+    typing = replace(better.typing, names={**found.typing.names, **better.typing.names})
+    types = {**found.types, **better.types}
+    return replace(found, types=types, typing=typing, variants=(*better.variants, *found.variants))
 
 
-def _count_parallel(analysed: AnalysedProgram) -> int:
+def _count_parallel(analysed: Variant) -> int:
     return sum(verdict.is_parallel for verdict in analysed.verdicts)
 
 
-def _before(analysed: AnalysedProgram, instead: AnalysedProgram) -> AnalysedProgram:
-    """The variants of a program before those of another one."""
-    rest = instead if analysed.as_written is None else _before(analysed.as_written, instead)
-    return replace(analysed, as_written=rest)
-
-
-def _analyse(
-    function: Function, types: Types, ordered: bool | None, caches: Caches, instead: AnalysedProgram | None = None
-) -> AnalysedFunction:
-    """A function analysed; where its variants do not do, it is run as `instead`."""
+def _analyse(function: Function, types: Types, ordered: bool | None, caches: Caches) -> AnalysedFunction:
     types = with_made(types, function)
     typing = infer_types(function, types)
     program = split_program(function, types, ordered)
     seen = Seen()
-    analysed = analyse_program(program, with_local_integers(types, typing), caches, seen=seen)
-    analysed = analysed if instead is None else _before(analysed, instead)
-    for variant in variants(analysed):
+    variants = variants_of(program, with_local_integers(types, typing), caches, seen=seen)
+    for variant in variants:
         program = variant.program
         types = with_made(types, program.function)
         copies = {one.name: argument_value(one.name, types[one.name]) for one in program.function.made}
         typing = with_names(typing, program.variables, program.tests)
         typing = replace(typing, arguments=types, names={**copies, **typing.names})
-    return AnalysedFunction(function, types, typing, analysed, seen.analyses.maps)
-
-
-def variants(analysed: AnalysedProgram) -> Iterator[AnalysedProgram]:
-    """The program in the order that it has, and as it is run at sizes where that does not pay, last as written."""
-    found: AnalysedProgram | None = analysed
-    while found is not None:
-        yield found
-        found = found.as_written
+    return AnalysedFunction(function, types, typing, variants, seen.analyses.maps)
 
 
 def _next_serial(found: AnalysedFunction, tried: set[Span]) -> AnalysedLoop | None:
     """A serial loop with loops inside that makes arrays, or statements that run once with such loops in them."""
-    for loop in found.analysed.loops:
+    for loop in found.variants[0].loops:
         span = loop.nest.span
         if span not in tried and _is_serial(loop, span) and _made_in(loop, found.typing):
             return loop

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import inf, prod
 
 from orion.cost.candidate import Candidate
@@ -15,7 +16,7 @@ from orion.cost.sizes import Sizes
 from orion.cost.worth import Changes, depth_of, in_compiled_rounds, is_worthwhile, meetings_of, work_ns, work_of_parts
 from orion.ir.program import LoopNest
 from orion.ir.types import Types
-from orion.plan.analysed import AnalysedProgram, Changed, Fusable, is_shared_out
+from orion.plan.analysed import Changed, Fusable, Variant, is_shared_out
 from orion.plan.at_values import at_values
 from orion.plan.conditions import may_hold, with_conditions
 from orion.plan.considered import considered, copies_not_made, with_considered
@@ -36,63 +37,76 @@ Beside = Callable[[tuple[Placement, ...]], float]
 """The bytes that move before and after a loop, given its placements."""
 
 
-def plan_program(analysed: AnalysedProgram, types: Types, sizes: Sizes) -> FunctionPlan:
-    """The plan of a function for given sizes: for each loop the legal candidate that moves the fewest bytes.
+def plan_program(variants: Sequence[Variant], types: Types, sizes: Sizes) -> FunctionPlan:
+    """The plan of a function for given sizes: of its variants the first whose conditions hold and whose changes pay,
+    and for each loop of it the legal candidate that moves the fewest bytes.
 
-    Loops are opened, or put in another order, only where all workers together have so much to do that meeting costs
-    little.
+    Loops are peeled, or put in another order, only where all workers together have so much to do that meeting costs
+    little. What is not taken is told of in the plan.
     """
     if not sizes.symbolic:
-        check_ranges(analysed.program.function, sizes.values)
-    return _plan_program(analysed, types, sizes, Maps())
+        check_ranges(variants[-1].program.function, sizes.values)
+    return choose(tuple(variants), types, sizes, Maps())
 
 
-def _plan_program(analysed: AnalysedProgram, types: Types, sizes: Sizes, maps: Maps) -> FunctionPlan:
-    failing = [one for one in analysed.program.function.assumed if not may_hold(one, sizes)]
-    if failing:
-        return with_conditions(_plan_program(_for_any(analysed, sizes, maps), types, sizes, maps), failing)
-    chosen = [one for one in analysed.fusable if _is_better_as_one(one, types, sizes, maps)]
-    whole = fused_program(analysed, chosen)
+def choose(variants: tuple[Variant, ...], types: Types, sizes: Sizes, maps: Maps) -> FunctionPlan:
+    """The plan of the variant that is run at these sizes, and what there is to say of those before it."""
+    tell: list[Callable[[FunctionPlan], FunctionPlan]] = []
+    while len(variants) > 1:
+        variant, *rest = variants
+        extra = set(variant.program.function.assumed).difference(variants[-1].program.function.assumed)
+        failing = [one for one in variant.program.function.assumed if one in extra and not may_hold(one, sizes)]
+        if failing:
+            variants = _for_any(variants, sizes, maps)
+            tell.append(partial(with_conditions, failing=failing))
+            continue
+        whole, plan = _plan_of(variant, types, sizes, maps)
+        variants = tuple(rest)
+        if may_leave_64_bits(whole.loops, sizes.values):
+            continue
+        too_costly = why_not_renamed(whole, plan, sizes)
+        if too_costly:
+            tell.append(partial(with_dear_copies, reasons=too_costly))
+        elif _is_worthwhile(whole, plan.loops, sizes, maps):
+            break
+        else:
+            tell.append(partial(_told_of, whole, plan, sizes=sizes, maps=maps))
+    else:
+        _, plan = _plan_of(variants[0], types, sizes, maps)
+    for told in reversed(tell):
+        plan = told(plan)
+    return plan
+
+
+def _for_any(variants: tuple[Variant, ...], sizes: Sizes, maps: Maps) -> tuple[Variant, ...]:
+    """The variants that run for any sizes and integers, with the dependences that there are at those of the call."""
+    assumed = variants[-1].program.function.assumed
+    rest = (variant for variant in variants if variant.program.function.assumed == assumed)
+    return tuple(at_values(variant, sizes.values, maps) for variant in rest)
+
+
+def _plan_of(variant: Variant, types: Types, sizes: Sizes, maps: Maps) -> tuple[Variant, FunctionPlan]:
+    """A variant with the neighbours that are run as one at these sizes, and its plan."""
+    chosen = [one for one in variant.fusable if _is_better_as_one(one, types, sizes, maps)]
+    whole = fused_program(variant, chosen)
     whole = _with_rounds(whole, sizes, maps)
     agreed = zip(whole.loops, _agreed(whole, types, sizes, maps), strict=True)
     loops = tuple(_with_neighbours(whole, loop, plan, types, sizes, maps) for loop, plan in agreed)
-    separate = analysed.program if chosen else None
     plan = FunctionPlan(
         whole.program,
         loops,
         tuple(types.items()),
-        analysed.verdicts,
-        separate=separate,
+        variant.verdicts,
+        separate=variant.program if chosen else None,
         outlined=whole.outlined,
         made=made_arrays(whole.program.function, sizes.shapes),
         considered=tuple(copies_not_made(loops)),
         sizes=sizes,
     )
-    if analysed.as_written is None:
-        return plan
-    if may_leave_64_bits(whole.loops, sizes.values):
-        return _plan_program(analysed.as_written, types, sizes, maps)
-    too_dear = why_not_renamed(whole, plan, sizes)
-    if not too_dear and _is_worthwhile(whole, loops, sizes, maps):
-        return plan
-    instead = _plan_program(analysed.as_written, types, sizes, maps)
-    if too_dear:
-        return with_dear_copies(instead, too_dear)
-    return _told_of(whole, plan, instead, sizes, maps)
+    return whole, plan
 
 
-def _for_any(analysed: AnalysedProgram, sizes: Sizes, maps: Maps) -> AnalysedProgram:
-    """The first of the variants that run for any sizes and integers, with the dependences that there are at those of
-    the call."""
-    assumed = analysed.program.function.assumed
-    while analysed.program.function.assumed == assumed and analysed.as_written is not None:
-        analysed = analysed.as_written
-    return at_values(analysed, sizes.values, maps)
-
-
-def _told_of(
-    analysed: AnalysedProgram, plan: FunctionPlan, instead: FunctionPlan, sizes: Sizes, maps: Maps
-) -> FunctionPlan:
+def _told_of(analysed: Variant, plan: FunctionPlan, instead: FunctionPlan, sizes: Sizes, maps: Maps) -> FunctionPlan:
     """The plan that is taken `instead` of one with opened loops, or some in another order, and that this one was
     considered."""
     if not _are_shared_out(analysed, plan.loops, sizes):
@@ -112,7 +126,7 @@ def _is_better_as_one(neighbours: Fusable, types: Types, sizes: Sizes, maps: Map
 
 
 def _with_neighbours(
-    analysed: AnalysedProgram, loop: AnalysedLoop, plan: LoopPlan, types: Types, sizes: Sizes, maps: Maps
+    analysed: Variant, loop: AnalysedLoop, plan: LoopPlan, types: Types, sizes: Sizes, maps: Maps
 ) -> LoopPlan:
     """The plan of a loop of a program with what there is to say of its neighbours."""
     plan = with_reasons(plan, analysed.apart, types, sizes)
@@ -124,7 +138,7 @@ def _with_neighbours(
     return with_members(plan, members, why_together(loop, types, sizes))
 
 
-def _agreed(analysed: AnalysedProgram, types: Types, sizes: Sizes, maps: Maps) -> tuple[LoopPlan, ...]:
+def _agreed(analysed: Variant, types: Types, sizes: Sizes, maps: Maps) -> tuple[LoopPlan, ...]:
     """The plans of all loops. Where one leaves an array cut along another axis than the next, the loops choose again,
     one after the other, given what the others do, until none would choose otherwise.
 
@@ -160,7 +174,7 @@ def _like(plan: LoopPlan) -> Beside:
     return lambda own: 0.0 if [(one.array, one.kind, one.dim) for one in own] == wanted else inf
 
 
-def _is_worthwhile(analysed: AnalysedProgram, loops: tuple[LoopPlan, ...], sizes: Sizes, maps: Maps) -> bool:
+def _is_worthwhile(analysed: Variant, loops: tuple[LoopPlan, ...], sizes: Sizes, maps: Maps) -> bool:
     """Whether opened loops, and those in another order, are worth their meetings at these sizes."""
     if not _are_shared_out(analysed, loops, sizes):
         return False
@@ -171,15 +185,13 @@ def _is_worthwhile(analysed: AnalysedProgram, loops: tuple[LoopPlan, ...], sizes
     return is_worthwhile([_changes(one, analysed, loops, sizes, maps) for one in analysed.changed])
 
 
-def _are_shared_out(analysed: AnalysedProgram, loops: Sequence[LoopPlan], sizes: Sizes) -> bool:
+def _are_shared_out(analysed: Variant, loops: Sequence[LoopPlan], sizes: Sizes) -> bool:
     """Whether what stands for each loop that was changed has a loop that is parallel, at these sizes."""
     shared = {number for number, loop in enumerate(loops) if sizes.symbolic or loop.is_shared_out}
     return all(is_shared_out(analysed.loops[k] for k in one.numbers if k in shared) for one in analysed.changed)
 
 
-def _changes(
-    changed: Changed, analysed: AnalysedProgram, loops: Sequence[LoopPlan], sizes: Sizes, maps: Maps
-) -> Changes:
+def _changes(changed: Changed, analysed: Variant, loops: Sequence[LoopPlan], sizes: Sizes, maps: Maps) -> Changes:
     numbers, around, program = changed.numbers, changed.around, analysed.program
     compiled = {number for inside in _compiled_rounds(analysed) for number in inside}
     in_rounds = [number for number in numbers if depth_of(program, number) > around]
@@ -195,12 +207,12 @@ def _changes(
     return Changes(None if work is None else work * rounds, meetings, in_python)
 
 
-def _compiled_rounds(analysed: AnalysedProgram) -> Iterator[tuple[int, ...]]:
+def _compiled_rounds(analysed: Variant) -> Iterator[tuple[int, ...]]:
     with_results = {loop.nest.number for loop in analysed.loops if loop.has_results}
     return in_compiled_rounds(analysed.program.steps, with_results)
 
 
-def _with_rounds(analysed: AnalysedProgram, sizes: Sizes, maps: Maps) -> AnalysedProgram:
+def _with_rounds(analysed: Variant, sizes: Sizes, maps: Maps) -> Variant:
     """The program with the times of the longest loops in compiled serial loops: where one of them is worth other
     workers, so are all, since each worker then has its part of the arrays in its cache."""
     loops = list(analysed.loops)
@@ -211,7 +223,7 @@ def _with_rounds(analysed: AnalysedProgram, sizes: Sizes, maps: Maps) -> Analyse
     return replace(analysed, loops=tuple(loops))
 
 
-def _sweeps_pay(analysed: AnalysedProgram, sizes: Sizes, maps: Maps) -> bool:
+def _sweeps_pay(analysed: Variant, sizes: Sizes, maps: Maps) -> bool:
     """Whether the tiles of all sweeps over arrays pay."""
     values = parameter_values(sizes.shapes, sizes.integers)
     for loop in analysed.loops:

@@ -9,7 +9,7 @@ from orion.cost.grid import predicted_ns
 from orion.cost.sizes import Sizes
 from orion.cost.worth import Work, least_ns
 from orion.ir.nodes import For, every
-from orion.plan.analysed import AnalysedProgram
+from orion.plan.analysed import Variant
 from orion.plan.plan import FunctionPlan, LoopPlan
 from orion.reasons import Reason
 from orion.sets.maps import Maps
@@ -23,7 +23,7 @@ SHARE = 0.5
 longer."""
 
 
-def why_not_renamed(analysed: AnalysedProgram, plan: FunctionPlan, sizes: Sizes) -> dict[int, Reason]:
+def why_not_renamed(analysed: Variant, plan: FunctionPlan, sizes: Sizes) -> dict[int, Reason]:
     """Why copies made before loops are not worth it at these sizes, by the number of the `for` in the source.
 
     The number of workers does not count, like everywhere where loops are changed.

@@ -111,7 +111,7 @@ STAND_INS: dict[str, Any] = {
 
 def kernel_code(text: str) -> CodeType:
     """The code of a generated module without its imports of NumPy, of Numba and of what is compiled by it."""
-    text = re.sub(r"(?m)^import numpy as np$|^from (numba|orion\.kernel\.\w+) import .*$", "", text)
+    text = re.sub(r"(?m)^import numpy as np$|^from (numba|orion\.kernel\.[\w.]+) import .*$", "", text)
     return compile(text, "<kernel>", "exec")
 
 

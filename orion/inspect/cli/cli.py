@@ -147,7 +147,7 @@ def _stages(options: Namespace) -> int:
             types = _types(function, _annotated(loaded.definitions[name]), given)
             typed, plan = _typed_plan(function, types, given)
             source = parse_function(function.__wrapped__)
-            print(stages_text(source, types, typed.analysed, plan))
+            print(stages_text(source, types, typed.variants, plan))
         except OrionError as error:
             failed = True
             print(f"{name}: {error}", file=sys.stderr)
@@ -236,7 +236,7 @@ def _typed_plan(function: AnyFunction, types: Types, given: Given) -> tuple[Type
     counts = {name: given.elements[name] for name in types if name in given.elements}
     sizes = Sizes(shapes, integers, counts, given.workers, symbolic=True)
     sizes = typed.all_sizes(sizes)
-    return typed, Plan(plan_program(typed.analysed, typed.types, sizes), sizes, {})
+    return typed, Plan(plan_program(typed.variants, typed.types, sizes), sizes, {})
 
 
 def _types(function: AnyFunction, annotated: dict[str, str], given: Given) -> Types:

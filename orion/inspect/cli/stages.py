@@ -9,9 +9,8 @@ from orion.ir.printer import print_expr, print_function, print_stmt
 from orion.ir.program import Branch, Program, Repeat, RunLoop, Scalars, Step
 from orion.ir.types import Types
 from orion.pipeline import REWRITES, after_each
-from orion.plan.analysed import AnalysedProgram
+from orion.plan.analysed import Variant
 from orion.plan.conditions import conditions_in_words
-from orion.plan.lifted import variants
 from orion.plan.one_loop import is_once
 from orion.plan.plan import FunctionPlan, LoopPlan
 from orion.planned import Plan
@@ -19,10 +18,10 @@ from orion.planned import Plan
 INDENT = "    "
 
 
-def stages_text(source: Function, types: Types, analysed: AnalysedProgram, plan: Plan) -> str:
+def stages_text(source: Function, types: Types, variants: Iterable[Variant], plan: Plan) -> str:
     """The stages of a function: its text after each pass that changes it, its variants in the order in which they are
     tried, the rewrites of the one that is taken, and the program that this one is."""
-    parts = [*_passes(source, types), *_variants(analysed, types), *_chosen(plan)]
+    parts = [*_passes(source, types), *_variants(variants, types), *_chosen(plan)]
     return "\n\n".join(f"{title}\n{body}" if body else title for title, body in parts)
 
 
@@ -36,16 +35,14 @@ def _passes(source: Function, types: Types) -> Iterator[tuple[str, str]]:
         last = text
 
 
-def _variants(analysed: AnalysedProgram, types: Types) -> Iterator[tuple[str, str]]:
+def _variants(variants: Iterable[Variant], types: Types) -> Iterator[tuple[str, str]]:
     yield (
         "variants, in the order in which they are tried",
-        "\n".join(
-            f"{INDENT}{number}. {_in_short(variant, types)}" for number, variant in enumerate(variants(analysed), 1)
-        ),
+        "\n".join(f"{INDENT}{number}. {_in_short(variant, types)}" for number, variant in enumerate(variants, 1)),
     )
 
 
-def _in_short(variant: AnalysedProgram, types: Types) -> str:
+def _in_short(variant: Variant, types: Types) -> str:
     """The loops of a variant, with what is legal for each of them."""
     conditions = conditions_in_words(variant.program.function, types)
     loops = [loop for loop in variant.loops if not is_once(loop.nest)]
