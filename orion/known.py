@@ -20,8 +20,8 @@ from orion.ir.signature import index_value
 from orion.ir.types import ScalarType, Shapes, Types
 from orion.passes.delinearize import shapes_of_rows, with_rows
 from orion.passes.steps import with_steps
-from orion.plan.analysed import Variant
 from orion.plan.bodies import Bodies
+from orion.plan.variants import Variant
 from orion.typing.expression_types import Typing
 from orion.typing.integers_at_call import IntegersAtCall
 

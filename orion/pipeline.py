@@ -41,12 +41,12 @@ from orion.passes.leaving import leave_by_break
 from orion.passes.local_arrays import named_results
 from orion.passes.plain_ifs import with_plain_ifs
 from orion.passes.views import replace_views
-from orion.plan.analysed import Variant
 from orion.plan.bodies import plan_with_bodies, with_all_bodies
 from orion.plan.fusing import with_fusable_loops
 from orion.plan.lifted import analyse_function
 from orion.plan.plan import FunctionPlan
 from orion.plan.planner import plan_program
+from orion.plan.variants import Variant
 from orion.planned import Plan
 from orion.runtime.local_arrays import LocalSpec
 from orion.typing.expression_types import Typing, with_names

@@ -8,8 +8,9 @@ from orion.frontend.parse import parse_function
 from orion.ir.types import ArrayType, ScalarType, SparseType
 from orion.passes.split import split_program
 from orion.pipeline import through_passes
-from orion.plan.analysed import Allowed, variants_of
+from orion.plan.analysed import variants_of
 from orion.plan.planner import plan_program
+from orion.plan.variants import Allowed
 
 FLOAT = ScalarType("float64", weak=True)
 INT = ScalarType("int64", weak=True)

@@ -20,7 +20,8 @@ def test_the_page_has_what_is_printed(capsys, monkeypatch):
     (command,) = re.findall(r"^python -m orion (stages .*)$", text, re.MULTILINE)
     assert main(shlex.split(command)) == 0
     printed = capsys.readouterr().out.rstrip("\n")
-    page = re.sub(r"(?s)```text stages\n.*?```", lambda _: f"```text stages\n{printed}\n```", text)
+    block = r"(?s)(<!-- what it prints -->\n\n```text\n).*?```"
+    page = re.sub(block, lambda found: f"{found.group(1)}{printed}\n```", text)
     if os.environ.get("ORION_WRITE_GOLDEN"):
         PAGE.write_text(page)
     assert page == PAGE.read_text()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from orion.cost.caches import USUAL, Caches
 from orion.cost.placement import ArrayUse
 from orion.cost.strides import JUMP, cannot_gain
-from orion.cost.worth import Work, depth_of, work_of, work_of_statements
+from orion.cost.worth import depth_of, work_of, work_of_statements
 from orion.dependence.access import Access, LoopDependences
 from orion.dependence.bounds import bounds_checks
 from orion.dependence.model import model_loop, own_space
@@ -25,86 +25,15 @@ from orion.passes.split import open_outer_loop
 from orion.plan.analyses import Analyses, Analysis
 from orion.plan.one_loop import AnalysedLoop, candidates_of, is_once
 from orion.plan.plan import Origin, Verdict
+from orion.plan.variants import ALL, Allowed, Changed, Variant
 from orion.plan.verdicts import verdicts
 from orion.reasons import Hint, Reason
 from orion.rewrites.copy_in.apply import with_copies_before
-from orion.rewrites.fuse.apply import Group
 from orion.rewrites.reorder.apply import Outlined, Rewritten, rewrite_loop, rewrite_sweeps
 from orion.rewrites.reorder.bands import Band
 from orion.rewrites.stored_sums.apply import with_stored_sums
 from orion.sets.maps import Maps
 from orion.typing.infer import with_made
-
-
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """A program that does what the source does, with its analysed loops; serial loops that hold parallel ones are
-    peeled into `Repeat`s, others are in another order. `changed` are those loops. `outlined`: what is still to be made
-    of loops in another order (`orion.plan.bodies`).
-
-    `fusable` are neighbours that may be run as one, and `apart` those that use the same arrays but may not. The
-    conditions under which it may run are `program.function.assumed`.
-    """
-
-    program: Program
-    loops: tuple[AnalysedLoop, ...]
-    verdicts: tuple[Verdict, ...]
-    changed: tuple[Changed, ...] = ()
-    outlined: tuple[Outlined, ...] = ()
-    fusable: tuple[Fusable, ...] = ()
-    apart: tuple[Separate, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Fusable:
-    """Neighbouring planned loops, and the one that does the same."""
-
-    group: Group
-    loop: AnalysedLoop
-
-
-@dataclass(frozen=True, slots=True)
-class Separate:
-    """Planned loop `number` and the one before it, which go through the same arrays and are not run as one."""
-
-    number: int
-    arrays: tuple[str, ...]
-    reason: Reason
-
-
-@dataclass(frozen=True, slots=True)
-class Changed:
-    """The loops that stand for one loop of the source, and what that one has to do: see `orion.cost.worth`.
-
-    `is_taken_apart`: there are statements among them that run once, so that rounds of them are started from Python.
-    `has_other`: they were preferred to another order of the loops, which may be better at some sizes.
-    """
-
-    numbers: range
-    around: int
-    work: tuple[Work, ...]
-    is_taken_apart: bool
-    is_swept: bool = False
-    has_other: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Allowed:
-    """Which changes of loops are made where they can be.
-
-    `apart`: serial loops are taken apart also where statements between those in them then run once, on one worker. As
-    that costs more, the program without it, but with the other changes, is what it is as written. `sweeps`: serial
-    loops around planned ones are run in tiles; as that pays for large arrays only, what it is as written then is the
-    program without it. `renames`: the same for reads that see copies of arrays made before their loop
-    (`orion.rewrites.copy_in.apply`).
-    """
-
-    apart: bool = True
-    sweeps: bool = True
-    renames: bool = True
-
-
-ALL = Allowed()
 
 MANY = 1000
 """More loops around one another than there are anywhere."""

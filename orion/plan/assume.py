@@ -20,8 +20,8 @@ from orion.ir.assigned import assigned_names
 from orion.ir.assumed import Assumed
 from orion.ir.nodes import For, Function, children
 from orion.ir.types import ArrayType, ScalarType, Types
-from orion.plan.analysed import Variant
 from orion.plan.plan import Verdict
+from orion.plan.variants import Variant
 from orion.sets.maps import Maps
 from orion.sets.names import extent_name, isl_name
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from orion.cost.placement import array_uses
 from orion.dependence.access import Dependence
-from orion.plan.analysed import Variant
 from orion.plan.one_loop import AnalysedLoop, candidates_of
 from orion.plan.plan import Origin, Verdict
+from orion.plan.variants import Variant
 from orion.sets.maps import Maps
 
 

@@ -23,8 +23,8 @@ from orion.dependence.references import loop_scope
 from orion.ir.nodes import Assign, Call, Expr, For, Node, Pass, Range, Stmt, Update, While, walk
 from orion.ir.program import LoopNest
 from orion.ir.types import Types
-from orion.plan.analysed import Changed, Fusable, Separate, Variant
 from orion.plan.one_loop import AnalysedLoop, analyse_nest
+from orion.plan.variants import Changed, Fusable, Separate, Variant
 from orion.plan.whole import WEAKEST_FIRST
 from orion.reasons import Reason
 from orion.rewrites.fuse.apply import Group, fuse_loops, neighbours

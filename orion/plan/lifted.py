@@ -24,9 +24,10 @@ from orion.ir.types import ArgumentType, Types
 from orion.passes.between import separate
 from orion.passes.local_arrays import make_arrays
 from orion.passes.split import split_program
-from orion.plan.analysed import Seen, Variant, variants_of
+from orion.plan.analysed import Seen, variants_of
 from orion.plan.assume import assumed_for
 from orion.plan.one_loop import AnalysedLoop
+from orion.plan.variants import Variant
 from orion.sets.maps import Maps
 from orion.typing.expression_types import Typing, with_names
 from orion.typing.infer import argument_value, infer_types, with_made

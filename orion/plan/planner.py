@@ -16,7 +16,7 @@ from orion.cost.sizes import Sizes
 from orion.cost.worth import Changes, depth_of, in_compiled_rounds, is_worthwhile, meetings_of, work_ns, work_of_parts
 from orion.ir.program import LoopNest
 from orion.ir.types import Types
-from orion.plan.analysed import Changed, Fusable, Variant, is_shared_out
+from orion.plan.analysed import is_shared_out
 from orion.plan.at_values import at_values
 from orion.plan.conditions import may_hold, with_conditions
 from orion.plan.considered import considered, copies_not_made, with_considered
@@ -28,6 +28,7 @@ from orion.plan.one_loop import AnalysedLoop, is_once
 from orion.plan.plan import FunctionPlan, LoopPlan, Origin
 from orion.plan.renaming import why_not_renamed, with_dear_copies
 from orion.plan.together import along, keeps_blocks, why_together, with_members, with_reasons
+from orion.plan.variants import Changed, Fusable, Variant
 from orion.plan.wide import check_ranges, may_leave_64_bits
 from orion.reasons import Hint, Reason
 from orion.rewrites.time_tiles.cost import boxes, pays

@@ -9,8 +9,8 @@ from orion.cost.grid import predicted_ns
 from orion.cost.sizes import Sizes
 from orion.cost.worth import Work, least_ns
 from orion.ir.nodes import For, every
-from orion.plan.analysed import Variant
 from orion.plan.plan import FunctionPlan, LoopPlan
+from orion.plan.variants import Variant
 from orion.reasons import Reason
 from orion.sets.maps import Maps
 

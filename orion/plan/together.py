@@ -22,10 +22,10 @@ from orion.cost.grid import LINE_BLOCKS
 from orion.cost.placement import ArrayUse, array_bytes
 from orion.cost.sizes import Sizes
 from orion.ir.types import ArrayType, Shapes, Types
-from orion.plan.analysed import Separate
 from orion.plan.fusing import shared_arrays
 from orion.plan.one_loop import AnalysedLoop
 from orion.plan.plan import LoopPlan, Together
+from orion.plan.variants import Separate
 
 SHARE = 0.5
 """The part of the cache that one iteration may use: columns of a matrix often fall into the same few sets of it."""

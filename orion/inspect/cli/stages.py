@@ -9,10 +9,10 @@ from orion.ir.printer import print_expr, print_function, print_stmt
 from orion.ir.program import Branch, Program, Repeat, RunLoop, Scalars, Step
 from orion.ir.types import Types
 from orion.pipeline import REWRITES, after_each
-from orion.plan.analysed import Variant
 from orion.plan.conditions import conditions_in_words
 from orion.plan.one_loop import is_once
 from orion.plan.plan import FunctionPlan, LoopPlan
+from orion.plan.variants import Variant
 from orion.planned import Plan
 
 INDENT = "    "
