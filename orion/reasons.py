@@ -7,6 +7,7 @@ section for each.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from orion.ir.source import Span
 
@@ -30,17 +31,30 @@ CODES = {
 }
 
 
+class ReasonKind(StrEnum):
+    """What a reason does: it keeps a loop serial, rules out a stronger strategy than the one taken, keeps a loop on
+    fewer workers than there are, or is no more than a note."""
+
+    BLOCKS = "blocks"
+    RULES_OUT = "rules out"
+    SIZES = "sizes"
+    NOTE = "note"
+
+
 @dataclass(frozen=True, slots=True)
 class Reason:
     """One reason, with the accesses or statements it is about.
 
-    `code` is a key of `CODES`; `message` is one sentence about this loop; `spans` are the places in the source, both
-    accesses of a conflicting pair; `hint` says what to write instead, or is empty.
+    `kind` says where it is shown, whatever the code. `code` is a key of `CODES`; `message` is one sentence about this
+    loop; `spans` are the places in the source, both accesses of a conflicting pair; `hint` says what to write instead,
+    or is empty.
 
-    >>> Reason("ORN102", "the subscript perm[i] is read from an array", (), "").title
-    'a subscript is read from an array'
+    >>> reason = Reason(ReasonKind.BLOCKS, "ORN102", "the subscript perm[i] is read from an array", (), "")
+    >>> reason.title, reason.told
+    ('a subscript is read from an array', 'the subscript perm[i] is read from an array [ORN102]')
     """
 
+    kind: ReasonKind
     code: str
     message: str
     spans: tuple[Span, ...]
@@ -53,6 +67,16 @@ class Reason:
     @property
     def title(self) -> str:
         return CODES[self.code]
+
+    @property
+    def told(self) -> str:
+        """What is said of it in one line, with its code."""
+        return f"{self.message} [{self.code}]"
+
+    @property
+    def is_about_a_pair(self) -> bool:
+        """Whether it is about two accesses that conflict: those are shown with the conflict."""
+        return len(self.spans) > 1
 
 
 class Hint:
@@ -72,7 +96,10 @@ class Hint:
         "let each iteration write elements of `{array}` of its own; an element that many may set can be a scalar "
         "that the loop sets, stored after it"
     )
-    STEP = "write the step of the range as a number: an argument may be 0 or negative, and iterations then meet"
+    STEP = (
+        "give the step of the range as an argument, or write it as a number: one that the function computes may be 0 or "
+        "negative, and iterations then meet"
+    )
     KEY = (
         "make the subscript a loop variable: loop over a sparse array that has it as a key, `for (k, i), value in "
         "data:`, or group the data by it and loop over the groups"

@@ -90,10 +90,10 @@ CASES = [
     ),
     Case(
         "ORN101", Hint.STEP, name="step",
-        loop="def f(y, x, n, step):\n    for i in range(0, n, step):\n        y[i] += x[i]",
-        cure="def f(y, x, n):\n    for i in range(0, n, 3):\n        y[i] += x[i]",
-        given=lambda: (vector(), vector(1), N, 3),
-        cured=lambda y, x, n, step: (y, x, n),
+        loop="def f(y, x, n, k):\n    step = int(k[0])\n    for i in range(0, n, step):\n        y[i] += x[i]",
+        cure="def f(y, x, n, step):\n    for i in range(0, n, step):\n        y[i] += x[i]",
+        given=lambda: (vector(), vector(1), N, np.array([3])),
+        cured=lambda y, x, n, k: (y, x, n, int(k[0])),
     ),
     Case(
         "ORN102", Hint.KEY, name="a key",
@@ -206,12 +206,12 @@ CASES = [
     ),
     Case(
         "ORN107", Hint.STEP, name="step",
-        loop="def f(A, step):\n    for i in range(A.shape[0]):\n        for j in range(0, i + 1, step):\n"
+        loop="def f(A, k):\n    step = int(k[0])\n    for i in range(A.shape[0]):\n        for j in range(0, i + 1, step):\n"
         "            A[i - j, 0] = A[i - j, 0] * 0.5 + A[i, 1]",
-        cure="def f(A):\n    for i in range(A.shape[0]):\n        for j in range(0, i + 1, 2):\n"
+        cure="def f(A, step):\n    for i in range(A.shape[0]):\n        for j in range(0, i + 1, step):\n"
         "            A[i - j, 0] = A[i - j, 0] * 0.5 + A[i, 1]",
-        given=lambda: (vector().reshape(12, 20), 2),
-        cured=lambda A, step: (A,),
+        given=lambda: (vector().reshape(12, 20), np.array([2])),
+        cured=lambda A, k: (A, int(k[0])),
     ),
     Case(
         "ORN108", Hint.RANGE, name="an argument",
@@ -239,13 +239,13 @@ CASES = [
     ),
     Case(
         "ORN111", Hint.STEP, name="step",
-        loop="def f(a, b, step):\n    x = 0.0\n    for i in range(0, a.shape[0], step):\n        x = a[i]\n"
+        loop="def f(a, b, k):\n    x = 0.0\n    step = int(k[0])\n    for i in range(0, a.shape[0], step):\n        x = a[i]\n"
         "        b[i] = x * x\n    return x",
-        cure="def f(a, b):\n    x = 0.0\n    for i in range(0, a.shape[0], 3):\n        x = a[i]\n"
+        cure="def f(a, b, step):\n    x = 0.0\n    for i in range(0, a.shape[0], step):\n        x = a[i]\n"
         "        b[i] = x * x\n"
         "    return x",
-        given=lambda: (vector(), vector(1), 3),
-        cured=lambda a, b, step: (a, b),
+        given=lambda: (vector(), vector(1), np.array([3])),
+        cured=lambda a, b, k: (a, b, int(k[0])),
     ),
     Case(
         "ORN111", Hint.VARIABLE.format(name="i"), name="the loop variable",

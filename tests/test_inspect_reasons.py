@@ -42,7 +42,8 @@ def codes(code, number):
     plan = plan_program(typed.variants, typed.types, typed.all_sizes(sizes))
     loops = [loop for loop in plan.loops if loop.is_written_by_user]
     assert all(loop.is_parallel for loop in loops) == (number == 1)
-    return {reason.code for loop in loops for reason in loop.reasons}
+    told = {reason.code for loop in loops for reason in loop.reasons}
+    return told | {one.reason.code for one in plan.considered if number == 0}
 
 
 @pytest.mark.parametrize("code", WITH_EXAMPLES)

@@ -16,7 +16,7 @@ import orion
 from orion.cost.extents import parameter_values
 from orion.dependence.bounds import fix_parameters
 from orion.errors import PlanError, SerialLoopWarning
-from orion.reasons import Reason
+from orion.reasons import Reason, ReasonKind
 from orion.schedule.build import build_schedule
 from orion.verify.prove import prove_schedule
 from tests import fuzz
@@ -366,7 +366,7 @@ def test_a_loop_is_truly_parallel_if_it_is_at_all_sizes(body, kind):
     check_verdicts([verdict], nest, tally)
     assert {name for name in ("serial", "truly parallel", "single") if tally.counts[name]} == {kind}
     claimed = tally.counts["missed truly parallel"]
-    check_verdicts([replace(verdict, reasons=(Reason("ORN107", "not known", (), ""),))], nest, tally)
+    check_verdicts([replace(verdict, reasons=(Reason(ReasonKind.BLOCKS, "ORN107", "not known", (), ""),))], nest, tally)
     assert tally.counts["missed truly parallel"] - claimed == (kind == "truly parallel")
 
 

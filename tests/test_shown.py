@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import orion
-from orion.reasons import Reason
+from orion.reasons import Reason, ReasonKind
 from tests.inspect_loops import CASES
 from tests.shown_runs import arguments_of, ran, shown, told_strategies, told_workers
 from tests.trap_loops import TRAPS
@@ -216,7 +216,8 @@ def test_what_was_not_found_out_is_said_of_a_loop_whose_tiles_wait():
     function, arguments = planned("Gauss-Seidel")
     with orion.session("threads", 2):
         plan = function.plan(*arguments)
-    limit = Reason("ORN109", "it would take too long: orders were not looked for", (plan.loops[0].nest.span,), "")
+    message = "not a stronger one: it would take too long: orders were not looked for"
+    limit = Reason(ReasonKind.RULES_OUT, "ORN109", message, (plan.loops[0].nest.span,), "")
     loops = tuple(replace(loop, reasons=(*loop.reasons, limit)) for loop in plan.function.loops)
     capped = replace(plan, function=replace(plan.function, loops=loops))
     assert "a stronger one" in str(capped)

@@ -15,7 +15,7 @@ from orion.ir.exposed import exposed_reads
 from orion.ir.nodes import Break, Compare, For, Node, Return, Stmt, Var, While, every
 from orion.ir.program import LoopNest, Program
 from orion.ir.types import Types
-from orion.reasons import Hint, Reason
+from orion.reasons import Hint, Reason, ReasonKind
 from orion.sets.maps import Maps
 from orion.sets.names import isl_name, parameter_list
 
@@ -60,14 +60,14 @@ def _carried_accesses(nest: LoopNest, scalars: ScalarRoles, space: Space) -> Ite
         if name in nest.function.in_turn:
             what = "may fail (a subscript, a divisor) or is a number, not a truth value"
             message = f"`{name}` decides what later iterations evaluate, and that {what}"
-            reason = Reason("ORN104", message, (span,), Hint.IN_TURN.format(name=name))
+            reason = Reason(ReasonKind.BLOCKS, "ORN104", message, (span,), Hint.IN_TURN.format(name=name))
         elif name in read_first:
             message = f"`{name}` passes a value from one iteration to the next"
             hint = Hint.BEST.format(name=name) if _is_compared(name, nest) else Hint.SCALAR.format(name=name)
-            reason = Reason("ORN104", message, (span,), hint)
+            reason = Reason(ReasonKind.BLOCKS, "ORN104", message, (span,), hint)
         else:
             message = f"`{name}` keeps after the loop what its last iteration set it to"
-            reason = Reason("ORN111", message, (span,), _hint_for_last(name, nest))
+            reason = Reason(ReasonKind.BLOCKS, "ORN111", message, (span,), _hint_for_last(name, nest))
         yield Access(name, name, True, False, relation, True, reason, span)
 
 
@@ -89,7 +89,7 @@ def _early_exits(nest: LoopNest) -> Iterator[Reason]:
     for node in _leaving(nest.body):
         word = node.word if isinstance(node, Break) else "return"
         message = f"`{word}` ends the loop early, so a later iteration must not start before an earlier one is done"
-        yield Reason("ORN110", message, (node.span,), Hint.EXIT)
+        yield Reason(ReasonKind.BLOCKS, "ORN110", message, (node.span,), Hint.EXIT)
 
 
 def _leaving(body: tuple[Stmt, ...]) -> Iterator[Break | Return]:

@@ -60,7 +60,7 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
       `copies`: how many of them are added to and combined);
     - `placements`: `array`, `kind`, `axis`, `loop_dimension`, `is_written`, `halo`, `bytes_moved` (None where
       unknown);
-    - `reasons`: `code`, `title`, `message`, `hint`, `spans`.
+    - `reasons`: `kind` ("blocks", "rules out", "sizes" or "note"), `code`, `title`, `message`, `hint`, `spans`.
 
     An access is its `text`, `is_write`, `is_may` (it may not happen), `exact` and `span`. A span is `file`, `line`,
     `column`, `end_line`, `end_column`: lines from 1, columns from 0.
@@ -231,6 +231,7 @@ def _placement(placement: Placement, loop: LoopPlan) -> dict[str, Any]:
 
 def _reason(reason: Reason) -> dict[str, Any]:
     return {
+        "kind": str(reason.kind),
         "code": reason.code,
         "title": reason.title,
         "message": reason.message,

@@ -27,7 +27,7 @@ from orion.plan.one_loop import AnalysedLoop, candidates_of, is_once
 from orion.plan.plan import Origin, Verdict
 from orion.plan.variants import ALL, Allowed, Changed, Variant
 from orion.plan.verdicts import verdicts
-from orion.reasons import Hint, Reason
+from orion.reasons import Hint, Reason, ReasonKind
 from orion.rewrites.copy_in.apply import with_copies_before
 from orion.rewrites.reorder.apply import Outlined, Rewritten, rewrite_loop, rewrite_sweeps
 from orion.rewrites.reorder.bands import Band
@@ -88,7 +88,8 @@ def _variant(
         outlined += rest
         types = with_made(types, program.function)
         if found[0].origin is None:  # opened, as the loop as a whole is not known to be parallel
-            found[0] = replace(found[0], capped=(*loop.capped, *found[0].capped))
+            capped = (_against_stronger(reason, found[0]) for reason in loop.capped)
+            found[0] = replace(found[0], capped=(*capped, *found[0].capped))
         changed.append(_changed(first, found, around, apart=allowed.apart))
         loops += found
         number += len(found)
@@ -258,7 +259,15 @@ def _capped(loop: AnalysedLoop, given_up: Iterable[str]) -> Iterator[Reason]:
     if _is_simple(loop):
         return
     for what in given_up:
-        yield Reason("ORN109", f"it would take too long: {what}", (loop.nest.span,), Hint.LIMIT)
+        message = f"it would take too long: {what}"
+        yield _against_stronger(Reason(ReasonKind.BLOCKS, "ORN109", message, (loop.nest.span,), Hint.LIMIT), loop)
+
+
+def _against_stronger(reason: Reason, loop: AnalysedLoop) -> Reason:
+    """What keeps a loop serial as what it is of a loop that is parallel, but by no strong strategy."""
+    if not loop.candidates or reason.kind is ReasonKind.RULES_OUT:
+        return reason
+    return replace(reason, kind=ReasonKind.RULES_OUT, message=f"not a stronger one: {reason.message}")
 
 
 def _is_simple(loop: AnalysedLoop) -> bool:

@@ -11,9 +11,7 @@ from orion.ir.nodes import For, every
 from orion.ir.program import LoopNest
 from orion.plan.plan import Considered, FunctionPlan, LoopPlan
 from orion.plan.whole import enclosing_loops, in_formulas, main_part, whole_loops
-from orion.reasons import Reason
-
-SIZING = ("ORN120", "ORN121")
+from orion.reasons import Reason, ReasonKind
 
 COPIES = {"ORN122": "copies for each block", "ORN124": "copies made before the loop"}
 """What the reasons are against that a loop itself has for having no copies."""
@@ -36,7 +34,7 @@ def considered(
         message = "at these sizes, arrays stay in the cache without it, or its tiles would be too small"
     else:
         message = f"starting its loops {starts:,.0f} times would cost more than it gains"
-    reason = Reason("ORN120", message, tuple(loop.nest.span for loop in shared), "")
+    reason = Reason(ReasonKind.SIZES, "ORN120", message, tuple(loop.nest.span for loop in shared), "")
     return Considered("; ".join(_name(loop, plan) for loop in shared), time, reason)
 
 
@@ -72,7 +70,7 @@ def _said(loop: LoopPlan, indices: set[int]) -> LoopPlan:
     if loop.is_parallel or not loop.is_written_by_user or indices.isdisjoint(_indices(loop.nest)):
         return loop
     message = "it runs as written: at these sizes, meeting other workers would cost more than it gains"
-    return replace(loop, reasons=(*loop.reasons, Reason("ORN120", message, (loop.nest.span,), "")))
+    return replace(loop, reasons=(*loop.reasons, Reason(ReasonKind.SIZES, "ORN120", message, (loop.nest.span,), "")))
 
 
 def _with_inside(loop: LoopPlan, told: Iterable[LoopPlan], indices: set[int]) -> LoopPlan:
@@ -94,7 +92,7 @@ def _inside(loop: LoopPlan, once: LoopPlan) -> LoopPlan:
         time=(),
         cuts=(1,) * len(loop.nest.dims),
         placements=tuple(_on_one_worker(placement) for placement in loop.placements),
-        reasons=tuple(reason for reason in loop.reasons if reason.code not in SIZING),
+        reasons=tuple(reason for reason in loop.reasons if reason.kind is not ReasonKind.SIZES),
         runs_on=1,
         origin=None,
         parts=(),

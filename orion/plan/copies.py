@@ -15,7 +15,7 @@ from orion.cost.placement import ArrayUse
 from orion.dependence.access import LoopDependences
 from orion.ir.types import ArrayType, Shapes, Types
 from orion.plan.plan import Copies, LoopPlan
-from orion.reasons import Reason
+from orion.reasons import Reason, ReasonKind
 
 ELEMENT_NS = 0.5
 """What one element of one copy costs: it is set at the beginning, and combined at the end."""
@@ -63,4 +63,4 @@ def why_no_copies(plan: LoopPlan, time: float | None, shapes: Shapes, *, any_siz
         return None
     names = ", ".join(f"`{one.name}`" for one in plan.analysis.sums)
     message = f"copies of {names} for each block, {elements:,} elements in all, would cost more than they gain"
-    return Reason("ORN122", message, (plan.analysis.sums[0].span,), "")
+    return Reason(ReasonKind.BLOCKS, "ORN122", message, (plan.analysis.sums[0].span,), "")

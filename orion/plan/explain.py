@@ -10,7 +10,7 @@ from orion.dependence.choices import directions
 from orion.dependence.conflicts import CapReached, capped
 from orion.ir.program import LoopNest
 from orion.ir.source import Span
-from orion.reasons import Hint, Reason
+from orion.reasons import Hint, Reason, ReasonKind
 from orion.sets.maps import Maps
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ def blocking_reasons(dependences: Iterable[Dependence], nest: LoopNest, maps: Ma
         spans = (dependence.source.span, dependence.sink.span)
         if reason is None:
             hint = _hint(dependence, needed) if all(directions(nest)) else Hint.STEP
-            found.append(Reason("ORN101", message, spans, hint))
+            found.append(Reason(ReasonKind.BLOCKS, "ORN101", message, spans, hint))
         else:
-            found.append(Reason(reason.code, f"{message}; {reason.message}", spans, reason.hint))
+            found.append(Reason(ReasonKind.BLOCKS, reason.code, f"{message}; {reason.message}", spans, reason.hint))
     return tuple(dict.fromkeys(found))
 
 
@@ -156,4 +156,4 @@ def not_stronger(
 def _against(strategy: str, pair: Dependence, nest: LoopNest, maps: Maps | None) -> Reason:
     code = pair.reason.code if pair.reason else "ORN101"
     spans = (pair.source.span, pair.sink.span)
-    return Reason(code, f"not {strategy}: {describe_pair(pair, nest, maps)}", spans, "")
+    return Reason(ReasonKind.RULES_OUT, code, f"not {strategy}: {describe_pair(pair, nest, maps)}", spans, "")

@@ -26,7 +26,7 @@ from orion.ir.types import Types
 from orion.plan.one_loop import AnalysedLoop, analyse_nest
 from orion.plan.variants import Changed, Fusable, Separate, Variant
 from orion.plan.whole import WEAKEST_FIRST
-from orion.reasons import Reason
+from orion.reasons import Reason, ReasonKind
 from orion.rewrites.fuse.apply import Group, fuse_loops, neighbours
 from orion.rewrites.fuse.find import shared_depth
 from orion.sets.affine import Affine, affine_form, parameter
@@ -232,4 +232,4 @@ def _meeting(nest: LoopNest, first: Access, second: Access) -> Reason:
         f"not run together with the loop in line {nest.span.line}: "
         f"{one} and {other} meet in different iterations of the two"
     )
-    return Reason("ORN123", message, (first.span, second.span), "")
+    return Reason(ReasonKind.NOTE, "ORN123", message, (first.span, second.span), "")

@@ -30,7 +30,7 @@ from orion.plan.renaming import why_not_renamed, with_dear_copies
 from orion.plan.together import along, keeps_blocks, why_together, with_members, with_reasons
 from orion.plan.variants import Changed, Fusable, Variant
 from orion.plan.wide import check_ranges, may_leave_64_bits
-from orion.reasons import Hint, Reason
+from orion.reasons import Hint, Reason, ReasonKind
 from orion.rewrites.time_tiles.cost import boxes, pays
 from orion.sets.maps import Maps
 
@@ -335,7 +335,7 @@ def _one_block(extent: int | None, sizes: Sizes) -> int | None:
 
 def _unknown_range(nest: LoopNest) -> Reason:
     message = "the bounds of the loop are computed while the function runs: its iterations cannot be shared out before"
-    return Reason("ORN108", message, (nest.span,), Hint.RANGE)
+    return Reason(ReasonKind.BLOCKS, "ORN108", message, (nest.span,), Hint.RANGE)
 
 
 def _iterations(nest: LoopNest, extents: list[int | None], sizes: Sizes) -> int | None:
@@ -361,9 +361,9 @@ def _worth(
         name = nest.dims[chosen.space]
         blocks = f"{grid[chosen.space]} block{'s' * (grid[chosen.space] != 1)}"
         message = f"`{name}` has only {blocks} for {sizes.workers} workers"
-        return workers, (Reason("ORN121", message, (nest.span,), ""),)
+        return workers, (Reason(ReasonKind.SIZES, "ORN121", message, (nest.span,), ""),)
     if time is not None and workers > 1 and not sizes.force_parallel:
         microseconds = max(1, round(time / 1000))
         message = f"{iterations} iterations take about {microseconds} µs: waking other workers costs more"
-        return 1, (Reason("ORN120", message, (nest.span,), ""),)
+        return 1, (Reason(ReasonKind.SIZES, "ORN120", message, (nest.span,), ""),)
     return workers, ()

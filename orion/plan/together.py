@@ -26,14 +26,13 @@ from orion.plan.fusing import shared_arrays
 from orion.plan.one_loop import AnalysedLoop
 from orion.plan.plan import LoopPlan, Together
 from orion.plan.variants import Separate
+from orion.reasons import ReasonKind
 
 SHARE = 0.5
 """The part of the cache that one iteration may use: columns of a matrix often fall into the same few sets of it."""
 
 LINE = 64
 """Bytes in a cache line."""
-
-SIZING = ("ORN120", "ORN121")
 
 
 def why_together(loop: AnalysedLoop, types: Types, sizes: Sizes) -> Together | None:
@@ -92,13 +91,13 @@ def keeps_blocks(fused: LoopPlan, member: LoopPlan) -> bool:
 
 def with_members(plan: LoopPlan, members: Iterable[LoopPlan], why: Together | None) -> LoopPlan:
     """The plan of a fused loop with those of the loops that it stands for; all run in its blocks, on its workers."""
-    sizing = tuple(reason for reason in plan.reasons if reason.code in SIZING)
-    apart = tuple(reason for reason in plan.reasons if reason.code == "ORN123")
+    sizing = tuple(reason for reason in plan.reasons if reason.kind is ReasonKind.SIZES)
+    apart = tuple(reason for reason in plan.reasons if reason.kind is ReasonKind.NOTE)
     found: list[LoopPlan] = []
     for member in members:
         others = why and replace(why, lines=tuple(line for line in why.lines if line != member.nest.span.line))
         nest = replace(member.nest, number=plan.nest.number)
-        reasons = (*(reason for reason in member.reasons if reason.code not in SIZING), *sizing)
+        reasons = (*(reason for reason in member.reasons if reason.kind is not ReasonKind.SIZES), *sizing)
         reasons = reasons if found else (*reasons, *apart)
         found.append(
             replace(

@@ -15,7 +15,7 @@ from orion.ir.types import Types
 from orion.passes.between import SYNTHETIC
 from orion.passes.dimensions import perfect_loops
 from orion.plan.plan import Verdict
-from orion.reasons import Reason
+from orion.reasons import Reason, ReasonKind
 from orion.rewrites.array_sums.find import sum_into
 from orion.rewrites.privatize.find import without_private_arrays
 from orion.sets.maps import Maps
@@ -88,7 +88,7 @@ def _inner(loop: For, nest: LoopNest, after: frozenset[str], types: Types, maps:
             yield from _studied(study, nest, types, maps)
             return
     message = "its trips are not known before it runs, or what it does is not affine: it is taken to be serial"
-    yield Verdict(loop.index, loop.span.line, (), (Reason("ORN107", message, (loop.span,), ""),))
+    yield Verdict(loop.index, loop.span.line, (), (Reason(ReasonKind.BLOCKS, "ORN107", message, (loop.span,), ""),))
 
 
 def _inner_loops(loop: For) -> list[For]:

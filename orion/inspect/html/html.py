@@ -167,7 +167,9 @@ def _parallel(loop: LoopPlan, conflicts: Sequence[Conflict]) -> str:
     found = _table(name, heads, (_conflict_cells(conflict) for conflict in conflicts))
     if not conflicts:
         found = f"<h4>{name}</h4><p>{escape(NO_CONFLICTS)}</p>"
-    against = [(escape(names), f"{escape(why)} {_reason_code(code)}") for names, why, code in why_not(loop, conflicts)]
+    against = [
+        (escape(names), f"{escape(why)} {_reason_code(reason.code)}") for names, why, reason in why_not(loop, conflicts)
+    ]
     places = [(_code(array), escape(where), escape(moved)) for array, moved, where in data(loop)]
     return (
         found

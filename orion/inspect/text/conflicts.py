@@ -10,7 +10,7 @@ from orion.ir.source import SourceText, Span
 from orion.plan.explain import iterations_in_words, witness
 from orion.plan.plan import LoopPlan
 from orion.plan.whole import in_formulas
-from orion.reasons import Reason
+from orion.reasons import Reason, ReasonKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def _reason(group: list[Dependence], loop: LoopPlan) -> Reason:
     """The reason of a conflict between exact accesses, with the hint that the plan gives for one of its pairs."""
     spans = {frozenset((d.source.span, d.sink.span)) for d in group}
     hints = [reason.hint for reason in loop.reasons if reason.hint and frozenset(reason.spans) in spans]
-    return Reason("ORN101", "", (), next(iter(hints), ""))
+    return Reason(ReasonKind.BLOCKS, "ORN101", "", (), next(iter(hints), ""))
 
 
 def _by_text(accesses: Iterable[Access], source: SourceText) -> tuple[tuple[str, tuple[int, ...]], ...]:
@@ -104,14 +104,13 @@ def _as_written(access: Access, source: SourceText) -> str:
 
 def sizing_reasons(loop: LoopPlan) -> tuple[Reason, ...]:
     """The reasons why the loop runs on fewer workers than there are."""
-    return tuple(reason for reason in loop.reasons if reason.code in ("ORN120", "ORN121"))
+    return tuple(reason for reason in loop.reasons if reason.kind is ReasonKind.SIZES)
 
 
 def ruled_out(loop: LoopPlan) -> tuple[tuple[str, Reason], ...]:
     """The strategies that a parallel loop cannot take, strongest first, each with the reason."""
     found = []
     for reason in loop.reasons:
-        head, _, rest = reason.message.partition(": ")
-        if head.startswith("not ") and rest and reason.code != "ORN123":  # that is about a neighbour
-            found.append((head.removeprefix("not "), reason))
+        if reason.kind is ReasonKind.RULES_OUT:
+            found.append((reason.message.partition(": ")[0].removeprefix("not "), reason))
     return tuple(found)

@@ -110,7 +110,7 @@ def part_in_words(part: LoopPlan) -> str:
     blocks, workers = blocks_in_words(shown), counted(part.runs_on, "worker")
     if part.is_shared_out:
         said.append(f"{blocks}, on {workers}" if blocks else f"on {workers}")
-    said += [f"{reason.message} [{reason.code}]" for reason in sizing_reasons(part)]
+    said += [reason.told for reason in sizing_reasons(part)]
     return "; ".join(said)
 
 

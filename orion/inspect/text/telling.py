@@ -24,7 +24,7 @@ from orion.plan.explain import not_stronger
 from orion.plan.plan import FunctionPlan, LoopPlan, Verdict
 from orion.plan.shares import is_parallel
 from orion.plan.whole import enclosing_loops, in_formulas, whole_loops
-from orion.reasons import Hint, Reason
+from orion.reasons import Hint, Reason, ReasonKind
 
 NO_BREAK = "\u00a0"
 """A blank at which a line is not broken."""
@@ -61,9 +61,7 @@ def considered(plan: FunctionPlan) -> list[tuple[str, str, str]]:
     those that a loop gives the reason against."""
     said = {reason for loop in plan.loops for reason in loop.reasons}
     return [
-        (one.name, time_in_words(one.nanoseconds), f"{one.reason.message} [{one.reason.code}]")
-        for one in plan.considered
-        if one.reason not in said
+        (one.name, time_in_words(one.nanoseconds), one.reason.told) for one in plan.considered if one.reason not in said
     ]
 
 
@@ -129,7 +127,7 @@ def verdict_on_for(verdict: Verdict) -> str:
         return f"parallel given copies of {listed(list(verdict.copies))}, combined at the end"
     arrays = listed(list(dict.fromkeys(dependence.array for dependence in verdict.carried)))
     said = [f"carries dependences over {arrays}"] if arrays else []
-    said += [f"{reason.message} [{reason.code}]" for reason in verdict.reasons]
+    said += [reason.told for reason in verdict.reasons]
     if not said and verdict.private:
         return f"parallel given {listed(list(verdict.private))} of its own for each iteration"
     return "; ".join(said) or "parallel by itself"
@@ -137,7 +135,7 @@ def verdict_on_for(verdict: Verdict) -> str:
 
 def runs_on(loop: LoopPlan) -> list[str]:
     """On how many workers the loop runs, and why not on more: of a loop with several parts, each of them says so."""
-    reasons = [] if has_list(loop) else [f"{reason.message} [{reason.code}]" for reason in sizing_reasons(loop)]
+    reasons = [] if has_list(loop) else [reason.told for reason in sizing_reasons(loop)]
     return [counted(loop.runs_on, "worker"), *([INSIDE] if loop.is_inside else []), *reasons]
 
 
@@ -203,7 +201,7 @@ def private_arrays(loop: LoopPlan) -> list[str]:
 def together(loop: LoopPlan) -> list[str]:
     """With which neighbouring loops a loop is run as one, and what that saves, or why it is not."""
     why = loop.together
-    apart = [f"{reason.message} [{reason.code}]" for reason in loop.reasons if reason.code == "ORN123"]
+    apart = [reason.told for reason in loop.reasons if reason.kind is ReasonKind.NOTE]
     if why is None:
         return apart
     others = f"the {'loop' if len(why.lines) == 1 else 'loops'} in {lines_in_words(why.lines)}"
@@ -250,15 +248,16 @@ def such_as(conflict: Conflict) -> str:
     return f", such as {conflict.example}" if conflict.example else ""
 
 
-def why_not(loop: LoopPlan, conflicts: Sequence[Conflict]) -> list[tuple[str, str, str]]:
-    """The strategies that a parallel loop cannot take: their names, the reason, and its code; and what of it was not
-    found out."""
-    together: dict[tuple[str, str], list[str]] = {}
-    for strategy, reason in _ruled_out_now(loop) if loop.parts else ruled_out(loop):
-        together.setdefault((_against(reason, conflicts), reason.code), []).append(strategy)
-    found = [(_strategies(names), why, code) for (why, code), names in together.items()]
-    limits = [reason for reason in loop.reasons if reason.code == "ORN109"]
-    return [*found, *(("a stronger one", reason.message, reason.code) for reason in limits)]
+def why_not(loop: LoopPlan, conflicts: Sequence[Conflict]) -> list[tuple[str, str, Reason]]:
+    """The strategies that a parallel loop cannot take: their names, what is said against them, and the first reason
+    for that."""
+    together: dict[tuple[str, str], list[tuple[str, Reason]]] = {}
+    found = ruled_out(loop)
+    if loop.parts:
+        found = (*_ruled_out_now(loop), *(one for one in found if not one[1].is_about_a_pair))
+    for strategy, reason in found:
+        together.setdefault((_against(reason, conflicts), reason.code), []).append((strategy, reason))
+    return [(_strategies([name for name, _ in all_of]), why, all_of[0][1]) for (why, _), all_of in together.items()]
 
 
 def _or(names: Sequence[str]) -> str:
@@ -311,8 +310,8 @@ class Blocker:
 
 
 def lone_reasons(loop: LoopPlan) -> list[Reason]:
-    """The reasons that are not about a pair of accesses, nor about the number of workers."""
-    return [reason for reason in loop.reasons if len(reason.spans) == 1 and reason not in sizing_reasons(loop)]
+    """The reasons that keep a loop serial and are not about a pair of accesses."""
+    return [reason for reason in loop.reasons if reason.kind is ReasonKind.BLOCKS and not reason.is_about_a_pair]
 
 
 def but_for(loop: LoopPlan) -> str:

@@ -116,7 +116,7 @@ def _findings(loop: LoopPlan) -> Iterator[Line]:
     if loop.is_parallel:
         yield from _labelled("conflicts", _conflicts(conflicts), gap=True)
         against = why_not(loop, conflicts)
-        rows = [(names, f"{why} [{code}]" if code == "ORN109" else why) for names, why, code in against]
+        rows = [(names, why if reason.is_about_a_pair else f"{why} [{reason.code}]") for names, why, reason in against]
         yield from _labelled("why not", table(rows), gap=True)
         yield from _labelled("data", table(_data(loop)), gap=True)
     else:
@@ -138,7 +138,7 @@ def _conflicts(conflicts: Sequence[Conflict]) -> Iterator[Line]:
     for conflict, row in zip(conflicts, table(rows), strict=True):
         yield row
         if conflict.reason.message:
-            yield Line(f"{conflict.reason.message} [{conflict.reason.code}]")
+            yield Line(conflict.reason.told)
 
 
 def _data(loop: LoopPlan) -> Iterator[tuple[str, ...]]:
