@@ -97,8 +97,8 @@ class Hint:
         "that the loop sets, stored after it"
     )
     STEP = (
-        "give the step of the range as an argument, or write it as a number: one that the function computes may be 0 or "
-        "negative, and iterations then meet"
+        "give the step of the range as an argument, or write it as a number: one that the function computes may be 0 "
+        "or negative, and iterations then meet"
     )
     KEY = (
         "make the subscript a loop variable: loop over a sparse array that has it as a key, `for (k, i), value in "

@@ -206,7 +206,8 @@ CASES = [
     ),
     Case(
         "ORN107", Hint.STEP, name="step",
-        loop="def f(A, k):\n    step = int(k[0])\n    for i in range(A.shape[0]):\n        for j in range(0, i + 1, step):\n"
+        loop="def f(A, k):\n    step = int(k[0])\n    for i in range(A.shape[0]):\n"
+        "        for j in range(0, i + 1, step):\n"
         "            A[i - j, 0] = A[i - j, 0] * 0.5 + A[i, 1]",
         cure="def f(A, step):\n    for i in range(A.shape[0]):\n        for j in range(0, i + 1, step):\n"
         "            A[i - j, 0] = A[i - j, 0] * 0.5 + A[i, 1]",
@@ -239,7 +240,8 @@ CASES = [
     ),
     Case(
         "ORN111", Hint.STEP, name="step",
-        loop="def f(a, b, k):\n    x = 0.0\n    step = int(k[0])\n    for i in range(0, a.shape[0], step):\n        x = a[i]\n"
+        loop="def f(a, b, k):\n    x = 0.0\n    step = int(k[0])\n"
+        "    for i in range(0, a.shape[0], step):\n        x = a[i]\n"
         "        b[i] = x * x\n    return x",
         cure="def f(a, b, step):\n    x = 0.0\n    for i in range(0, a.shape[0], step):\n        x = a[i]\n"
         "        b[i] = x * x\n"
