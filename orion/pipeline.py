@@ -49,6 +49,7 @@ from orion.plan.planner import plan_program
 from orion.plan.variants import Variant
 from orion.planned import Plan
 from orion.runtime.local_arrays import LocalSpec
+from orion.sets.names import isl_name
 from orion.typing.expression_types import Typing, with_names
 from orion.typing.infer import infer_types
 
@@ -170,7 +171,8 @@ def analyse(function: Function, types: Types, ordered: bool | None, caches: Cach
         name for name, kind in types.items() if isinstance(kind, ScalarType) and np.dtype(kind.dtype).kind in "iu"
     ]
     changed = assigned_places(function.body)  # those have other values than the arguments when their loop begins
-    parameters = tuple(name for name in integers if name in used and name not in changed)
+    used |= {name for variant in every for one in variant.program.function.assumed for name in one.names}
+    parameters = tuple(name for name in integers if not used.isdisjoint({name, isl_name(name)}) and name not in changed)
     written = frozenset(use.array for loop in every[-1].loops for use in loop.uses if use.is_written)
     guarded = guarded_by(function, typing, _combined(every) - function.in_turn)
     return Typed(given, types, function, typing, every, checks, written, parameters, caches, made, guarded)

@@ -276,3 +276,16 @@ def test_a_step_of_0_is_pythons_error():
     compiled(np.zeros(9), 0, 9, 2)
     with pytest.raises(ValueError, match="must not be zero"):
         compiled(np.zeros(9), 0, 9, 0)
+
+
+def test_names_that_isl_reserves_or_cannot_read():
+    @orion.parallel_for
+    def moved(a, mod, λ):
+        for i in range(mod):
+            a[i + λ] = a[i] + 1.0
+
+    plan = moved.plan(np.zeros(100), 30, 50)
+    assert plan.loops[0].iterations == 30
+    assert plan.is_parallel
+    assert plan.conditions[0].startswith("λ >= mod or ")
+    assert not moved.plan(np.zeros(100), 30, 5).is_parallel
