@@ -112,8 +112,8 @@ class Known:
 
     def _stepped(self, types: Types, arguments: Mapping[str, Any]) -> Known:
         """What is known of it with the steps of its ranges as numbers, where they are given and are steps."""
-        values = tuple([index_value(name, arguments[name]) for name in self.steps if name in arguments])
-        if not self.steps or len(values) < len(self.steps) or 0 in values:
+        values = tuple([int(arguments[name]) for name in self.steps if name in arguments])
+        if not self.steps or len(values) < len(self.steps) or not all(0 < abs(value) < 2**63 for value in values):
             return self
         if values not in self.by_steps:
             if len(self.by_steps) >= MAX_SIZES:

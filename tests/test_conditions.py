@@ -280,7 +280,7 @@ def test_a_step_of_0_is_pythons_error():
 
 def test_names_that_isl_reserves_or_cannot_read():
     @orion.parallel_for
-    def moved(a, mod, λ):
+    def moved(a, mod, λ):  # noqa: PLC2401
         for i in range(mod):
             a[i + λ] = a[i] + 1.0
 

@@ -7,7 +7,7 @@ import pytest
 import orion
 from tests.oracles.nests import ArraySpec, Nest
 from tests.oracles.tally import Tally
-from tests.oracles.verdict_check import check_verdicts
+from tests.oracles.verdict_check import check_verdicts, verdicts_for_any
 
 ARRAYS = {
     "a": ArraySpec("float64", "value", (20,), (40,)),
@@ -23,9 +23,9 @@ def nest_of(body: str) -> Nest:
 
 
 def outer_verdict(nest: Nest):
-    plan = orion.parallel_for(nest.function()).plan(**nest.arguments())
-    check_verdicts(plan.verdicts, nest, Tally(), thorough=True)
-    return plan.verdicts[0]
+    verdicts = verdicts_for_any(orion.parallel_for(nest.function()), nest.arguments())
+    check_verdicts(verdicts, nest, Tally(), thorough=True)
+    return verdicts[0]
 
 
 SIZES = [
@@ -96,7 +96,7 @@ def test_the_range_of_a_loop_around_is_known(around: str, body: str, is_parallel
         f"        for j in range(i, n):\n            {body}\n"
     )
     nest = Nest(source, ARRAYS, {"n": (4, 6)}, 0)
-    _, verdict = orion.parallel_for(nest.function()).plan(**nest.arguments()).verdicts
+    _, verdict = verdicts_for_any(orion.parallel_for(nest.function()), nest.arguments())
     check_verdicts([verdict], nest, Tally(), thorough=True)
     assert verdict.is_parallel == is_parallel
 

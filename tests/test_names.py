@@ -10,6 +10,7 @@ import orion
 from orion.rewrites.reorder.apply import fresh_names
 from tests.oracles.nest_check import check_compiled, check_proof, check_results, plain_result, prepare
 from tests.oracles.nests import ArraySpec, Nest
+from tests.oracles.verdict_check import verdicts_for_any
 
 ARRAYS = {
     "A": ArraySpec("float64", "value", (40, 40), (40, 40)),
@@ -111,7 +112,11 @@ def tiled_by_hand(A, B, C, n, size):
 def test_tiles_of_an_unknown_size_are_parallel_inside():
     plan = orion.parallel_for(tiled_by_hand).plan(*(np.zeros((40, 40)) for _ in range(3)), 40, 8)
     assert plan.is_parallel
-    assert [verdict.is_parallel for verdict in plan.verdicts] == [False, False, True, True, False]
+    assert plan.conditions == ("size == 8",)
+    assert [verdict.is_parallel for verdict in plan.verdicts] == [True, True, True, True, False]
+    arguments = {"A": np.zeros((40, 40)), "B": np.zeros((40, 40)), "C": np.zeros((40, 40)), "n": 40, "size": 8}
+    unknown = verdicts_for_any(orion.parallel_for(tiled_by_hand), arguments)
+    assert [verdict.is_parallel for verdict in unknown] == [False, False, True, True, False]
 
 
 def test_no_name_of_the_user_begins_like_those_made_of_a_new_variable():

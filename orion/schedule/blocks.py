@@ -71,4 +71,5 @@ def bounds_by_work(plan: LoopPlan, span: tuple[int, int], blocks: int, sizes: Si
     even = np.add.reduceat(each, even_bounds(each.size, blocks)[:-1])
     if even.max() <= EVEN_ENOUGH * even.mean():
         return even_bounds(count, blocks)
-    return np.minimum(balanced_bounds(np.rint(each * SCALE), blocks) * length, count)
+    cuts = np.minimum(balanced_bounds(np.rint(each * SCALE), blocks) * length, count)
+    return cuts if (np.diff(cuts) > 0).all() else even_bounds(count, blocks)

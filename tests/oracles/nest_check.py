@@ -34,7 +34,7 @@ from tests.oracles.carried import mentions, update_of
 from tests.oracles.interpreted import Order, kernel_code, run_interpreted
 from tests.oracles.nests import Nest
 from tests.oracles.tally import Failure, Tally
-from tests.oracles.verdict_check import check_verdicts
+from tests.oracles.verdict_check import check_at_call, check_verdicts, verdicts_for_any
 
 WORKERS = (1, 2, 3)
 COMPILED_WORKERS = (1, 2, 4)
@@ -132,7 +132,9 @@ def _check_nest(nest: Nest, tally: Tally, compiled: bool, thorough: bool) -> Non
         tally.counts["compiled"] += 1
         check_compiled(decorated, nest, expected, prepared)
     if not nest.has_views:
-        check_verdicts(plan.verdicts, nest, tally, thorough=thorough)
+        check_verdicts(verdicts_for_any(decorated, nest.arguments()), nest, tally, thorough=thorough)
+        tally.counts["conditions"] += bool(plan.conditions)
+        check_at_call(plan.verdicts, nest)
 
 
 def is_in_vectors(prepared: Prepared) -> bool:

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from orion.api import ParallelFunction
 from orion.cost.extents import parameter_values
 from orion.dependence.access import Dependence
 from orion.dependence.bounds import fix_parameters
+from orion.ir.signature import argument_types
 from orion.plan.plan import Verdict
 from tests.oracles.carried import LoopFacts, Recording
 from tests.oracles.nests import Nest
@@ -38,6 +40,18 @@ LARGEST_HINTS = (8, 16, 40, 80)
 TRIALS = 6
 ABSENT = -2
 """The value of integers that a dependence does not mention: loops that do are not to ask for larger arrays."""
+
+
+def verdicts_for_any(decorated: ParallelFunction[..., Any], arguments: Mapping[str, Any]) -> tuple[Verdict, ...]:
+    """The verdicts on the `for`s of a function for any sizes and integers: those of a plan are for its call."""
+    types, _ = argument_types(arguments)
+    return decorated._preparation.typed(types).variants[-1].verdicts
+
+
+def check_at_call(verdicts: Sequence[Verdict], nest: Nest) -> None:
+    """Failure where a loop carries a dependence in the nest's own call and a plan for that calls it parallel."""
+    recording = Recording(nest)
+    Seen([one for one in verdicts if 0 <= one.index < len(recording.lines)]).add(recording.facts(nest.arguments()))
 
 
 def check_verdicts(verdicts: Sequence[Verdict], nest: Nest, tally: Tally, *, thorough: bool = False) -> None:
