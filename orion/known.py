@@ -25,6 +25,10 @@ from orion.plan.variants import Variant
 from orion.typing.expression_types import Typing
 from orion.typing.integers_at_call import IntegersAtCall
 
+MAX_STEPS = 8
+"""For how many values of the steps of its ranges a function is analysed and compiled anew. With others it is run as it
+is for any: in a program that doubles a step in each call, compiling would take longer than what it saves."""
+
 MAX_SIZES = 1000
 """For how many sizes it is kept whether flattened arrays are arrays of rows."""
 
@@ -116,8 +120,8 @@ class Known:
         if not self.steps or len(values) < len(self.steps) or not all(0 < abs(value) < 2**63 for value in values):
             return self
         if values not in self.by_steps:
-            if len(self.by_steps) >= MAX_SIZES:
-                self.by_steps.clear()
+            if len(self.by_steps) >= MAX_STEPS:
+                return self
             numbers = dict(zip(self.steps, values, strict=True))
             assumed = tuple(equals(self.steps[name], name, value) for name, value in numbers.items())
             function = replace(with_steps(self.function, numbers), assumed=assumed)

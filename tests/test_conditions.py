@@ -289,3 +289,12 @@ def test_names_that_isl_reserves_or_cannot_read():
     assert plan.is_parallel
     assert plan.conditions[0].startswith("λ >= mod or ")
     assert not moved.plan(np.zeros(100), 30, 5).is_parallel
+
+
+def test_many_steps_are_not_all_compiled():
+    compiled = orion.parallel_for(stepped)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", orion.SerialLoopWarning)
+        kinds = [compiled.plan(np.zeros(100), 0, 100, step).is_parallel for step in range(1, 12)]
+    assert kinds == [True] * 8 + [False] * 3
+    assert compiled.plan(np.zeros(100), 0, 100, 4).is_parallel
