@@ -81,7 +81,7 @@ def test_an_error_ends_in_the_line_of_the_script(tmp_path, case):
 
 def test_the_switch_brings_the_rest_back(tmp_path):
     lines = printed_by(tmp_path, "typo(a)", ORION_FULL_TRACEBACK="1")
-    assert sum(f"orion{os.sep}loop{os.sep}" in text for text in lines) >= 3
+    assert sum(f"orion{os.sep}frontend{os.sep}" in text for text in lines) >= 3
     lines = printed_by(tmp_path, "loops(a, index, 9, 0)", ORION_FULL_TRACEBACK="1")
     assert "The above exception was the direct cause of the following exception:" in lines
 
