@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from orion.cost.extents import coordinate_ranges, parameter_values
 from orion.cost.placement import Placement
 from orion.cost.sizes import Sizes
 from orion.dependence.access import Dependence
+from orion.dependence.bounds import fix_parameters
 from orion.errors import PlanError, UnprovedWarning
 from orion.plan.bodies import plan_with_bodies, with_all_bodies
 from orion.plan.conditions import conditions_in_words
@@ -30,15 +31,25 @@ from orion.schedule.blocks import block_bounds
 from orion.schedule.build import build_schedule
 from orion.schedule.schedule import Ints, Schedule
 from orion.tracebacks import ends_in_users_line
-from orion.verify.prove import prove_schedule
-from orion.verify.prove_order import prove_new_order
-from orion.verify.prove_private import prove_copies, prove_private
-from orion.verify.prove_renamed import prove_renamed
-from orion.verify.prove_text import prove_text
-from orion.verify.prove_together import prove_together
+from orion.verify.check import check
+from orion.verify.conflicts import Conflict
+from orion.verify.tiles import broken_in_round
 
 if TYPE_CHECKING:
     import networkx as nx
+
+
+def found_conflicts(plan: LoopPlan, values: Mapping[str, int]) -> Iterator[Conflict]:
+    """The dependences that planning found, for values of isl's parameters, over the coordinates of tiles."""
+    import islpy as isl
+
+    dims = len(plan.nest.dims)
+    for relation, dependence in {one.relation: one for one in plan.analysis.dependences}.items():
+        pairs = fix_parameters(isl.Map(relation).wrap(), values).unwrap()
+        for side in (isl.dim_type.in_, isl.dim_type.out):
+            pairs = pairs.project_out(side, dims, pairs.dim(side) - dims)
+        pairs = pairs.project_out(isl.dim_type.param, 0, pairs.dim(isl.dim_type.param))
+        yield Conflict(dependence.array, pairs, dependence.exact)
 
 
 def _own_dependences(loop: LoopPlan) -> tuple[Dependence, ...]:
@@ -159,9 +170,10 @@ class Plan:
         return build_schedule(plan, block_bounds(plan, ranges, self._elements(plan), self.sizes), used)
 
     def proved_schedule(self, plan: LoopPlan) -> Schedule:
-        """The schedule that one of the function's loops runs by, proved to keep every dependence."""
+        """The schedule that one of the function's loops runs by, proved to keep every dependence that was found."""
         schedule = self.schedule_of(plan, plan.runs_on)
-        prove_schedule(plan, schedule, self._values())
+        for broken in broken_in_round(found_conflicts(plan, self._values()), schedule, plan.ordered):
+            raise PlanError(f"{plan.nest.span}: the schedule does not keep a dependence over {broken.conflict.array}")
         return schedule
 
     @ends_in_users_line
@@ -192,25 +204,14 @@ class Plan:
         Checks the schedules for `workers` workers, or for 1 to 4 and the number that the plan was made for. Of a loop
         that is run in another order also that the order keeps every dependence of the loop as written, and that the
         schedules of its parts are held to all of them; and of the text of its loops, for all sizes and all boxes, that
-        each iteration is run once and in such an order (`orion.verify.prove_text`). Of arrays that tiles have of
+        each iteration is run once and in such an order (`orion.verify.text`). Of arrays that tiles have of
         their own, or copies of, and of reads that see a copy of their array made before the loop, that they may; of
         neighbouring loops that are run as one, that this keeps every dependence between them. An `UnprovedWarning` says
         what could be proved neither right nor wrong.
         """
         counts = sorted({1, 2, 3, 4, self.sizes.workers}) if workers is None else [workers]
-        text = self.with_bodies()
-        for plan in whole_loops(text):
-            prove_new_order(text, plan)
-            for sentence in prove_text(text, plan):
-                warnings.warn(sentence, UnprovedWarning, stacklevel=3)
-        for plan in self.function.loops:
-            prove_together(plan)
-            prove_renamed(self.function, plan)
-            for count in counts:
-                schedule = self.schedule_of(plan, count)
-                prove_schedule(plan, schedule, self._values())
-                prove_private(plan, schedule, dict(self.function.types), self._values())
-                prove_copies(plan, schedule, dict(self.function.types))
+        for sentence in check(self.with_bodies(), self._values(), self.schedule_of, counts):
+            warnings.warn(sentence, UnprovedWarning, stacklevel=3)
 
     def _loop(self, number: int | None) -> LoopPlan:
         return self.only if number is None else self.loops[number]

@@ -348,14 +348,13 @@ def test_a_plan_with_an_array_that_is_not_private_is_not_proved():
         with_private(plan, ["t"], {"t"}).check()
 
 
-def test_a_plan_with_a_dependence_left_out_for_another_array_is_not_proved():
+def test_a_plan_with_another_array_private_is_not_proved():
     with orion.session(workers=2, force_parallel=True):
         plan = plan_of(*[shares, *cases()[3][1]])
     plan.check()
     (loop,) = plan.function.loops
     (array,) = loop.private_arrays
-    other = replace(array, dependences=tuple(replace(d, array="A") for d in array.dependences))
-    analysis = replace(loop.analysis, private=(other,))
+    analysis = replace(loop.analysis, private=(replace(array, name="A"),))
     broken = replace(plan, function=replace(plan.function, loops=(replace(loop, analysis=analysis),)))
     with pytest.raises(PlanError, match="iterations cannot each have their own A"):
         broken.check()

@@ -78,8 +78,10 @@ def test_a_plan_with_another_last_iteration_in_each_round_is_not_proved():
         (loop,) = plan.function.loops
         assert [array.name for array in loop.private_arrays] == ["b"]
         plan.check()
-    domain = "[t, m] -> { [i, j] : 0 <= t <= 1 and 0 <= i < m - t and i <= j < m - t }"
-    analysis = replace(loop.analysis, domain=domain, private=(PrivateArray("b", loop.nest.span, ()),))
-    broken = replace(plan, function=replace(plan.function, loops=(replace(loop, analysis=analysis),)))
+        shorter = orion.parallel_for(shorter_every_round).plan(**CASES[0][1]())
+    (other,) = shorter.function.loops
+    analysis = replace(other.analysis, private=(PrivateArray("b", other.nest.span, ()),))
+    cut = replace(other, analysis=analysis, strategy="independent", space=0, time=(), cuts=(2,) * len(other.cuts))
+    broken = replace(shorter, function=replace(shorter.function, loops=(cut,)))
     with pytest.raises(PlanError, match="not the same in all rounds"):
         broken.check()

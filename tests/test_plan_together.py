@@ -14,7 +14,7 @@ from orion.cost.sizes import Sizes
 from orion.errors import PlanError
 from orion.plan.planner import plan_program
 from orion.prepare import Options, Preparation
-from orion.verify.prove_together import prove_together
+from orion.rewrites.fuse.apply import Group, fuse_loops
 from tests.loop_text import defined
 from tests.oracles.interpreted import Order, kernel_code, run_interpreted
 
@@ -280,10 +280,16 @@ def test_an_order_that_breaks_a_dependence_is_caught():
     with orion.session(workers=2, force_parallel=True):
         plan = orion.parallel_for(function(LOOPS)).plan(**arguments())
         other = orion.parallel_for(function(one("b[i] = a[i]", "c[i] = a[i] + b[i + 1]", "n - 1"))).plan(**arguments())
+    plan.check()
     (loop,) = plan.function.loops
-    prove_together(loop)
+    together = fuse_loops(other.function.program, (Group(0, 2, 1),))
+    fused = replace(loop, nest=together.nests[0], members=other.loops)
+    wrong = replace(other.function, program=together, separate=other.function.program, loops=(fused,))
     with pytest.raises(PlanError, match="not legal as one"):
-        prove_together(replace(loop, members=other.loops))
+        replace(other, function=wrong).check()
+    wrong = replace(wrong, loops=(replace(fused, nest=loop.nest),))
+    with pytest.raises(PlanError, match="does not do what they do"):
+        replace(other, function=wrong).check()
 
 
 # ---------------------------------------------------------------- random pairs

@@ -18,7 +18,7 @@ from orion.dependence.bounds import fix_parameters
 from orion.errors import PlanError, SerialLoopWarning
 from orion.reasons import Reason, ReasonKind
 from orion.schedule.build import build_schedule
-from orion.verify.prove import prove_schedule
+from orion.verify.check import check
 from tests import fuzz
 from tests.oracles import interpreted, nest_check
 from tests.oracles.brute_force import record
@@ -158,6 +158,12 @@ def with_schedule(program, schedule):
     return replace(program, loops=(replace(loop, schedule=schedule),))
 
 
+def checked(plan, loop, schedule):
+    """Prove another plan of the only loop, with a schedule."""
+    text = plan.with_bodies()
+    check(replace(text, loops=(loop,)), plan._values(), lambda *_: schedule, [schedule.workers])
+
+
 def wrong_in_some_order(program, codes, expected) -> bool:
     return any(is_wrong(program, codes, expected, Order(seed)) for seed in range(8))
 
@@ -179,12 +185,13 @@ def test_a_schedule_that_keeps_every_dependence_gives_the_same_bits_in_every_ord
 
 @pytest.mark.parametrize("workers", [2, 3])
 def test_a_plan_with_its_dependences_dropped_gives_wrong_results_in_some_order(workers):
-    _, program, codes, expected = prepared_sweep(workers)
+    prepared, program, codes, expected = prepared_sweep(workers)
     (loop,) = program.loops
     analysis = replace(loop.plan.analysis, dependences=())
     broken = replace(loop.plan, analysis=analysis, strategy="independent", time=())
     schedule = build_schedule(broken, loop.schedule.bounds, workers)
-    prove_schedule(broken, schedule, {"n": 9, "A__0": 9, "A__1": 9})  # it knows only of what the plan knows of
+    with pytest.raises(PlanError, match="does not keep a dependence"):
+        checked(prepared.plan, broken, schedule)
     assert wrong_in_some_order(with_schedule(program, schedule), codes, expected)
 
 
@@ -195,7 +202,7 @@ def test_a_wait_that_is_skewed_is_not_proved_and_gives_wrong_results_in_some_ord
     columns = schedule.grid[1]
     skewed = replace(schedule, waits=np.maximum(schedule.waits - (schedule.waits % columns > 0), 0))
     with pytest.raises(PlanError, match="does not keep a dependence"):
-        prove_schedule(loop.plan, skewed, prepared.plan._values())
+        checked(prepared.plan, loop.plan, skewed)
     assert wrong_in_some_order(with_schedule(program, skewed), codes, expected)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import orion
 from orion.schedule.build import build_schedule
-from orion.verify.prove import reachable
+from orion.verify.tiles import reachable
 
 
 def plan(space, time, ordered, in_turn=False):

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 import orion
-import orion.verify.prove_text as prove_text_module
 from benchmarks.polybench.kernels import KERNELS
 from orion.dependence.bounds import fix_parameters
 from orion.errors import PlanError, UnprovedWarning
@@ -26,7 +25,7 @@ from orion.ir.rewriting import expand, rewrite
 from orion.plan import analysed
 from orion.plan.whole import whole_loops
 from orion.rewrites.lockstep.apply import LAG
-from orion.verify.prove_text import prove_text
+from orion.verify import text as verify_text
 from tests.loop_text import defined
 from tests.oracles.nest_check import SMALL_SIZES
 from tests.test_transform_skew import arguments as skewed_arguments
@@ -58,6 +57,10 @@ def plan_of(function):
     with orion.session(workers=2, force_parallel=True):
         plan = orion.parallel_for(function).plan(*values)
     return replace(plan, function=plan.with_bodies())
+
+
+def prove_text(plan, loop):
+    return verify_text.prove_text(plan, loop, verify_text.source_of(plan, loop))
 
 
 def loops_of(plan):
@@ -343,7 +346,7 @@ def test_a_value_of_an_earlier_trip_is_not_taken_for_one_from_before_the_loop():
 
 
 def test_past_the_limit_of_operations_a_warning_says_so(monkeypatch):
-    monkeypatch.setattr(prove_text_module, "MAX_OPERATIONS", 1000)
+    monkeypatch.setattr(verify_text, "MAX_OPERATIONS", 1000)
     with pytest.warns(UnprovedWarning, match="too long"):
         plan_of(gemm).check(workers=2)
 

@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from orion.dependence.region import Statement
 from orion.errors import PlanError
 from orion.ir.nodes import Assign, Expr, Stmt, Subscript, Update, every, walk
 from orion.ir.program import Buffer
 from orion.ir.rewriting import rewrite
 from orion.ir.source import Span
 from orion.sets.names import extent_name, number_text
+from orion.verify.statements import Statement
 from orion.verify.text_values import Scope, UnprovedError, all_of, compared, names_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ For each coordinate of the box, from `first` up to `end`, the text has
 with a size of at least 1. So the intervals from `start` up to `stop` are what lies between `first` and `end`, each
 value once and in order, whatever the size. What is inside runs a box between `start` and `stop` in every coordinate,
 and the boxes come in lexicographic order. They may where no dependence goes backwards in any coordinate, which is
-proved besides (`orion.verify.prove_text`).
+proved besides (`orion.verify.text`).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import count, pairwise
 from typing import TYPE_CHECKING
 
-from orion.ir.nodes import INTEGER, Binary, Call, Choose, Compare, Const, Dim, Expr, Logic, Unary, Var
+from orion.ir.nodes import INTEGER, Binary, Call, Choose, Compare, Const, Count, Dim, Expr, Logic, Unary, Var
 from orion.rewrites.skewed_buffers.halfspaces import Form, combined
 from orion.sets.names import RESERVED, extent_name, isl_name, sum_text
 
@@ -176,6 +176,16 @@ def _ordered(left: Value, right: Value, strictly: bool) -> str:
 # ---------------------------------------------------------------- expressions
 
 
+def shape_key(array: str, axis: int) -> str:
+    """What the length of an axis is called in a `Scope`: no name of Python's."""
+    return f"{array}.shape[{axis}]"
+
+
+def size_key(array: str) -> str:
+    """What the number of elements of an array is called in a `Scope`."""
+    return f"{array}.size"
+
+
 @dataclass
 class Scope:
     """What names stand for at some place in the text: values, or None for what is not known.
@@ -195,6 +205,10 @@ class Scope:
         """A scope inside of this one, with definitions of its own."""
         return Scope(self.numbers, dict(self.names), dict(self.same))
 
+    def sharing(self) -> Scope:
+        """A scope inside of this one that has its definitions too."""
+        return Scope(self.numbers, dict(self.names), dict(self.same), self.definitions, self.entered)
+
     def forget(self, names: Iterable[str]) -> None:
         self.names.update(dict.fromkeys(names))
 
@@ -209,7 +223,10 @@ class Scope:
                     raise UnprovedError(f"the value of `{name}`")
                 return known
             case Dim(array, axis):
-                return {extent_name(array, axis): 1}
+                length = self.names.get(shape_key(array, axis))
+                return {extent_name(array, axis): 1} if length is None else length
+            case Count(array) if (known := self.names.get(size_key(array))) is not None:
+                return known
             case Unary("-" | "+" as op, operand):
                 return multiple(self.value(operand), -1 if op == "-" else 1)
             case Binary(op, left, right):
@@ -235,9 +252,10 @@ class Scope:
             left, number = (left, number) if number is not None else (right, constant(left))
             if number is not None:
                 return multiple(left, number)
-        elif op in ("//", "%") and number is not None and number > 0:
+        elif op in ("//", "%") and number:
             plain = self.named(left, "of")
-            quotient = self.quotient(plain, number)
+            sign = 1 if number > 0 else -1
+            quotient = self.quotient(combined((sign, plain)), sign * number)  # a // -b = -a // b
             return quotient if op == "//" else total(plain, multiple(quotient, -number))
         raise UnprovedError(f"an operation `{op}` that is not affine")
 

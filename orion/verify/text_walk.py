@@ -20,13 +20,13 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from orion.dependence.region import Statement
 from orion.errors import PlanError
 from orion.ir.assigned import assigned_places
 from orion.ir.nodes import Assign, Call, Const, Expr, For, If, Pass, Range, Stmt, Subscript, Var, names_in
 from orion.ir.program import Buffer
 from orion.rewrites.skewed_buffers.halfspaces import Form
 from orion.sets.names import isl_name, number_text, sum_text
+from orion.verify.statements import Statement
 from orion.verify.text_buffers import Touch, are_copies, closed, copied, touched
 from orion.verify.text_sets import Found, Path, coalesced, has_parameter, part_within, renamed, united, without
 from orion.verify.text_values import (

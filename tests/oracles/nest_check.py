@@ -18,7 +18,6 @@ import numpy as np
 import orion
 from orion.api import ParallelFunction
 from orion.errors import ArgumentError, OutOfBoundsError, PlanError, SerialLoopWarning, UnsupportedLoopError
-from orion.plan.plan import LoopPlan
 from orion.planned import Plan
 from orion.prepare import Prepared
 from orion.rewrites.lockstep import apply as lockstep
@@ -29,7 +28,7 @@ from orion.runtime.local_arrays import LocalArrays
 from orion.runtime.prepared import PreparedProgram
 from orion.schedule.build import build_schedule
 from orion.schedule.schedule import Ints, Schedule
-from orion.verify.prove import prove_schedule
+from orion.verify.check import check
 from tests.oracles.carried import mentions, update_of
 from tests.oracles.interpreted import Order, kernel_code, run_interpreted
 from tests.oracles.nests import Nest
@@ -273,8 +272,9 @@ def scheduled(prepared: Prepared, workers: int, coarse: Order | None = None) -> 
         if coarse is not None and not loop.plan.copies:  # each block of those has a copy
             bounds = tuple(fewer(edges, coarse) for edges in schedule.bounds)
             schedule = build_schedule(loop.plan, bounds, schedule.workers)
-            prove(loop.plan, schedule, plan._values())
         loops.append(replace(loop, schedule=schedule))
+    if coarse is not None:
+        prove(plan, {loop.plan.nest.number: loop.schedule for loop in loops})
     return replace(prepared.program, loops=tuple(loops))
 
 
@@ -285,9 +285,9 @@ def fewer(edges: Ints, choice: Order) -> Ints:
     return np.array([edges[0], *inner, edges[-1]], np.int64)
 
 
-def prove(loop: LoopPlan, schedule: Schedule, values: Mapping[str, int]) -> None:
+def prove(plan: Plan, schedules: Mapping[int, Schedule]) -> None:
     try:
-        prove_schedule(loop, schedule, values)
+        check(plan.with_bodies(), plan._values(), lambda loop, _: schedules[loop.nest.number], [0])
     except PlanError as error:
         raise Failure("proof", str(error), "a schedule does not keep a dependence") from error
 

@@ -1,29 +1,27 @@
 """A proof that a schedule keeps every dependence of its loop, by isl.
 
 For every pair of tiles (a, b) that the schedule leaves free to run at the same time (for an ordered loop: also
-those that it runs the other way round), no iteration x of a and y of b may be in a dependence x → y. *Ordered* is
-reachability over waits and each worker's own order; iterations of one tile run in the loop's order on one worker.
-Whether a pair of boxes holds a dependence is decided in three steps, each exact where the one before it is not: by
-the range of each component of y − x, by the set of differences, by the relation itself.
+those that it runs the other way round), no iteration x of a and y of b may be in conflict (`orion.verify.conflicts`),
+x before y. *Ordered* is reachability over waits and each worker's own order; iterations of one tile run in the loop's
+order on one worker. Where rounds of a serial loop overlap, the same is proved of a tile in one round and another in the
+next, x and y now being in different rounds. Whether a pair of boxes holds a conflict is decided in three steps, each
+exact where the one before it is not: by the range of each component of y − x, by the set of differences, by the
+relation itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.dependence.access import Dependence
-from orion.dependence.bounds import fix_parameters
 from orion.errors import PlanError
-from orion.plan.explain import describe_pair
-from orion.plan.plan import LoopPlan
-from orion.plan.whole import in_formulas
 from orion.schedule.schedule import Ints, Schedule
 from orion.sets.names import number_text
+from orion.verify.conflicts import Conflict
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -31,32 +29,52 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """One dependence relation, with what is derived from it: the set of differences y − x over the loop dimensions,
-    and for each dimension the least and greatest difference (infinite where there is none)."""
+    """A conflict, with what is derived from it: the set of differences y − x over the loop dimensions, and for each
+    dimension the least and greatest difference (infinite where there is none)."""
 
-    dependence: Dependence
-    relation: isl.Map
+    conflict: Conflict
     deltas: isl.Set
     low: NDArray[np.float64]
     high: NDArray[np.float64]
 
+    @property
+    def relation(self) -> isl.Map:
+        return self.conflict.relation
 
-def prove_schedule(plan: LoopPlan, schedule: Schedule, values: Mapping[str, int]) -> int:
-    """Prove that `schedule` keeps the dependences of `plan`'s loop; returns the number of tile pairs it looked at.
 
-    `values` gives the parameters of the analysis (extents, integer arguments) by their isl names. Raises
-    `PlanError` with the accesses and tiles of the first dependence that is not kept.
-    """
-    import islpy as isl
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A pair of tiles whose order a schedule leaves open though iterations of them are in conflict: `pairs`."""
 
+    conflict: Conflict
+    first: int
+    second: int
+    pairs: isl.Map
+
+
+def broken_in_round(conflicts: Iterable[Conflict], schedule: Schedule, ordered: bool) -> Iterator[Broken]:
+    """The pairs of tiles of one round that break a schedule. PlanError where it does not run each tile once."""
     after = reachable(schedule)
     _prove_complete(schedule, after)
-    context = isl.Context()
-    dims = len(schedule.grid)
-    relations = {d.relation: d for d in plan.analysis.dependences}
-    differences = [_differences(d, dims, values, context) for d in relations.values()]
+    fine = after if ordered else after | after.T
+    np.fill_diagonal(fine, True)
+    yield from _broken(conflicts, schedule, fine)
+
+
+def broken_between_rounds(conflicts: Iterable[Conflict], schedule: Schedule) -> Iterator[Broken]:
+    """The pairs of a tile and another in the next round that break a schedule whose rounds overlap.
+
+    What holds of two rounds that follow one another holds of others: a tile of the later one runs before itself in the
+    round after that, on the same worker.
+    """
+    yield from _broken(conflicts, schedule, reachable_next(schedule))
+
+
+def _broken(conflicts: Iterable[Conflict], schedule: Schedule, fine: NDArray[np.bool_]) -> Iterator[Broken]:
     low, high = _boxes(schedule)
-    free = _free_pairs(after, plan.ordered, low, high)
+    differences = [_differences(one, len(schedule.grid)) for one in conflicts if not one.relation.is_empty()]
+    filled = np.asarray((low < high).all(axis=1))
+    free = np.asarray(~fine & filled[:, None] & filled[None, :])
     known: dict[tuple[int, bytes], bool] = {}
     for first in range(schedule.tiles):
         seconds = _near(np.flatnonzero(free[first]), differences, (low, high), first)
@@ -66,9 +84,10 @@ def prove_schedule(plan: LoopPlan, schedule: Schedule, values: Mapping[str, int]
             key = number, np.stack([nearest[pair], farthest[pair]]).tobytes()  # most pairs lie like many others
             if key not in known:
                 known[key] = _has_difference(one, nearest[pair], farthest[pair])
-            if known[key] and _meet(one, (low[first], high[first]), (low[second], high[second])):
-                raise PlanError(_message(plan, schedule, one.dependence, first, int(second)))
-    return int(free.sum())
+            if known[key]:
+                meeting = _meeting(one, (low[first], high[first]), (low[second], high[second]))
+                if not meeting.is_empty():
+                    yield Broken(one.conflict, first, int(second), meeting)
 
 
 def _near(seconds: Ints, differences: Sequence[Differences], boxes: tuple[Ints, Ints], first: int) -> Ints:
@@ -90,18 +109,12 @@ def _within_reach(differences: Sequence[Differences], nearest: Ints, farthest: I
         yield from ((int(pair), int(number)) for pair, number in np.argwhere(~np.stack(apart, axis=1)))
 
 
-def _differences(dependence: Dependence, dims: int, values: Mapping[str, int], context: isl.Context) -> Differences:
-    import islpy as isl
+def _differences(conflict: Conflict, dims: int) -> Differences:
 
-    relation = fix_parameters(isl.Map(dependence.relation, context).wrap(), values).unwrap()
-    deltas = relation.deltas()
-    deltas = deltas.project_out(isl.dim_type.set, dims, deltas.dim(isl.dim_type.set) - dims)
-    deltas = deltas.project_out(isl.dim_type.param, 0, deltas.dim(isl.dim_type.param))
-    if deltas.is_empty():
-        return Differences(dependence, relation, deltas, np.full(dims, np.inf), np.full(dims, -np.inf))
+    deltas = conflict.relation.deltas()
     low = np.array([_number(deltas.dim_min_val(d)) for d in range(dims)])
     high = np.array([_number(deltas.dim_max_val(d)) for d in range(dims)])
-    return Differences(dependence, relation, deltas, low, high)
+    return Differences(conflict, deltas, low, high)
 
 
 def _number(value: isl.Val) -> float:
@@ -116,56 +129,62 @@ def _boxes(schedule: Schedule) -> tuple[Ints, Ints]:
     return low, high
 
 
-def _free_pairs(after: NDArray[np.bool_], ordered: bool, low: Ints, high: Ints) -> NDArray[np.bool_]:
-    """Which pairs of different tiles with iterations in them have an order that the schedule does not give as it must
-    be; `after` is `reachable`."""
-    fine = after if ordered else after | after.T
-    filled = np.asarray((low < high).all(axis=1))
-    free = np.asarray(~fine & filled[:, None] & filled[None, :])
-    np.fill_diagonal(free, False)
-    return free
-
-
 def _has_difference(one: Differences, nearest: Ints, farthest: Ints) -> bool:
     """Whether some difference y − x lies in a box."""
     import islpy as isl
 
-    box = isl.Set(_box_text(nearest, farthest, 0), one.relation.get_ctx())
+    box = isl.Set(_box_text(nearest, farthest), one.relation.get_ctx())
     return not one.deltas.intersect(box).is_empty()
 
 
-def _meet(one: Differences, first: tuple[Ints, Ints], second: tuple[Ints, Ints]) -> bool:
-    """Whether some x in the first box and y in the second are in the relation."""
+def _meeting(one: Differences, first: tuple[Ints, Ints], second: tuple[Ints, Ints]) -> isl.Map:
+    """The pairs of some x in the first box and y in the second that are in the relation."""
     import islpy as isl
 
     context = one.relation.get_ctx()
-    extra = one.relation.dim(isl.dim_type.in_) - len(first[0])
-    sources = isl.Set(_box_text(first[0], first[1] - 1, extra), context)
-    sinks = isl.Set(_box_text(second[0], second[1] - 1, extra), context)
-    return not one.relation.intersect_domain(sources).intersect_range(sinks).is_empty()
+    sources = isl.Set(_box_text(first[0], first[1] - 1), context)
+    sinks = isl.Set(_box_text(second[0], second[1] - 1), context)
+    return one.relation.intersect_domain(sources).intersect_range(sinks)
 
 
-def _box_text(low: Ints, high: Ints, extra: int) -> str:
+def _box_text(low: Ints, high: Ints) -> str:
     names = [f"x{d}" for d in range(len(low))]
     box = ((name, number_text(int(a)), number_text(int(b))) for name, a, b in zip(names, low, high, strict=True))
     inside = " and ".join(f"{first} <= {name} <= {last}" for name, first, last in box)
-    free = [f"e{k}" for k in range(extra)]
-    return f"{{ [{', '.join(names + free)}] : {inside} }}"
+    return f"{{ [{', '.join(names)}] : {inside} }}"
 
 
 def reachable(schedule: Schedule) -> NDArray[np.bool_]:
     """`reachable(s)[a, b]`: tile b starts only when tile a is done, in one round."""
-    waiting = np.repeat(np.arange(schedule.tiles), np.diff(schedule.wait_offsets))
-    now = schedule.lags == 0
+    waiting, now = _waiting(schedule), schedule.lags == 0
     before = np.concatenate([*(order[:-1] for order in schedule.order), schedule.waits[now]])
     behind = np.concatenate([*(order[1:] for order in schedule.order), waiting[now]])
-    after = np.zeros((schedule.tiles, schedule.tiles), np.bool_)
+    return _reached(schedule.tiles, before, behind)
+
+
+def reachable_next(schedule: Schedule) -> NDArray[np.bool_]:
+    """`reachable_next(s)[a, b]`: tile b starts in a round only when tile a is done in the round before."""
+    waiting, now, count = _waiting(schedule), schedule.lags == 0, schedule.tiles
+    order = [*schedule.order]
+    own = [np.concatenate([one, one + count]) for one in order]
+    before = [*(one[:-1] for one in own), schedule.waits[now], schedule.waits[now] + count, schedule.waits[~now]]
+    behind = [*(one[1:] for one in own), waiting[now], waiting[now] + count, waiting[~now] + count]
+    return _reached(2 * count, np.concatenate(before), np.concatenate(behind))[:count, count:]
+
+
+def _waiting(schedule: Schedule) -> Ints:
+    return np.repeat(np.arange(schedule.tiles), np.diff(schedule.wait_offsets))
+
+
+def _reached(count: int, before: Ints, behind: Ints) -> NDArray[np.bool_]:
+    """What is reached from what over arrows from `before` to `behind`."""
+    after = np.zeros((count, count), np.bool_)
     after[before, behind] = True
-    following: list[list[int]] = [[] for _ in range(schedule.tiles)]
+    following: list[list[int]] = [[] for _ in range(count)]
     for first, second in zip(before.tolist(), behind.tolist(), strict=True):
         following[first].append(second)
     order = _in_turn(following)
-    if len(order) < schedule.tiles:
+    if len(order) < count:
         return _closure(after)
     for tile in reversed(order):
         for further in following[tile]:
@@ -204,17 +223,3 @@ def _prove_complete(schedule: Schedule, after: NDArray[np.bool_]) -> None:
         raise PlanError("the schedule does not run every tile exactly once")
     if after.diagonal().any():
         raise PlanError("the schedule has tiles that wait for each other")
-
-
-def _message(plan: LoopPlan, schedule: Schedule, dependence: Dependence, first: int, second: int) -> str:
-    nest = in_formulas(plan).nest
-
-    def name(tile: int) -> str:
-        blocks = np.unravel_index(tile, schedule.grid)
-        spans = zip(nest.dims, schedule.bounds, blocks, strict=True)
-        return "(" + ", ".join(f"{dim} in {b[k]}..{b[k + 1] - 1}" for dim, b, k in spans) + ")"
-
-    return (
-        f"the schedule does not keep a dependence: {describe_pair(dependence, nest)}; "
-        f"tile {name(second)} may start before tile {name(first)} is done"
-    )

@@ -26,17 +26,15 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from orion.dependence.conflicts import CapReached, capped
-from orion.dependence.references import loop_scope
 from orion.errors import PlanError
 from orion.ir.assigned import assigned_places
 from orion.ir.nodes import For, Range, names_in
 from orion.ir.program import LoopNest, Repeat, RunLoop, Step, blocks_of
 from orion.ir.types import ArrayType, Types
 from orion.passes.between import SYNTHETIC
-from orion.plan.plan import FunctionPlan, LoopPlan, Origin
-from orion.rewrites.time_tiles.find import is_permutable
-from orion.sets.affine import Affine
+from orion.plan.plan import FunctionPlan, LoopPlan
 from orion.sets.names import extent_name, isl_name, parameter_list
+from orion.verify.statements import Claim, Source, read_source
 from orion.verify.text_buffers import left_open
 from orion.verify.text_sets import Found, Path
 from orion.verify.text_tiles import one_tile
@@ -50,12 +48,20 @@ MAX_OPERATIONS = 10_000_000
 """isl operations that the proof of the text of one loop may cost: some seconds."""
 
 
-def prove_text(plan: FunctionPlan, loop: LoopPlan) -> tuple[str, ...]:
+def source_of(plan: FunctionPlan, loop: LoopPlan) -> Source:
+    """What the statements of a loop of the source that is run in another order are, and what must keep its order."""
+    import islpy as isl
+
+    assert loop.origin is not None
+    outer = loop.origin.nest.loops[0]
+    claims = [Claim(one.name, one.loops, one.body) for one in loop.origin.statements]
+    return read_source(plan.program.function, dict(plan.types), outer, claims, isl.Context(), {})
+
+
+def prove_text(plan: FunctionPlan, loop: LoopPlan, source: Source) -> tuple[str, ...]:
     """Prove 1 and 2 of a loop of the source that is run in another order. `PlanError` where one does not hold; what
-    could not be proved is returned, a sentence each. Nothing is to be proved of a loop that is run as it is written."""
-    if loop.origin is None:
-        return ()
-    proof = _Proof(plan, loop, loop.origin, dict(plan.types))
+    could not be proved is returned, a sentence each."""
+    proof = _Proof(plan, loop, dict(plan.types), source, source.context)
     try:
         proof.run()
     except PlanError as error:
@@ -76,8 +82,9 @@ class _Box:
 class _Proof:
     plan: FunctionPlan
     loop: LoopPlan
-    origin: Origin
     types: Types
+    source: Source
+    context: isl.Context
     boxes: list[_Box] = field(default_factory=list)
     unproved: list[str] = field(default_factory=list)
     numbers: Iterator[int] = field(default_factory=count)
@@ -88,8 +95,7 @@ class _Proof:
         if any(name.endswith("__") for name in (*self.types, *self.plan.program.variables)):
             self.unproved.append("anything, as it has names that end in __")
             return
-        self.context = isl.Context()
-        self.forwards = _forwards(self.origin, self.context)
+        self.forwards = once_and_forwards(self.source)
         self.parts = {part.nest.number: part for part in self.loop.parts}
         self.places = {number: isl.UnionMap(part.places or "{ }", self.context) for number, part in self.parts.items()}
         self.attempt("that the loops run each iteration once, and one after the other", self.prove_loops)
@@ -111,20 +117,18 @@ class _Proof:
     # ------------------------------------------------------------ the loops one after the other
 
     def prove_loops(self) -> None:
-        import islpy as isl
-
         walk = self.walk(Path(), set())
         scope = Scope(self.numbers)
         found = self.steps(_steps_of(self.plan.program.steps, set(self.parts)), walk, scope, ())
         _check_names(walk)
-        expected = {s.name: isl.Set(s.domain, self.context) for s in self.origin.statements}
+        expected = {s.name: s.domain for s in self.source.statements}
         self.compare(walk, found, expected, "of the loop")
 
     def walk(self, path: Path, live: set[str]) -> Walk:
         import islpy as isl
 
         buffers = {buffer.name: buffer for part in self.loop.parts for buffer in part.nest.buffers}
-        walk = Walk(self.context, self.origin.statements, self.forwards, path, live, buffers)
+        walk = Walk(self.context, self.source.statements, self.forwards, path, live, buffers)
         extents = [
             extent_name(name, axis)
             for name, kind in self.types.items()
@@ -133,10 +137,10 @@ class _Proof:
         ]
         known = " and ".join(f"{name} >= 0" for name in extents) or "true"
         path.enter(isl.Set(f"{parameter_list(extents)}{{ : {known} }}", self.context))
-        for name, form in loop_scope(self.origin.nest, self.types).items():
-            if isinstance(form, Affine) and form.text != isl_name(name):  # a text may say either
-                names = sorted({isl_name(name), *form.names})
-                path.enter(isl.Set(f"{parameter_list(names)}{{ : {isl_name(name)} = {form.text} }}", self.context))
+        for condition in self.source.known:  # a text may have the name or what it stands for
+            path.enter(condition)
+        for one in self.plan.program.function.assumed:
+            path.enter(walk.condition(one.constraint))
         return walk
 
     def steps(self, steps: Iterable[Step], walk: Walk, scope: Scope, rounds: tuple[str, ...]) -> Found:
@@ -172,13 +176,12 @@ class _Proof:
         import islpy as isl
 
         found: Found = {}
-        domains = {s.name: s.domain for s in self.origin.statements}
+        domains = {s.name: s.domain for s in self.source.statements}
         for places in _maps(self.places[part.nest.number]):
             dims = [f"c{number}" for number in range(places.dim(isl.dim_type.out))]
             text = f"{parameter_list(names)}{{ [{', '.join(dims)}] : {' and '.join(conditions) or 'true'} }}"
             name = places.get_tuple_name(isl.dim_type.in_)
-            domain = isl.Set(domains[name], self.context)
-            found[name] = places.intersect_range(isl.Set(text, self.context)).domain().intersect(domain)
+            found[name] = places.intersect_range(isl.Set(text, self.context)).domain().intersect(domains[name])
         return found
 
     # ------------------------------------------------------------ a box
@@ -208,8 +211,11 @@ class _Proof:
         any coordinate."""
         import islpy as isl
 
-        dependences = isl.UnionMap(self.origin.dependences, self.context)
-        if not is_permutable(dependences, self.places[part.nest.number], len(part.nest.limits) - 1):
+        places = self.places[part.nest.number]
+        moved = self.source.union().apply_domain(places).apply_range(places).deltas()
+        dims = [f"c{k}" for k in range(len(part.nest.limits))]
+        fine = isl.UnionSet(f"{{ [{', '.join(dims)}] : {' and '.join(f'{dim} >= 0' for dim in dims)} }}", self.context)
+        if not moved.is_subset(fine):
             raise PlanError(f"a dependence goes backwards in a coordinate of tiles of ({', '.join(part.nest.dims)})")
 
     def compare(self, walk: Walk, found: Found, expected: Found, where: str) -> None:
@@ -225,16 +231,13 @@ class _Proof:
                 raise PlanError(f"the generated loops run too much {where}: {found[name].sample()}")
 
 
-def _forwards(origin: Origin, context: isl.Context) -> dict[tuple[str, str], list[isl.Map]]:
-    """What is to go forwards: the dependences, and x → x, as no instance may be run twice."""
+def once_and_forwards(source: Source) -> dict[tuple[str, str], list[isl.Map]]:
+    """What is to go forwards: x → y, and x → x, as no instance may be run twice."""
     import islpy as isl
 
-    found: dict[tuple[str, str], list[isl.Map]] = {}
-    for relation in _maps(isl.UnionMap(origin.dependences, context)):
-        ends = relation.get_tuple_name(isl.dim_type.in_), relation.get_tuple_name(isl.dim_type.out)
-        found.setdefault(ends, []).append(relation)
-    for statement in origin.statements:
-        same = isl.Map.identity(isl.Set(statement.domain, context).get_space().map_from_set())
+    found = {ends: [*relations] for ends, relations in source.forwards.items()}
+    for statement in source.statements:
+        same = isl.Map.identity(statement.domain.get_space().map_from_set())
         found.setdefault((statement.name, statement.name), []).append(same)
     return found
 

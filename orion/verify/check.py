@@ -1,0 +1,251 @@
+"""The checker: that what a plan runs does what its function says, by other means than those by which it was planned.
+
+It takes the function, as its program has it, and the chosen plan: the texts of its loops, their schedules, the private
+copies. Reads and writes are read from the text here (`orion.verify.reading`), and all is proved by isl of them:
+
+    the program is the function's text, taken apart                      `orion.verify.text_of`
+    every tile is run once; conflicts between tiles keep their order     `orion.verify.tiles`
+    loops in another order run each instance once, conflicts in order    `orion.verify.text`, `moved`
+    arrays and scalars of which there are several may be so              `private`, `sums`, `copied`, `scalars`
+    neighbours may be run as one                                         `fused`
+    the sizes and integers of the call are such as the plan assumes      here
+
+Nothing of `orion.dependence` or `orion.rewrites` is asked. What a rewrite claims of its statements and their places is
+looked at, not believed. What is taken for granted: that the passes kept the meaning of the function, integers within 64
+bits, and that a kernel runs its text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from orion.errors import PlanError
+from orion.ir.nodes import For, Stmt
+from orion.ir.program import SYNTHETIC, Program
+from orion.ir.types import Types
+from orion.plan.plan import FunctionPlan, LoopPlan
+from orion.plan.whole import enclosing_loops, in_formulas, rounds_around, whole_loops
+from orion.schedule.schedule import Schedule
+from orion.verify.conflicts import Conflict, Uses, described, in_one_round, in_other_rounds, uses_of
+from orion.verify.copied import assigned_arrays, original, prove_copied, prove_made
+from orion.verify.events import Iterations
+from orion.verify.fused import prove_fused
+from orion.verify.moved import between_outer_rounds, between_rounds, in_round, moved, moved_accesses
+from orion.verify.private import prove_last, prove_private
+from orion.verify.reading import Reader
+from orion.verify.scalars import prove_scalars
+from orion.verify.statements import Source, live_after
+from orion.verify.sums import prove_own_copies, prove_sums
+from orion.verify.text import prove_text, source_of
+from orion.verify.text_of import bare, text_of
+from orion.verify.text_values import UnprovedError
+from orion.verify.tiles import Broken, broken_between_rounds, broken_in_round
+
+if TYPE_CHECKING:
+    import islpy as isl
+
+Told = Callable[[Conflict, "isl.Map"], str]
+"""The accesses that are in conflict for pairs of iterations, in words."""
+
+Scheduled = Callable[[LoopPlan, int], Schedule]
+"""The schedule of a planned loop for a number of workers."""
+
+
+def check(
+    plan: FunctionPlan, values: Mapping[str, int], scheduled: Scheduled, counts: Sequence[int]
+) -> tuple[str, ...]:
+    """Prove that a plan, with the texts of all its loops, does what its function says, on each of these numbers of
+    workers. `values` are those of isl's parameters. PlanError where it does not; what could be proved neither right nor
+    wrong is returned, a sentence each."""
+    checker = _Checker(plan, values, scheduled, counts)
+    checker.run()
+    return tuple(checker.unproved)
+
+
+@dataclass
+class _Checker:
+    plan: FunctionPlan
+    values: Mapping[str, int]
+    scheduled: Scheduled
+    counts: Sequence[int]
+    unproved: list[str] = field(default_factory=list)
+
+    @cached_property
+    def context(self) -> isl.Context:
+        import islpy as isl
+
+        return isl.Context()
+
+    @cached_property
+    def types(self) -> Types:
+        return dict(self.plan.types)
+
+    @cached_property
+    def apart(self) -> Program:
+        """The program with its loops one after the other."""
+        return self.plan.separate or self.plan.program
+
+    @cached_property
+    def written(self) -> tuple[For | None, ...]:
+        """The loop of the source that each planned loop of `apart` stands for, the first of several for all."""
+        found: list[For | None] = []
+        seen: set[int] = set()
+        for loop in self.alone:
+            if loop.origin is None:
+                found += original(loop.nest)
+            else:
+                found.append(None if id(loop.origin) in seen else loop.origin.nest.loops[0])
+                seen.add(id(loop.origin))
+        return tuple(found)
+
+    @cached_property
+    def text(self) -> tuple[Stmt, ...]:
+        """The program as one text, without the loops that make copies for others."""
+        loops: dict[int, tuple[For, ...]] = {}
+        made = {one.copy for loop in self.alone for one in loop.nest.renamed}
+        for number, (loop, written) in enumerate(zip(self.alone, self.written, strict=True)):
+            is_copy = loop.nest.is_filling and not assigned_arrays(loop.nest.body).isdisjoint(made)
+            loops[number] = () if written is None or is_copy else (written,)
+        return text_of(self.apart.steps, loops)
+
+    def read(self, program: Program, loops: Iterable[LoopPlan]) -> dict[int, Iterations]:
+        reader = Reader(program.function, self.types, self.values)
+        reader.steps(program.steps, [loop.nest for loop in loops])
+        return reader.found
+
+    @cached_property
+    def found(self) -> dict[int, Iterations]:
+        return self.read(self.plan.program, self.plan.loops)
+
+    @cached_property
+    def found_apart(self) -> dict[int, Iterations]:
+        return self.found if self.plan.separate is None else self.read(self.plan.separate, self.alone)
+
+    @cached_property
+    def alone(self) -> tuple[LoopPlan, ...]:
+        """The planned loops of `apart`, by their numbers."""
+        return tuple(one for loop in self.plan.loops for one in (loop.members or (loop,)))
+
+    # ------------------------------------------------------------ what is proved
+
+    def run(self) -> None:
+        self.prove_assumed()
+        self.prove_program()
+        sources: dict[int, Source] = {}
+        for whole in whole_loops(self.plan):
+            if whole.origin is not None:
+                self.prove_order(whole, sources)
+        for number, loop in enumerate(self.plan.loops):
+            try:
+                self.prove_loop(number, loop, sources.get(id(loop.origin)))
+            except PlanError as error:
+                raise PlanError(f"{loop.nest.span}: {error}") from None
+
+    def prove_assumed(self) -> None:
+        """The conditions that the plan is under hold for this call."""
+        import islpy as isl
+
+        for one in self.plan.program.function.assumed:
+            if not all(name in self.values for name in one.names):
+                self.unproved.append(f"not proved: {one.constraint}, as the call's values are not known")
+                continue
+            known = " and ".join(f"{name} = {self.values[name]}" for name in one.names)
+            text = f"[{', '.join(one.names)}] -> {{ : {known or 'true'} and {one.constraint} }}"
+            if isl.Set(text, self.context).is_empty():
+                raise PlanError(f"the plan is for calls with {one.constraint}, which this one is not")
+
+    def prove_program(self) -> None:
+        """The steps of the program are the text of the function."""
+        if bare(self.text) != bare(self.apart.function.body):
+            raise PlanError(f"{self.apart.function.span}: the planned loops are not those of the function")
+
+    def prove_order(self, whole: LoopPlan, sources: dict[int, Source]) -> None:
+        """The texts of the loops that stand for one in another order."""
+        try:
+            source = source_of(self.plan, whole)
+        except UnprovedError as error:
+            self.unproved.append(f"{whole.nest.span}: not proved: {error}")
+            return
+        sources[id(whole.origin)] = source
+        self.unproved += prove_text(self.plan, whole, source)
+
+    def prove_loop(self, number: int, loop: LoopPlan, source: Source | None) -> None:
+        if loop.origin is not None:
+            if source is not None and loop.nest.limits:
+                self.prove_part(loop, source)
+            return
+        found = self.found[number]
+        if loop.members:
+            first = sum(len(other.members) or 1 for other in self.plan.loops[:number])
+            own = [self.found_apart[first + at] for at in range(len(loop.members))]
+            prove_fused(loop, loop.members, found, own, self.context)
+        for one in loop.nest.renamed:
+            prove_copied(found, one, self.context)
+            prove_made(self.plan.program, number, one)
+        if loop.space is None:
+            return
+        after = live_after(self.plan_text, loop.nest.loops[0])
+        prove_scalars(loop.nest.loops[0], loop.nest.body, loop.analysis.scalars, after)
+        for array in loop.private_arrays:
+            prove_private(found, array.name, self.context)
+        for copies in loop.copies:
+            prove_sums(self.plan.program.function, loop.nest.loops[0], copies, self.types)
+        several = {array.name for array in loop.private_arrays} | {copies.array for copies in loop.copies}
+        self.prove_tiles(loop, found, uses_of(found, several, self.context))
+
+    @cached_property
+    def plan_text(self) -> tuple[Stmt, ...]:
+        loops = {number: loop.nest.loops[:1] for number, loop in enumerate(self.plan.loops)}
+        return text_of(self.plan.program.steps, loops)
+
+    # ------------------------------------------------------------ tiles
+
+    def prove_tiles(self, loop: LoopPlan, found: Iterations, uses: Mapping[str, Uses]) -> None:
+        now = [*in_one_round(uses, loop.ordered)]
+        around = enclosing_loops(self.plan, loop.nest.number)
+        later = [*in_other_rounds(uses)] if around and loop.rounds_overlap else []
+        told = partial(described, found)
+        for count in self.counts:
+            schedule = self.scheduled(loop, count)
+            self.refuse(broken_in_round(now, schedule, loop.ordered), loop, schedule, told)
+            self.refuse(broken_between_rounds(later, schedule), loop, schedule, told)
+            if loop.private_arrays:
+                prove_last(found, schedule, self.context)
+            prove_own_copies(loop, schedule)
+
+    def prove_part(self, part: LoopPlan, source: Source) -> None:
+        rounds = len(rounds_around(self.plan, part.nest.number))
+        pairs = moved(source, part.places, self.values)
+        now = [] if pairs is None else [*in_round(pairs, rounds, source.is_exact)]
+        later: list[Conflict] = []
+        if part.rounds_overlap:
+            later += [] if pairs is None else between_rounds(pairs, rounds, source.is_exact)
+            if any(loop.index != SYNTHETIC for loop in enclosing_loops(self.plan, part.nest.number)):
+                later += between_outer_rounds(source, part.places, self.values, rounds)
+        told = partial(moved_accesses, source, part.places, self.values, rounds)
+        for count in self.counts:
+            schedule = self.scheduled(part, count)
+            self.refuse(broken_in_round(now, schedule, True), part, schedule, told)
+            self.refuse(broken_between_rounds(later, schedule), part, schedule, told)
+
+    def refuse(self, broken: Iterable[Broken], loop: LoopPlan, schedule: Schedule, told: Told) -> None:
+        """PlanError for a pair of tiles that breaks the schedule; a sentence, if what was read is not exact."""
+        for one in broken:
+            late = f"tile {_name(loop, schedule, one.second)} may start before tile {_name(loop, schedule, one.first)}"
+            message = f"the schedule does not keep a dependence: {told(one.conflict, one.pairs)}; {late} is done"
+            if one.conflict.is_exact:
+                raise PlanError(message)
+            self.unproved.append(f"{loop.nest.span}: not proved: {message}")
+            return
+
+
+def _name(loop: LoopPlan, schedule: Schedule, tile: int) -> str:
+    """A tile by its limits; of a loop in another order in terms of the variables of the source."""
+    blocks = np.unravel_index(tile, schedule.grid)
+    spans = zip(in_formulas(loop).nest.dims, schedule.bounds, blocks, strict=True)
+    return "(" + ", ".join(f"{dim} in {b[k]}..{b[k + 1] - 1}" for dim, b, k in spans) + ")"

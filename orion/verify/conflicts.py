@@ -1,0 +1,177 @@
+"""Which iterations of a loop may not be exchanged, from what each of them reads and writes.
+
+With R and W the maps from iterations to the elements of an array that they read and write, iterations x and y are in
+conflict over it where some e has (x → e ∈ W and y → e ∈ R ∪ W) or (x → e ∈ R and y → e ∈ W): memory-based dependences
+(Bernstein 1966). Where the loop has an order, x comes before y.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from orion.ir.nodes import Subscript, Var
+from orion.ir.printer import print_expr
+from orion.verify.events import Event, Iterations
+
+if TYPE_CHECKING:
+    import islpy as isl
+
+    from orion.verify.statements import Source, Statement
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Pairs of iterations that must run in their order, or not at the same time, because of an array. `is_exact`: the
+    text has no part that could not be read exactly, so that they do meet for some values of its data."""
+
+    array: str
+    relation: isl.Map
+    is_exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """The maps x → e of all writes of an array, and of all that is done with it."""
+
+    written: isl.Map
+    touched: isl.Map
+    is_exact: bool
+
+
+def uses_of(found: Iterations, apart: Collection[str], context: isl.Context) -> dict[str, Uses]:
+    """The uses of each array that iterations write, without those in `apart`."""
+    written = dict.fromkeys(event.array for event in found.events if event.is_write and event.array not in apart)
+    uses: dict[str, Uses] = {}
+    for array in written:
+        events = [event for event in found.events if event.array == array]
+        maps = [found.touched(event, context) for event in events]
+        writes = [one for one, event in zip(maps, events, strict=True) if event.is_write]
+        is_exact = found.is_exact and all(event.is_exact for event in events)
+        uses[array] = Uses(union(writes), union(maps), is_exact)
+    return uses
+
+
+def in_one_round(uses: Mapping[str, Uses], ordered: bool) -> Iterator[Conflict]:
+    """The conflicts of iterations of one round of the loops around: what is not known is the same for both."""
+    import islpy as isl
+
+    for array, one in uses.items():
+        pairs = _pairs(one.written, one.touched)
+        space = pairs.get_space()
+        order = isl.Map.lex_lt(space.domain()) if ordered else isl.Map.universe(space).subtract(isl.Map.identity(space))
+        yield Conflict(array, _known(pairs.intersect(order)), one.is_exact)
+
+
+def in_other_rounds(uses: Mapping[str, Uses]) -> Iterator[Conflict]:
+    """The conflicts of an iteration with those of later rounds: what is not known may differ."""
+    for array, one in uses.items():
+        yield Conflict(array, _known(_pairs(_known(one.written), _known(one.touched))), one.is_exact)
+
+
+def _pairs(written: isl.Map, touched: isl.Map) -> isl.Map:
+    pairs = written.apply_range(touched.reverse())
+    return pairs.union(pairs.reverse()).coalesce()
+
+
+def _known(relation: isl.Map) -> isl.Map:
+    """A relation for any values of its parameters."""
+    import islpy as isl
+
+    return relation.project_out(isl.dim_type.param, 0, relation.dim(isl.dim_type.param))
+
+
+def union(maps: Iterable[isl.Map]) -> isl.Map:
+    """All pairs of one map or another; there is one map at least."""
+    return reduce(lambda one, other: one.union(other), maps)
+
+
+def in_order(first: Statement, second: Statement, context: isl.Context) -> Iterator[isl.Map]:
+    """The instances of two statements that must keep their order, those of the first being the earlier."""
+    import islpy as isl
+
+    order = _written_order(first, second, context)
+    if order is None:
+        return
+    names = first.name, second.name
+    one, other = (uses_by_name(statement.instances, context) for statement in (first, second))
+    for array in one.keys() & other.keys():
+        written, touched = one[array]
+        written_too, touched_too = other[array]
+        pairs = [(written, touched_too)] if written is not None else []
+        pairs += [(touched, written_too)] if written_too is not None else []
+        for left, right in pairs:
+            relation = left.apply_range(right.reverse()).intersect(order)
+            relation = relation.set_tuple_name(isl.dim_type.in_, names[0]).set_tuple_name(isl.dim_type.out, names[1])
+            if not relation.is_empty():
+                yield relation
+
+
+def uses_by_name(found: Iterations, context: isl.Context) -> dict[str, tuple[isl.Map | None, isl.Map]]:
+    """The maps of the writes of each array, if there are any, and of all uses."""
+    uses: dict[str, tuple[isl.Map | None, isl.Map]] = {}
+    for array in dict.fromkeys(event.array for event in found.events):
+        events = [event for event in found.events if event.array == array]
+        writes = [found.touched(event, context) for event in events if event.is_write]
+        uses[array] = union(writes) if writes else None, union(found.touched(event, context) for event in events)
+    return uses
+
+
+def _written_order(first: Statement, second: Statement, context: isl.Context) -> isl.Map | None:
+    """x → y where x comes before y as the loops are written; None where there is no such pair."""
+    import islpy as isl
+
+    common = 0
+    while common < min(len(first.loops), len(second.loops)) and first.place[: common + 1] == second.place[: common + 1]:
+        common += 1
+    mine = [f"x{level}" for level in range(len(first.loops))]
+    others = [f"y{level}" for level in range(len(second.loops))]
+    ways = []
+    for level in range(common + 1):
+        same = [f"{x} = {y}" for x, y in zip(mine[:level], others[:level], strict=True)]
+        if level < common:
+            ways.append(" and ".join([*same, f"{mine[level]} < {others[level]}"]))
+        elif first.place[level:] < second.place[level:]:
+            ways.append(" and ".join(same) or "true")
+    if not ways:
+        return None
+    text = " or ".join(f"({way})" for way in ways)
+    return isl.Map(f"{{ [{', '.join(mine)}] -> [{', '.join(others)}] : {text} }}", context)
+
+
+def met(source: Source) -> Iterator[tuple[Event, Event, isl.Map]]:
+    """The pairs of accesses in statements with the instances that meet by them."""
+    import islpy as isl
+
+    for one in source.statements:
+        for other in source.statements:
+            for first in one.instances.events:
+                for second in other.instances.events:
+                    if first.array == second.array and (first.is_write or second.is_write):
+                        left, right = (
+                            at.instances.touched(event, source.context).set_tuple_name(isl.dim_type.in_, at.name)
+                            for at, event in ((one, first), (other, second))
+                        )
+                        yield first, second, left.apply_range(right.reverse())
+
+
+def described(found: Iterations, conflict: Conflict, pair: isl.Map) -> str:
+    """The two accesses that meet for a pair of iterations, in words."""
+    events = [event for event in found.events if event.array == conflict.array]
+    context = conflict.relation.get_ctx()
+    for first in events:
+        for second in events:
+            if first.is_write or second.is_write:
+                relation = found.touched(first, context).apply_range(found.touched(second, context).reverse())
+                if not _known(relation).intersect(pair).is_empty():
+                    return f"{named(first)} and {named(second)}"
+    return f"accesses to `{conflict.array}`"
+
+
+def named(event: Event) -> str:
+    """An access in words."""
+    node = event.node
+    text = print_expr(node) if isinstance(node, Subscript | Var) else event.array
+    return f"`{text}` {'written' if event.is_write else 'read'} in line {node.span.line}"

@@ -1,0 +1,103 @@
+"""Readings and writings in the iterations of a loop, as maps of isl."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from orion.ir.nodes import Node
+from orion.verify.text_values import Definition, all_of, any_of, names_of
+
+if TYPE_CHECKING:
+    import islpy as isl
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A reading or writing of an array, or of a scalar as an array without dimensions, in an iteration.
+
+    `around` says, as isl text, for which (x, v) it is, and `at` for which e, over the dimensions `dims` and e0, e1, …;
+    all other names that are not defined (`Iterations.definitions`) are parameters. `outside` are conditions under which
+    a subscript leaves the array. `place[0], v[0], place[1], v[1], …` is its time in the
+    iteration. `is_exact`: all affine parts of the text are in the conditions; `is_sure`: it happens for all (x, v) that
+    the conditions leave, and touches all of these e.
+    """
+
+    array: str
+    node: Node
+    is_write: bool
+    dims: tuple[str, ...]
+    rank: int
+    around: tuple[str, ...]
+    at: tuple[str, ...]
+    outside: tuple[str, ...]
+    place: tuple[int, ...]
+    is_exact: bool
+    is_sure: bool
+
+    @property
+    def element(self) -> tuple[str, ...]:
+        return tuple(f"e{axis}__" for axis in range(self.rank))
+
+    def __repr__(self) -> str:
+        return f"<Event: {self.array} {'written' if self.is_write else 'read'}, {' and '.join(self.at)}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Iterations:
+    """The iterations of a loop: the names of their coordinates, the conditions on these, and what each of them does.
+    `is_exact`: no condition is missing. `definitions` are those of the names that conditions have beside."""
+
+    dims: tuple[str, ...]
+    conditions: tuple[str, ...]
+    events: tuple[Event, ...]
+    is_exact: bool
+    definitions: Sequence[Definition]
+
+    def domain(self, context: isl.Context) -> isl.Set:
+        """The iterations."""
+        return self.as_map((), self.dims, self.conditions, context).range()
+
+    def touched(self, event: Event, context: isl.Context) -> isl.Map:
+        """x → e."""
+        import islpy as isl
+
+        relation = self.placed(event, context)
+        inner = len(event.dims) - len(self.dims)
+        return relation.project_out(isl.dim_type.in_, len(self.dims), inner)
+
+    def placed(self, event: Event, context: isl.Context) -> isl.Map:
+        """(x, v) → e."""
+        return self.as_map(event.dims, event.element, (*event.around, *event.at), context)
+
+    def leaving(self, event: Event, context: isl.Context) -> isl.Set | None:
+        """The parameters for which a subscript leaves its array for sure; None where there are none."""
+        if not event.outside or not event.is_sure:
+            return None
+        conditions = (*event.around, any_of([*event.outside]))
+        return self.as_map((), event.dims, conditions, context).params()
+
+    def as_map(
+        self, dims: Sequence[str], to: Sequence[str], conditions: Sequence[str], context: isl.Context
+    ) -> isl.Map:
+        """A map by conditions; the names in them that have definitions are hidden."""
+        import islpy as isl
+
+        text, hidden = defined(conditions, self.definitions)
+        names = sorted(set(names_of(text)) - {*dims, *to, *hidden})
+        pair = f"[{', '.join(dims)}] -> [{', '.join(to)}]"
+        exists = f"exists {', '.join(hidden)}: " if hidden else ""
+        return isl.Map(f"[{', '.join(names)}] -> {{ {pair} : {exists}({text}) }}", context)
+
+
+def defined(conditions: Sequence[str], definitions: Sequence[Definition]) -> tuple[str, list[str]]:
+    """Conditions with the definitions of the names in them, and these names."""
+    texts, hidden = list(conditions), list[str]()
+    known = {one.name: one.text for one in definitions}
+    for text in texts:  # grows meanwhile
+        for name in names_of(text):
+            if name in known and name not in hidden:
+                hidden.append(name)
+                texts.append(known[name])
+    return all_of(texts), hidden

@@ -1,0 +1,493 @@
+"""What each iteration of a program's loops reads and writes, read from its text: by this the checker knows dependences.
+
+A program is gone through from its first statement to the loops that are wanted, with the values that integers have on
+the way (`orion.verify.text_values`), and then through the bodies of these loops. There each mention of an array is an
+`Event`: a map (x, v) → e, with x the coordinates of the loop, v those of loops inside it and e the element. Conditions
+that are affine restrict it; what is not affine may have any value, which makes the map larger. Numbers are integers as
+NumPy takes subscripts: a negative one counts from the end.
+
+Coordinates are those of schedules: the value of the variable of a `range` with step 1, the number of the trip with any
+other step, the key of a sparse array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from orion.ir.assigned import assigned_places, holds_break, own_level
+from orion.ir.nodes import (
+    Assign,
+    Bind,
+    Break,
+    Call,
+    Choose,
+    Compare,
+    Continue,
+    Dim,
+    Elements,
+    Expr,
+    For,
+    Function,
+    If,
+    Logic,
+    Node,
+    Range,
+    Return,
+    Slice,
+    Stmt,
+    Subscript,
+    Tuple,
+    Update,
+    Var,
+    While,
+    children,
+    every,
+    holds,
+)
+from orion.ir.program import Branch, LoopNest, Repeat, RunLoop, Scalars, Step
+from orion.ir.types import ArrayType, ScalarType, Types
+from orion.passes.writes import written_positions
+from orion.sets.names import extent_name, isl_name, number_text
+from orion.verify.events import Event, Iterations
+from orion.verify.text_values import (
+    Scope,
+    UnprovedError,
+    Value,
+    all_of,
+    any_of,
+    compared,
+    constant,
+    shape_key,
+    size_key,
+    total,
+)
+
+if TYPE_CHECKING:
+    pass
+
+READERS = frozenset({
+    ".copy", ".sum", ".dot", ".mean", ".min", ".max", ".prod", ".std", ".var", ".any", ".all", ".argmin", ".argmax",
+    ".astype", ".item", ".size", ".ravel", ".flatten",
+})  # fmt: skip
+"""Methods that change nothing of their array."""
+
+
+@dataclass
+class Reader:
+    """Reads a program. `values` are known parameters of isl: extents and integer arguments."""
+
+    function: Function
+    types: Types
+    values: Mapping[str, int]
+    scalars: frozenset[str] = frozenset()
+    """Scalars whose mentions are events."""
+    found: dict[int, Iterations] = field(default_factory=dict)
+    numbers: Iterator[int] = field(default_factory=count)
+    conditions: list[str] = field(default_factory=list)
+    dims: list[str] = field(default_factory=list)
+    outer: int = 0
+    place: list[int] = field(default_factory=list)
+    events: list[Event] | None = None
+    missing: int = 0
+    unsure: int = 0
+    views: dict[str, set[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        names = {name: self.of_parameter(name) for name, kind in self.types.items() if not isinstance(kind, ArrayType)}
+        names |= {name: {"": value} if value else {} for name, value in self.function.constants if type(value) is int}
+        self.scope = Scope(self.numbers, names)
+        for name, kind in self.types.items():
+            if isinstance(kind, ArrayType):
+                self.scope.names[name] = None
+                lengths = [self.values.get(extent_name(name, axis)) for axis in range(kind.ndim)]
+                for axis, length in enumerate(lengths):
+                    self.scope.names[shape_key(name, axis)] = None if length is None else number(length)
+                known = [length for length in lengths if length is not None]
+                if len(known) == len(lengths):
+                    self.scope.names[size_key(name)] = number(prod(known))
+
+    def of_parameter(self, name: str) -> Value | None:
+        kind = self.types[name]
+        if not isinstance(kind, ScalarType) or np.dtype(kind.dtype).kind not in "iu":
+            return None
+        text = isl_name(name)
+        return number(self.values[text]) if text in self.values else {text: 1}
+
+    # ------------------------------------------------------------ from the first statement to the loops
+
+    def steps(self, steps: Iterable[Step], nests: Sequence[LoopNest]) -> None:
+        """Go through a program: what its planned loops do is in `found`, by their numbers."""
+        for step in steps:
+            match step:
+                case Scalars(body):
+                    self.block(body)
+                case RunLoop(number_):
+                    nest = nests[number_]
+                    if nest.is_rewritten:
+                        self.forget((nest.loops[0],))
+                    else:
+                        self.nest(number_, nest.loops, nest.body)
+                case Repeat(loop, inner):
+                    with self.repeated(loop):
+                        self.steps(inner, nests)
+                case Branch(statement, sides):
+                    for wanted, side in zip((True, False), sides, strict=True):
+                        with self.guarded(statement.test, wanted):
+                            self.steps(side, nests)
+                    self.forget((statement,))
+
+    def nest(self, number_: int, loops: Sequence[For], body: Sequence[Stmt]) -> None:
+        """Note what the iterations of nested loops do."""
+        self.forget(loops)
+        before = self.scope, list(self.conditions), self.missing, self.unsure
+        self.scope, self.dims, self.place, self.events = self.scope.sharing(), [], [0], []
+        self.unsure = 0
+        for loop in loops:
+            if holds_break(loop.body) or holds(Return, *loop.body):
+                self.unsure += 1
+            self.enter(loop.space)
+        self.outer = len(self.dims)
+        dims, conditions, missing = tuple(self.dims), tuple(self.conditions), self.missing
+        self.views = views_in(body, self.types)
+        self.block(body)
+        exact = missing == before[2]
+        self.found[number_] = Iterations(dims, conditions, tuple(self.events), exact, self.scope.definitions)
+        self.scope, self.conditions, self.missing, self.unsure = before
+        self.dims, self.events, self.views = [], None, {}
+
+    def enter(self, space: Range | Elements) -> None:
+        """Begin an iteration of a loop: its variable is a new dimension, or keys are."""
+        if isinstance(space, Elements):
+            for axis, key in enumerate(space.keys):
+                dim, length = self.dimension(), extent_name(space.array, axis)
+                self.scope.names[key] = {dim: 1}
+                self.conditions.append(f"0 <= {dim}")
+                if length in self.values:
+                    self.conditions.append(f"{dim} < {self.values[length]}")
+            self.scope.forget(space.values)
+            return
+        dim = self.dimension()
+        try:
+            start, step = (self.scope.value(part) for part in (space.start, space.step))
+            width = constant(step)
+            if width is None or width == 0:
+                raise UnprovedError("a step that is not known")
+            at = {dim: 1} if width == 1 else total({dim: width}, start)
+            self.scope.names[space.var] = at if isinstance(at, dict) else self.scope.named(at, space.var)
+            if width == 1:
+                self.conditions.append(compared(start, "<=", {dim: 1}))
+            else:
+                self.conditions.append(f"{dim} >= 0")
+        except UnprovedError:
+            self.missing += 1
+            self.scope.names[space.var] = None
+            return
+        try:
+            stop = self.scope.value(space.stop)
+            self.conditions.append(compared(self.scope.names[space.var] or {}, "<" if width > 0 else ">", stop))
+        except UnprovedError:
+            self.missing += 1
+
+    def dimension(self) -> str:
+        self.dims.append(f"x{len(self.dims)}__")
+        return self.dims[-1]
+
+    @contextmanager
+    def repeated(self, loop: For | While) -> Iterator[None]:
+        """A trip of a loop around planned ones: its variable is a parameter."""
+        before, conditions = self.scope, list(self.conditions)
+        self.forget((loop,))
+        self.scope = self.scope.sharing()
+        if isinstance(loop, For) and isinstance(loop.space, Range):
+            self.within(loop.space)
+        yield
+        self.scope, self.conditions = before, conditions
+
+    def within(self, space: Range) -> None:
+        """What holds of the variable of a loop in a trip."""
+        name = f"{isl_name(space.var)}_{next(self.numbers)}__"
+        self.scope.names[space.var] = {name: 1}
+        try:
+            start, stop, step = (self.scope.value(part) for part in (space.start, space.stop, space.step))
+        except UnprovedError:
+            return
+        width = constant(step)
+        if width:
+            first, last = ("<=", "<") if width > 0 else (">=", ">")
+            self.conditions += [compared(start, first, {name: 1}), compared({name: 1}, last, stop)]
+
+    @contextmanager
+    def guarded(self, test: Expr, wanted: bool) -> Iterator[None]:
+        """A branch: its test, where that is affine, is a condition in it."""
+        before, conditions, missing, unsure = self.scope, list(self.conditions), self.missing, self.unsure
+        self.scope = self.scope.sharing()
+        try:
+            self.conditions.append(self.scope.condition(test, wanted))
+        except UnprovedError:
+            self.unsure += 1
+        yield
+        self.scope, self.conditions, self.missing, self.unsure = before, conditions, missing, unsure
+
+    # ------------------------------------------------------------ statements
+
+    def block(self, body: Sequence[Stmt]) -> None:
+        unsure = self.unsure
+        for statement in body:
+            self.statement(statement)
+            if any(isinstance(inner, Break | Continue | Return) for inner in own_level((statement,))):
+                self.unsure += 1  # what follows may be left out
+        self.unsure = unsure
+
+    def statement(self, statement: Stmt) -> None:
+        match statement:
+            case If(test, body, orelse):
+                self.expression(test)
+                for wanted, side in ((True, body), (False, orelse)):
+                    with self.guarded(test, wanted):
+                        self.block(side)
+                self.forget((statement,))
+            case While(test, body):
+                self.forget((statement,))
+                self.unsure += 1
+                with self.inside():
+                    self.dimension()
+                    self.expression(test)
+                    self.block(body)
+                self.unsure -= 1
+            case For(space, body):
+                self.expression(space)
+                self.forget((statement,))
+                self.loop(statement, body)
+                self.forget((statement,))
+            case Assign(target, value):
+                self.expression(value)
+                self.target(target)
+                self.assign(target, value)
+            case Update(target, _, value):
+                self.expression(value)
+                self.expression(target)
+                self.target(target)
+                self.forget((statement,))
+            case _:
+                self.expression(statement)
+                self.forget((statement,))
+
+    def loop(self, statement: For, body: Sequence[Stmt]) -> None:
+        if self.events is None:  # no one asks for what it does
+            return
+        missing, conditions = self.missing, list(self.conditions)
+        with self.inside():
+            sparse = isinstance(statement.space, Elements)
+            if isinstance(statement.space, Elements):
+                self.dimension()
+            else:
+                self.enter(statement.space)
+            ends = holds_break(body) or holds(Return, *body)
+            self.unsure += sparse or ends or self.missing > missing
+            self.block(body)
+            self.unsure -= sparse or ends or self.missing > missing
+        self.missing, self.conditions = missing, conditions
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """A loop in an iteration: a dimension of its own (of a `while`: the number of the trip)."""
+        before, dims = self.scope, list(self.dims)
+        self.scope = self.scope.sharing()
+        self.place.append(0)
+        yield
+        self.place.pop()
+        self.tick()
+        self.scope, self.dims = before, dims
+
+    def tick(self) -> None:
+        if self.place:
+            self.place[-1] += 1
+
+    def assign(self, target: Expr, value: Expr) -> None:
+        match target, value:
+            case Var(name), _:
+                self.scope.names[name] = self.valued(value)
+            case Tuple(targets), Tuple(values) if len(targets) == len(values):
+                new = [self.valued(part) for part in values]
+                for part, found in zip(targets, new, strict=True):
+                    if isinstance(part, Var):
+                        self.scope.names[part.name] = found
+            case Tuple(targets), _:
+                self.scope.forget(part.name for part in targets if isinstance(part, Var))
+
+    def valued(self, value: Expr) -> Value | None:
+        try:
+            return self.scope.value(value)
+        except UnprovedError:
+            return None
+
+    def forget(self, statements: Iterable[Stmt]) -> None:
+        self.scope.forget(assigned_places(statements))
+
+    # ------------------------------------------------------------ events
+
+    def target(self, target: Expr) -> None:
+        for part in target.items if isinstance(target, Tuple) else (target,):
+            if isinstance(part, Subscript):
+                for index in part.index:
+                    self.expression(index)
+            self.touch(part, is_write=True)
+
+    def expression(self, node: Node) -> None:
+        """Note all that an expression reads, and what calls in it may write."""
+        if self.events is None:
+            return
+        match node:
+            case Subscript(_, parts):
+                for index in parts:
+                    self.expression(index)
+                self.touch(node, is_write=False)
+            case Var():
+                self.touch(node, is_write=False)
+            case Call():
+                for part in children(node):
+                    self.expression(part)
+                self.call(node)
+            case Choose(test, then, orelse):
+                self.expression(test)
+                for wanted, side in ((True, then), (False, orelse)):
+                    with self.guarded(test, wanted):
+                        self.expression(side)
+            case Logic(_, (first, *rest)) | Compare(_, (first, *rest)):
+                self.expression(first)
+                self.unsure += 1
+                for other in rest:
+                    self.expression(other)
+                self.unsure -= 1
+            case Bind(_, row):
+                for index in row.index:
+                    self.expression(index)
+            case _:
+                for part in children(node):
+                    self.expression(part)
+
+    def call(self, call: Call) -> None:
+        """A method writes its array unless it is known not to; a function of the user's what it says."""
+        if call.function.startswith("."):
+            written: Iterable[int] = () if call.function in READERS else (0,)
+        else:
+            ranks = {name: kind.ndim for name, kind in self.types.items() if isinstance(kind, ArrayType)}
+            written = written_positions(call, self.function, ranks)
+        self.unsure += 1
+        for position in written:
+            for mention in every((Var, Subscript), call.arguments[position]):
+                self.touch(mention, is_write=True)
+        self.unsure -= 1
+
+    def touch(self, node: Expr, *, is_write: bool) -> None:
+        if self.events is None:
+            return
+        name = node.base.name if isinstance(node, Subscript) else node.name if isinstance(node, Var) else ""
+        if name in self.scalars:
+            self.note(name, node, 0, is_write, [], [], exact=True, sure=True)
+        for array in self.views.get(name, ()):
+            self.element(array, node, (), is_write, exact=False)
+        if isinstance(self.types.get(name), ArrayType) and name not in self.views:
+            index = node.index if isinstance(node, Subscript) else ()
+            self.element(name, node, index, is_write, exact=True)
+
+    def element(self, array: str, node: Expr, index: Sequence[Expr], is_write: bool, *, exact: bool) -> None:
+        kind = self.types[array]
+        assert isinstance(kind, ArrayType)
+        texts, outside = list[str](), list[str]()
+        sure = exact
+        for axis in range(kind.ndim):
+            length = self.scope.value(Dim(array, axis, node.span))
+            at = f"e{axis}__"
+            texts += [compared({}, "<=", {at: 1}), compared({at: 1}, "<", length)]
+            if axis < len(index):
+                try:
+                    texts.append(self.on_axis(index[axis], at, length))
+                    outside += self.leaving(index[axis], length)
+                except UnprovedError:
+                    sure, exact = False, exact and self.is_of_data(index[axis])
+        self.note(array, node, kind.ndim, is_write, texts, outside, exact=exact, sure=sure)
+
+    def leaving(self, index: Expr, length: Value) -> Iterator[str]:
+        """The conditions under which a subscript is outside of its axis."""
+        if not isinstance(index, Slice):
+            at = self.scope.value(index)
+            yield compared(at, ">=", length)
+            yield compared(total(at, length), "<", {})
+
+    def is_of_data(self, expr: Expr) -> bool:
+        """Whether an expression has values that are not known here: of arrays, or of names that got such."""
+        names = (part.name for part in every(Var, expr))
+        return any(self.scope.names.get(name, {}) is None for name in names)
+
+    def on_axis(self, index: Expr, at: str, length: Value) -> str:
+        """That an element lies where a subscript says along an axis."""
+        if not isinstance(index, Slice):
+            return wrapped(self.scope.value(index), "==", at, length)
+        width = 1 if index.step is None else constant(self.scope.value(index.step))
+        if width is None or width < 1:
+            raise UnprovedError("a slice whose step is not known, or negative")
+        texts = []
+        lower: Value = {} if index.lower is None else self.scope.value(index.lower)
+        if index.lower is not None:
+            texts.append(wrapped(lower, "<=", at, length))
+        if index.upper is not None:
+            texts.append(wrapped(self.scope.value(index.upper), ">", at, length))
+        if width > 1:
+            first = constant(lower)
+            if first is None or first < 0:
+                raise UnprovedError("a slice with a step whose start is not known")
+            texts.append(f"({at} - {number_text(first)}) mod {number_text(width)} = 0")
+        return all_of(texts)
+
+    def note(
+        self,
+        array: str,
+        node: Node,
+        rank: int,
+        is_write: bool,
+        at: list[str],
+        outside: list[str],
+        *,
+        exact: bool,
+        sure: bool,
+    ) -> None:
+        assert self.events is not None
+        is_exact, is_sure = exact and not self.missing, sure and not self.missing and not self.unsure
+        place = tuple(self.place)
+        self.tick()
+        found = tuple(self.conditions), tuple(at), tuple(outside)
+        self.events.append(Event(array, node, is_write, tuple(self.dims), rank, *found, place, is_exact, is_sure))
+
+
+def number(value: int) -> Value:
+    return {"": value} if value else {}
+
+
+def wrapped(value: Value, op: str, name: str, length: Value) -> str:
+    """That an element lies at, before or from a subscript on, which counts from the end where it is negative."""
+    at: Value = {name: 1}
+    plain = constant(value)
+    if plain is not None:
+        return compared(value if plain >= 0 else total(value, length), op, at)
+    below = all_of([compared(value, "<", {}), compared(total(value, length), op, at)])
+    return any_of([all_of([compared(value, ">=", {}), compared(value, op, at)]), below])
+
+
+def views_in(body: Sequence[Stmt], types: Types) -> dict[str, set[str]]:
+    """The names that stand for a part of an array, each with the arrays that it may be."""
+    found: dict[str, set[str]] = {}
+    for bound in every(Bind, *body):
+        found.setdefault(bound.name, set()).update({bound.row.base.name} & {*arrays_of(types)})
+    return found
+
+
+def arrays_of(types: Types) -> Iterator[str]:
+    return (name for name, kind in types.items() if isinstance(kind, ArrayType))

@@ -1,0 +1,231 @@
+"""A loop of the source as statements that another order moves, and the pairs of their instances that keep their order.
+
+Which parts of the text are statements is claimed by who made the order. It is checked that they are all of the text,
+each once; their domains, what they read and write, and which of them come first are read from the source here. With
+W and R the maps from instances to elements, and < the written order (Feautrier 1992),
+
+    x → y  where  x < y  and  x → e ∈ W, y → e ∈ R ∪ W  or  x → e ∈ R, y → e ∈ W  for some e.
+
+A scalar counts as an array without dimensions, unless each statement that has it gives it a value before reading it and
+nothing after the loop needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from orion.errors import PlanError
+from orion.ir.assigned import assigned_names
+from orion.ir.exposed import exposed_reads
+from orion.ir.nodes import For, Function, Range, Stmt, every, names_in
+from orion.ir.types import Types
+from orion.sets.names import isl_name
+from orion.verify.conflicts import in_order
+from orion.verify.events import Iterations, defined
+from orion.verify.reading import Reader
+from orion.verify.text_values import UnprovedError, Value, compared, names_of
+
+if TYPE_CHECKING:
+    import islpy as isl
+
+
+MAX_PIECES = 8
+"""What would make the set of sizes fall into more pieces is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A part of a loop's text that is said to be a statement, inside of these loops."""
+
+    name: str
+    loops: tuple[For, ...]
+    body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement at `place`: place[d] is its position in the body of loop d - 1, of all that contain it."""
+
+    name: str
+    loops: tuple[For, ...]
+    body: tuple[Stmt, ...]
+    place: tuple[int, ...]
+    domain: isl.Set
+    instances: Iterations
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A loop of the source: its statements, the pairs x → y by the statements at their ends, and what holds of names
+    that the text has, as conditions on isl's parameters with the names in them."""
+
+    statements: tuple[Statement, ...]
+    forwards: Mapping[tuple[str, str], Sequence[isl.Map]]
+    known: tuple[isl.Set, ...]
+    is_exact: bool
+    context: isl.Context
+
+    def union(self) -> isl.UnionMap:
+        """All pairs x → y of different instances."""
+        import islpy as isl
+
+        found = isl.UnionMap("{ }", self.context)
+        for relations in self.forwards.values():
+            for relation in relations:
+                found = found.union(isl.UnionMap.from_map(relation))
+        return found
+
+
+def read_source(
+    function: Function,
+    types: Types,
+    loop: For,
+    claims: Sequence[Claim],
+    context: isl.Context,
+    values: Mapping[str, int],
+) -> Source:
+    """The loop of a function, `claims` being its statements. PlanError where they are not; `values` are those of isl's
+    parameters where they are wanted for these alone."""
+    placed = [*_placed(loop, (loop,), (0,), [*claims])]
+    reader = _Finder(function, types, values, _passed_on(function, loop, claims), loop, claims, context)
+    reader.go()
+    statements = tuple(reader.named(claim, place, context) for claim, place in placed)
+    sizes = _sizes(statements, context)
+    forwards: dict[tuple[str, str], list[isl.Map]] = {}
+    for first in statements:
+        for second in statements:
+            relations = [*in_order(first, second, context)]
+            relations = [possible for one in relations if not (possible := one.intersect_params(sizes)).is_empty()]
+            if relations:
+                forwards[first.name, second.name] = relations
+    is_exact = all(one.instances.is_exact and all(e.is_exact for e in one.instances.events) for one in statements)
+    return Source(statements, forwards, tuple(reader.known), is_exact, context)
+
+
+def _sizes(statements: Sequence[Statement], context: isl.Context) -> isl.Set:
+    """The sizes at which no subscript leaves its array for sure: at others there is an error, and no order to keep."""
+    import islpy as isl
+
+    sizes = isl.Set("{ : }", context)
+    for one in statements:
+        for event in one.instances.events:
+            leaving = one.instances.leaving(event, context)
+            if leaving is not None:
+                fewer = sizes.subtract(leaving).coalesce()
+                sizes = fewer if fewer.n_basic_set() <= MAX_PIECES else sizes
+    return sizes
+
+
+def _placed(
+    loop: For, around: tuple[For, ...], place: tuple[int, ...], claims: list[Claim]
+) -> Iterator[tuple[Claim, tuple[int, ...]]]:
+    """The claims, each with its place, in the order of the text."""
+    at = position = 0
+    body = loop.body
+    while at < len(body):
+        first = claims[0] if claims else None
+        if first and first.loops == around and body[at : at + len(first.body)] == first.body:
+            yield claims.pop(0), (*place, position)
+            at += len(first.body)
+        else:
+            inner = body[at]
+            if not isinstance(inner, For) or not first or len(first.loops) <= len(around):
+                raise PlanError("what is moved is not what the loop does")
+            yield from _placed(inner, (*around, inner), (*place, position), claims)
+            at += 1
+        position += 1
+    if len(around) == 1 and claims:
+        raise PlanError("what is moved is more than the loop does")
+
+
+def _passed_on(function: Function, loop: For, claims: Sequence[Claim]) -> frozenset[str]:
+    """The scalars that pass values from one instance of a statement to another, or out of the loop."""
+    variables = {space.var for space in every(Range, loop)}
+    names = assigned_names((loop,)) - variables
+    after = live_after(function.body, loop)
+    exposed = {name for claim in claims for name in exposed_reads(claim.body, ())}
+    return frozenset(names & (after | exposed))
+
+
+def live_after(body: Sequence[Stmt], loop: For) -> frozenset[str]:
+    """The names that may be read after a loop of a body before they are assigned: in what follows, and in further trips
+    of the loops around it."""
+    return frozenset(exposed_reads([*_following(body, loop)], ()))
+
+
+def _following(body: Sequence[Stmt], loop: For) -> Iterator[Stmt]:
+    for at, statement in enumerate(body):
+        if statement is loop or statement == loop:
+            yield from body[at + 1 :]
+            return
+        blocks = [block for name in ("body", "orelse") if (block := getattr(statement, name, ()))]
+        for block in blocks:
+            if any(inner == loop for inner in every(For, *block)):
+                yield from _following(block, loop)
+                if not hasattr(statement, "orelse"):
+                    yield statement  # another trip of it
+                yield from body[at + 1 :]
+                return
+
+
+class _Finder(Reader):
+    """Reads a function up to a loop, and the statements in that."""
+
+    def __init__(
+        self,
+        function: Function,
+        types: Types,
+        values: Mapping[str, int],
+        scalars: frozenset[str],
+        loop: For,
+        claims: Sequence[Claim],
+        context: isl.Context,
+    ) -> None:
+        super().__init__(function, types, values, scalars)
+        self._loop, self._claims, self._context = loop, claims, context
+        self._numbers: dict[str, int] = {}
+        self.known: list[isl.Set] = []
+
+    def go(self) -> None:
+        self.block(self.function.body)
+        if len(self._numbers) != len(self._claims):
+            raise PlanError("the loop is not in the source")
+
+    def loop(self, statement: For, body: Sequence[Stmt]) -> None:
+        if self.events is not None:
+            super().loop(statement, body)
+        elif statement == self._loop:
+            self._note_known()
+            for number, claim in enumerate(self._claims):
+                self._numbers[claim.name] = number
+                self.nest(number, claim.loops, claim.body)
+        elif any(inner == self._loop for inner in every(For, *body)):
+            with self.repeated(statement):
+                self.block(body)
+
+    def _note_known(self) -> None:
+        """What names stand for that the loop does not change: a text may have either."""
+        changed = assigned_names((self._loop,))
+        for name in sorted(names_in(self._loop) - changed):
+            value = self.scope.names.get(name)
+            if value is not None and value != {isl_name(name): 1} and name not in self.types:
+                self.known.append(self.equal(name, self.scope.named(value, name)))
+
+    def equal(self, name: str, value: Value) -> isl.Set:
+        """That a name has a value, as a condition on isl's parameters."""
+        import islpy as isl
+
+        text, hidden = defined([compared({isl_name(name): 1}, "==", value)], self.scope.definitions)
+        params = sorted(set(names_of(text)) - {*hidden})
+        exists = f"exists {', '.join(hidden)}: " if hidden else ""
+        return isl.Set(f"[{', '.join(params)}] -> {{ : {exists}({text}) }}", self._context)
+
+    def named(self, claim: Claim, place: tuple[int, ...], context: isl.Context) -> Statement:
+
+        found = self.found[self._numbers[claim.name]]
+        if not found.is_exact:
+            raise UnprovedError("a loop whose bounds are not affine")
+        domain = found.domain(context).set_tuple_name(claim.name)
+        return Statement(claim.name, claim.loops, claim.body, place, domain, found)
