@@ -31,20 +31,20 @@ from orion.ir.types import Types
 from orion.plan.plan import FunctionPlan, LoopPlan
 from orion.plan.whole import enclosing_loops, in_formulas, rounds_around, whole_loops
 from orion.schedule.schedule import Schedule
-from orion.verify.conflicts import Conflict, Uses, described, in_one_round, in_other_rounds, uses_of
+from orion.verify.conflicts import Conflict, Uses, any_parameters, described, in_one_round, in_other_rounds, uses_of
 from orion.verify.copied import assigned_arrays, original, prove_copied, prove_made
 from orion.verify.events import Iterations
 from orion.verify.fused import prove_fused
-from orion.verify.moved import between_outer_rounds, between_rounds, in_round, moved, moved_accesses
+from orion.verify.moved import between_outer_rounds, between_rounds, coordinates, in_round, moved, moved_accesses
 from orion.verify.private import prove_last, prove_private
 from orion.verify.reading import Reader
 from orion.verify.scalars import prove_scalars
 from orion.verify.statements import Source, live_after
 from orion.verify.sums import prove_own_copies, prove_sums
 from orion.verify.text import prove_text, source_of
-from orion.verify.text_of import bare, text_of
+from orion.verify.text_of import bare, inlined, text_of
 from orion.verify.text_values import UnprovedError
-from orion.verify.tiles import Broken, broken_between_rounds, broken_in_round
+from orion.verify.tiles import Broken, broken_between_rounds, broken_in_round, prove_covered
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -111,7 +111,8 @@ class _Checker:
         for number, (loop, written) in enumerate(zip(self.alone, self.written, strict=True)):
             is_copy = loop.nest.is_filling and not assigned_arrays(loop.nest.body).isdisjoint(made)
             loops[number] = () if written is None or is_copy else (written,)
-        return text_of(self.apart.steps, loops)
+        names = {*self.apart.variables, *self.apart.tests}
+        return inlined(bare(text_of(self.apart.steps, loops)), names)
 
     def read(self, program: Program, loops: Iterable[LoopPlan]) -> dict[int, Iterations]:
         reader = Reader(program.function, self.types, self.values)
@@ -161,7 +162,7 @@ class _Checker:
 
     def prove_program(self) -> None:
         """The steps of the program are the text of the function."""
-        if bare(self.text) != bare(self.apart.function.body):
+        if self.text != bare(self.apart.function.body):
             raise PlanError(f"{self.apart.function.span}: the planned loops are not those of the function")
 
     def prove_order(self, whole: LoopPlan, sources: dict[int, Source]) -> None:
@@ -210,8 +211,11 @@ class _Checker:
         around = enclosing_loops(self.plan, loop.nest.number)
         later = [*in_other_rounds(uses)] if around and loop.rounds_overlap else []
         told = partial(described, found)
+        iterations = any_parameters(found.domain(self.context)) if found.is_exact else None
         for count in self.counts:
             schedule = self.scheduled(loop, count)
+            if iterations is not None:
+                prove_covered(iterations, schedule)
             self.refuse(broken_in_round(now, schedule, loop.ordered), loop, schedule, told)
             self.refuse(broken_between_rounds(later, schedule), loop, schedule, told)
             if loop.private_arrays:
@@ -227,9 +231,11 @@ class _Checker:
             later += [] if pairs is None else between_rounds(pairs, rounds, source.is_exact)
             if any(loop.index != SYNTHETIC for loop in enclosing_loops(self.plan, part.nest.number)):
                 later += between_outer_rounds(source, part.places, self.values, rounds)
+        iterations = coordinates(source, part.places, self.values, rounds)
         told = partial(moved_accesses, source, part.places, self.values, rounds)
         for count in self.counts:
             schedule = self.scheduled(part, count)
+            prove_covered(iterations, schedule)
             self.refuse(broken_in_round(now, schedule, True), part, schedule, told)
             self.refuse(broken_between_rounds(later, schedule), part, schedule, told)
 

@@ -62,13 +62,15 @@ def in_one_round(uses: Mapping[str, Uses], ordered: bool) -> Iterator[Conflict]:
         pairs = _pairs(one.written, one.touched)
         space = pairs.get_space()
         order = isl.Map.lex_lt(space.domain()) if ordered else isl.Map.universe(space).subtract(isl.Map.identity(space))
-        yield Conflict(array, _known(pairs.intersect(order)), one.is_exact)
+        yield Conflict(array, any_parameters(pairs.intersect(order)), one.is_exact)
 
 
 def in_other_rounds(uses: Mapping[str, Uses]) -> Iterator[Conflict]:
     """The conflicts of an iteration with those of later rounds: what is not known may differ."""
     for array, one in uses.items():
-        yield Conflict(array, _known(_pairs(_known(one.written), _known(one.touched))), one.is_exact)
+        yield Conflict(
+            array, any_parameters(_pairs(any_parameters(one.written), any_parameters(one.touched))), one.is_exact
+        )
 
 
 def _pairs(written: isl.Map, touched: isl.Map) -> isl.Map:
@@ -76,8 +78,8 @@ def _pairs(written: isl.Map, touched: isl.Map) -> isl.Map:
     return pairs.union(pairs.reverse()).coalesce()
 
 
-def _known(relation: isl.Map) -> isl.Map:
-    """A relation for any values of its parameters."""
+def any_parameters(relation: isl.Map | isl.Set) -> isl.Map | isl.Set:
+    """A relation or a set for any values of its parameters."""
     import islpy as isl
 
     return relation.project_out(isl.dim_type.param, 0, relation.dim(isl.dim_type.param))
@@ -165,7 +167,7 @@ def described(found: Iterations, conflict: Conflict, pair: isl.Map) -> str:
         for second in events:
             if first.is_write or second.is_write:
                 relation = found.touched(first, context).apply_range(found.touched(second, context).reverse())
-                if not _known(relation).intersect(pair).is_empty():
+                if not any_parameters(relation).intersect(pair).is_empty():
                     return f"{named(first)} and {named(second)}"
     return f"accesses to `{conflict.array}`"
 

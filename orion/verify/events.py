@@ -21,7 +21,7 @@ class Event:
     all other names that are not defined (`Iterations.definitions`) are parameters. `outside` are conditions under which
     a subscript leaves the array. `place[0], v[0], place[1], v[1], …` is its time in the
     iteration. `is_exact`: all affine parts of the text are in the conditions; `is_sure`: it happens for all (x, v) that
-    the conditions leave, and touches all of these e.
+    the conditions leave, and touches all of these e; `is_certain`: it happens for all of them, whichever e it touches.
     """
 
     array: str
@@ -35,6 +35,7 @@ class Event:
     place: tuple[int, ...]
     is_exact: bool
     is_sure: bool
+    is_certain: bool
 
     @property
     def element(self) -> tuple[str, ...]:
@@ -73,7 +74,7 @@ class Iterations:
 
     def leaving(self, event: Event, context: isl.Context) -> isl.Set | None:
         """The parameters for which a subscript leaves its array for sure; None where there are none."""
-        if not event.outside or not event.is_sure:
+        if not event.outside or not event.is_certain:
             return None
         conditions = (*event.around, any_of([*event.outside]))
         return self.as_map((), event.dims, conditions, context).params()

@@ -24,6 +24,19 @@ def moved(source: Source, places: str, values: Mapping[str, int]) -> isl.Map | N
     return None if found.is_empty() else isl.Map.from_union_map(found)
 
 
+def coordinates(source: Source, places: str, values: Mapping[str, int], rounds: int) -> isl.Set:
+    """The coordinates of all instances that have a place in a planned loop, in any round."""
+    import islpy as isl
+
+    at = isl.UnionMap(places, source.context).intersect_params(_known(values, source.context))
+    domain = isl.UnionSet("{ }", source.context)
+    for one in source.statements:
+        domain = domain.union(isl.UnionSet.from_set(one.domain))
+    found = isl.Set.from_union_set(at.intersect_domain(domain).range())
+    found = found.project_out(isl.dim_type.set, 0, rounds)
+    return found.project_out(isl.dim_type.param, 0, found.dim(isl.dim_type.param))
+
+
 def in_round(pairs: isl.Map, rounds: int, is_exact: bool) -> Iterator[Conflict]:
     """The pairs in one round of the serial loops that the order has around a loop."""
     import islpy as isl

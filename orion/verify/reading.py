@@ -145,6 +145,7 @@ class Reader:
 
     def nest(self, number_: int, loops: Sequence[For], body: Sequence[Stmt]) -> None:
         """Note what the iterations of nested loops do."""
+        bounds = self.bounds(loops[0].space)  # what a loop goes through is settled before its first trip
         self.forget(loops)
         before = self.scope, list(self.conditions), self.missing, self.unsure
         self.scope, self.dims, self.place, self.events = self.scope.sharing(), [], [0], []
@@ -152,7 +153,7 @@ class Reader:
         for loop in loops:
             if holds_break(loop.body) or holds(Return, *loop.body):
                 self.unsure += 1
-            self.enter(loop.space)
+            self.enter(loop.space, bounds if loop is loops[0] else self.bounds(loop.space))
         self.outer = len(self.dims)
         dims, conditions, missing = tuple(self.dims), tuple(self.conditions), self.missing
         self.views = views_in(body, self.types)
@@ -162,7 +163,13 @@ class Reader:
         self.scope, self.conditions, self.missing, self.unsure = before
         self.dims, self.events, self.views = [], None, {}
 
-    def enter(self, space: Range | Elements) -> None:
+    def bounds(self, space: Range | Elements) -> tuple[Value | None, ...]:
+        """Start, stop and step of a range, None where it is not known."""
+        if isinstance(space, Elements):
+            return ()
+        return tuple(self.valued(part) for part in (space.start, space.stop, space.step))
+
+    def enter(self, space: Range | Elements, bounds: tuple[Value | None, ...]) -> None:
         """Begin an iteration of a loop: its variable is a new dimension, or keys are."""
         if isinstance(space, Elements):
             for axis, key in enumerate(space.keys):
@@ -174,26 +181,22 @@ class Reader:
             self.scope.forget(space.values)
             return
         dim = self.dimension()
-        try:
-            start, step = (self.scope.value(part) for part in (space.start, space.step))
-            width = constant(step)
-            if width is None or width == 0:
-                raise UnprovedError("a step that is not known")
-            at = {dim: 1} if width == 1 else total({dim: width}, start)
-            self.scope.names[space.var] = at if isinstance(at, dict) else self.scope.named(at, space.var)
-            if width == 1:
-                self.conditions.append(compared(start, "<=", {dim: 1}))
-            else:
-                self.conditions.append(f"{dim} >= 0")
-        except UnprovedError:
+        start, stop, step = bounds
+        width = None if step is None else constant(step)
+        if width == 1:
+            at: Value = {dim: 1}
+        elif width and start is not None:
+            at = total({dim: width}, start)
+        else:
             self.missing += 1
             self.scope.names[space.var] = None
             return
-        try:
-            stop = self.scope.value(space.stop)
-            self.conditions.append(compared(self.scope.names[space.var] or {}, "<" if width > 0 else ">", stop))
-        except UnprovedError:
-            self.missing += 1
+        place = self.scope.names[space.var] = at if isinstance(at, dict) else self.scope.named(at, space.var)
+        self.missing += start is None or stop is None
+        if start is not None:
+            self.conditions.append(compared(start, "<=", {dim: 1}) if width == 1 else f"{dim} >= 0")
+        if stop is not None:
+            self.conditions.append(compared(place, "<" if width and width > 0 else ">", stop))
 
     def dimension(self) -> str:
         self.dims.append(f"x{len(self.dims)}__")
@@ -203,23 +206,21 @@ class Reader:
     def repeated(self, loop: For | While) -> Iterator[None]:
         """A trip of a loop around planned ones: its variable is a parameter."""
         before, conditions = self.scope, list(self.conditions)
+        bounds = self.bounds(loop.space) if isinstance(loop, For) else ()
         self.forget((loop,))
         self.scope = self.scope.sharing()
         if isinstance(loop, For) and isinstance(loop.space, Range):
-            self.within(loop.space)
+            self.within(loop.space, bounds)
         yield
         self.scope, self.conditions = before, conditions
 
-    def within(self, space: Range) -> None:
+    def within(self, space: Range, bounds: tuple[Value | None, ...]) -> None:
         """What holds of the variable of a loop in a trip."""
         name = f"{isl_name(space.var)}_{next(self.numbers)}__"
         self.scope.names[space.var] = {name: 1}
-        try:
-            start, stop, step = (self.scope.value(part) for part in (space.start, space.stop, space.step))
-        except UnprovedError:
-            return
-        width = constant(step)
-        if width:
+        start, stop, step = bounds
+        width = None if step is None else constant(step)
+        if width and start is not None and stop is not None:
             first, last = ("<=", "<") if width > 0 else (">=", ">")
             self.conditions += [compared(start, first, {name: 1}), compared({name: 1}, last, stop)]
 
@@ -263,8 +264,9 @@ class Reader:
                 self.unsure -= 1
             case For(space, body):
                 self.expression(space)
+                bounds = self.bounds(space)
                 self.forget((statement,))
-                self.loop(statement, body)
+                self.loop(statement, body, bounds)
                 self.forget((statement,))
             case Assign(target, value):
                 self.expression(value)
@@ -279,7 +281,7 @@ class Reader:
                 self.expression(statement)
                 self.forget((statement,))
 
-    def loop(self, statement: For, body: Sequence[Stmt]) -> None:
+    def loop(self, statement: For, body: Sequence[Stmt], bounds: tuple[Value | None, ...]) -> None:
         if self.events is None:  # no one asks for what it does
             return
         missing, conditions = self.missing, list(self.conditions)
@@ -288,7 +290,7 @@ class Reader:
             if isinstance(statement.space, Elements):
                 self.dimension()
             else:
-                self.enter(statement.space)
+                self.enter(statement.space, bounds)
             ends = holds_break(body) or holds(Return, *body)
             self.unsure += sparse or ends or self.missing > missing
             self.block(body)
@@ -460,11 +462,12 @@ class Reader:
         sure: bool,
     ) -> None:
         assert self.events is not None
-        is_exact, is_sure = exact and not self.missing, sure and not self.missing and not self.unsure
+        certain = not self.missing and not self.unsure
+        known = exact and not self.missing, sure and certain, certain
         place = tuple(self.place)
         self.tick()
         found = tuple(self.conditions), tuple(at), tuple(outside)
-        self.events.append(Event(array, node, is_write, tuple(self.dims), rank, *found, place, is_exact, is_sure))
+        self.events.append(Event(array, node, is_write, tuple(self.dims), rank, *found, place, *known))
 
 
 def number(value: int) -> Value:

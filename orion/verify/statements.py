@@ -193,9 +193,9 @@ class _Finder(Reader):
         if len(self._numbers) != len(self._claims):
             raise PlanError("the loop is not in the source")
 
-    def loop(self, statement: For, body: Sequence[Stmt]) -> None:
+    def loop(self, statement: For, body: Sequence[Stmt], bounds: tuple[Value | None, ...]) -> None:
         if self.events is not None:
-            super().loop(statement, body)
+            super().loop(statement, body, bounds)
         elif statement == self._loop:
             self._note_known()
             for number, claim in enumerate(self._claims):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
-from orion.ir.nodes import For, If, Stmt, While
+from orion.ir.nodes import Assign, Expr, For, If, Node, Range, Stmt, Var, While
 from orion.ir.program import SYNTHETIC, Branch, Repeat, RunLoop, Scalars, Step
+from orion.ir.rewriting import rewrite
 from orion.ir.spans import without_spans
+
+N = TypeVar("N", bound=Node)
 
 
 def text_of(steps: Iterable[Step], loops: Mapping[int, tuple[For, ...]]) -> tuple[Stmt, ...]:
@@ -25,6 +29,37 @@ def _texts(step: Step, loops: Mapping[int, tuple[For, ...]]) -> Iterator[Stmt]:
             yield replace(loop, body=text_of(inner, loops))
         case Branch(statement, (then, orelse)):
             yield replace(statement, body=text_of(then, loops), orelse=text_of(orelse, loops))
+
+
+def inlined(body: Sequence[Stmt], names: Collection[str]) -> tuple[Stmt, ...]:
+    """A text without names that a program has beside its function's: such a name is given a value right before the one
+    statement that has it, in its test or its bounds, which are evaluated once."""
+    found: list[Stmt] = []
+    values: dict[str, Expr] = {}
+    for statement in body:
+        match statement:
+            case Assign(Var(name), value) if name in names:
+                values[name] = value
+                continue
+            case For(Range() as space, inner):
+                changed: Stmt = replace(statement, space=_with(space, values), body=inlined(inner, names))
+            case For(_, inner) | While(_, inner):
+                changed = replace(statement, body=inlined(inner, names))
+            case If(test, then, orelse):
+                sides = inlined(then, names), inlined(orelse, names)
+                changed = replace(statement, test=_with(test, values), body=sides[0], orelse=sides[1])
+            case _:
+                changed = statement
+        values.clear()
+        found.append(changed)
+    return tuple(found)
+
+
+def _with(node: N, values: Mapping[str, Expr]) -> N:
+    def value(expr: Expr) -> Expr:
+        return values.get(expr.name, expr) if isinstance(expr, Var) else expr
+
+    return rewrite(node, value) if values else node
 
 
 def bare(body: Iterable[Stmt]) -> tuple[Stmt, ...]:

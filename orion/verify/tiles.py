@@ -70,6 +70,21 @@ def broken_between_rounds(conflicts: Iterable[Conflict], schedule: Schedule) -> 
     yield from _broken(conflicts, schedule, reachable_next(schedule))
 
 
+def prove_covered(iterations: isl.Set, schedule: Schedule) -> None:
+    """PlanError where an iteration is in no tile, or in several: blocks follow one another from the first coordinate to
+    the last in each dimension."""
+    import islpy as isl
+
+    if any((np.diff(edges) < 0).any() for edges in schedule.bounds):
+        raise PlanError("the blocks of the schedule overlap")
+    names = [f"x{dim}" for dim in range(len(schedule.grid))]
+    ends = zip(names, schedule.bounds, strict=True)
+    inside = [f"{number_text(int(b[0]))} <= {name} < {number_text(int(b[-1]))}" for name, b in ends]
+    box = isl.Set(f"{{ [{', '.join(names)}] : {' and '.join(inside) or 'true'} }}", iterations.get_ctx())
+    if not iterations.is_subset(box):
+        raise PlanError(f"the schedule leaves out iterations: {iterations.subtract(box).sample()}")
+
+
 def _broken(conflicts: Iterable[Conflict], schedule: Schedule, fine: NDArray[np.bool_]) -> Iterator[Broken]:
     low, high = _boxes(schedule)
     differences = [_differences(one, len(schedule.grid)) for one in conflicts if not one.relation.is_empty()]
