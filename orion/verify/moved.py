@@ -24,15 +24,18 @@ def moved(source: Source, places: str, values: Mapping[str, int]) -> isl.Map | N
     return None if found.is_empty() else isl.Map.from_union_map(found)
 
 
-def coordinates(source: Source, places: str, values: Mapping[str, int], rounds: int) -> isl.Set:
-    """The coordinates of all instances that have a place in a planned loop, in any round."""
+def coordinates(source: Source, places: str, values: Mapping[str, int], rounds: int) -> isl.Set | None:
+    """The coordinates of all instances that have a place in a planned loop, in any round; None where there are none."""
     import islpy as isl
 
     at = isl.UnionMap(places, source.context).intersect_params(_known(values, source.context))
     domain = isl.UnionSet("{ }", source.context)
     for one in source.statements:
         domain = domain.union(isl.UnionSet.from_set(one.domain))
-    found = isl.Set.from_union_set(at.intersect_domain(domain).range())
+    places_of = at.intersect_domain(domain).range()
+    if places_of.is_empty():
+        return None
+    found = isl.Set.from_union_set(places_of)
     found = found.project_out(isl.dim_type.set, 0, rounds)
     return found.project_out(isl.dim_type.param, 0, found.dim(isl.dim_type.param))
 

@@ -54,7 +54,7 @@ from orion.ir.nodes import (
 from orion.ir.program import Branch, LoopNest, Repeat, RunLoop, Scalars, Step
 from orion.ir.types import ArrayType, ScalarType, Types
 from orion.passes.writes import written_positions
-from orion.sets.names import extent_name, isl_name, number_text
+from orion.sets.names import extent_name, isl_name, number_text, sum_text
 from orion.verify.events import Event, Iterations
 from orion.verify.text_values import (
     Scope,
@@ -223,6 +223,9 @@ class Reader:
         if width and start is not None and stop is not None:
             first, last = ("<=", "<") if width > 0 else (">=", ">")
             self.conditions += [compared(start, first, {name: 1}), compared({name: 1}, last, stop)]
+            if abs(width) > 1:
+                begin = sum_text(self.scope.named(start, space.var))
+                self.conditions.append(f"({name} - ({begin})) mod {number_text(abs(width))} = 0")
 
     @contextmanager
     def guarded(self, test: Expr, wanted: bool) -> Iterator[None]:
