@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.errors import PlanError
+from orion.schedule.blocks import UNBOUNDED
 from orion.schedule.schedule import Ints, Schedule
 from orion.sets.names import number_text
 from orion.verify.conflicts import Conflict
@@ -75,11 +76,12 @@ def prove_covered(iterations: isl.Set, schedule: Schedule) -> None:
     the last in each dimension."""
     import islpy as isl
 
-    if any((np.diff(edges) < 0).any() for edges in schedule.bounds):
+    if any((edges[1:] < edges[:-1]).any() for edges in schedule.bounds):
         raise PlanError("the blocks of the schedule overlap")
     names = [f"x{dim}" for dim in range(len(schedule.grid))]
-    ends = zip(names, schedule.bounds, strict=True)
-    inside = [f"{number_text(int(b[0]))} <= {name} < {number_text(int(b[-1]))}" for name, b in ends]
+    ends = [*zip(names, schedule.bounds, strict=True)]
+    inside = [f"{number_text(int(b[0]))} <= {name}" for name, b in ends if b[0] != UNBOUNDED[0]]
+    inside += [f"{name} < {number_text(int(b[-1]))}" for name, b in ends if b[-1] != UNBOUNDED[1]]
     box = isl.Set(f"{{ [{', '.join(names)}] : {' and '.join(inside) or 'true'} }}", iterations.get_ctx())
     if not iterations.is_subset(box):
         raise PlanError(f"the schedule leaves out iterations: {iterations.subtract(box).sample()}")
