@@ -176,8 +176,11 @@ class _Checker:
         self.unproved += prove_text(self.plan, whole, source)
 
     def prove_loop(self, number: int, loop: LoopPlan, source: Source | None) -> None:
+        prove_scalars(loop, live_after(self.plan_text, loop.nest.loops[0]))
         if loop.origin is not None:
-            if source is not None and loop.nest.limits:
+            if not loop.nest.limits:
+                self.prove_single(loop)
+            elif source is not None:
                 self.prove_part(loop, source)
             return
         found = self.found[number]
@@ -188,10 +191,6 @@ class _Checker:
         for one in loop.nest.renamed:
             prove_copied(found, one, self.context)
             prove_made(self.plan.program, number, one)
-        if loop.space is None:
-            return
-        after = live_after(self.plan_text, loop.nest.loops[0])
-        prove_scalars(loop.nest.loops[0], loop.nest.body, loop.analysis.scalars, after)
         for array in loop.private_arrays:
             prove_private(found, array.name, self.context)
         for copies in loop.copies:
@@ -221,6 +220,15 @@ class _Checker:
             if loop.private_arrays:
                 prove_last(found, schedule, self.context)
             prove_own_copies(loop, schedule)
+
+    def prove_single(self, loop: LoopPlan) -> None:
+        """Statements that stand for a part of a loop are run, once."""
+        import islpy as isl
+
+        for count in self.counts:
+            schedule = self.scheduled(loop, count)
+            prove_covered(isl.Set("{ [x] : x = 0 }", self.context), schedule)
+            self.refuse(broken_in_round([], schedule, True), loop, schedule, lambda *_: "")
 
     def prove_part(self, part: LoopPlan, source: Source) -> None:
         rounds = len(rounds_around(self.plan, part.nest.number))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from orion.ir.nodes import Node
-from orion.verify.text_values import Definition, all_of, any_of, names_of
+from orion.verify.text_values import Definition, all_of, names_of
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -72,12 +72,11 @@ class Iterations:
         """(x, v) → e."""
         return self.as_map(event.dims, event.element, (*event.around, *event.at), context)
 
-    def leaving(self, event: Event, context: isl.Context) -> isl.Set | None:
-        """The parameters for which a subscript leaves its array for sure; None where there are none."""
-        if not event.outside or not event.is_certain:
-            return None
-        conditions = (*event.around, any_of([*event.outside]))
-        return self.as_map((), event.dims, conditions, context).params()
+    def leaving(self, event: Event, context: isl.Context) -> Iterator[isl.Set]:
+        """The parameters for which a subscript leaves its array for sure, by subscripts."""
+        if event.is_certain:
+            for condition in event.outside:
+                yield self.as_map((), event.dims, (*event.around, condition), context).params()
 
     def as_map(
         self, dims: Sequence[str], to: Sequence[str], conditions: Sequence[str], context: isl.Context

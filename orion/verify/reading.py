@@ -424,8 +424,7 @@ class Reader:
         """The conditions under which a subscript is outside of its axis."""
         if not isinstance(index, Slice):
             at = self.scope.value(index)
-            yield compared(at, ">=", length)
-            yield compared(total(at, length), "<", {})
+            yield any_of([compared(at, ">=", length), compared(total(at, length), "<", {})])
 
     def is_of_data(self, expr: Expr) -> bool:
         """Whether an expression has values that are not known here: of arrays, or of names that got such."""

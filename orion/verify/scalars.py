@@ -1,10 +1,11 @@
 """That workers may have scalars of their own: each is what the plan says it is, read from the loop's text.
 
-Of a loop that is shared out, each scalar that it assigns is one of these:
+Each scalar that a loop assigns is one of these:
 
     combined    all that is done with it are updates s = s ∘ v by one associative operator, v not having s
     chosen      all that is done with it is to replace it, with others, where a value compares so with the first of them
     last        no iteration reads it before giving it a value; its last value is kept
+    carried     the loop is not shared out: one worker runs its iterations in their order
     private     no iteration reads it before giving it a value, and nothing after the loop needs it
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from orion.dependence.access import Choice, Reduction, ScalarRoles
+from orion.dependence.access import Choice, Reduction
 from orion.errors import PlanError
 from orion.ir.assigned import assigned_names
 from orion.ir.exposed import exposed_reads
@@ -22,7 +23,6 @@ from orion.ir.nodes import (
     Call,
     Compare,
     Expr,
-    For,
     If,
     Logic,
     Range,
@@ -36,6 +36,7 @@ from orion.ir.nodes import (
     walk,
 )
 from orion.ir.spans import without_spans
+from orion.plan.plan import LoopPlan
 from orion.verify.sums import FUNCTIONS, OPERATORS
 
 FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
@@ -46,9 +47,13 @@ KEEPING = {
 """The comparison by which a call with a scalar at a place takes another value in its stead, for numbers with NaN."""
 
 
-def prove_scalars(loop: For, body: Sequence[Stmt], roles: ScalarRoles, after: frozenset[str]) -> None:
+def prove_scalars(loop: LoopPlan, after: frozenset[str]) -> None:
     """PlanError where a scalar that iterations assign is not what the plan says. `after` may be read after the loop."""
-    variables = {space.var for space in every(Range, loop)}
+    roles, body = loop.analysis.scalars, loop.nest.body
+    variables = {space.var for space in every(Range, *loop.nest.loops[:1])}
+    carried = {name for name, _ in roles.carried}
+    if carried and loop.space is not None:
+        raise PlanError(f"iterations need {', '.join(sorted(carried))} from one another")
     combined = {one.name: one for one in roles.reductions}
     chosen = {name: one for one in roles.choices for name in one.names}
     exposed = exposed_reads(body, variables)
@@ -57,6 +62,8 @@ def prove_scalars(loop: For, body: Sequence[Stmt], roles: ScalarRoles, after: fr
             _prove_combined(body, combined[name])
         elif name in chosen and chosen[name].op != "last":
             _prove_chosen(body, chosen[name])
+        elif name in carried:
+            continue
         elif name in exposed:
             raise PlanError(f"iterations cannot each have their own `{name}`: one reads what another leaves")
         elif name in after and name not in chosen:

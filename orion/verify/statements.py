@@ -111,8 +111,7 @@ def _sizes(statements: Sequence[Statement], context: isl.Context) -> isl.Set:
     sizes = isl.Set("{ : }", context)
     for one in statements:
         for event in one.instances.events:
-            leaving = one.instances.leaving(event, context)
-            if leaving is not None:
+            for leaving in one.instances.leaving(event, context):
                 fewer = sizes.subtract(leaving).coalesce()
                 sizes = fewer if fewer.n_basic_set() <= MAX_PIECES else sizes
     return sizes
