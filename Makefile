@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test cpus check bench fuzz polybench wavefront cliffs interrupts planning house docs clean setup
+.PHONY: help run test cpus check bench fuzz polybench wavefront cliffs interrupts planning planted house docs clean setup
 
 help:            ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -52,6 +52,9 @@ planning: $(STAMP) ## the time of the first plan of every example
 
 fuzz: $(STAMP)   ## random loop nests through every oracle, for ten minutes (ARGS='--minutes 60 --jobs 2')
 	$(BIN)/python tests/fuzz.py $(ARGS)
+
+planted: $(STAMP) ## faults planted in plans and in the analysis: which of them the checker finds
+	$(BIN)/python tests/planted.py $(ARGS)
 
 house: $(STAMP)  ## the structure of the compiler in numbers
 	$(BIN)/python -m benchmarks.house $(ARGS)

@@ -196,22 +196,72 @@ def is_wrong(given: Honest, program: PreparedProgram) -> bool:
 
 
 SPECIAL_SOURCES = {
-    "private": "def nest(A, t, n, m):\n    for i in range(n):\n        for j in range(m):\n            t[j] = 2.0 * A[i, j]\n"
-    "        for j in range(m):\n            A[i, j] = t[j] + t[m - 1 - j]\n",
-    "sums": "def nest(A, t, idx, n):\n    for i in range(n):\n        t[idx[i]] += A[i, 0]\n",
-    "copies": "def nest(t, n):\n    for i in range(n - 1):\n        t[i] = 0.5 * t[i + 1]\n",
-    "fused": "def nest(t, x, n):\n    for i in range(n):\n        t[i] = 2.0 * x[i]\n    for i in range(n):\n"
-    "        x[i] = t[i] + 1.0\n",
-    "argmax": "def nest(t, n):\n    best = -50.0\n    at = -1\n    for i in range(n):\n        if t[i] > best:\n"
-    "            best = t[i]\n            at = i\n    return best, at\n",
-    "combined": "def nest(t, n):\n    s = 0.0\n    p = 1.0\n    all_ = True\n    for i in range(n):\n        s += t[i]\n"
-    "        p *= 1.0 + 0.01 * t[i]\n        all_ = all_ and t[i] > -9.0\n    return s, p, all_\n",
-    "last": "def nest(t, x, n):\n    e = 0.0\n    for i in range(n):\n        e = t[i]\n        x[i] = e + 1.0\n    return e\n",
-    "rounds": "def nest(t, x, n, m):\n    for k in range(m):\n        for i in range(n):\n            t[i] = 0.5 * t[i] + x[i]\n",
-    "condition": "def nest(t, lo, n):\n    for i in range(lo, n):\n        t[i] = t[i] + 1.0\n",
+    "private": """\
+def nest(A, t, n, m):
+    for i in range(n):
+        for j in range(m):
+            t[j] = 2.0 * A[i, j]
+        for j in range(m):
+            A[i, j] = t[j] + t[m - 1 - j]
+""",
+    "sums": """\
+def nest(A, t, idx, n):
+    for i in range(n):
+        t[idx[i]] += A[i, 0]
+""",
+    "copies": """\
+def nest(t, n):
+    for i in range(n - 1):
+        t[i] = 0.5 * t[i + 1]
+""",
+    "fused": """\
+def nest(t, x, n):
+    for i in range(n):
+        t[i] = 2.0 * x[i]
+    for i in range(n):
+        x[i] = t[i] + 1.0
+""",
+    "argmax": """\
+def nest(t, n):
+    best = -50.0
+    at = -1
+    for i in range(n):
+        if t[i] > best:
+            best = t[i]
+            at = i
+    return best, at
+""",
+    "combined": """\
+def nest(t, n):
+    s = 0.0
+    p = 1.0
+    all_ = True
+    for i in range(n):
+        s += t[i]
+        p *= 1.0 + 0.01 * t[i]
+        all_ = all_ and t[i] > -9.0
+    return s, p, all_
+""",
+    "last": """\
+def nest(t, x, n):
+    e = 0.0
+    for i in range(n):
+        e = t[i]
+        x[i] = e + 1.0
+    return e
+""",
+    "rounds": """\
+def nest(t, x, n, m):
+    for k in range(m):
+        for i in range(n):
+            t[i] = 0.5 * t[i] + x[i]
+""",
+    "condition": """\
+def nest(t, lo, n):
+    for i in range(lo, n):
+        t[i] = t[i] + 1.0
+""",
 }
-
-
 
 
 def special() -> list[Nest]:

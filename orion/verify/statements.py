@@ -84,12 +84,12 @@ def read_source(
     loop: For,
     claims: Sequence[Claim],
     context: isl.Context,
-    values: Mapping[str, int],
 ) -> Source:
-    """The loop of a function, `claims` being its statements. PlanError where they are not; `values` are those of isl's
-    parameters where they are wanted for these alone."""
-    placed = [*_placed(loop, (loop,), (0,), [*claims])]
-    reader = _Finder(function, types, values, _passed_on(function, loop, claims), loop, claims, context)
+    """The loop of a function, `claims` being its statements: those of another loop in its place (`stored`), if theirs
+    is another. PlanError where they are not."""
+    text = claims[0].loops[0] if claims else loop
+    placed = [*_placed(text, (text,), (0,), [*claims])]
+    reader = _Finder(function, types, _passed_on(function, loop, text, claims), loop, claims, context)
     reader.go()
     statements = tuple(reader.named(claim, place, context) for claim, place in placed)
     sizes = _sizes(statements, context)
@@ -139,10 +139,10 @@ def _placed(
         raise PlanError("what is moved is more than the loop does")
 
 
-def _passed_on(function: Function, loop: For, claims: Sequence[Claim]) -> frozenset[str]:
+def _passed_on(function: Function, loop: For, text: For, claims: Sequence[Claim]) -> frozenset[str]:
     """The scalars that pass values from one instance of a statement to another, or out of the loop."""
-    variables = {space.var for space in every(Range, loop)}
-    names = assigned_names((loop,)) - variables
+    variables = {space.var for space in every(Range, text)}
+    names = assigned_names((text,)) - variables
     after = live_after(function.body, loop)
     exposed = {name for claim in claims for name in exposed_reads(claim.body, ())}
     return frozenset(names & (after | exposed))
@@ -176,13 +176,12 @@ class _Finder(Reader):
         self,
         function: Function,
         types: Types,
-        values: Mapping[str, int],
         scalars: frozenset[str],
         loop: For,
         claims: Sequence[Claim],
         context: isl.Context,
     ) -> None:
-        super().__init__(function, types, values, scalars)
+        super().__init__(function, types, {}, scalars)
         self._loop, self._claims, self._context = loop, claims, context
         self._numbers: dict[str, int] = {}
         self.known: list[isl.Set] = []

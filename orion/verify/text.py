@@ -34,7 +34,8 @@ from orion.ir.types import ArrayType, Types
 from orion.passes.between import SYNTHETIC
 from orion.plan.plan import FunctionPlan, LoopPlan
 from orion.sets.names import extent_name, isl_name, parameter_list
-from orion.verify.statements import Claim, Source, read_source
+from orion.verify.statements import Claim, Source, live_after, read_source
+from orion.verify.stored import prove_stored
 from orion.verify.text_buffers import left_open
 from orion.verify.text_sets import Found, Path
 from orion.verify.text_tiles import one_tile
@@ -55,7 +56,10 @@ def source_of(plan: FunctionPlan, loop: LoopPlan) -> Source:
     assert loop.origin is not None
     outer = loop.origin.nest.loops[0]
     claims = [Claim(one.name, one.loops, one.body) for one in loop.origin.statements]
-    return read_source(plan.program.function, dict(plan.types), outer, claims, isl.Context(), {})
+    function, types = plan.program.function, dict(plan.types)
+    if claims and claims[0].loops[0] != outer:
+        prove_stored(function, outer, claims[0].loops[0], types, live_after(function.body, outer))
+    return read_source(function, types, outer, claims, isl.Context())
 
 
 def prove_text(plan: FunctionPlan, loop: LoopPlan, source: Source) -> tuple[str, ...]:
