@@ -1,4 +1,4 @@
-"""Faults that are planted in plans, and in the analysis they are made by, are found by the checker (`tests.planted`)."""
+"""Faults planted in plans, and in the analysis that they are made by, are found by the checker (`tests.planted`)."""
 
 from __future__ import annotations
 
