@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test cpus check bench fuzz polybench wavefront cliffs interrupts planning planted house docs clean setup
+.PHONY: help run test cpus check bench fuzz polybench wavefront cliffs interrupts planning ablation planted house docs clean setup
 
 help:            ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -49,6 +49,9 @@ cliffs: $(STAMP) ## loops of the first week next to @numba.njit of the same text
 
 planning: $(STAMP) ## the time of the first plan of every example
 	$(BIN)/python -m benchmarks.planning $(ARGS)
+
+ablation: $(STAMP) ## what each rewrite is worth: every loop with all rewrites and without each one of them
+	$(BIN)/python -m benchmarks.ablation $(ARGS)
 
 fuzz: $(STAMP)   ## random loop nests through every oracle, for ten minutes (ARGS='--minutes 60 --jobs 2')
 	$(BIN)/python tests/fuzz.py $(ARGS)

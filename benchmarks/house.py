@@ -31,7 +31,12 @@ from typing import Any
 import networkx
 
 ROOT = Path(__file__).parent.parent
-LOOP_PLANS = ("LoopPlan", "Written", "Reordered", "Fused", "Once", "Fill")
+LOOP_PLANS = (
+    "LoopPlan", "Tiled", "Uncut",
+    "Written", "Reordered", "ReorderedOnce", "Fused", "Once", "Fill", "Member", "Inside", "Whole",
+    "AnalysedLoop", "AsWritten", "AsOne", "InBand", "InTimeTiles", "OutsideBands",
+    "LoopNest", "OfSource", "OfStatements", "OfFilling", "OfBox", "BesideBoxes",
+)  # fmt: skip
 REPEATED = ("collect_references", "scalar_roles", "model_loop", "study_nest", "study_loop", "analyse_loop")
 KERNELS = ("durbin", "gemm", "gramschmidt", "correlation", "seidel-2d", "fdtd-2d")
 

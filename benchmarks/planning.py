@@ -31,6 +31,7 @@ from orion.ir.nodes import Assign, Update, walk
 from orion.ir.signature import argument_types
 from orion.passes.split import split_program
 from orion.pipeline import checks_of, make_plan, through_passes
+from orion.plan.plan import source_nest
 from orion.prepare import Options, Preparation
 from orion.typing.infer import infer_types
 
@@ -122,7 +123,7 @@ def measured(example: Example) -> Times:
     values = parameter_values(plan.sizes.shapes, plan.sizes.integers)
     for loop, checks in zip(plan.function.loops, checks_of(typed, plan.function), strict=True):
         plan.proved_schedule(loop)
-        prove_bounds(checks, values, loop.origin.nest if loop.origin else loop.nest)
+        prove_bounds(checks, values, source_nest(loop))
     prove = perf_counter() - start
     statements = sum(isinstance(node, Assign | Update) for part in function.body for node in walk(part))
     return Times(example, statements, 1e3 * parse, 1e3 * planned, 1e3 * prove)

@@ -28,6 +28,7 @@ from orion.errors import ArgumentError
 from orion.frontend.check import check_function
 from orion.ir.assigned import assigned_places
 from orion.ir.nodes import Function
+from orion.ir.program import Program
 from orion.ir.signature import index_value
 from orion.ir.types import ScalarType, Shapes, Types
 from orion.kernel.calling import KernelSource
@@ -44,7 +45,8 @@ from orion.passes.views import replace_views
 from orion.plan.bodies import plan_with_bodies, with_all_bodies
 from orion.plan.fusing import with_fusable_loops
 from orion.plan.lifted import analyse_function
-from orion.plan.plan import FunctionPlan
+from orion.plan.one_loop import AnalysedLoop, AsOne, AsWritten, InBand, InTimeTiles, OutsideBands
+from orion.plan.plan import FunctionPlan, Fused, source_nest
 from orion.plan.planner import plan_program
 from orion.plan.variants import Variant
 from orion.planned import Plan
@@ -181,15 +183,21 @@ def analyse(function: Function, types: Types, ordered: bool | None, caches: Cach
 def checks_of(typed: Typed, plan: FunctionPlan) -> Iterator[BoundsChecks]:
     """The bounds checks of the loops of a plan: of neighbours that are run as one, those of all."""
     found = iter(typed.checks[id(plan.separate or plan.program)])
-    return (all_checks(islice(found, max(1, len(loop.members)))) for loop in plan.loops)
+    counts = (len(loop.form.members) if isinstance(loop.form, Fused) else 1 for loop in plan.loops)
+    return (all_checks(islice(found, count)) for count in counts)
 
 
 def _checks(analysed: Variant, types: Types) -> tuple[BoundsChecks, ...]:
     """The bounds checks of all loops; a loop in another order has those of the loop as written."""
-    return tuple(
-        loop.origin.checks if loop.origin else bounds_checks(analysed.program, number, types, loop.model)
-        for number, loop in enumerate(analysed.loops)
-    )
+    return tuple(_checks_of(analysed.program, number, loop, types) for number, loop in enumerate(analysed.loops))
+
+
+def _checks_of(program: Program, number: int, loop: AnalysedLoop, types: Types) -> BoundsChecks:
+    match loop.form:
+        case AsWritten(model) | AsOne(model):
+            return bounds_checks(program, number, types, model)
+        case InBand(origin=origin) | InTimeTiles(origin=origin) | OutsideBands(origin=origin):
+            return origin.checks
 
 
 def _combined(every: Iterable[Variant]) -> set[str]:
@@ -237,8 +245,7 @@ def kernels_of(typed: Typed, plan: Plan, made: FunctionPlan, fastmath: bool) -> 
     typing = with_names(typed.typing, made.program.variables, made.program.tests)
     every = checks_of(typed, plan.function)
     for loop, checks in zip(made.loops, every, strict=True):
-        source = loop.origin.nest if loop.origin else loop.nest
-        proved: frozenset[Place] = prove_bounds(checks, values, source)
+        proved: frozenset[Place] = prove_bounds(checks, values, source_nest(loop))
         integers = {**plan.sizes.named, **plan.sizes.integers}
         kernels.append(emit_kernel(loop, typed.types, shapes, typing, fastmath, proved, integers))
     return kernels

@@ -23,9 +23,9 @@ from orion.dependence.bounds import fix_parameters
 from orion.errors import PlanError, UnprovedWarning
 from orion.plan.bodies import plan_with_bodies, with_all_bodies
 from orion.plan.conditions import conditions_in_words
-from orion.plan.plan import Considered, FunctionPlan, LoopPlan, Verdict
+from orion.plan.plan import Considered, FunctionPlan, LoopPlan, Tiled, Verdict
 from orion.plan.shares import costliest_loop, costliest_part, is_parallel, shares
-from orion.plan.whole import main_part, whole_loops
+from orion.plan.whole import loops_of_source, main_part, whole_loops
 from orion.reasons import Reason
 from orion.schedule.blocks import block_bounds
 from orion.schedule.build import build_schedule
@@ -52,10 +52,6 @@ def found_conflicts(plan: LoopPlan, values: Mapping[str, int]) -> Iterator[Confl
         yield Conflict(dependence.array, pairs, dependence.exact)
 
 
-def _own_dependences(loop: LoopPlan) -> tuple[Dependence, ...]:
-    return loop.dependences if loop.parts or loop.origin is None else loop.analysis.dependences
-
-
 @dataclass(frozen=True, eq=False)
 class Plan:
     """How the loops of a function are run for arguments of these types and sizes, and the proof that they may be.
@@ -77,7 +73,7 @@ class Plan:
         A loop that is run in another order than it is written in has the planned loops that stand for it as `parts`;
         its strategy is the weakest of theirs (`orion.plan.whole.merged`).
         """
-        return tuple(loop for loop in whole_loops(self.function) if loop.is_written_by_user)
+        return loops_of_source(self.function)
 
     @property
     @ends_in_users_line
@@ -96,7 +92,7 @@ class Plan:
 
     @property
     def strategy(self) -> str:
-        return self.only.strategy
+        return str(self.only.strategy)
 
     @property
     def runs_on(self) -> int:
@@ -108,7 +104,7 @@ class Plan:
         """Those of the loops as they are written; of a loop in another order that has none, those of its parts, between
         iterations of the loops further in."""
         found = (part for loop in self.loops for part in (loop, *(() if loop.dependences else loop.parts)))
-        return tuple(dependence for part in found for dependence in _own_dependences(part))
+        return tuple(dependence for part in found for dependence in part.dependences)
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -166,7 +162,7 @@ class Plan:
             raise PlanError(f"the blocks of `{plan.nest.elements.array}` depend on its elements: plan with arguments")
         if self.sizes.symbolic:
             raise PlanError("a schedule needs sizes: make the plan with arguments, `f.plan(*arguments)`")
-        used = 1 if plan.space is None else min(count, plan.cuts[plan.space])
+        used = min(count, plan.cuts[plan.tiles.space]) if isinstance(plan.tiles, Tiled) else 1
         return build_schedule(plan, block_bounds(plan, ranges, self._elements(plan), self.sizes), used)
 
     def proved_schedule(self, plan: LoopPlan) -> Schedule:

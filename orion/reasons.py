@@ -1,7 +1,7 @@
 """Why a loop is not run by a stronger strategy: reasons with stable codes.
 
-Codes are part of the public interface: they are never given a new meaning. `reasons.md`, beside this file, has a
-section for each.
+A code is one row of `CODES` and its page, a section of `reasons.md` beside this file. Codes are part of the public
+interface: they are never given a new meaning. `docs/extending.md` says how to add one.
 """
 
 from __future__ import annotations
@@ -10,25 +10,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from orion.ir.source import Span
-
-CODES = {
-    "ORN101": "iterations of the loop depend on each other",
-    "ORN102": "a subscript is read from an array",
-    "ORN103": "a subscript is not affine in the loop variables",
-    "ORN104": "a scalar carries a value from one iteration to the next",
-    "ORN105": "a name may be a view of more than one row",
-    "ORN107": "the bounds of an inner loop depend on data",
-    "ORN108": "the iterations cannot be counted before the loop runs",
-    "ORN109": "the analysis reached its cost limit",
-    "ORN110": "the loop can be left early",
-    "ORN111": "a scalar needed after the loop is set by its last iteration",
-    "ORN120": "more workers would not make it faster",
-    "ORN121": "there is less to share out than there are workers",
-    "ORN122": "copies of an array that the iterations add to would cost more than they gain",
-    "ORN123": "neighbouring loops that use the same arrays are not run together",
-    "ORN124": "a copy of an array, made before the loop, would cost more than it gains",
-    "ORN125": "a condition on sizes or integers does not hold in this call",
-}
 
 
 class ReasonKind(StrEnum):
@@ -41,46 +22,8 @@ class ReasonKind(StrEnum):
     NOTE = "note"
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """One reason, with the accesses or statements it is about.
-
-    `kind` says where it is shown, whatever the code. `code` is a key of `CODES`; `message` is one sentence about this
-    loop; `spans` are the places in the source, both accesses of a conflicting pair; `hint` says what to write instead,
-    or is empty.
-
-    >>> reason = Reason(ReasonKind.BLOCKS, "ORN102", "the subscript perm[i] is read from an array", (), "")
-    >>> reason.title, reason.told
-    ('a subscript is read from an array', 'the subscript perm[i] is read from an array [ORN102]')
-    """
-
-    kind: ReasonKind
-    code: str
-    message: str
-    spans: tuple[Span, ...]
-    hint: str
-
-    def __repr__(self) -> str:
-        where = f" (line {self.spans[0].line})" if self.spans else ""
-        return f"<Reason {self.code}{where}: {self.message}>"
-
-    @property
-    def title(self) -> str:
-        return CODES[self.code]
-
-    @property
-    def told(self) -> str:
-        """What is said of it in one line, with its code."""
-        return f"{self.message} [{self.code}]"
-
-    @property
-    def is_about_a_pair(self) -> bool:
-        """Whether it is about two accesses that conflict: those are shown with the conflict."""
-        return len(self.spans) > 1
-
-
 class Hint:
-    """What to write instead, for every reason that has a cure: `tests/test_inspect_hints.py` does what each says and
+    """What to write instead, for every reason that claims a cure: `tests/test_inspect_hints.py` does what each says and
     shows that the loop is then parallel. Those with a brace are filled in."""
 
     NEEDED = (
@@ -137,3 +80,105 @@ class Hint:
     VARIABLE = "give what the body assigns to the loop variable `{name}` another name"
     RANGE = "pass the bound as an argument, or compute it from arguments and shapes in integers, with `//` for `/`"
     LIMIT = "simpler subscripts, or a loop for each statement, may be looked at in time"
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A row: what a code means, and how its reasons are shown.
+
+    `title` is what the code stands for, in a clause. `kind` and `hint` are those of its reasons, unless they are given
+    others (`Reason.of`). `label` is where its notes stand in a plan. `considered` is the way to run the loop that it is
+    against, told among those not taken. `about_scalar`: its message names a scalar, no array; `about_subscript`: the
+    elements that an access touches are not known. `alone`: what dependences there are is not told beside it.
+    """
+
+    title: str
+    kind: ReasonKind = ReasonKind.BLOCKS
+    hint: str = ""
+    label: str = "notes"
+    considered: str = ""
+    about_scalar: bool = False
+    about_subscript: bool = False
+    alone: bool = False
+
+
+CODES = {
+    "ORN101": Code("iterations of the loop depend on each other"),
+    "ORN102": Code("a subscript is read from an array", hint=Hint.KEY, about_subscript=True),
+    "ORN103": Code("a subscript is not affine in the loop variables", hint=Hint.AFFINE, about_subscript=True),
+    "ORN104": Code("a scalar carries a value from one iteration to the next", about_scalar=True),
+    "ORN105": Code("a name may be a view of more than one row", hint=Hint.VIEW),
+    "ORN107": Code("the bounds of an inner loop depend on data", hint=Hint.BOUNDS),
+    "ORN108": Code("the iterations cannot be counted before the loop runs", hint=Hint.RANGE, alone=True),
+    "ORN109": Code("the analysis reached its cost limit", hint=Hint.LIMIT),
+    "ORN110": Code("the loop can be left early", hint=Hint.EXIT),
+    "ORN111": Code("a scalar needed after the loop is set by its last iteration", about_scalar=True),
+    "ORN120": Code("more workers would not make it faster", ReasonKind.SIZES),
+    "ORN121": Code("there is less to share out than there are workers", ReasonKind.SIZES),
+    "ORN122": Code(
+        "copies of an array that the iterations add to would cost more than they gain",
+        considered="copies for each block",
+    ),
+    "ORN123": Code(
+        "neighbouring loops that use the same arrays are not run together", ReasonKind.NOTE, label="together"
+    ),
+    "ORN124": Code(
+        "a copy of an array, made before the loop, would cost more than it gains",
+        considered="copies made before the loop",
+    ),
+    "ORN125": Code("a condition on sizes or integers does not hold in this call", ReasonKind.NOTE),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One reason, with the accesses or statements it is about.
+
+    `kind` says where it is shown, whatever the code. `code` is a key of `CODES`; `message` is one sentence about this
+    loop; `spans` are the places in the source, both accesses of a conflicting pair; `hint` says what to write instead,
+    or is empty.
+
+    >>> reason = Reason(ReasonKind.BLOCKS, "ORN102", "the subscript perm[i] is read from an array", (), "")
+    >>> reason.title, reason.told
+    ('a subscript is read from an array', 'the subscript perm[i] is read from an array [ORN102]')
+    """
+
+    kind: ReasonKind
+    code: str
+    message: str
+    spans: tuple[Span, ...]
+    hint: str
+
+    @classmethod
+    def of(cls, code: str, message: str, *spans: Span, hint: str | None = None) -> Reason:
+        """A reason of the kind that its code has, with the hint of its code where no other is given."""
+        row = CODES[code]
+        return cls(row.kind, code, message, spans, row.hint if hint is None else hint)
+
+    def __repr__(self) -> str:
+        where = f" (line {self.spans[0].line})" if self.spans else ""
+        return f"<Reason {self.code}{where}: {self.message}>"
+
+    @property
+    def title(self) -> str:
+        return self.row.title
+
+    @property
+    def row(self) -> Code:
+        """What is known of its code."""
+        return CODES[self.code]
+
+    @property
+    def told(self) -> str:
+        """What is said of it in one line, with its code."""
+        return f"{self.message} [{self.code}]"
+
+    @property
+    def help(self) -> str:
+        """The hint, to be appended to what is told; empty where there is none."""
+        return f"; help: {self.hint}" if self.hint else ""
+
+    @property
+    def is_about_a_pair(self) -> bool:
+        """Whether it is about two accesses that conflict: those are shown with the conflict."""
+        return len(self.spans) > 1

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from orion.arrays.dense import DenseArray
+from orion.cost.candidate import Strategy
 from orion.dependence.access import LoopDependences
 from orion.dependence.bounds import Place
 from orion.dependence.scalars import live_after, scalar_roles
@@ -22,7 +23,7 @@ from orion.kernel.calling import CONTROL_SIZE, FLAG_STRIDE, KernelSource
 from orion.kernel.emit.kernel import emit_kernel
 from orion.passes.split import split_program
 from orion.pipeline import through_passes
-from orion.plan.plan import LoopPlan
+from orion.plan.plan import LoopPlan, Uncut, Written
 from orion.typing.infer import infer_types
 
 
@@ -109,7 +110,22 @@ def make_loop(
     roles = scalar_roles(nest, types, live_after(program, number))
     analysis = LoopDependences("", (), (), roles, ())
     plan = LoopPlan(
-        nest, "serial", None, (), cuts or (2,) * len(nest.dims), nest.ordered, analysis, (), (), 1, None, ()
+        nest=nest,
+        form=Written(),
+        strategy=Strategy.SERIAL,
+        tiles=Uncut(),
+        cuts=cuts or (2,) * len(nest.dims),
+        is_parallel=False,
+        ordered=nest.ordered,
+        analysis=analysis,
+        placements=(),
+        reasons=(),
+        runs_on=1,
+        iterations=None,
+        rewrites=(),
+        rounds_overlap=True,
+        copies=(),
+        works=(),
     )
     if proved == "affine":
         proved = prove(program, number, types, shapes, values)

@@ -10,6 +10,7 @@ import numpy as np
 
 import orion
 from orion.inspect.text.parts import lines_of
+from orion.ir.program import OfNewOrder
 from orion.ir.source import SourceText
 from orion.ir.types import ArrayType, ScalarType, SparseType
 from orion.kernel.calling import FLAG_STRIDE
@@ -57,7 +58,9 @@ def _ran(number: int, loaded: LoadedProgram) -> Loop:
     finished = loaded.memory.done[number][: FLAG_STRIDE * loop.schedule.tiles : FLAG_STRIDE]
     assert not finished.any() or finished.all(), "some tiles of a loop did not run"
     nest = loop.plan.nest
-    lines = _without_fors(lines_of(nest), nest.function.source) if nest.is_rewritten else (nest.span.line,)
+    lines = (nest.span.line,)
+    if isinstance(nest.form, OfNewOrder):
+        lines = _without_fors(lines_of(nest), nest.function.source)
     workers = [tile for tile in tiles if tile]
     copies = [(c.array, pair.shape[1]) for c, pair in zip(loop.plan.copies, loaded.memory.copies[number], strict=True)]
     grid = loop.schedule.grid

@@ -6,6 +6,7 @@ import pytest
 
 import orion
 from orion.dependence import conflicts, study, within
+from orion.plan.plan import Whole
 from orion.rewrites.reorder import apply, generate, order
 from orion.rewrites.reorder.outline import hull
 from tests.transform_loops import arguments, gemm, gs, lcs, lu, trisolv
@@ -158,9 +159,9 @@ def test_what_statements_have_in_common_may_take_too_long(monkeypatch):
         function(A, T)
     function.serial(B, T)
     assert A.tobytes() == B.tobytes()
-    pairs = {(d.source.text, d.sink.text) for d in before.origin.analysis.dependences}
+    pairs = {(d.source.text, d.sink.text) for d in before.form.origin.analysis.dependences}
     assert pairs
-    assert pairs <= {(d.source.text, d.sink.text) for d in plan.loops[0].origin.analysis.dependences}
+    assert pairs <= {(d.source.text, d.sink.text) for d in plan.loops[0].form.origin.analysis.dependences}
 
 
 def test_the_hull_of_values_of_a_serial_loop_is_found():
@@ -217,7 +218,7 @@ def test_a_nest_of_which_isl_would_make_thousands_of_loops():
         plan.check()
         function(*given)
     function.serial(*expected)
-    assert [loop.origin is not None for loop in plan.loops] == [True]
+    assert [isinstance(loop.form, Whole) for loop in plan.loops] == [True]
     assert all(np.array_equal(one, other) for one, other in zip(given, expected, strict=True))
 
 

@@ -10,12 +10,14 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 import orion
+from orion.cost.candidate import Strategy
 from orion.dependence.access import PrivateArray
 from orion.errors import PlanError
 from orion.frontend.parse import parse_function
 from orion.ir.signature import argument_types
 from orion.passes.split import split_program
 from orion.pipeline import through_passes
+from orion.plan.plan import Tiled
 from orion.rewrites.privatize.find import private_arrays
 from tests.oracles.brute_force import record
 
@@ -332,7 +334,8 @@ def with_private(plan, names, dropped):
     span = loop.nest.span
     rest = tuple(d for d in loop.analysis.dependences if d.array not in dropped)
     analysis = replace(loop.analysis, dependences=rest, private=tuple(PrivateArray(n, span, ()) for n in names))
-    parallel = replace(loop, analysis=analysis, strategy="independent", space=0, time=(), cuts=(4,) * len(loop.cuts))
+    cuts = (4,) * len(loop.cuts)
+    parallel = replace(loop, analysis=analysis, strategy=Strategy.INDEPENDENT, tiles=Tiled(0, ()), cuts=cuts)
     return replace(plan, function=replace(plan.function, loops=(parallel,)))
 
 

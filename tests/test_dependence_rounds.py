@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import orion
+from orion.cost.candidate import Strategy
 from orion.dependence.access import PrivateArray
 from orion.errors import PlanError, SerialLoopWarning
+from orion.plan.plan import Tiled
 from orion.rewrites.privatize.find import last_iteration
 
 LAST = [
@@ -81,7 +83,8 @@ def test_a_plan_with_another_last_iteration_in_each_round_is_not_proved():
         shorter = orion.parallel_for(shorter_every_round).plan(**CASES[0][1]())
     (other,) = shorter.function.loops
     analysis = replace(other.analysis, private=(PrivateArray("b", other.nest.span, ()),))
-    cut = replace(other, analysis=analysis, strategy="independent", space=0, time=(), cuts=(2,) * len(other.cuts))
+    free = {"strategy": Strategy.INDEPENDENT, "tiles": Tiled(0, ()), "cuts": (2,) * len(other.cuts)}
+    cut = replace(other, analysis=analysis, **free)
     broken = replace(shorter, function=replace(shorter.function, loops=(cut,)))
     with pytest.raises(PlanError, match="not the same in all rounds"):
         broken.check()

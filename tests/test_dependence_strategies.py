@@ -194,4 +194,4 @@ def test_rounds_overlap_only_where_no_subscript_or_bound_depends_on_the_round(fu
 def test_statements_that_touch_different_elements_are_taken_apart():
     loops = plan(mirrored_below, {"a": dense(1), "rounds": INT}).loops
     assert [loop.strategy for loop in loops] == ["1d", "1d"]
-    assert loops[0].origin == loops[1].origin
+    assert loops[0].form.origin == loops[1].form.origin

@@ -392,7 +392,7 @@ def test_a_function_defined_twice_is_the_last_one_and_none_is_passed_over(tmp_pa
 def test_the_page_of_a_code(code, capsys):
     assert main(["explain", code.lower()]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith(f"{code}: {CODES[code]}\n")
+    assert shown.startswith(f"{code}: {CODES[code].title}\n")
     assert len(shown.splitlines()) >= 4
 
 

@@ -1,6 +1,7 @@
 """Loops run in another order than they are written in: what a plan says of them, and its proof."""
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 
 import islpy as isl
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 import orion
+from orion.cost.candidate import Strategy
 from orion.errors import PlanError
 from orion.inspect.data import plan_to_dict
 from orion.inspect.html.html import plan_html
@@ -15,7 +17,9 @@ from orion.inspect.pictures.svg import plan_svg
 from orion.inspect.text.parts import PROOF, lines_of
 from orion.inspect.text.telling import but_for
 from orion.inspect.text.text import plan_text
+from orion.ir.program import OfSource
 from orion.plan.explain import blocking_reasons, witness_pair
+from orion.plan.plan import LoopPlan, Reordered
 from orion.plan.whole import coordinate_formulas, formulas, main_part, whole_loops
 from orion.planned import Plan
 from tests.inspect_loops import history, plan_of, pull, schedules_of, skewed, stencil, two_products
@@ -41,9 +45,9 @@ def test_planned_loops_with_one_origin_are_one_loop(function):
     plan = plan_of(function)
     (loop,) = whole_loops(plan)
     assert loop.parts == plan.loops
-    assert not loop.nest.is_rewritten
+    assert loop.nest.form == OfSource(())
     assert loop.nest.span.line == function.__code__.co_firstlineno + 1
-    assert loop.dependences == plan.loops[0].origin.analysis.dependences
+    assert loop.dependences == plan.loops[0].form.origin.analysis.dependences
     assert loop.runs_on == max(part.runs_on for part in loop.parts)
     assert len(set(loop.reasons)) == len(loop.reasons)
     arrays = [placement.array for placement in loop.placements]
@@ -114,7 +118,7 @@ def test_the_axes_of_the_picture_are_formulas():
 
 def test_the_picture_of_several_parts_says_which_one_it_is():
     plan = plan_of(history)
-    line = plan.loops[0].origin.nest.span.line
+    line = plan.loops[0].form.origin.nest.span.line
     assert f"part 2 of 2, line {line + 6}; independent" in plan_svg(whole_loops(plan)[0], None)
 
 
@@ -139,9 +143,9 @@ def test_schedules_and_serial_orders(function):
 # ---------------------------------------------------------------- the proof
 
 
-def changed(plan: Plan, **fields) -> Plan:
+def changed(plan: Plan, change: Callable[[LoopPlan], LoopPlan]) -> Plan:
     """A plan whose planned loops are changed."""
-    loops = tuple(replace(loop, **fields) for loop in plan.function.loops)
+    loops = tuple(map(change, plan.function.loops))
     return replace(plan, function=replace(plan.function, loops=loops))
 
 
@@ -153,7 +157,12 @@ def test_plans_are_proved(function):
 @every_rewritten
 def test_an_order_that_is_reversed_is_found(function):
     plan = whole(function)
-    loops = [loop if not loop.places else replace(loop, places=turned(loop.places)) for loop in plan.function.loops]
+    loops = [
+        replace(loop, form=replace(loop.form, places=turned(loop.form.places)))
+        if isinstance(loop.form, Reordered)
+        else loop
+        for loop in plan.function.loops
+    ]
     broken = replace(plan, function=replace(plan.function, loops=tuple(loops)))
     with pytest.raises(PlanError, match="the generated loops"):
         broken.check()
@@ -174,13 +183,13 @@ def test_dependences_that_planning_has_missed_are_found():
     (loop,) = plan.function.loops
     dropped = replace(loop, analysis=replace(loop.analysis, dependences=()))
     replace(plan, function=replace(plan.function, loops=(dropped,))).check()
-    free = replace(dropped, strategy="independent", time=())
+    free = replace(dropped, strategy=Strategy.INDEPENDENT, tiles=replace(dropped.tiles, time=()))
     with pytest.raises(PlanError, match=r"`A\[.*` (written|read) in line \d+ and `A\["):
         replace(plan, function=replace(plan.function, loops=(free,))).check()
 
 
 def test_tiles_that_do_not_wait_are_found_and_named_by_formulas():
-    broken = changed(whole(skewed), time=())
+    broken = changed(whole(skewed), lambda loop: replace(loop, tiles=replace(loop.tiles, time=())))
     with pytest.raises(PlanError, match=re.escape("_t + i in")) as caught:
         broken.check(workers=2)
     assert not INSIDE_NAMES.search(str(caught.value))

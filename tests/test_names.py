@@ -10,6 +10,7 @@ import orion
 from orion.rewrites.reorder.apply import fresh_names
 from tests.oracles.nest_check import check_compiled, check_proof, check_results, plain_result, prepare
 from tests.oracles.nests import ArraySpec, Nest
+from tests.oracles.tally import Tally
 from tests.oracles.verdict_check import verdicts_for_any
 
 ARRAYS = {
@@ -80,7 +81,7 @@ def test_results_are_those_of_the_undecorated_function(case: str):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         prepared = prepare(decorated, nest, 3, force=True)
-        check_proof(prepared.plan, thorough=True)
+        check_proof(prepared.plan, True, Tally())
         check_results(prepared, nest, expected)
         if case in COMPILED:
             check_compiled(decorated, nest, expected, prepared)

@@ -3,8 +3,9 @@
 import islpy as isl
 import pytest
 
-from orion.cost.candidate import Candidate
-from orion.plan.rules import Question, legal_candidates
+from orion.cost.candidate import Candidate, Strategy
+from orion.plan.rules import STRATEGIES, legal_candidates, strength
+from orion.plan.strategies.tiling import Question
 
 # difference sets, dims, ordered -> the strategy and the (space, time) pairs that are legal
 TABLE = [
@@ -48,3 +49,16 @@ def test_a_symbolic_distance_is_not_taken_for_zero():
     question = Question((isl.Set("[c] -> { [c] : c != 0 }"),), 1, (0,), True)
     assert legal_candidates(question) == []
     assert legal_candidates(Question((isl.Set("[c] -> { [0, c] : c != 0 }"),), 2, (0, 1), True)) == [Candidate("1d", 0)]
+
+
+def test_every_name_has_a_strength():
+    assert {name for one in STRATEGIES for name in one.names} == set(Strategy)
+    weakest_first = sorted(Strategy, key=strength)
+    assert (weakest_first[0], weakest_first[-1]) == ("serial", "independent")
+    assert strength(Strategy.WAVEFRONT) < strength(Strategy.TWO_D) < strength(Strategy.ONE_D)
+
+
+def test_a_name_is_that_of_one_strategy_for_each_order():
+    for ordered in (True, False):
+        names = [name for one in STRATEGIES if one.ordered in (None, ordered) for name in one.names]
+        assert len(names) == len(set(names))

@@ -12,6 +12,7 @@ import orion
 from orion.cost.caches import Caches
 from orion.cost.sizes import Sizes
 from orion.errors import PlanError
+from orion.plan.plan import Fused
 from orion.plan.planner import plan_program
 from orion.prepare import Options, Preparation
 from orion.rewrites.fuse.apply import Group, fuse_loops
@@ -116,7 +117,12 @@ def function(body):
 
 
 def groups(plan):
-    return [(len(loop.members), "".join(loop.nest.dims)) for loop in plan.function.loops if loop.members]
+    """How many loops each loop that is run stands for, where it is more than one, and its dimensions."""
+    return [(members(loop), "".join(loop.nest.dims)) for loop in plan.loops if members(loop)]
+
+
+def members(loop):
+    return len(loop.form.members) if isinstance(loop.form, Fused) else 0
 
 
 def planned(body, *, caches=None, force=False, **sizes):
@@ -144,7 +150,7 @@ def test_what_is_legal_and_the_result(body, expected):
     for workers in (1, 3):
         mine = arguments(24, 24)
         plan, found = interpreted(f, mine, workers)
-        assert groups(plan) == expected
+        assert groups(plan.function) == expected
         assert np.isclose(found, returned)
         for name in "abcdABC":
             np.testing.assert_array_equal(mine[name], serial[name], name)
@@ -160,7 +166,7 @@ def test_the_compiled_result_is_the_same_on_any_number_of_workers():
     for workers in (1, 2, 4):
         mine = arguments()
         with orion.session(workers=workers, force_parallel=True):
-            assert groups(compiled.plan(**mine)) == [(2, "i"), (2, "i")]
+            assert groups(compiled.plan(**mine).function) == [(2, "i"), (2, "i")]
             compiled(**mine)
         for name in "abcABC":
             np.testing.assert_array_equal(mine[name], serial[name], name)
@@ -171,7 +177,7 @@ def test_sums_have_the_same_bits_as_one_loop_after_the_other():
     for second, workers in ((100, 1), (10**9, 1), (3000, 1), (3000, 2), (10**9, 4), (3000, 4)):
         compiled, mine = orion.parallel_for(f), arguments(1000)
         compiled._preparation = Preparation(f, Options(), Caches(second))
-        assert groups(compiled.plan(**mine)) == ([(2, "i")] if second == 3000 else [])
+        assert groups(compiled.plan(**mine).function) == ([(2, "i")] if second == 3000 else [])
         with orion.session(workers=workers):
             bits.add(compiled(**mine).hex())
     assert len(bits) == 1
@@ -186,7 +192,7 @@ def test_there_is_one_plan_per_loop_of_the_source_and_one_verdict_per_for():
     assert len(plan.function.loops) == len(plan.function.program.nests) == 1
     for number, loop in enumerate(plan.loops):
         assert plan.schedule(loop=number).grid[0] == plan.function.loops[0].cuts[0]
-        assert loop.together.lines == (5 - 3 * number,)
+        assert loop.form.together.lines == (5 - 3 * number,)
         assert len(plan.serial_order(loop=number)) == 70 * 70
     assert plan.to_dict()["loops"][1]["together"] == {"lines": [2], "arrays": ["A", "B"], "bytes_saved": None}
     assert "with the loop in line 5, iteration by iteration" in str(plan)
@@ -225,7 +231,7 @@ BYTES = 70 * 8
 )
 def test_loops_are_run_as_one_where_that_saves_traffic(body, second, sizes, expected):
     plan = planned(body, caches=Caches(second=second), **sizes)
-    assert [(len(loop.members), "".join(loop.nest.dims)) for loop in plan.loops if loop.members] == expected
+    assert groups(plan) == expected
     assert plan.considered == ()
     assert len(plan.program.nests) == (1 if expected else 2)
 
@@ -236,9 +242,9 @@ def test_each_group_of_neighbours_is_decided_on_by_itself():
     f = function(body)
     expected = arguments()
     f(**expected)
-    for second, members in ((6 * BYTES, [2, 0, 0]), (BYTES - 1, [0, 0, 2]), (10**9, [0, 0, 0, 0])):
+    for second, found in ((6 * BYTES, [2, 0, 0]), (BYTES - 1, [0, 0, 2]), (10**9, [0, 0, 0, 0])):
         plan = planned(body, caches=Caches(second))
-        assert [len(loop.members) for loop in plan.loops] == members
+        assert [members(loop) for loop in plan.loops] == found
         compiled, mine = orion.parallel_for(f), arguments()
         compiled._preparation = Preparation(f, Options(), Caches(second))
         assert len(compiled.plan(**mine).loops) == 4
@@ -251,9 +257,10 @@ def test_each_group_of_neighbours_is_decided_on_by_itself():
 def test_what_is_saved_is_told():
     plan = planned(LOOPS + "\nfor i in range(n):\n    d[i] = a[i] * c[i]", caches=Caches(second=BYTES - 1))
     (loop,) = plan.loops
-    assert [member.together.lines for member in loop.members] == [(4, 6), (2, 6), (2, 4)]
-    assert loop.members[0].together.arrays == ("a", "b", "c")
-    assert loop.members[0].together.saved == (2 + 1 + 1) * BYTES
+    why = [member.form.together for member in loop.form.members]
+    assert [one.lines for one in why] == [(4, 6), (2, 6), (2, 4)]
+    assert why[0].arrays == ("a", "b", "c")
+    assert why[0].saved == (2 + 1 + 1) * BYTES
 
 
 def test_the_plan_says_why_loops_are_not_run_as_one():
@@ -283,7 +290,7 @@ def test_an_order_that_breaks_a_dependence_is_caught():
     plan.check()
     (loop,) = plan.function.loops
     together = fuse_loops(other.function.program, (Group(0, 2, 1),))
-    fused = replace(loop, nest=together.nests[0], members=other.loops)
+    fused = replace(loop, nest=together.nests[0], form=Fused(other.loops))
     wrong = replace(other.function, program=together, separate=other.function.program, loops=(fused,))
     with pytest.raises(PlanError, match="not legal as one"):
         replace(other, function=wrong).check()
@@ -336,7 +343,7 @@ def test_on_ray():
     f(**serial)
     with orion.session("ray", 2, force_parallel=True):
         compiled = orion.parallel_for(f)
-        assert [len(loop.members) for loop in compiled.plan(**mine).function.loops][-1] == 2
+        assert [members(loop) for loop in compiled.plan(**mine).function.loops][-1] == 2
         compiled(**mine)
     for name in "abcABC":
         np.testing.assert_array_equal(mine[name], serial[name], name)

@@ -11,6 +11,7 @@ import orion
 from orion.cost.extents import named_values
 from orion.cost.worth import STARTED_NS, SYNC_NS, Changes, is_worthwhile
 from orion.frontend.parse import parse_function
+from orion.ir.program import OfNewOrder
 from orion.ir.types import ArrayType, ScalarType
 from orion.pipeline import through_passes
 
@@ -65,7 +66,7 @@ def test_rounds_that_are_started_from_python_must_be_long(function):
     rounds = [loop for loop in plan_at(function, 2_000_000).loops if loop.strategy == "independent"]
     assert len(rounds) == 2
     small = plan_at(function, 200_000)
-    assert not [loop for loop in small.loops if loop.runs_on > 1 and loop.origin is None]
+    assert not [loop for loop in small.loops if loop.runs_on > 1 and not loop.parts]
 
 
 def test_rounds_that_are_compiled_may_be_short():
@@ -76,7 +77,7 @@ def test_rounds_that_are_compiled_may_be_short():
 def test_where_a_branch_is_not_worth_starting_the_loops_beside_it_still_are():
     """In the order that has the `if` run once, by one worker, rounds are compiled."""
     (loop,) = plan_at(where_flagged, 200_000).loops
-    assert loop.origin is not None
+    assert loop.parts
     assert loop.runs_on == 2
 
 
@@ -112,7 +113,7 @@ def columns_and_rows(A, small):
 def test_a_small_loop_does_not_keep_a_large_one_from_another_order():
     with orion.session("threads", 2):
         plan = orion.parallel_for(columns_and_rows).plan(np.zeros((2000, 2000)), np.zeros((20, 20)))
-    assert [loop.is_rewritten for loop in (one.nest for one in plan.function.loops)] == [True, True]
+    assert [isinstance(loop.nest.form, OfNewOrder) for loop in plan.function.loops] == [True, True]
 
 
 def rows(A, B):

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 
 import orion
+from orion.cost.candidate import Strategy
 from orion.cost.extents import parameter_values
 from orion.dependence.bounds import fix_parameters
 from orion.errors import PlanError, SerialLoopWarning
@@ -188,7 +189,8 @@ def test_a_plan_with_its_dependences_dropped_gives_wrong_results_in_some_order(w
     prepared, program, codes, expected = prepared_sweep(workers)
     (loop,) = program.loops
     analysis = replace(loop.plan.analysis, dependences=())
-    broken = replace(loop.plan, analysis=analysis, strategy="independent", time=())
+    tiles = replace(loop.plan.tiles, time=())
+    broken = replace(loop.plan, analysis=analysis, strategy=Strategy.INDEPENDENT, tiles=tiles)
     schedule = build_schedule(broken, loop.schedule.bounds, workers)
     with pytest.raises(PlanError, match="does not keep a dependence"):
         checked(prepared.plan, broken, schedule)

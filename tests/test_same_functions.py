@@ -12,7 +12,8 @@ import pytest
 
 import orion
 from orion.errors import UnsupportedLoopError
-from orion.frontend.functions import MATH, METHODS, NUMPY, is_elementwise
+from orion.kernel.support import numpys, vectors
+from orion.typing.functions import FUNCTIONS, Form, Own, form_of, is_elementwise
 
 pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning", "ignore::RuntimeWarning")
 
@@ -23,7 +24,7 @@ UFUNCS = sorted(
     if isinstance(found, np.ufunc) and found.__name__ == name and found.nout == 1 and found.signature is None
 )
 TWO = {name for name in UFUNCS if getattr(np, name).nin == 2}
-IN_MATH = sorted(name.removeprefix("math.") for name in MATH)
+IN_MATH = sorted(name.removeprefix("math.") for name in FUNCTIONS if form_of(name) is Form.MATH)
 TWO_IN_MATH = {"atan2", "copysign", "fmod", "gcd", "hypot", "pow"}
 
 TOGETHER = 10
@@ -144,12 +145,20 @@ def check(expressions, kind):
     return found
 
 
-def test_numba_has_every_function_of_elements_that_is_accepted():
+def test_numba_or_orion_has_every_function_of_elements_that_is_accepted():
     from numba.np.ufunc_db import get_ufuncs
 
-    known = {found.__name__ for found in get_ufuncs()}
-    assert {name for name in UFUNCS if is_elementwise(f"np.{name}")} == known & set(UFUNCS)
-    assert not is_elementwise("np.heaviside")
+    has = {found.__name__ for found in get_ufuncs()}
+    has |= {name.removeprefix("np.") for name, row in FUNCTIONS.items() if row.own is Own.ALWAYS}
+    assert {name for name in UFUNCS if is_elementwise(f"np.{name}")} == has & set(UFUNCS)
+    assert not is_elementwise("np.bitwise_count")
+
+
+def test_what_rows_name_is_there():
+    for name, row in FUNCTIONS.items():
+        short = name.removeprefix("np.")
+        assert row.own is Own.NEVER or {f"{short}_of", f"{short}_each"} <= vars(numpys).keys(), name
+        assert not row.lanes or row.lanes in vars(vectors), name
 
 
 @pytest.mark.parametrize("form", ["A[i, 0]", "A[i]"])
@@ -179,16 +188,16 @@ def test_other_functions_methods_and_keywords(kind, part):
 
 def test_every_known_function_is_among_those_tried():
     tried = " ".join(OTHERS)
-    numpy = {name for name in NUMPY if f"{name}(" not in tried}
-    methods = {name for name in METHODS if f"{name}(" not in tried}
-    assert numpy == {"np.empty", "np.empty_like"}  # they have no values
-    assert methods <= {".fill", ".sort"}  # they return nothing
+    apart = Form.ELEMENTS, Form.CONVERSION  # tests of their own have these
+    names = [name for name in FUNCTIONS if name.startswith(("np.", ".")) and form_of(name) not in apart]
+    left = {name for name in names if f"{name}(" not in tried}
+    assert left - {".fill", ".sort"} == {"np.empty", "np.empty_like"}  # these return nothing, those have no values
 
 
 @pytest.mark.parametrize(
     ("expression", "help_"),
     [
-        ("np.heaviside(A[i, 0], 0.5)", "write it as a loop"),
+        ("np.bitwise_count(i)", "write it as a loop"),
         ("np.sum(B[0, B[0] > i])", "write a loop"),
         ("w[w > i].sum()", "write a loop with an `if`; of a sum also `np.sum(np.where(mask, x, 0.0))`"),
         ("np.mean(A, axis=0)", "`np.sum(a, axis=0) / a.shape[0]`"),

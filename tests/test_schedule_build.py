@@ -1,19 +1,27 @@
 """Schedules: every pair of conflicting tiles is ordered, for every strategy, grid and number of workers."""
 
 from dataclasses import replace
+from itertools import combinations, product
 from time import process_time
 from types import SimpleNamespace
 
+import islpy as isl
 import numpy as np
 import pytest
 
 import orion
+from orion.cost.candidate import Strategy
+from orion.plan.plan import Reordered, Tiled, Written
+from orion.plan.rules import STRATEGIES, tiling_of
+from orion.plan.strategies.tiling import Question
 from orion.schedule.build import build_schedule
 from orion.verify.tiles import reachable
 
 
 def plan(space, time, ordered, in_turn=False):
-    return SimpleNamespace(space=space, time=time, ordered=ordered, deals_in_turn=in_turn)
+    form = Reordered(None, None, "", is_time_tiled=False) if in_turn else Written()
+    strategy = (Strategy.ONE_D, Strategy.TWO_D, Strategy.ND)[len(time)]
+    return SimpleNamespace(form=form, tiles=Tiled(space, time), strategy=strategy, ordered=ordered)
 
 
 def bounds(grid):
@@ -142,3 +150,61 @@ def test_a_dropped_wait_is_noticed():
     fewer = {"waits": np.delete(schedule.waits, now), "lags": np.delete(schedule.lags, now)}
     broken = replace(schedule, wait_offsets=offsets, **fewer)
     assert reachable(broken).sum() < reachable(schedule).sum()
+
+
+# ---------------------------------------------------------------- every strategy keeps what it takes
+
+
+def difference_sets(dims, ordered):
+    """Small sets of differences: of loops in their order, those whose first component that is not 0 is positive."""
+    vectors = [v for v in product((-1, 0, 1), repeat=dims) if any(v)]
+    if ordered:
+        vectors = [v for v in vectors if next(filter(None, v)) > 0]
+    yield from combinations(vectors, 1)
+    if dims == 2:
+        yield from combinations(vectors, 2)
+    axes = [v for v in vectors if sum(map(abs, v)) == 1]
+    yield from (axes[:count] for count in range(2, len(axes) + 1))
+    if not ordered and dims == 3:
+        yield [(0, 1, 1), (1, 0, 1), (1, 1, 0)]
+
+
+def neighbours(block, difference, grid):
+    """The blocks of iterations that are a small difference away from those of a block."""
+    for crossed in product((0, 1), repeat=len(grid)):
+        other = tuple(b + d * c for b, d, c in zip(block, difference, crossed, strict=True))
+        if all(0 <= b < size for b, size in zip(other, grid, strict=True)):
+            yield other
+
+
+def kept(schedule, grid, differences, ordered):
+    """Whether tiles that hold iterations so far apart are in order, in one round and across rounds."""
+    after, twice = reachable(schedule), two_rounds(schedule)
+    for tile, block in enumerate(np.ndindex(*grid)):
+        for difference in differences:
+            for other in neighbours(block, difference, grid):
+                later = np.ravel_multi_index(other, grid)
+                if tile != later and not (after[tile, later] or (not ordered and after[later, tile])):
+                    return False
+                if not (twice[tile, schedule.tiles + later] and twice[later, schedule.tiles + tile]):
+                    return False
+    return True
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda one: "-".join(one.names))
+def test_a_strategy_keeps_every_difference_that_it_takes(strategy):
+    tried = set()
+    for ordered, dims in product((True, False), (1, 2, 3)):
+        grid = (3, 4, 2)[:dims]
+        for differences in [[], *difference_sets(dims, ordered)]:
+            deltas = tuple(isl.Set(f"{{ {list(d)} }}") for d in differences)
+            for one in strategy.legal(Question(deltas, dims, tuple(range(dims)), ordered)):
+                assert tiling_of(one.strategy, ordered) is strategy
+                tiles = Tiled(one.space, one.time)
+                loop = SimpleNamespace(form=Written(), tiles=tiles, strategy=one.strategy, ordered=ordered)
+                cut = tuple(size if d in (one.space, *one.time) else 1 for d, size in enumerate(grid))
+                schedule = build_schedule(loop, bounds(cut), min(3, cut[one.space]))
+                assert kept(schedule, cut, differences, ordered), (one, differences)
+                tried.add(one.strategy)
+    # `serial` is what is left, and `wavefront` what the planner calls a 2d of another order
+    assert tried == {name for name in strategy.names if name not in ("serial", "wavefront")}

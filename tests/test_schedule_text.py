@@ -23,6 +23,7 @@ from orion.ir.nodes import Assign, Binary, Call, Const, Dim, Evaluate, For, If, 
 from orion.ir.printer import print_stmt
 from orion.ir.rewriting import expand, rewrite
 from orion.plan import analysed
+from orion.plan.plan import Reordered, Whole
 from orion.plan.whole import whole_loops
 from orion.rewrites.lockstep.apply import LAG
 from orion.verify import text as verify_text
@@ -60,11 +61,11 @@ def plan_of(function):
 
 
 def prove_text(plan, loop):
-    return verify_text.prove_text(plan, loop, verify_text.source_of(plan, loop))
+    return verify_text.prove_text(plan, loop, verify_text.source_of(plan, loop.form.origin))
 
 
 def loops_of(plan):
-    return [loop for loop in whole_loops(plan.function) if loop.origin is not None]
+    return [loop for loop in whole_loops(plan.function) if isinstance(loop.form, Whole)]
 
 
 # ---------------------------------------------------------------- what the passes write is right
@@ -106,7 +107,7 @@ def test_values_between_the_trips_of_a_loop_are_none(monkeypatch):
     monkeypatch.setattr(analysed, "_loses_vectors", lambda better, study: False)  # the order that this is about
     with orion.session(workers=2, force_parallel=True):
         plan = orion.parallel_for(every_second).plan(np.zeros((20, 40)), np.zeros((30, 30)), np.zeros(30), 8, 7)
-    assert [loop.nest.is_rewritten for loop in plan.function.loops] == [True]
+    assert [isinstance(loop.form, Reordered) for loop in plan.function.loops] == [True]
     plan.check()
 
 
@@ -122,7 +123,7 @@ def test_an_if_of_the_source_stays_with_its_statement():
     """As a test around register tiles, it left rows of them without the statement, which was none of the proof's."""
     with orion.session(workers=2, force_parallel=True):
         plan = orion.parallel_for(never).plan(np.ones(7), 2, 2)
-    assert [loop.nest.is_rewritten for loop in plan.function.loops] == [True]
+    assert [isinstance(loop.form, Reordered) for loop in plan.function.loops] == [True]
     plan.check()
 
 
@@ -137,7 +138,7 @@ def proof_of(function, change: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]], p
     body = change(parts[part].nest.body)
     assert body != parts[part].nest.body
     parts[part] = replace(parts[part], nest=replace(parts[part].nest, body=body))
-    return prove_text(plan.function, replace(loop, parts=tuple(parts)))
+    return prove_text(plan.function, replace(loop, form=replace(loop.form, parts=tuple(parts))))
 
 
 def every(change: Callable[[Stmt], tuple[Stmt, ...] | None]):
@@ -260,12 +261,13 @@ def test_coordinates_of_sweeps_in_which_a_dependence_goes_backwards_are_refused(
     function = plan.with_bodies()
     (loop,) = whole_loops(function)
     (part,) = loop.parts
-    assert part.is_swept
+    assert part.form.is_time_tiled
     assert prove_text(function, loop) == ()
-    less = part.places.replace("2_t", "_t")
-    assert less != part.places
+    less = part.form.places.replace("2_t", "_t")
+    assert less != part.form.places
+    broken = replace(part, form=replace(part.form, places=less))
     with pytest.raises(PlanError, match="backwards in a coordinate"):
-        prove_text(function, replace(loop, parts=(replace(part, places=less),)))
+        prove_text(function, replace(loop, form=replace(loop.form, parts=(broken,))))
 
 
 def lanes_swapped(loop):
@@ -314,7 +316,7 @@ def nest(A, n, c):
         monkeypatch.setattr(module, name, value)
     with orion.session(workers=2, force_parallel=True):
         plan = orion.parallel_for(defined(source)).plan(np.ones((9, 9)), 5, 4)
-    assert any(loop.is_swept for loop in plan.function.loops)
+    assert any(loop.form.is_time_tiled for loop in plan.function.loops if isinstance(loop.form, Reordered))
     with warnings.catch_warnings():
         warnings.simplefilter("error", UnprovedWarning)
         plan.check(workers=2)
@@ -430,7 +432,7 @@ def maps(relation):
 def wanted_of(part, origin, values, limits):
     """The instances in a box, and the pairs that must be in order."""
     inside, pairs = set(), []
-    for one in maps(isl.UnionMap(part.places)):
+    for one in maps(isl.UnionMap(part.form.places)):
         fixed = fix_parameters(one.wrap(), values).unwrap()
         size = fixed.dim(isl.dim_type.in_)
         for point in points(fixed.wrap()):
@@ -457,13 +459,13 @@ def test_every_changed_number_that_makes_a_run_wrong_is_refused(function):
     plan = plan_of(function)
     (loop,) = loops_of(plan)
     part = loop.parts[-1]
-    statements, nest = loop.origin.statements, part.nest
-    names = sorted({name for name, size in isl_parameters(loop.origin.dependences)})
+    statements, nest = loop.form.origin.statements, part.nest
+    names = sorted({name for name, size in isl_parameters(loop.form.origin.dependences)})
     values = dict(zip(names, SIZES[function], strict=False))
     cases = []
     for low, high in BOXES:
         limits = {name: value for pair in nest.limits for name, value in zip(pair, (low, high), strict=True)}
-        cases.append((limits, *wanted_of(part, loop.origin, values, limits)))
+        cases.append((limits, *wanted_of(part, loop.form.origin, values, limits)))
     text = recorded(nest.body, statements)
     total = numbers_of(nest.body, statements)
     wrong = refused = 0
@@ -504,6 +506,6 @@ def proof_says(plan, loop, part, body):
     """True where the text is proved, False where it is refused, None where there is no proof."""
     parts = tuple(replace(p, nest=replace(p.nest, body=body)) if p is part else p for p in loop.parts)
     try:
-        return None if prove_text(plan.function, replace(loop, parts=parts)) else True
+        return None if prove_text(plan.function, replace(loop, form=replace(loop.form, parts=parts))) else True
     except PlanError:
         return False

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import orion
+from orion.plan.plan import Member
 from orion.reasons import Reason, ReasonKind
 from tests.inspect_loops import CASES
 from tests.shown_runs import arguments_of, ran, shown, told_strategies, told_workers
@@ -151,7 +152,7 @@ def test_loops_that_are_run_as_one_are_shown_in_its_blocks():
     function, arguments = planned("neighbours")
     with orion.session("threads", 2):
         plan = function.plan(*arguments)
-    assert [loop.together is not None for loop in plan.loops] == [True, True]
+    assert [isinstance(loop.form, Member) for loop in plan.loops] == [True, True]
     (fused,) = plan.function.loops
     assert [(loop.strategy, loop.space, loop.cuts[0]) for loop in plan.loops] == [
         (fused.strategy, fused.space, fused.cuts[0])
@@ -166,7 +167,7 @@ def test_what_a_plan_holds_is_one_line_at_the_prompt(name):
         values = [
             *(plan, plan.function, plan.schedule(loop=0)),
             *(plan.loops, plan.dependences, plan.verdicts, plan.reasons, plan.placements, plan.considered),
-            *(one for loop in plan.loops for one in (loop.nest, loop.analysis, loop.parts, loop.origin)),
+            *(one for loop in plan.loops for one in (loop.nest, loop.analysis, loop.parts, loop.form)),
         ]
     for value in values:
         for one in value if isinstance(value, tuple) else (value,):

@@ -12,8 +12,11 @@ import pytest
 
 import orion
 from orion.inspect.text.text import plan_text
+from orion.plan.plan import Fill, Fused, Member, ReorderedOnce
 from orion.plan.shares import costliest_loop, shares
 from tests.inspect_loops import CASES, history, plan_of
+from tests.made_functions import again
+from tests.whole_functions import line_search
 
 
 def filtered(x, out, level, rounds):
@@ -77,7 +80,7 @@ def test_a_loop_whose_statements_mostly_run_once_is_no_parallel_one():
     """A new order shares out one of the loops inside; the sum that has most of the work is run by one worker."""
     arguments = np.zeros(20), np.ones(1_000_000)
     shown = plan(history, *arguments)
-    assert [loop.is_shared_out for loop in shown.loops] == [True]
+    assert [loop.strategy == "serial" for loop in shown.loops] == [False]
     assert not shown.is_parallel
     assert "1 loop, mostly serial; " in first_line(shown)
     with orion.session("threads", 2), pytest.warns(orion.SerialLoopWarning, match="`history` has 1 loop, mostly ser"):
@@ -188,3 +191,24 @@ def test_a_sum_of_a_whole_array_is_told_by_its_length():
     """Not as if a function were called for each element: measured are 1 to 2 % of the work."""
     found = shares(plan(summed, np.ones(1_000_000), np.ones(1_000_000)).function)
     assert [share.part < 0.05 for share in found] == [False, True]
+
+
+def test_the_filling_of_an_array_that_is_run_with_a_loop_is_no_loop_of_the_source():
+    with orion.session("threads", 2, force_parallel=True):
+        shown = orion.parallel_for(again).plan(np.ones(3000))
+    fused = [loop.form for loop in shown.function.loops if isinstance(loop.form, Fused)]
+    own = [member.form.form for form in fused for member in form.members if isinstance(member.form, Member)]
+    assert Fill() in own
+    assert len(shown.loops) == inspect.getsource(again).count("for i in")
+    assert first_line(shown).startswith("again(a): 4 loops, parallel; ")
+
+
+def test_loops_in_what_a_new_order_runs_once_are_told_of():
+    shown = plan(line_search, np.ones(100), np.ones(100), 9)
+    once = [loop.form for loop in shown.function.loops if isinstance(loop.form, ReorderedOnce)]
+    assert [[loop.nest.span.line - first_of(line_search) for loop in form.inside] for form in once] == [[8]]
+    assert "it runs as written: at these sizes" in first_line(shown)
+
+
+def first_of(function):
+    return function.__code__.co_firstlineno

@@ -10,9 +10,11 @@ from orion.dependence.scalars import live_after
 from orion.dependence.study import Study, study_loop
 from orion.errors import PlanError
 from orion.frontend.parse import parse_function
+from orion.ir.program import OfNewOrder
 from orion.ir.signature import argument_types
 from orion.passes.split import split_program
 from orion.pipeline import through_passes
+from orion.plan.plan import Written
 from orion.rewrites.reorder.apply import prove_order
 from tests.transform_loops import (
     arguments,
@@ -68,7 +70,7 @@ def test_plan(function):
     with orion.session(workers=2, force_parallel=True):
         plan = orion.parallel_for(function).plan(*arguments(24)[function])
     loops = [loop for loop in plan.function.loops if loop.nest.span.line]
-    assert [loop.strategy + "*" * loop.nest.is_rewritten for loop in loops] == PLANS[function]
+    assert [loop.strategy + "*" * isinstance(loop.nest.form, OfNewOrder) for loop in loops] == PLANS[function]
     plan.check()
 
 
@@ -270,7 +272,7 @@ def far_apart(a, b, x, n):
 def test_a_loop_whose_trips_would_be_far_apart_stays_as_it_is_written():
     given = np.ones(9), np.ones(8), np.ones(5), 6
     (loop,) = orion.parallel_for(far_apart).plan(*given).loops
-    assert loop.origin is None
+    assert loop.form == Written()
 
 
 @pytest.mark.parametrize("function", [many_pieces, leaves_at_once], ids=lambda f: f.__name__)
@@ -278,7 +280,7 @@ def test_what_stays_as_it_is_written(function):
     """The scheduler would take minutes for the one; a loop that is left is no loop of statements."""
     values = (np.ones((30, 13)), 4, 4)[: function.__code__.co_argcount]
     plan = orion.parallel_for(function).plan(*values)
-    assert [loop.origin for loop in plan.loops] == [None]
+    assert [loop.form for loop in plan.loops] == [Written()]
 
 
 def scaled_subscripts(A, T, x, z, n, m):

@@ -95,13 +95,13 @@ def test_the_number_of_workers_does_not_change_the_bits(workers):
 def test_the_loops_inside_are_the_loops_of_the_plan():
     A = np.zeros((2000, 2000))
     plan = orion.parallel_for(jacobi).plan(A, A.copy(), 0.1)
-    assert [loop.strategy for loop in plan.loops if loop.is_written_by_user] == ["independent"] * 2
+    assert [loop.strategy for loop in plan.loops] == ["independent"] * 2
     plan.check()
     X, C = np.zeros((10_000, 100)), np.zeros((50, 100))
     counts = np.zeros(50, int)
     with orion.session("threads", 2, force_parallel=True):
         plan = orion.parallel_for(kmeans).plan(X, C, np.zeros(10_000, int), C.copy(), counts, 9, 0.1)
-    assert next(loop.strategy for loop in plan.loops if loop.is_written_by_user) == "independent"
+    assert next(loop.strategy for loop in plan.loops) == "independent"
     plan.check()
 
 
@@ -189,7 +189,7 @@ def mixed(n):
 def test_the_plan_of_a_branch_has_the_loops_of_both_sides():
     with orion.session("threads", 2, force_parallel=True):
         plan = orion.parallel_for(scaled).plan(np.zeros(9), np.zeros(9), 1)
-    assert [loop.nest.span.line for loop in plan.loops if loop.is_written_by_user] == [
+    assert [loop.nest.span.line for loop in plan.loops] == [
         scaled.__code__.co_firstlineno + line for line in (4, 7, 12)
     ]
 

@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Strategy(StrEnum):
+    """How the tiles of a loop may follow one another: the names of the strategies of `orion.plan.rules`."""
+
+    SERIAL = "serial"
+    WAVEFRONT = "wavefront"
+    ND = "nd"
+    TWO_D = "2d"
+    ONE_D = "1d"
+    INDEPENDENT = "independent"
+
+    def __repr__(self) -> str:
+        return repr(self.value)  # at a prompt it is the string
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A legal way to run a loop: the dimension shared out among workers, and those along which tiles follow another."""
 
-    strategy: str
+    strategy: Strategy
     space: int
     time: tuple[int, ...] = ()

@@ -26,7 +26,7 @@ from orion.ir.nodes import (
     Var,
     children,
 )
-from orion.ir.program import SYNTHETIC, LoopNest
+from orion.ir.program import SYNTHETIC, LoopNest, OfNewOrder
 from orion.ir.types import Shapes
 
 SHARED_GRID = 8
@@ -70,7 +70,7 @@ def cuts(
         return (1,) * dims
     else:
         many = SHARED_GRID if candidate.time or few else LINE_BLOCKS
-        if free and not candidate.time and (candidate.space or nest.is_rewritten):
+        if free and not candidate.time and (candidate.space or isinstance(nest.form, OfNewOrder)):
             many = workers  # each block goes through all of the loops around the one that is shared out
         cut = {candidate.space, *candidate.time}
         if free and workers == 1 and dims == len(cut) == 2:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -11,12 +12,25 @@ import numpy as np
 
 from orion.cost.candidate import Candidate
 from orion.dependence.access import Access
-from orion.ir.program import LoopNest
+from orion.ir.program import LoopNest, OfNewOrder
 from orion.ir.types import ArrayType, Shapes, Types
 from orion.sets.maps import Maps
 
 if TYPE_CHECKING:
     import islpy as isl
+
+
+class PlacementKind(StrEnum):
+    """Where an array lives: in parts that each have one worker, in parts that go from worker to worker, whole with
+    everybody, or kept in one place. The nearest to its worker first."""
+
+    REPLICATED = "replicated"
+    PARTITIONED = "partitioned"
+    ROTATED = "rotated"
+    SERVED = "served"
+
+    def __repr__(self) -> str:
+        return repr(self.value)  # at a prompt it is the string
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +45,7 @@ class Placement:
     """
 
     array: str
-    kind: str
+    kind: PlacementKind
     dim: int | None
     loop_dim: int | None
     is_written: bool
@@ -126,7 +140,7 @@ def placements(
     found = []
     if nest.elements is not None:
         dim = candidate.space if candidate else None
-        found.append(Placement(nest.elements.array, "partitioned", dim, dim, False, 0))
+        found.append(Placement(nest.elements.array, PlacementKind.PARTITIONED, dim, dim, False, 0))
     for use in uses:
         if isinstance(types.get(use.array), ArrayType):
             found.append(_placement(use, candidate, nest, types, shapes, workers))
@@ -136,8 +150,9 @@ def placements(
 def _placement(
     use: ArrayUse, candidate: Candidate | None, nest: LoopNest, types: Types, shapes: Shapes, workers: int
 ) -> Placement:
-    if nest.is_rewritten:
-        return Placement(use.array, "served" if use.is_written else "replicated", None, None, use.is_written, 0)
+    if isinstance(nest.form, OfNewOrder):
+        kind = PlacementKind.SERVED if use.is_written else PlacementKind.REPLICATED
+        return Placement(use.array, kind, None, None, use.is_written, 0)
     size = array_bytes(use.array, types, shapes)
     others = workers - 1
 
@@ -145,20 +160,21 @@ def _placement(
         return None if size is None else size * times
 
     if candidate is None:
-        return Placement(use.array, "replicated", None, None, use.is_written, moved(0))
+        return Placement(use.array, PlacementKind.REPLICATED, None, None, use.is_written, moved(0))
     for follow in use.follows:
         if follow.dim == candidate.space:
             halo = (follow.low, follow.high)
             shared = None if size is None else _row_bytes(size, shapes[use.array], follow.axis)
             cost = None if shared is None else shared * (follow.high - follow.low) * others
-            return Placement(use.array, "partitioned", follow.axis, follow.dim, use.is_written, cost, halo)
+            kind = PlacementKind.PARTITIONED
+            return Placement(use.array, kind, follow.axis, follow.dim, use.is_written, cost, halo)
     for follow in use.follows:
         if follow.dim in candidate.time and follow.low == follow.high == 0:
             cost = moved(workers if workers > 1 else 0)
-            return Placement(use.array, "rotated", follow.axis, follow.dim, use.is_written, cost)
+            return Placement(use.array, PlacementKind.ROTATED, follow.axis, follow.dim, use.is_written, cost)
     if use.is_written:
-        return Placement(use.array, "served", None, None, True, moved(2 * others))
-    return Placement(use.array, "replicated", None, None, False, moved(others))
+        return Placement(use.array, PlacementKind.SERVED, None, None, True, moved(2 * others))
+    return Placement(use.array, PlacementKind.REPLICATED, None, None, False, moved(others))
 
 
 def array_bytes(array: str, types: Types, shapes: Shapes) -> int | None:

@@ -18,10 +18,7 @@ from orion.cost.sizes import Sizes
 from orion.cost.strides import JUMP, STILL, trip_cost
 from orion.dependence.region import Statement
 from orion.dependence.study import Study
-from orion.frontend.functions import PRODUCTS, REDUCTIONS
 from orion.ir.nodes import (
-    INTEGER,
-    NARROW,
     Binary,
     Call,
     For,
@@ -42,6 +39,7 @@ from orion.ir.program import LoopNest, Program, Repeat, RunLoop, Step, blocks_of
 from orion.ir.types import Shapes
 from orion.sets.maps import Maps
 from orion.sets.names import isl_name
+from orion.typing.functions import Cost, cost_of
 
 OPERATION_NS = 0.3
 VECTOR_NS = 0.04
@@ -152,18 +150,12 @@ def body_ns(body: Iterable[Stmt], values: Mapping[str, int], shapes: Shapes) -> 
     return sum(_operations(part, OPERATION_NS, values, shapes) for part in body)
 
 
-FAST = REDUCTIONS | PRODUCTS | frozenset({
-    "abs", "int", "float", "sqrt", "minimum", "maximum", "fabs", "float32", "float64", "copy", "norm", INTEGER, NARROW,
-})  # fmt: skip
-"""The functions that vector instructions do, or that cost nothing: those of whole rows are told by their lengths."""
-
-
 def _slow(node: Node) -> Iterator[Node]:
     """The operations in some code that no vector instruction does: functions such as exp, powers, divisions of
     integers. Those in subscripts do not count."""
     if isinstance(node, Subscript):
         return
-    is_call = isinstance(node, Call) and node.function.rpartition(".")[2] not in FAST
+    is_call = isinstance(node, Call) and cost_of(node.function) is Cost.SLOW
     if is_call or (isinstance(node, Binary) and node.op in ("**", "//", "%")):
         yield node
     for part in children(node):

@@ -8,7 +8,6 @@ from orion.ir.source import Span
 from orion.passes.extremes import AGAINST, comparison
 from orion.reasons import Hint, Reason
 
-INDEXED = ("ORN102", "ORN103")
 """The codes of subscripts that are not understood."""
 
 
@@ -66,7 +65,7 @@ class Dependence:
         """Why the dependence is an over-approximation, where it is one. `cap`: the analysis reached its cost limit."""
         found = self.cap or self.source.reason or self.sink.reason
         blurred = [access for access in (self.source, self.sink) if access.reason is not None]
-        if found is None or self.cap or any(access.is_write for access in blurred) or found.code not in INDEXED:
+        if found is None or self.cap or any(access.is_write for access in blurred) or not found.row.about_subscript:
             return found
         return replace(found, hint=Hint.OLD_VALUES.format(array=self.array))  # what is written is known exactly
 
@@ -120,6 +119,11 @@ class ScalarRoles:
     reductions: tuple[Reduction, ...]
     carried: tuple[tuple[str, Span], ...]
     choices: tuple[Choice, ...] = ()
+
+    @property
+    def has_results(self) -> bool:
+        """Whether the loop gives scalars other values."""
+        return bool(self.reductions or self.choices or self.carried)
 
 
 @dataclass(frozen=True, slots=True)

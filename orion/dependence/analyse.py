@@ -89,7 +89,7 @@ def _early_exits(nest: LoopNest) -> Iterator[Reason]:
     for node in _leaving(nest.body):
         word = node.word if isinstance(node, Break) else "return"
         message = f"`{word}` ends the loop early, so a later iteration must not start before an earlier one is done"
-        yield Reason(ReasonKind.BLOCKS, "ORN110", message, (node.span,), Hint.EXIT)
+        yield Reason.of("ORN110", message, node.span)
 
 
 def _leaving(body: tuple[Stmt, ...]) -> Iterator[Break | Return]:

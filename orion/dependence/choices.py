@@ -51,10 +51,9 @@ from orion.ir.nodes import (
     every,
     walk,
 )  # fmt: skip
-from orion.ir.program import LoopNest
+from orion.ir.program import LoopNest, OfFilling, OfSource
 from orion.ir.source import Span
 from orion.ir.spans import without_spans
-from orion.passes.between import SYNTHETIC
 from orion.passes.extremes import AGAINST, FLIPPED
 from orion.passes.extremes import running as extreme_kept
 from orion.sets.affine import Affine, affine_form
@@ -77,7 +76,7 @@ def find_choices(nest: LoopNest, last: Mapping[str, Span], live_after: Set[str])
 
 def can_tell_order(nest: LoopNest) -> bool:
     """Whether the iterations can be told apart and put in their order by the variables of the loop while it runs."""
-    if nest.is_rewritten or nest.loops[0].index == SYNTHETIC:
+    if not isinstance(nest.form, OfSource | OfFilling):
         return False
     return set(nest.dims).isdisjoint(assigned_places(nest.body)) and all(directions(nest))
 

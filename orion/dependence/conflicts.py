@@ -18,7 +18,7 @@ from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING
 
 from orion.dependence.access import Access, Dependence
-from orion.reasons import Hint, Reason, ReasonKind
+from orion.reasons import Reason
 from orion.sets.maps import Maps
 
 if TYPE_CHECKING:
@@ -166,4 +166,4 @@ def _pair(source: Access, sink: Access, relations: _Relations, ordered: bool) ->
 
 def _cap_reason(source: Access, sink: Access) -> Reason:
     message = f"comparing `{source.text}` with `{sink.text}` would take too long, so they are taken to meet everywhere"
-    return Reason(ReasonKind.BLOCKS, "ORN109", message, (source.span, sink.span), Hint.LIMIT)
+    return Reason.of("ORN109", message, source.span, sink.span)

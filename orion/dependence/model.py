@@ -18,7 +18,7 @@ from orion.ir.assigned import assigned_places
 from orion.ir.nodes import For, Range, Var, every, walk
 from orion.ir.program import LoopNest, Program, Repeat, RunLoop, Step, blocks_of
 from orion.ir.types import SparseType, Types
-from orion.reasons import Hint, Reason, ReasonKind
+from orion.reasons import Reason
 from orion.sets.affine import Affine, Form, NotAffine, affine_form, parameter, step_form
 from orion.sets.maps import Maps
 from orion.sets.names import extent_name, isl_name, number_text, parameter_list, product_text
@@ -371,7 +371,4 @@ def _wrapped(output: str, relation: str, index: str, extent: str) -> str:
 
 def _reason(reference: Reference, blur: NotAffine) -> Reason:
     message = f"`{reference.text}` is taken to touch every element it could: {blur.why}"
-    return Reason(ReasonKind.BLOCKS, blur.code, message, (blur.span,), blur.hint or HINTS.get(blur.code, ""))
-
-
-HINTS = {"ORN102": Hint.KEY, "ORN103": Hint.AFFINE, "ORN105": Hint.VIEW, "ORN107": Hint.BOUNDS}
+    return Reason.of(blur.code, message, blur.span, hint=blur.hint or None)

@@ -35,7 +35,7 @@ from orion.ir.nodes import (
     holds,
     names_in,
 )
-from orion.ir.program import LoopNest
+from orion.ir.program import LoopNest, form_of
 from orion.ir.types import Types
 from orion.passes.dimensions import is_dimension
 from orion.sets.affine import Affine, Condition, Form, affine_form, parameter
@@ -246,7 +246,7 @@ def statement_nest(function: Function, loops: tuple[For, ...], body: tuple[Stmt,
         chain.append(replace(loop, body=inner))
         inner = (chain[-1],)
     chain.reverse()
-    return LoopNest(0, tuple(chain), tuple(_variables(loops)), body, True, function)
+    return LoopNest(0, form_of(chain[0]), tuple(chain), tuple(_variables(loops)), body, True, function)
 
 
 def _subscripts(reference: Reference, space: Space, maps: Maps, name: str) -> NDArray[np.float64] | None:

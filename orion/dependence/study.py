@@ -11,9 +11,8 @@ from orion.dependence.conflicts import KINDS, CapReached, capped, distance_vecto
 from orion.dependence.model import Model, model_loop
 from orion.dependence.region import NOTHING, Known, Region, find_region
 from orion.dependence.relations import Pair, Relations, prepare_maps, relations_of
-from orion.ir.program import LoopNest, Program
+from orion.ir.program import LoopNest, OfFilling, OfSource, Program
 from orion.ir.types import Types
-from orion.passes.between import SYNTHETIC
 from orion.sets.maps import Maps
 
 MAX_OPERATIONS = 2_000_000
@@ -41,7 +40,7 @@ def study_loop(
     None where it is no ordered nest of affine ranges, or where its analysis would take too long.
     """
     nest = program.nests[number]
-    if nest.is_rewritten or nest.elements is not None or not nest.ordered or nest.loops[0].index == SYNTHETIC:
+    if nest.elements is not None or not nest.ordered or not isinstance(nest.form, OfSource | OfFilling):
         return None
     model = model or model_loop(program, number, types)
     around = [text for text in model.space.constraints if text not in model.own.constraints]

@@ -6,11 +6,12 @@ import ast
 from types import FunctionType
 
 from orion.errors import did_you_mean
-from orion.frontend.functions import METHODS, canonical_name, is_known
+from orion.frontend.functions import canonical_name
 from orion.frontend.outside import MISSING
 from orion.frontend.refusals import CALLS, OBJECTS
 from orion.frontend.scope import Helper, Scope, constant
 from orion.ir.nodes import Call, Expr
+from orion.typing.functions import FUNCTIONS, known
 
 Keywords = tuple[tuple[str, Expr], ...]
 REFUSED_KEYWORDS = {
@@ -30,7 +31,7 @@ def build_call(node: ast.Call, scope: Scope, arguments: tuple[Expr, ...], keywor
     if name is None and python is not None:
         helper = scope.helper_of(python, scope.span(node), scope.source)
         return Call(f"helper:{helper.name}", _bind(node, scope, helper, arguments, keywords), scope.span(node))
-    if name is None or not is_known(name):
+    if name is None or known(name) is None:
         raise _unknown(node, scope, function, name)
     _check_keywords(node, scope)
     return Call(name, arguments, scope.span(node), keywords)
@@ -40,10 +41,10 @@ def build_method(node: ast.Call, scope: Scope, owner: Expr, arguments: tuple[Exp
     """The call of a method of an array: `W[i].copy()`."""
     assert isinstance(node.func, ast.Attribute)
     name = "." + node.func.attr
-    if not is_known(name):
+    if known(name) is None:
         what = f"the method `{node.func.attr}` is not known"
-        known = [method.removeprefix(".") for method in METHODS]
-        hint = did_you_mean(node.func.attr, known, "write it with operators, NumPy functions or a loop")
+        methods = [other.removeprefix(".") for other in FUNCTIONS if other.startswith(".")]
+        hint = did_you_mean(node.func.attr, methods, "write it with operators, NumPy functions or a loop")
         raise scope.refuse(node, what, OBJECTS, hint)
     _check_keywords(node, scope)
     return Call(name, (owner, *arguments), scope.span(node), keywords)

@@ -16,7 +16,16 @@ from orion.ir.source import Span
 from orion.ir.types import ArgumentType, ArrayType, ScalarType
 from orion.plan.conditions import conditions_in_words
 from orion.plan.explain import witness_pair
-from orion.plan.plan import Considered, FunctionPlan, LoopPlan, Verdict
+from orion.plan.plan import (
+    Considered,
+    FunctionPlan,
+    Inside,
+    LoopPlan,
+    Member,
+    ReorderedOnce,
+    Verdict,
+    is_of_source,
+)
 from orion.plan.shares import is_parallel, share_of, shares
 from orion.plan.whole import formulas, in_formulas, whole_loops
 from orion.reasons import Reason
@@ -108,9 +117,9 @@ def _loop(loop: LoopPlan, plan: FunctionPlan, share: float) -> dict[str, Any]:
         "line": loop.nest.span.line,
         "dimensions": list(dims),
         "sparse_array": loop.nest.elements.array if loop.nest.elements else None,
-        "is_written_by_user": loop.is_written_by_user,
-        "is_inside": loop.is_inside,
-        "strategy": loop.strategy,
+        "is_written_by_user": is_of_source(loop),
+        "is_inside": isinstance(loop.form, Inside),
+        "strategy": str(loop.strategy),
         "is_parallel": loop.is_parallel,
         "ordered": loop.ordered,
         "space": None if loop.space is None else dims[loop.space],
@@ -141,10 +150,10 @@ def _loop(loop: LoopPlan, plan: FunctionPlan, share: float) -> dict[str, Any]:
 
 
 def _together(loop: LoopPlan) -> dict[str, Any] | None:
-    why = loop.together
-    return None if why is None else {
-        "lines": list(why.lines), "arrays": list(why.arrays), "bytes_saved": why.saved,
-    }  # fmt: skip
+    if not isinstance(loop.form, Member):
+        return None
+    why = loop.form.together
+    return {"lines": list(why.lines), "arrays": list(why.arrays), "bytes_saved": why.saved}
 
 
 def _choice(choice: Choice) -> dict[str, Any]:
@@ -166,11 +175,11 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
 
 
 def _part(part: LoopPlan) -> dict[str, Any]:
-    shown, is_once = in_formulas(part), not part.nest.limits
+    shown, is_once = in_formulas(part), isinstance(part.form, ReorderedOnce)
     dims = () if is_once else shown.nest.dims
     return {
         "lines": list(lines_of(part.nest)),
-        "strategy": part.strategy,
+        "strategy": str(part.strategy),
         "coordinates": list(dims),
         "around": list(formulas(part)[: -len(dims)]) if dims else [],
         "space": None if part.space is None else dims[part.space],
@@ -220,7 +229,7 @@ def _access(access: Access) -> dict[str, Any]:
 def _placement(placement: Placement, loop: LoopPlan) -> dict[str, Any]:
     return {
         "array": placement.array,
-        "kind": placement.kind,
+        "kind": str(placement.kind),
         "axis": placement.dim,
         "loop_dimension": None if placement.loop_dim is None else loop.nest.dims[placement.loop_dim],
         "is_written": placement.is_written,

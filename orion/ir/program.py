@@ -38,27 +38,67 @@ class Renamed:
 
 
 @dataclass(frozen=True, slots=True)
+class OfSource:
+    """Loops of the source. `renamed` are the reads in them that see copies made before."""
+
+    renamed: tuple[Renamed, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OfStatements:
+    """One trip around statements of the source that run once, on one worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfFilling:
+    """Loops that fill an array which the function makes, in place of a statement of the source."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfBox:
+    """Loops that do what those of the source do in another order, from limit to limit of a box.
+
+    `limits` has the names of the limits in each dimension; all that is run for a box is the body of the innermost loop,
+    which may keep parts of arrays in `buffers`.
+    """
+
+    limits: tuple[tuple[str, str], ...]
+    buffers: tuple[Buffer, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BesideBoxes:
+    """One trip around statements of another order that run once, on one worker, in each round of the loops around."""
+
+
+OfNewOrder = OfBox | BesideBoxes
+NestForm = OfSource | OfStatements | OfFilling | OfNewOrder
+
+
+def form_of(outermost: For) -> NestForm:
+    """What the loops of a nest are that is not in another order."""
+    if outermost.index == SYNTHETIC:
+        return OfStatements()
+    return OfFilling() if outermost.index <= FILLING else OfSource(())
+
+
+@dataclass(frozen=True, slots=True)
 class LoopNest:
     """One planned loop: perfectly nested `for`s and the body of the innermost.
 
-    `number` counts the planned loops of the function from 0, in textual order. `loops` are the `for`s that span the
-    iteration space, outermost first (a single one where it goes over the elements of a sparse array); `dims` are the
-    names of the loop dimensions: the range variables, or the keys of the sparse array. One iteration runs `body`.
-    `is_rewritten`: its loops are not those of the source but others that do the same in another order. `limits` then
-    has the names of the limits of a box in each dimension; all that is run for a box is the body of the innermost
-    loop, which may keep parts of arrays in `buffers`. `renamed` are the reads that see copies made before the loop.
+    `number` counts the planned loops of the function from 0, in textual order. `form` says what its loops are to the
+    source. `loops` are the `for`s that span the iteration space, outermost first (a single one where it goes over the
+    elements of a sparse array); `dims` are the names of the loop dimensions: the range variables, or the keys of the
+    sparse array. One iteration runs `body`.
     """
 
     number: int
+    form: NestForm
     loops: tuple[For, ...]
     dims: tuple[str, ...]
     body: tuple[Stmt, ...]
     ordered: bool
     function: Function
-    is_rewritten: bool = False
-    limits: tuple[tuple[str, str], ...] = ()
-    buffers: tuple[Buffer, ...] = ()
-    renamed: tuple[Renamed, ...] = ()
 
     def __repr__(self) -> str:
         return f"<LoopNest {self.number}: ({', '.join(self.dims)}) in line {self.span.line}>"
@@ -75,9 +115,19 @@ class LoopNest:
         return tuple(loop.space for loop in self.loops if isinstance(loop.space, Range))
 
     @property
-    def is_filling(self) -> bool:
-        """Whether it fills an array that the function makes, in place of a statement of the source."""
-        return self.loops[0].index <= FILLING
+    def limits(self) -> tuple[tuple[str, str], ...]:
+        """The names of the limits of a box in each dimension, where it is run for boxes."""
+        return self.form.limits if isinstance(self.form, OfBox) else ()
+
+    @property
+    def buffers(self) -> tuple[Buffer, ...]:
+        """What the body keeps parts of arrays in."""
+        return self.form.buffers if isinstance(self.form, OfBox) else ()
+
+    @property
+    def renamed(self) -> tuple[Renamed, ...]:
+        """The reads that see copies made before the loop."""
+        return self.form.renamed if isinstance(self.form, OfSource) else ()
 
     @property
     def own_names(self) -> frozenset[str]:

@@ -50,7 +50,7 @@ from orion.ir.nodes import (
     names_in,
     walk,
 )  # fmt: skip
-from orion.ir.program import SYNTHETIC, LoopNest
+from orion.ir.program import SYNTHETIC, LoopNest, OfNewOrder, OfStatements
 from orion.ir.refuse import unsupported
 from orion.ir.types import ArrayType, SparseType, Types
 from orion.passes.after_loops import LoopVariables
@@ -105,7 +105,7 @@ def open_loop(nest: LoopNest, types: Types) -> Opened | None:
     """A planned loop taken apart: a serial loop around the loops in its body and what stands between these. None where
     there are no loops in it, or it can only be run as a whole."""
     outer = nest.loops[0]
-    if nest.is_rewritten or isinstance(outer.space, Elements) or not _holds_loops(outer.body):
+    if isinstance(nest.form, OfNewOrder) or isinstance(outer.space, Elements) or not _holds_loops(outer.body):
         return None
     separator = _Separator(nest.function, infer_types(nest.function, types), array_names(types), opening=True)
     try:
@@ -116,7 +116,7 @@ def open_loop(nest: LoopNest, types: Types) -> Opened | None:
         LoopVariables(nest.function, separator.typing, separator.names).check(body)
     except UnsupportedLoopError:
         return None
-    loop = None if outer.index == SYNTHETIC else replace(outer, space=space, body=body)
+    loop = None if isinstance(nest.form, OfStatements) else replace(outer, space=space, body=body)
     return Opened(tuple(before), loop, body, tuple(separator.names.items()))
 
 

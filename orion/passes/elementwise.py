@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from orion.frontend.functions import is_elementwise
 from orion.ir.nodes import Binary, Call, Compare, Const, Count, Dim, Expr, Subscript, Unary, Var, every
 from orion.typing.expression_types import Typing
+from orion.typing.functions import is_elementwise, known
 from orion.typing.value_type import ValueType
-
-FILLED = {"zeros": 0, "zeros_like": 0, "ones": 1, "ones_like": 1}
 
 Fits = Callable[[ValueType], bool]
 
@@ -23,8 +21,8 @@ def element_of(value: Expr, name: str, index: tuple[Var, ...], typing: Typing, f
     function is called. Elements are computed from elements of the same dtypes, so that they are NumPy's.
     """
     match value:
-        case Call(function) if (short := function.removeprefix("np.")) in FILLED:
-            return _constant(FILLED[short], typing.of(value), value)
+        case Call(function) if (row := known(function)) and row.fill is not None:
+            return _constant(row.fill, typing.of(value), value)
         case Call("np.full" | "np.full_like", (_, filling, *_)):
             found = filling if not typing.of(filling).rank and _is_plain(filling) else None
         case Call("np.arange", (end,)) if typing.of(end).is_integer:

@@ -21,7 +21,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from orion.errors import UnsupportedLoopError
-from orion.frontend.functions import is_elementwise
 from orion.ir.assigned import assigned_by, assigned_names
 from orion.ir.exposed import exposed_reads
 from orion.ir.nodes import (
@@ -63,6 +62,7 @@ from orion.ir.source import Span
 from orion.ir.spans import with_span, without_spans
 from orion.passes.elementwise import element_of
 from orion.typing.expression_types import Typing
+from orion.typing.functions import is_elementwise
 from orion.typing.value_type import ONE, ValueType
 
 BEFORE = "make it before the call, and pass it as an argument"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from orion.ir.nodes import Elements, For, Function, If, Range, Stmt, While
-from orion.ir.program import Branch, LoopNest, Program, Repeat, RunLoop, Scalars, Step
+from orion.ir.program import Branch, LoopNest, Program, Repeat, RunLoop, Scalars, Step, form_of
 from orion.ir.types import Types
 from orion.passes.between import Opened, is_repeat, is_split, separate
 from orion.passes.dimensions import perfect_loops
@@ -76,7 +76,9 @@ class _Splitter:
         space = loop.space
         dims = space.keys if isinstance(space, Elements) else tuple(_variable(inner) for inner in loops)
         number = len(self.nests)
-        self.nests.append(LoopNest(number, loops, dims, loops[-1].body, self.is_ordered(loop), self.function))
+        self.nests.append(
+            LoopNest(number, form_of(loop), loops, dims, loops[-1].body, self.is_ordered(loop), self.function)
+        )
         return RunLoop(number)
 
     def is_ordered(self, loop: For) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from orion.frontend.functions import VIEWING
 from orion.ir.nodes import (
     Assign,
     Call,
@@ -33,6 +32,7 @@ from orion.ir.rewriting import expand
 from orion.ir.types import ArrayType
 from orion.passes.writes import returns_views, viewed_places
 from orion.typing.expression_types import Typing
+from orion.typing.functions import may_be_view
 
 
 def is_view(value: Expr, typing: Typing) -> bool:
@@ -132,7 +132,9 @@ class _Plain:
             case Assign(Var() as target, Choose(test, then, orelse)) if typing.of(then).rank > 0:
                 body, other = (self.statement(Assign(target, value, statement.span)) for value in (then, orelse))
                 return (If(test, body, other, statement.span),)
-            case Assign(Var() as target, Call(name, (owner, *_)) as call) if name in VIEWING and typing.of(owner).rank:
+            case Assign(Var() as target, Call(name, (owner, *_)) as call) if (
+                may_be_view(name) and typing.of(owner).rank
+            ):
                 row = self.viewed_row(call, owner)
                 return (statement,) if row is None else self.statement(Assign(target, row, statement.span))
             case Assign(target, Call(name) as call) if name.startswith("helper:") and self.has_rows(call):
@@ -146,7 +148,7 @@ class _Plain:
                 return (statement,)
 
     def may_be_view(self, value: Expr) -> bool:
-        is_hidden = isinstance(value, Call) and value.function in VIEWING and self.typing.of(value).rank > 0
+        is_hidden = isinstance(value, Call) and may_be_view(value.function) and self.typing.of(value).rank > 0
         return is_hidden or is_view(value, self.typing)
 
     def has_rows(self, call: Call) -> bool:

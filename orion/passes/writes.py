@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from orion.frontend.functions import VIEWING, WRITING_METHODS
 from orion.ir.nodes import (
     Assign,
     Bind,
@@ -23,6 +22,7 @@ from orion.ir.nodes import (
     every,
     walk,
 )
+from orion.typing.functions import may_be_view, writes
 
 Ranks = Mapping[str, int | None]
 """Name → its number of dimensions; None, or no entry, where that is not known."""
@@ -45,7 +45,7 @@ def viewed_places(expr: Expr) -> Iterator[Var | Subscript]:
     match expr:
         case Var() | Subscript():
             yield expr
-        case Call(name, (owner, *_)) if name in VIEWING:
+        case Call(name, (owner, *_)) if may_be_view(name):
             yield from viewed_places(owner)
         case Call(name, arguments) if name.startswith("helper:"):
             for argument in arguments:
@@ -70,7 +70,7 @@ def rank_of(expr: Expr, ranks: Ranks) -> int | None:
         case Subscript(Var(name), index):
             rank = ranks.get(name)
             return None if rank is None else max(0, rank - sum(not isinstance(part, Slice) for part in index))
-        case Call(name, (owner, *_)) if name in VIEWING:
+        case Call(name, (owner, *_)) if may_be_view(name):
             return rank_of(owner, ranks)
         case _:
             return None
@@ -155,7 +155,7 @@ def written_positions(call: Call, function: Function, ranks: Ranks) -> tuple[int
     if call.function.startswith("helper:"):
         given = tuple(rank_of(argument, ranks) for argument in call.arguments)
         return written_parameters(function, call.function.removeprefix("helper:"), given)
-    return (0,) if call.function in WRITING_METHODS else ()
+    return (0,) if writes(call.function) else ()
 
 
 def _bindings(node: Node) -> Iterator[tuple[str, Expr]]:

@@ -12,18 +12,28 @@ from orion.cost.strides import JUMP, cannot_gain
 from orion.cost.worth import depth_of, work_of, work_of_statements
 from orion.dependence.access import Access, LoopDependences
 from orion.dependence.bounds import bounds_checks
-from orion.dependence.model import model_loop, own_space
+from orion.dependence.model import Model, model_loop, own_space
 from orion.dependence.references import collect_references
 from orion.dependence.region import Statement
 from orion.dependence.scalars import scalar_roles
 from orion.dependence.study import Study, study_loop
 from orion.ir.nodes import For, If, Stmt, Walked, While, children, walk
-from orion.ir.program import LoopNest, Program
+from orion.ir.program import LoopNest, OfFilling, OfNewOrder, OfStatements, Program
 from orion.ir.types import Types
 from orion.passes.between import is_split
 from orion.passes.split import open_outer_loop
 from orion.plan.analyses import Analyses, Analysis
-from orion.plan.one_loop import AnalysedLoop, candidates_of, is_once
+from orion.plan.one_loop import (
+    AnalysedLoop,
+    AsWritten,
+    InBand,
+    InTimeTiles,
+    NewOrder,
+    OutsideBands,
+    candidates_of,
+    is_once,
+    origin_of,
+)
 from orion.plan.plan import Origin, Verdict
 from orion.plan.variants import ALL, Allowed, Changed, Variant
 from orion.plan.verdicts import verdicts
@@ -87,7 +97,7 @@ def _variant(
         program, found, rest = better[0], [*better[1]], better[2]
         outlined += rest
         types = with_made(types, program.function)
-        if found[0].origin is None:  # opened, as the loop as a whole is not known to be parallel
+        if origin_of(found[0]) is None:  # opened, as the loop as a whole is not known to be parallel
             capped = (_against_stronger(reason, found[0]) for reason in loop.capped)
             found[0] = replace(found[0], capped=(*capped, *found[0].capped))
         changed.append(_changed(first, found, around, apart=allowed.apart))
@@ -140,7 +150,7 @@ def _changed(first: _First, found: Sequence[AnalysedLoop], around: int, *, apart
     """That loops were found to stand for one."""
     number = first.loop.nest.number
     is_taken_apart = is_once(first.loop.nest) or any(is_once(part.nest) for part in found)
-    is_swept, has_other = any(part.sweeps for part in found), apart and first.has_other
+    is_swept, has_other = any(isinstance(part.form, InTimeTiles) for part in found), apart and first.has_other
     numbers = range(number, number + len(found))
     return Changed(numbers, around, work_of(first.study), is_taken_apart, is_swept, has_other)
 
@@ -152,7 +162,9 @@ def _fewer_changes(changed: Sequence[Changed], loops: Sequence[AnalysedLoop], al
     nests = [loops[number].nest for one in changed for number in one.numbers]
     if any(one.is_swept for one in changed):
         return fewer
-    if any(nest.renamed for nest in nests) and not all(nest.renamed or nest.is_filling for nest in nests):
+    if any(nest.renamed for nest in nests) and not all(
+        nest.renamed or isinstance(nest.form, OfFilling) for nest in nests
+    ):
         return replace(fewer, renames=False)
     if len({one.is_taken_apart for one in changed}) == 2 or any(one.has_other for one in changed):
         return replace(fewer, apart=False)
@@ -208,7 +220,7 @@ def _depth_on_one_worker(better: Better) -> int:
     nodes = [node for nest in alone for part in nest.body for node in walk(part)]
     if any(isinstance(node, If | While) and is_split(node) for node in nodes):
         return MANY
-    own = [0 if is_once(nest) or nest.is_rewritten else len(nest.dims) for nest in alone]
+    own = [0 if is_once(nest) or isinstance(nest.form, OfNewOrder) else len(nest.dims) for nest in alone]
     depths = [dims + max(map(_depth, nest.body)) for dims, nest in zip(own, alone, strict=True)]
     around = [depth_of(program, nest.number) for nest in alone]
     return max((depth + outer for depth, outer in zip(depths, around, strict=True)), default=0)
@@ -228,7 +240,7 @@ def _with_copies(
     if better is None:
         return _renamed(program, loop, types, analyses)
     serial = _count_serial(better)
-    if serial and not any(inner.origin for inner in better[1]):
+    if serial and not any(origin_of(inner) for inner in better[1]):
         for plainly in (True, False)[: 1 + apart]:
             other = _opened(program, loop.nest.number, types, analyses, plainly=plainly, renames=True)
             if other is not None:
@@ -299,7 +311,7 @@ def _rewritten(
         study, found = _with_stored_sums(program, nest.number, types, maps, caches) or (study, found)
     if study is None or found is None or (must_gain and not _is_faster(found)):
         return None
-    checks = bounds_checks(program, nest.number, types, loop.model)
+    checks = bounds_checks(program, nest.number, types, _model(loop))
     origin = Origin(nest, loop.analysis, checks, found.dependences, found.order, study.region.statements)
     nests = found.program.nests[found.first :]
     loops = [
@@ -320,11 +332,16 @@ def _swept(
     found = None if study is None or is_out else rewrite_sweeps(program, study, types, maps, caches)
     if study is None or found is None:
         return None
-    checks = bounds_checks(program, loop.nest.number, types, loop.model)
+    checks = bounds_checks(program, loop.nest.number, types, _model(loop))
     origin = Origin(loop.nest, loop.analysis, checks, found.dependences, found.order, study.region.statements)
     nest = found.program.nests[found.first]
     new = _analyse_rewritten(nest, found.bands[0], types, origin, study, found.live[0], maps)
     return (found.program, [new], []) if new.candidates else None
+
+
+def _model(loop: AnalysedLoop) -> Model:
+    assert isinstance(loop.form, AsWritten)
+    return loop.form.model
 
 
 def _with_stored_sums(
@@ -367,10 +384,23 @@ def _analyse_rewritten(
     for access in collect_references(nest, types) if band is None else _accesses_of(nest, band, study):
         touched[access.array] = touched.get(access.array, False) or access.is_write
     uses = tuple(ArrayUse(array, (), is_written) for array, is_written in touched.items())
-    places, sweeps = (band.places, band.sweeps) if band else ("", None)
     told = work_of_statements(study, _statements_of(nest, band, study))
-    known = AnalysedLoop(nest, analysis, tuple(candidates), uses, False, origin, places, sweeps=sweeps, told=told)
-    return replace(known, rewrites=tuple(_rewrites_of(band)))
+    form: NewOrder = OutsideBands(origin, told) if band is None else InBand(origin, told, band.places)
+    if band and band.sweeps:
+        form = InTimeTiles(origin, told, band.places, band.sweeps)
+    return AnalysedLoop(
+        nest=nest,
+        form=form,
+        analysis=analysis,
+        candidates=tuple(candidates),
+        uses=uses,
+        rounds_overlap=False,
+        work=(),
+        summed=None,
+        capped=(),
+        round_ns=0.0,
+        rewrites=tuple(_rewrites_of(band)),
+    )
 
 
 def _rewrites_of(band: Band | None) -> Iterator[str]:
@@ -439,7 +469,7 @@ def _opened(
 def is_shared_out(loops: Iterable[AnalysedLoop]) -> bool:
     """Whether any of the loops is parallel, perhaps with copies of arrays: statements that one worker runs, and the
     filling of new arrays, are no reason to meet."""
-    return any(_may_be_shared(loop) and not is_once(loop.nest) and not loop.nest.is_filling for loop in loops)
+    return any(_may_be_shared(loop) and not isinstance(loop.nest.form, OfStatements | OfFilling) for loop in loops)
 
 
 def _may_be_shared(loop: AnalysedLoop) -> bool:

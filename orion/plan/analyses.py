@@ -11,7 +11,7 @@ from orion.ir.nodes import Range
 from orion.ir.program import LoopNest, Program
 from orion.ir.types import Types
 from orion.passes.between import Opened, open_loop
-from orion.plan.one_loop import AnalysedLoop, analyse_nest, changing_names
+from orion.plan.one_loop import AnalysedLoop, AsWritten, analyse_nest, changing_names
 from orion.sets.maps import Maps
 
 
@@ -30,9 +30,10 @@ class Analysis:
         """The same for a nest that differs from its own by no more than its number."""
         if nest is self.loop.nest:
             return self
-        model = self.loop.model and replace(self.loop.model, nest=nest)
+        assert isinstance(self.loop.form, AsWritten)
+        form = AsWritten(replace(self.loop.form.model, nest=nest))
         study = self.study and replace(self.study, region=replace(self.study.region, nest=nest))
-        return replace(self, loop=replace(self.loop, nest=nest, model=model), study=study)
+        return replace(self, loop=replace(self.loop, nest=nest, form=form), study=study)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +54,7 @@ class _Key:
         mine, its = self.nest, other.nest
         return (
             mine.function is its.function
-            and (mine.loops, mine.ordered, mine.renamed) == (its.loops, its.ordered, its.renamed)
+            and (mine.loops, mine.ordered, mine.form) == (its.loops, its.ordered, its.form)
             and (self.around, self.changing, self.live_after) == (other.around, other.changing, other.live_after)
         )
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from orion.cost.placement import array_uses
 from orion.dependence.access import Dependence
-from orion.plan.one_loop import AnalysedLoop, candidates_of
+from orion.plan.one_loop import AnalysedLoop, NewOrder, candidates_of
 from orion.plan.plan import Origin, Verdict
 from orion.plan.variants import Variant
 from orion.sets.maps import Maps
@@ -27,12 +27,12 @@ def _verdict_at(verdict: Verdict, values: Mapping[str, int], maps: Maps) -> Verd
 
 
 def _loop_at(loop: AnalysedLoop, origins: dict[int, Origin], values: Mapping[str, int], maps: Maps) -> AnalysedLoop:
-    if loop.origin is not None:
-        if id(loop.origin) not in origins:
-            written = loop.origin.analysis
-            there = replace(written, dependences=_there(written.dependences, values, maps))
-            origins[id(loop.origin)] = replace(loop.origin, analysis=there)
-        return replace(loop, origin=origins[id(loop.origin)])
+    if isinstance(loop.form, NewOrder):
+        origin = loop.form.origin
+        if id(origin) not in origins:
+            there = replace(origin.analysis, dependences=_there(origin.analysis.dependences, values, maps))
+            origins[id(origin)] = replace(origin, analysis=there)
+        return replace(loop, form=replace(loop.form, origin=origins[id(origin)]))
     analysis = replace(loop.analysis, dependences=_there(loop.analysis.dependences, values, maps))
     if loop.candidates or loop.summed or analysis.dependences:
         return replace(loop, analysis=analysis)

@@ -11,7 +11,7 @@ from orion.ir.assumed import Assumed
 from orion.ir.nodes import For, Function, every
 from orion.ir.types import ArrayType, ScalarType, Types
 from orion.plan.plan import Considered, FunctionPlan
-from orion.reasons import Reason, ReasonKind
+from orion.reasons import Reason
 from orion.sets.names import extent_name, isl_name
 
 
@@ -48,6 +48,6 @@ def with_conditions(plan: FunctionPlan, failing: Iterable[Assumed]) -> FunctionP
     for assumed in failing:
         condition, span = in_words(assumed, names), spans[assumed.index]
         values = ", ".join(f"{names.get(name, name)} = {known[name]}" for name in assumed.names if name in known)
-        reason = Reason(ReasonKind.NOTE, "ORN125", f"`{condition}` does not hold: {values}", (span,), "")
+        reason = Reason.of("ORN125", f"`{condition}` does not hold: {values}", span)
         found.append(Considered(f"line {span.line} in parallel, if {condition}", None, reason))
     return replace(plan, considered=tuple(found))

@@ -5,16 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from orion.cost.placement import Placement
+from orion.cost.candidate import Strategy
+from orion.cost.placement import Placement, PlacementKind
 from orion.cost.worth import Changes, meeting_ns
 from orion.ir.nodes import For, every
 from orion.ir.program import LoopNest
-from orion.plan.plan import Considered, FunctionPlan, LoopPlan
-from orion.plan.whole import enclosing_loops, in_formulas, main_part, whole_loops
+from orion.plan.plan import (
+    Considered,
+    FunctionPlan,
+    Inside,
+    LoopPlan,
+    Once,
+    Reordered,
+    ReorderedOnce,
+    Tiled,
+    Uncut,
+    is_of_source,
+    source_nest,
+)
+from orion.plan.whole import enclosing_loops, in_formulas, loops_of_source, main_part
 from orion.reasons import Reason, ReasonKind
-
-COPIES = {"ORN122": "copies for each block", "ORN124": "copies made before the loop"}
-"""What the reasons are against that a loop itself has for having no copies."""
 
 
 def considered(
@@ -22,7 +32,7 @@ def considered(
 ) -> Considered | None:
     """The variant of a function that runs planned loops `numbers` in place of some of the source, where that does not
     pay; `changes` are what those have to do. None where none of them is shared out at these sizes."""
-    shared = [loop for loop in whole_loops(plan) if loop.is_written_by_user and loop.is_shared_out]
+    shared = [loop for loop in loops_of_source(plan) if loop.strategy is not Strategy.SERIAL]
     shared = [loop for loop in shared if _is_among(loop, set(numbers))]
     if not shared:
         return None
@@ -30,11 +40,11 @@ def considered(
     most = min(workers, max(loop.runs_on for loop in shared))
     time = sum(one.work or 0.0 for one in known) / most + meeting_ns(known) if known else None
     starts = sum(one.meetings for one in changes)
-    if any(part.is_swept for loop in shared for part in loop.parts):
+    if any(isinstance(part.form, Reordered) and part.form.is_time_tiled for loop in shared for part in loop.parts):
         message = "at these sizes, arrays stay in the cache without it, or its tiles would be too small"
     else:
         message = f"starting its loops {starts:,.0f} times would cost more than it gains"
-    reason = Reason(ReasonKind.SIZES, "ORN120", message, tuple(loop.nest.span for loop in shared), "")
+    reason = Reason.of("ORN120", message, *(loop.nest.span for loop in shared))
     return Considered("; ".join(_name(loop, plan) for loop in shared), time, reason)
 
 
@@ -45,10 +55,10 @@ def _is_among(loop: LoopPlan, numbers: set[int]) -> bool:
 def _name(loop: LoopPlan, plan: FunctionPlan) -> str:
     """A loop and its strategy: "blocks of f in line 6, in rounds of line 4"."""
     part = main_part(loop)
-    shown = in_formulas(part) if part.origin else part
-    assert shown.space is not None
-    cut = ", ".join(shown.nest.dims[dim] for dim in sorted((shown.space, *shown.time)))
-    tiles = f"tiles of ({cut})" if shown.time else f"blocks of {cut}"
+    shown = in_formulas(part)
+    assert isinstance(shown.tiles, Tiled)
+    cut = ", ".join(shown.nest.dims[dim] for dim in sorted((shown.tiles.space, *shown.tiles.time)))
+    tiles = f"tiles of ({cut})" if shown.tiles.time else f"blocks of {cut}"
     around = [outer.span.line for outer in enclosing_loops(plan, part.nest.number) if outer.index >= 0]
     rounds = f", in rounds of line {around[-1]}" if around else ""
     order = ", in another order" if loop.parts else ""
@@ -58,8 +68,8 @@ def _name(loop: LoopPlan, plan: FunctionPlan) -> str:
 def with_considered(plan: FunctionPlan, other: Considered | None, not_taken: FunctionPlan) -> FunctionPlan:
     """A plan with what was considered and not taken. Its loops that are serial where those of the plan that was not
     taken are shared out say that only sizes are against it; statements that run once have loops in them told of."""
-    told = tuple(loop for loop in whole_loops(not_taken) if loop.is_written_by_user)
-    indices = {_index(loop) for loop in told if loop.is_shared_out}
+    told = loops_of_source(not_taken)
+    indices = {_index(loop) for loop in told if loop.strategy is not Strategy.SERIAL}
     loops = (_with_inside(_said(loop, indices), told, indices) for loop in plan.loops)
     more = () if other is None else (other,)
     return replace(plan, loops=tuple(loops), considered=(*more, *plan.considered))
@@ -67,19 +77,20 @@ def with_considered(plan: FunctionPlan, other: Considered | None, not_taken: Fun
 
 def _said(loop: LoopPlan, indices: set[int]) -> LoopPlan:
     """A serial loop with the reason that only sizes are against it, where `indices` has a `for` in it."""
-    if loop.is_parallel or not loop.is_written_by_user or indices.isdisjoint(_indices(loop.nest)):
+    if loop.is_parallel or not is_of_source(loop) or indices.isdisjoint(_indices(loop.nest)):
         return loop
     message = "it runs as written: at these sizes, meeting other workers would cost more than it gains"
-    return replace(loop, reasons=(*loop.reasons, Reason(ReasonKind.SIZES, "ORN120", message, (loop.nest.span,), "")))
+    reason = Reason.of("ORN120", message, loop.nest.span)
+    return replace(loop, is_parallel=True, reasons=(*loop.reasons, reason))
 
 
 def _with_inside(loop: LoopPlan, told: Iterable[LoopPlan], indices: set[int]) -> LoopPlan:
     """Statements that run once with the loops of the source in them, as they are then run: by one worker."""
-    if loop.is_written_by_user or loop.nest.is_filling:
+    if not isinstance(loop.form, Once | ReorderedOnce):
         return loop
     own = _indices(loop.nest)
-    inside = loop.inside or tuple(_inside(one, loop) for one in told if _index(one) in own)
-    return replace(loop, inside=tuple(_said(one, indices) for one in inside))
+    inside = loop.form.inside or tuple(_inside(one, loop) for one in told if _index(one) in own)
+    return replace(loop, form=replace(loop.form, inside=tuple(_said(one, indices) for one in inside)))
 
 
 def _inside(loop: LoopPlan, once: LoopPlan) -> LoopPlan:
@@ -87,27 +98,24 @@ def _inside(loop: LoopPlan, once: LoopPlan) -> LoopPlan:
     return replace(
         loop,
         nest=replace(loop.nest, number=once.nest.number),
-        strategy="serial",
-        space=None,
-        time=(),
+        form=Inside(),
+        strategy=Strategy.SERIAL,
+        tiles=Uncut(),
         cuts=(1,) * len(loop.nest.dims),
+        is_parallel=False,
         placements=tuple(_on_one_worker(placement) for placement in loop.placements),
         reasons=tuple(reason for reason in loop.reasons if reason.kind is not ReasonKind.SIZES),
         runs_on=1,
-        origin=None,
-        parts=(),
         copies=(),
-        together=None,
-        is_inside=True,
     )
 
 
 def _on_one_worker(placement: Placement) -> Placement:
-    return replace(placement, kind="replicated", dim=None, loop_dim=None, bytes_moved=0, halo=(0, 0))
+    return replace(placement, kind=PlacementKind.REPLICATED, dim=None, loop_dim=None, bytes_moved=0, halo=(0, 0))
 
 
 def _index(loop: LoopPlan) -> int:
-    return (loop.origin.nest if loop.origin else loop.nest).loops[0].index
+    return source_nest(loop).loops[0].index
 
 
 def _indices(nest: LoopNest) -> set[int]:
@@ -118,5 +126,5 @@ def copies_not_made(loops: Iterable[LoopPlan]) -> Iterator[Considered]:
     """The ways to run loops with copies of arrays that cost too much, from the reasons that the loops have."""
     for loop in loops:
         for reason in loop.reasons:
-            if reason.code in COPIES:
-                yield Considered(f"line {loop.nest.span.line} with {COPIES[reason.code]}", None, reason)
+            if reason.row.considered:
+                yield Considered(f"line {loop.nest.span.line} with {reason.row.considered}", None, reason)

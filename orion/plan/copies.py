@@ -8,14 +8,14 @@ from math import prod
 import numpy as np
 
 from orion.arrays.aligned import padded_shape
-from orion.cost.candidate import Candidate
+from orion.cost.candidate import Candidate, Strategy
 from orion.cost.extents import parameter_values
 from orion.cost.grid import predicted_ns
 from orion.cost.placement import ArrayUse
 from orion.dependence.access import LoopDependences
 from orion.ir.types import ArrayType, Shapes, Types
-from orion.plan.plan import Copies, LoopPlan
-from orion.reasons import Reason, ReasonKind
+from orion.plan.plan import Copies, LoopPlan, Tiled
+from orion.reasons import Reason
 
 ELEMENT_NS = 0.5
 """What one element of one copy costs: it is set at the beginning, and combined at the end."""
@@ -35,7 +35,7 @@ class Summed:
 
 def with_copies(plan: LoopPlan, types: Types, shapes: Shapes) -> LoopPlan:
     """A parallel plan with the copies that its loop needs; where shapes are unknown, without their numbers."""
-    if plan.space is None:
+    if not isinstance(plan.tiles, Tiled):
         return plan
     found = []
     for one in plan.analysis.sums:
@@ -43,7 +43,7 @@ def with_copies(plan: LoopPlan, types: Types, shapes: Shapes) -> LoopPlan:
         assert isinstance(kind, ArrayType)
         shape = shapes.get(one.name, ())
         memory = padded_shape(shape, np.dtype(kind.dtype)) if kind.padded else shape
-        found.append(Copies(one.name, one.op, kind.dtype, memory, plan.cuts[plan.space]))
+        found.append(Copies(one.name, one.op, kind.dtype, memory, plan.cuts[plan.tiles.space]))
     return replace(plan, copies=tuple(found))
 
 
@@ -54,13 +54,14 @@ def why_no_copies(plan: LoopPlan, time: float | None, shapes: Shapes, *, any_siz
     Copies cost ELEMENT_NS for each of their elements, and may cost SHARE of the time. The number of workers does not
     count, so that the bits of the result do not depend on it.
     """
-    if plan.is_shared_out and any_size:
+    is_shared_out = plan.strategy is not Strategy.SERIAL
+    if is_shared_out and any_size:
         return None
-    if plan.is_shared_out and time is None and plan.iterations is not None:
+    if is_shared_out and time is None and plan.iterations is not None:
         time = predicted_ns(plan.nest, plan.iterations, shapes, parameter_values(shapes, {}))
     elements = sum(copies.count * prod(copies.shape) for copies in plan.copies)
-    if plan.is_shared_out and time is not None and elements * ELEMENT_NS <= SHARE * time:
+    if is_shared_out and time is not None and elements * ELEMENT_NS <= SHARE * time:
         return None
     names = ", ".join(f"`{one.name}`" for one in plan.analysis.sums)
     message = f"copies of {names} for each block, {elements:,} elements in all, would cost more than they gain"
-    return Reason(ReasonKind.BLOCKS, "ORN122", message, (plan.analysis.sums[0].span,), "")
+    return Reason.of("ORN122", message, plan.analysis.sums[0].span)

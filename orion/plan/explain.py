@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from orion.cost.candidate import Strategy
 from orion.dependence.access import Access, Dependence
 from orion.dependence.choices import directions
 from orion.dependence.conflicts import CapReached, capped
 from orion.ir.program import LoopNest
 from orion.ir.source import Span
+from orion.plan.rules import stronger_than
 from orion.reasons import Hint, Reason, ReasonKind
 from orion.sets.maps import Maps
 
@@ -138,19 +140,14 @@ def _hint(dependence: Dependence, needed: Container[Span]) -> str:
 
 
 def not_stronger(
-    strategy: str, dependences: Iterable[Dependence], nest: LoopNest, maps: Maps | None = None
+    strategy: Strategy, dependences: Iterable[Dependence], nest: LoopNest, maps: Maps | None = None
 ) -> tuple[Reason, ...]:
     """Why the strategies stronger than the one taken are not legal: the pairs that rule them out."""
     pairs = by_pair(dependences)
-    if strategy == "independent" or not pairs:
+    if not pairs:
         return ()
-    found = [_against("independent", pairs[0], nest, maps)]
-    if strategy != "1d":
-        for position, name in enumerate(nest.dims):
-            across = [pair for pair in pairs if pair.distance[position] != 0]
-            if across:
-                found.append(_against(f"1d along {name}", across[0], nest, maps))
-    return tuple(found)
+    found = [said for stronger in stronger_than(strategy) for said in stronger.against(pairs, nest.dims)]
+    return tuple(_against(name, pair, nest, maps) for name, pair in found)
 
 
 def _against(strategy: str, pair: Dependence, nest: LoopNest, maps: Maps | None) -> Reason:

@@ -23,20 +23,18 @@ from orion.dependence.references import loop_scope
 from orion.ir.nodes import Assign, Call, Expr, For, Node, Pass, Range, Stmt, Update, While, walk
 from orion.ir.program import LoopNest
 from orion.ir.types import Types
-from orion.plan.one_loop import AnalysedLoop, analyse_nest
+from orion.plan.one_loop import AnalysedLoop, AsOne, analyse_nest
+from orion.plan.rules import strength
 from orion.plan.variants import Changed, Fusable, Separate, Variant
-from orion.plan.whole import WEAKEST_FIRST
-from orion.reasons import Reason, ReasonKind
+from orion.reasons import Reason
 from orion.rewrites.fuse.apply import Group, fuse_loops, neighbours
 from orion.rewrites.fuse.find import shared_depth
 from orion.sets.affine import Affine, affine_form, parameter
 from orion.sets.maps import Maps
+from orion.typing.functions import Cost, cost_of
 
 MAX_ARRAYS = 8
 """The most arrays that an innermost loop may go through when statements share it."""
-
-VECTORIZED = frozenset({"abs", "min", "max", "np.abs", "np.sqrt", "np.minimum", "np.maximum", "math.sqrt", "float"})
-"""Functions that LLVM has vector instructions for."""
 
 
 def with_fusable_loops(analysed: Variant, types: Types) -> Variant:
@@ -57,12 +55,13 @@ def _fusable(analysed: Variant, group: Group, types: Types) -> Fusable | None:
     if program is None:
         return None
     members = analysed.loops[group.first : group.first + group.count]
-    loop = analyse_nest(program, group.first, types, None, model_loop(program, group.first, types), Maps())
+    model = model_loop(program, group.first, types)
+    loop = analyse_nest(program, group.first, types, None, model, Maps())
     if not _keeps_strategy(loop, members):
         return None
     work = [one.work for one in members]
     together = tuple(part for parts in work for part in parts) if all(work) else ()
-    return Fusable(group, replace(loop, members=members, work=together))
+    return Fusable(group, replace(loop, form=AsOne(model, members), work=together))
 
 
 def fused_program(analysed: Variant, chosen: Sequence[Fusable]) -> Variant:
@@ -94,12 +93,8 @@ def _renumbered(changed: Changed, numbers: Sequence[int]) -> Changed:
 def _keeps_strategy(fused: AnalysedLoop, members: Iterable[AnalysedLoop]) -> bool:
     if not _is_parallel(fused) or fused.analysis.private:
         return False
-    weakest = min(_strength(member) for member in members)
-    return _strength(fused) >= weakest
-
-
-def _strength(loop: AnalysedLoop) -> int:
-    return WEAKEST_FIRST.index(loop.candidates[0].strategy)
+    weakest = min(strength(member.candidates[0].strategy) for member in members)
+    return strength(fused.candidates[0].strategy) >= weakest
 
 
 def _combined(loop: AnalysedLoop) -> list[str]:
@@ -210,7 +205,7 @@ def _is_plain(body: tuple[Stmt, ...]) -> bool:
     """Whether statements are arithmetic without branches."""
     is_flat = all(isinstance(statement, Assign | Update | Pass) for statement in body)
     calls = (node.function for node in _nodes(body) if isinstance(node, Call))
-    return is_flat and all(function in VECTORIZED for function in calls)
+    return is_flat and all(cost_of(function) is Cost.VECTOR for function in calls)
 
 
 def _nodes(body: tuple[Stmt, ...]) -> Iterator[Node]:
@@ -232,4 +227,4 @@ def _meeting(nest: LoopNest, first: Access, second: Access) -> Reason:
         f"not run together with the loop in line {nest.span.line}: "
         f"{one} and {other} meet in different iterations of the two"
     )
-    return Reason(ReasonKind.NOTE, "ORN123", message, (first.span, second.span), "")
+    return Reason.of("ORN123", message, first.span, second.span)

@@ -19,6 +19,7 @@ from orion.cost.caches import USUAL, Caches
 from orion.errors import UnsupportedLoopError
 from orion.ir.assigned import assigned_names
 from orion.ir.nodes import For, Function, walk
+from orion.ir.program import OfSource, OfStatements
 from orion.ir.source import Span
 from orion.ir.types import ArgumentType, Types
 from orion.passes.between import separate
@@ -110,7 +111,7 @@ def _next_serial(found: AnalysedFunction, tried: set[Span]) -> AnalysedLoop | No
 def _is_serial(loop: AnalysedLoop, span: Span) -> bool:
     """Whether a loop, which begins there, is serial as a whole, with loops of the source in it."""
     nest = loop.nest
-    is_whole = nest.span == span and loop.origin is None and not loop.candidates and not nest.is_filling
+    is_whole = nest.span == span and isinstance(nest.form, OfSource | OfStatements) and not loop.candidates
     nodes = (node for statement in nest.loops[0].body for node in walk(statement))
     return is_whole and any(isinstance(node, For) and node.index >= 0 for node in nodes)
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from orion.cost.placement import Placement, array_bytes
+from orion.cost.placement import Placement, PlacementKind, array_bytes
 from orion.cost.worth import rounds_of
 from orion.ir.program import Program, Repeat, RunLoop, Step, blocks_of
 from orion.ir.types import Shapes, Types
-from orion.plan.plan import LoopPlan
+from orion.plan.plan import LoopPlan, Reordered
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def handovers(program: Program, loops: Sequence[LoopPlan], values: Mapping[str, 
     arrays = {
         loop.nest.number: [placement.array for placement in loop.placements]
         for loop in loops
-        if loop.runs_on > 1 and loop.nest.elements is None and not loop.nest.is_rewritten
+        if loop.runs_on > 1 and loop.nest.elements is None and not isinstance(loop.form, Reordered)
     }
     return tuple(_handovers(program.steps, 1.0, {}, arrays, values))
 
@@ -71,13 +71,13 @@ def moved_between(
     An array that is cut along another axis goes to the other workers as a whole: that is its size times w − 1 for w
     workers, to be compared with what `placements` counts.
     """
-    axes = {placement.array: placement.dim for placement in own if placement.kind == "partitioned"}
+    axes = {placement.array: placement.dim for placement in own if placement.kind is PlacementKind.PARTITIONED}
     total = 0.0
     for one in found:
         if number not in (one.first, one.second) or one.array not in axes:
             continue
         other = loops[one.first if number == one.second else one.second]
-        there = [p.dim for p in other.placements if p.array == one.array and p.kind == "partitioned"]
+        there = [p.dim for p in other.placements if p.array == one.array and p.kind is PlacementKind.PARTITIONED]
         if there and there[0] != axes[one.array]:
             size = array_bytes(one.array, types, shapes) or 1
             total += one.times * size * (max(2, loops[number].runs_on) - 1)

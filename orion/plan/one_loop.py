@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from orion.cost.candidate import Candidate
 from orion.cost.extents import bounded_dims
@@ -13,11 +13,12 @@ from orion.dependence.analyse import analyse_loop
 from orion.dependence.model import Model, used_names
 from orion.dependence.study import Study
 from orion.ir.assigned import assigned_places
-from orion.ir.program import SYNTHETIC, LoopNest, Program, Repeat, RunLoop, Step, blocks_of
+from orion.ir.program import LoopNest, OfStatements, Program, Repeat, RunLoop, Step, blocks_of
 from orion.ir.types import Types
 from orion.plan.copies import Summed
 from orion.plan.plan import Origin
-from orion.plan.rules import Question, difference_sets, legal_candidates
+from orion.plan.rules import legal_candidates
+from orion.plan.strategies.tiling import Question, difference_sets
 from orion.reasons import Reason
 from orion.rewrites.array_sums.find import with_element_sums
 from orion.rewrites.privatize.find import with_private_arrays
@@ -30,36 +31,23 @@ from orion.sets.names import isl_name
 class AnalysedLoop:
     """What planning a loop needs that does not depend on shapes or workers: computed once per types.
 
-    `origin` is the loop of the source that this one, among others, stands for in another order. `places` is then
-    the isl union map, as text, from the instances of its statements to the coordinates of the serial loops around it
-    and its own. `members` are the neighbouring loops that are run as this one (`orion.plan.fusing`). `round_ns` is the
-    predicted time of the longest loop in the compiled serial loop around it; 0 where there is none. `told` is the
-    work of the statements of the source that a loop in another order runs: for what is said of it, not for choosing.
-    `rewrites` are those that put it in another order.
+    `form` says what the loop is to the source. `summed` is how it is parallel with copies of arrays that it adds to;
+    None where it needs none, or they would not make it so. `capped` are what was not found out because it would have
+    taken too long. `round_ns` is the predicted time of the longest loop in the compiled serial loop around it; 0 where
+    there is none. `rewrites` are those that put it in another order.
     """
 
     nest: LoopNest
+    form: AnalysedForm
     analysis: LoopDependences
     candidates: tuple[Candidate, ...]
     uses: tuple[ArrayUse, ...]
     rounds_overlap: bool
-    origin: Origin | None = None
-    places: str = ""
-    work: tuple[Work, ...] = ()
-    model: Model | None = None
-    summed: Summed | None = None
-    capped: tuple[Reason, ...] = ()
-    sweeps: Sweeps | None = None
-    members: tuple[AnalysedLoop, ...] = ()
-    round_ns: float = 0.0
-    told: tuple[Work, ...] = ()
-    rewrites: tuple[str, ...] = ()
-
-    @property
-    def has_results(self) -> bool:
-        """Whether it gives scalars other values."""
-        scalars = self.analysis.scalars
-        return bool(scalars.reductions or scalars.choices or scalars.carried)
+    work: tuple[Work, ...]
+    summed: Summed | None
+    capped: tuple[Reason, ...]
+    round_ns: float
+    rewrites: tuple[str, ...]
 
     @property
     def parameters(self) -> frozenset[str]:
@@ -68,9 +56,74 @@ class AnalysedLoop:
         return frozenset(name for relation in relations for name in _parameters(relation))
 
 
+@dataclass(frozen=True, slots=True)
+class AsWritten:
+    """A loop of the source, the one trip around statements that run once, or a loop that fills an array."""
+
+    model: Model
+
+
+@dataclass(frozen=True, slots=True)
+class AsOne:
+    """The loop that neighbours, its `members`, are run as (`orion.plan.fusing`)."""
+
+    model: Model
+    members: tuple[AnalysedLoop, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InBand:
+    """A loop of a new order, over a band of it.
+
+    `origin` is the loop of the source that this one, among others, stands for. `told` is the work of the statements of
+    the source that it runs: for what is said of it, not for choosing. `places` is the isl union map, as text, from the
+    instances of its statements to the coordinates of the serial loops around it and its own.
+    """
+
+    origin: Origin
+    told: tuple[Work, ...]
+    places: str
+
+
+@dataclass(frozen=True, slots=True)
+class InTimeTiles:
+    """The same of tiles of rounds and space, `sweeps`."""
+
+    origin: Origin
+    told: tuple[Work, ...]
+    places: str
+    sweeps: Sweeps
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideBands:
+    """Statements of a new order that one worker runs, once in each round of the serial loops around them."""
+
+    origin: Origin
+    told: tuple[Work, ...]
+
+
+NewOrder = InBand | InTimeTiles | OutsideBands
+AnalysedForm = AsWritten | AsOne | NewOrder
+
+
+def origin_of(loop: AnalysedLoop) -> Origin | None:
+    """The loop of the source that a loop of a new order stands for; None for any other loop."""
+    match loop.form:
+        case InBand(origin=origin) | InTimeTiles(origin=origin) | OutsideBands(origin=origin):
+            return origin
+        case AsWritten() | AsOne():
+            return None
+
+
+def members_of(loop: AnalysedLoop) -> tuple[AnalysedLoop, ...]:
+    """The neighbours that are run as this loop; none for any other."""
+    return loop.form.members if isinstance(loop.form, AsOne) else ()
+
+
 def is_once(nest: LoopNest) -> bool:
     """Whether it stands for statements between loops, which one worker runs."""
-    return nest.loops[0].index == SYNTHETIC and not nest.is_rewritten
+    return isinstance(nest.form, OfStatements)
 
 
 def analyse_nest(
@@ -93,8 +146,19 @@ def analyse_nest(
             summed = _summed(nest, freed, types, maps)
     uses = array_uses(analysis.accesses, len(nest.dims) if candidates else 0, maps)
     overlap = _rounds_overlap(program, number, model)
-    found = AnalysedLoop(nest, analysis, tuple(candidates), uses, overlap, work=work_of(study), model=model)
-    return replace(found, summed=summed)
+    return AnalysedLoop(
+        nest=nest,
+        form=AsWritten(model),
+        analysis=analysis,
+        candidates=tuple(candidates),
+        uses=uses,
+        rounds_overlap=overlap,
+        work=work_of(study),
+        summed=summed,
+        capped=(),
+        round_ns=0.0,
+        rewrites=(),
+    )
 
 
 def _summed(nest: LoopNest, private: LoopDependences, types: Types, maps: Maps) -> Summed | None:

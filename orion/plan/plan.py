@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import assert_never
 
+from orion.cost.candidate import Strategy
 from orion.cost.local_arrays import MadeArray
 from orion.cost.placement import Placement
 from orion.cost.sizes import Sizes
@@ -59,7 +61,7 @@ class Origin:
     checks: BoundsChecks
     dependences: str
     order: str
-    statements: tuple[Statement, ...] = field(default=(), compare=False, repr=False)
+    statements: tuple[Statement, ...] = field(compare=False, repr=False)
 
     def __repr__(self) -> str:
         return f"<Origin: ({', '.join(self.nest.dims)}) in line {self.nest.span.line}>"
@@ -91,44 +93,40 @@ class Together:
 
 
 @dataclass(frozen=True, slots=True)
+class Tiled:
+    """The blocks of loop dimension `space` are shared out among the workers; along those of `time` the tiles follow one
+    another."""
+
+    space: int
+    time: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Uncut:
+    """One worker runs all of it; of a loop in another order the tiles are those of its parts."""
+
+
+@dataclass(frozen=True, slots=True)
 class LoopPlan:
     """How one loop is run.
 
-    `strategy` is "independent", "1d", "2d", "nd" or "serial". `space` is the loop dimension whose blocks are shared
-    out among the workers, and `time` those along which the tiles follow one another (both are empty where the loop
-    is serial). `cuts` is the number of blocks of each loop dimension. `runs_on` is the number of workers it will
-    use. `iterations` is their number, or an upper bound of it, where sizes are known. `rounds_overlap`: where the
-    loop stands in a serial one, no subscript depends on the round, so that a tile of the next round need only wait
-    for the tiles of this round that share a block with it; where False, a round must be done before the next
-    begins.
-
-    A loop that stands for another one of the source, or for a part of it, in another order has an `origin`. Its
-    `places` is the isl union map, as text, from the instances of its statements to the coordinates of the serial
-    loops around it and its own; it is empty where one worker runs the statements once. `written_iterations` is the
-    number of iterations of the loop of the source. `copies` are those of the arrays whose elements the loop adds to
-    without knowing which iterations share them. `is_swept`: its tiles are of the rounds of a serial loop and of what
-    each round goes over (`orion.rewrites.time_tiles.find`).
-
-    `parts` is not empty only in what `orion.plan.whole.whole_loops` makes: the plan of a loop of the source as a
-    whole, with the planned loops that stand for it. Such a plan has the nest and analysis of the loop as written,
-    which is not cut: `space` is None, `time` is empty, and the tiles are those of its parts.
-
-    `members` are the loops of the source that are run as this one (`orion.plan.together`), each as it would be run by
-    itself, in the same blocks; `together` says why, in each of them.
-
-    `inside` are the loops of the source in statements that run once, each with `is_inside`: one worker runs them.
-
-    `rewrites` are the names of those that it was made by (`orion.pipeline.REWRITES`), in their order.
-
-    `works` are its statements as the prediction of their time needs them, where they are known: those of a loop in
-    another order in the loops of the source.
+    `form` says what the loop is to the source. `tiles` are how it is cut, and `cuts` the number of blocks of each loop
+    dimension. `is_parallel`: a legal parallel schedule exists, also where at these sizes it would cost more than it
+    gains, so that the loop runs as it is written. `runs_on` is the number of workers it will use. `iterations` is their
+    number, or an upper bound of it, where sizes are known. `rewrites` are the names of those that it was made by
+    (`orion.pipeline.REWRITES`), in their order. `rounds_overlap`: where the loop stands in a serial one, no subscript
+    depends on the round, so that a tile of the next round need only wait for the tiles of this round that share a block
+    with it; where False, a round must be done before the next begins. `copies` are those of the arrays whose elements
+    the loop adds to without knowing which iterations share them. `works` are its statements as the prediction of their
+    time needs them, where they are known: those of a loop in another order in the loops of the source.
     """
 
     nest: LoopNest
-    strategy: str
-    space: int | None
-    time: tuple[int, ...]
+    form: Form
+    strategy: Strategy
+    tiles: Tiled | Uncut
     cuts: tuple[int, ...]
+    is_parallel: bool
     ordered: bool
     analysis: LoopDependences
     placements: tuple[Placement, ...]
@@ -136,18 +134,9 @@ class LoopPlan:
     runs_on: int
     iterations: int | None
     rewrites: tuple[str, ...]
-    rounds_overlap: bool = True
-    origin: Origin | None = None
-    places: str = ""
-    written_iterations: int | None = None
-    parts: tuple[LoopPlan, ...] = ()
-    copies: tuple[Copies, ...] = ()
-    is_swept: bool = False
-    members: tuple[LoopPlan, ...] = ()
-    together: Together | None = None
-    inside: tuple[LoopPlan, ...] = ()
-    is_inside: bool = False
-    works: tuple[Work, ...] = field(default=(), compare=False, repr=False)
+    rounds_overlap: bool
+    copies: tuple[Copies, ...]
+    works: tuple[Work, ...]
 
     def __repr__(self) -> str:
         dims = ", ".join(self.nest.dims)
@@ -155,15 +144,14 @@ class LoopPlan:
         return f"<LoopPlan: {self.strategy} over ({dims}) in line {self.nest.span.line}, {workers}>"
 
     @property
-    def is_parallel(self) -> bool:
-        """Whether a legal parallel schedule exists: also where at these sizes it would cost more than it gains, so that
-        the loop runs as it is written."""
-        return self.is_shared_out or any(reason.code == "ORN120" for reason in self.reasons)
+    def space(self) -> int | None:
+        """The loop dimension whose blocks are shared out; None where none is."""
+        return self.tiles.space if isinstance(self.tiles, Tiled) else None
 
     @property
-    def is_shared_out(self) -> bool:
-        """Whether its iterations are cut into blocks for several workers."""
-        return self.strategy != "serial"
+    def time(self) -> tuple[int, ...]:
+        """The loop dimensions along which tiles follow one another."""
+        return self.tiles.time if isinstance(self.tiles, Tiled) else ()
 
     @property
     def private_arrays(self) -> tuple[PrivateArray, ...]:
@@ -171,20 +159,122 @@ class LoopPlan:
         return self.analysis.private
 
     @property
-    def deals_in_turn(self) -> bool:
-        """Whether workers get blocks in turn, not neighbouring ones: where tiles wait and nothing is partitioned."""
-        return self.nest.is_rewritten and bool(self.time)
-
-    @property
-    def is_written_by_user(self) -> bool:
-        """False for statements between loops that touch arrays, which run once, as a loop of one trip, and for loops
-        that fill an array which the function makes."""
-        return self.nest.loops[0].index >= 0
-
-    @property
     def dependences(self) -> tuple[Dependence, ...]:
-        """The dependences of the loop as it is written."""
-        return self.origin.analysis.dependences if self.origin else self.analysis.dependences
+        """The dependences between the iterations of the loop."""
+        return self.analysis.dependences
+
+    @property
+    def parts(self) -> tuple[LoopPlan, ...]:
+        """Of a loop of the source in another order the planned loops that stand for it; none of any other."""
+        return self.form.parts if isinstance(self.form, Whole) else ()
+
+
+# ---------------------------------------------------------------- what a loop is to the source
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A loop of the source, run as it is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reordered:
+    """A loop of a new order, which stands for one of the source, or for a part of it.
+
+    `written_iterations` is the number of iterations of the loop of the source, or an upper bound, where sizes are
+    known. `places` is the isl union map, as text, from the instances of its statements to the coordinates of the serial
+    loops around it and its own. `is_time_tiled`: its tiles are of the rounds of a serial loop and of what each round
+    goes over (`orion.rewrites.time_tiles.find`).
+    """
+
+    origin: Origin
+    written_iterations: int | None
+    places: str
+    is_time_tiled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReorderedOnce:
+    """Statements of a loop in another order that are in none of its new loops: one worker runs them, once in each round
+    of the serial loops around them. `inside` as in `Once`."""
+
+    origin: Origin
+    inside: tuple[LoopPlan, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """A loop that stands for neighbours of the source (`orion.plan.together`). `members` are these, each as it would be
+    run by itself, in the same blocks."""
+
+    members: tuple[LoopPlan, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """Statements between loops that touch arrays, as a loop of one trip: one worker runs them. `inside` are the loops
+    of the source in them that the plan has something to say of."""
+
+    inside: tuple[LoopPlan, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """A loop that fills an array which the function makes, in place of a statement of the source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A loop that is run together with its neighbours, what it is by itself, and why."""
+
+    form: Written | Fill
+    together: Together
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """A loop of the source in statements that run once: one worker runs it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A loop of the source in another order, with the planned loops that stand for it, its `parts`.
+
+    Its plan has the nest and analysis of the loop as written, which is not cut.
+    """
+
+    origin: Origin
+    parts: tuple[LoopPlan, ...]
+
+
+Form = Written | Reordered | ReorderedOnce | Fused | Once | Fill | Member | Inside | Whole
+"""The first six are forms of planned loops, which are run. `Written`, `Member`, `Inside` and `Whole` are those of the
+loops of the source, of which `orion.plan.whole.whole_loops` makes a plan each, beside `Once` and `Fill`."""
+
+
+def is_of_source(loop: LoopPlan) -> bool:
+    """Whether it is a loop of the source, or stands for one: not statements that run once, and not the filling of an
+    array that the function makes."""
+    match loop.form:
+        case Once() | ReorderedOnce() | Fill() | Member(form=Fill()):
+            return False
+        case Fused((first, *_)):
+            return is_of_source(first)
+        case Written() | Reordered() | Fused() | Member() | Inside() | Whole():
+            return True
+        case _:
+            assert_never(loop.form)
+
+
+def source_nest(loop: LoopPlan) -> LoopNest:
+    """The loop of the source that a loop stands for in another order; of any other loop its own."""
+    match loop.form:
+        case Reordered(origin=origin) | ReorderedOnce(origin=origin) | Whole(origin=origin):
+            return origin.nest
+        case Written() | Fused() | Once() | Fill() | Member() | Inside():
+            return loop.nest
+        case _:
+            assert_never(loop.form)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,14 @@ from dataclasses import replace
 from functools import partial
 from math import inf, prod
 
-from orion.cost.candidate import Candidate
+from orion.cost.candidate import Candidate, Strategy
 from orion.cost.extents import coordinate_ranges, parameter_values
 from orion.cost.grid import DISPATCH_NS, ROUND_NS, cuts, predicted_ns
 from orion.cost.local_arrays import made_arrays
 from orion.cost.placement import Placement, cheapest, placements
 from orion.cost.sizes import Sizes
 from orion.cost.worth import Changes, depth_of, in_compiled_rounds, is_worthwhile, meetings_of, work_ns, work_of_parts
-from orion.ir.program import LoopNest
+from orion.ir.program import LoopNest, OfFilling, OfStatements
 from orion.ir.types import Types
 from orion.plan.analysed import is_shared_out
 from orion.plan.at_values import at_values
@@ -24,8 +24,32 @@ from orion.plan.copies import why_no_copies, with_copies
 from orion.plan.explain import blocking_reasons, not_stronger
 from orion.plan.fusing import fused_program
 from orion.plan.neighbours import handovers, moved_between
-from orion.plan.one_loop import AnalysedLoop, is_once
-from orion.plan.plan import FunctionPlan, LoopPlan, Origin
+from orion.plan.one_loop import (
+    AnalysedLoop,
+    AsOne,
+    AsWritten,
+    InBand,
+    InTimeTiles,
+    NewOrder,
+    OutsideBands,
+    is_once,
+    members_of,
+    origin_of,
+)
+from orion.plan.plan import (
+    Fill,
+    Form,
+    FunctionPlan,
+    Fused,
+    LoopPlan,
+    Once,
+    Origin,
+    Reordered,
+    ReorderedOnce,
+    Tiled,
+    Uncut,
+    Written,
+)
 from orion.plan.renaming import why_not_renamed, with_dear_copies
 from orion.plan.together import along, keeps_blocks, why_together, with_members, with_reasons
 from orion.plan.variants import Changed, Fusable, Variant
@@ -120,8 +144,9 @@ def _told_of(analysed: Variant, plan: FunctionPlan, instead: FunctionPlan, sizes
 def _is_better_as_one(neighbours: Fusable, types: Types, sizes: Sizes, maps: Maps) -> bool:
     if why_together(neighbours.loop, types, sizes) is None:
         return False
-    members = neighbours.loop.members
-    summing = [one for one in members if one.analysis.scalars.reductions or one.analysis.scalars.choices]
+    summing = [
+        one for one in members_of(neighbours.loop) if one.analysis.scalars.reductions or one.analysis.scalars.choices
+    ]
     fused = _plan_loop(neighbours.loop, types, sizes, maps) if summing else None
     return fused is None or all(keeps_blocks(fused, _plan_loop(member, types, sizes, maps)) for member in summing)
 
@@ -131,12 +156,15 @@ def _with_neighbours(
 ) -> LoopPlan:
     """The plan of a loop of a program with what there is to say of its neighbours."""
     plan = with_reasons(plan, analysed.apart, types, sizes)
-    if not loop.members:
+    if not isinstance(loop.form, AsOne):
         return plan
-    assert plan.space is not None
-    in_blocks = (along(member, plan.space) for member in loop.members)
+    assert isinstance(plan.tiles, Tiled)
+    space = plan.tiles.space
+    in_blocks = (along(member, space) for member in loop.form.members)
     members = tuple(_plan_loop(member, types, sizes, maps) for member in in_blocks)
-    return with_members(plan, members, why_together(loop, types, sizes))
+    why = why_together(loop, types, sizes)
+    assert why is not None
+    return with_members(plan, members, why)
 
 
 def _agreed(analysed: Variant, types: Types, sizes: Sizes, maps: Maps) -> tuple[LoopPlan, ...]:
@@ -188,7 +216,7 @@ def _is_worthwhile(analysed: Variant, loops: tuple[LoopPlan, ...], sizes: Sizes,
 
 def _are_shared_out(analysed: Variant, loops: Sequence[LoopPlan], sizes: Sizes) -> bool:
     """Whether what stands for each loop that was changed has a loop that is parallel, at these sizes."""
-    shared = {number for number, loop in enumerate(loops) if sizes.symbolic or loop.is_shared_out}
+    shared = {number for number, loop in enumerate(loops) if sizes.symbolic or loop.strategy is not Strategy.SERIAL}
     return all(is_shared_out(analysed.loops[k] for k in one.numbers if k in shared) for one in analysed.changed)
 
 
@@ -198,7 +226,7 @@ def _changes(changed: Changed, analysed: Variant, loops: Sequence[LoopPlan], siz
     in_rounds = [number for number in numbers if depth_of(program, number) > around]
     in_python = not compiled.issuperset(in_rounds) or (changed.is_taken_apart and not changed.work)
     work = work_ns(changed.work, sizes, maps)
-    if in_python or (work is not None and not any(loops[number].origin for number in numbers)):
+    if in_python or (work is not None and not any(origin_of(analysed.loops[number]) for number in numbers)):
         parts = [(loops[one].nest, loops[one].iterations, analysed.loops[one].work) for one in numbers]
         apart = work_of_parts(program, parts, sizes, around, maps)
         work = max(apart, work or 0.0)  # as a whole it may have loops whose trips nobody knows
@@ -209,7 +237,7 @@ def _changes(changed: Changed, analysed: Variant, loops: Sequence[LoopPlan], siz
 
 
 def _compiled_rounds(analysed: Variant) -> Iterator[tuple[int, ...]]:
-    with_results = {loop.nest.number for loop in analysed.loops if loop.has_results}
+    with_results = {loop.nest.number for loop in analysed.loops if loop.analysis.scalars.has_results}
     return in_compiled_rounds(analysed.program.steps, with_results)
 
 
@@ -228,9 +256,9 @@ def _sweeps_pay(analysed: Variant, sizes: Sizes, maps: Maps) -> bool:
     """Whether the tiles of all sweeps over arrays pay."""
     values = parameter_values(sizes.shapes, sizes.integers)
     for loop in analysed.loops:
-        if loop.sweeps is not None:
+        if isinstance(loop.form, InTimeTiles):
             ranges = coordinate_ranges(loop.analysis.domain, len(loop.nest.dims), values, maps)
-            if not pays(loop.sweeps, sizes, [None if span is None else span[1] - span[0] for span in ranges]):
+            if not pays(loop.form.sweeps, sizes, [None if span is None else span[1] - span[0] for span in ranges]):
                 return False
     return True
 
@@ -257,36 +285,33 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
     ranges = coordinate_ranges(analysis.domain, len(nest.dims), values, maps)
     legal = [c for c in loop.candidates if sizes.symbolic or all(ranges[d] for d in (c.space, *c.time))]
     extents = [None if span is None else span[1] - span[0] for span in ranges]
-    if nest.is_rewritten:  # nothing is moved: what counts is that there are many tiles
+    is_new_order = isinstance(loop.form, NewOrder)
+    if is_new_order:  # nothing is moved: what counts is that there are many tiles
         legal.sort(key=lambda c: -min(extents[d] or 0 for d in (c.space, *c.time)))
     at_least_two = max(2, workers)  # on one worker nothing moves, and all candidates would look alike
     options = {c: placements(loop.uses, c, nest, types, sizes.shapes, at_least_two) for c in legal}
-    in_turn = nest.elements is not None or nest.is_rewritten
-    chosen = cheapest(options, in_turn, beside) if options else None
+    chosen = cheapest(options, nest.elements is not None or is_new_order, beside) if options else None
     iterations = _iterations(nest, extents, sizes)
-    free = not (sizes.symbolic or loop.sweeps or loop.has_results or analysis.private or analysis.sums)
+    sweeps = loop.form.sweeps if isinstance(loop.form, InTimeTiles) else None
+    free = not (sizes.symbolic or sweeps or analysis.scalars.has_results or analysis.private or analysis.sums)
     blocks = [_one_block(extent, sizes) for extent in extents]
     grid = cuts(nest, chosen, blocks, workers, few=bool(analysis.sums), free=free)
-    if loop.sweeps and chosen:
-        grid = boxes(loop.sweeps, extents, workers) or grid
-    time = None if nest.is_rewritten or iterations is None else work_ns(loop.work, sizes, maps)
-    if time is None and iterations is not None and not nest.is_rewritten:
-        time = predicted_ns(nest, iterations, sizes.shapes, sizes.values)
-    if time is not None and (time >= DISPATCH_NS or loop.round_ns >= ROUND_NS):
-        time = None
-    runs_on, reasons = _worth(nest, chosen, grid, time, iterations, sizes)
+    if sweeps and chosen:
+        grid = boxes(sweeps, extents, workers) or grid
+    runs_on, reasons = _worth(nest, chosen, grid, _short_time(loop, iterations, sizes, maps), iterations, sizes)
     strategy = _strategy(loop, chosen)
-    written = loop.origin or loop
+    written = origin_of(loop) or loop
     pairs = written.analysis.dependences
     why = not_stronger(strategy, pairs, written.nest, maps) if chosen else blocking_reasons(pairs, written.nest, maps)
     if not legal and (loop.candidates or not (analysis.reasons or why or loop.capped or is_once(nest))):
         why = (*why, _unknown_range(nest))
     return LoopPlan(
         nest=nest,
+        form=_form(loop, values, sizes, maps),
         strategy=strategy,
-        space=chosen.space if chosen else None,
-        time=chosen.time if chosen else (),
+        tiles=Tiled(chosen.space, chosen.time) if chosen else Uncut(),
         cuts=grid,
+        is_parallel=chosen is not None,
         ordered=nest.ordered,
         analysis=analysis,
         placements=placements(loop.uses, chosen, nest, types, sizes.shapes, runs_on),
@@ -295,22 +320,49 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
         iterations=iterations,
         rewrites=rewrites_of(loop),
         rounds_overlap=loop.rounds_overlap,
-        origin=loop.origin,
-        places=loop.places,
-        is_swept=loop.sweeps is not None,
-        works=loop.told or loop.work,
-        written_iterations=_written_iterations(loop.origin, values, sizes, maps) if loop.origin else iterations,
+        copies=(),
+        works=loop.form.told if isinstance(loop.form, NewOrder) else loop.work,
     )
+
+
+def _short_time(loop: AnalysedLoop, iterations: int | None, sizes: Sizes, maps: Maps) -> float | None:
+    """The predicted time of a loop on one worker where it is so short that waking others may cost more; None where it
+    is not, or nothing is known of it. Of a new order it was looked at as a whole."""
+    if iterations is None or isinstance(loop.form, NewOrder):
+        return None
+    time = work_ns(loop.work, sizes, maps)
+    if time is None:
+        time = predicted_ns(loop.nest, iterations, sizes.shapes, sizes.values)
+    return None if time >= DISPATCH_NS or loop.round_ns >= ROUND_NS else time
+
+
+def _form(loop: AnalysedLoop, values: Mapping[str, int], sizes: Sizes, maps: Maps) -> Form:
+    """What a planned loop is to the source. The loops that are run as one, and those in statements that run once, are
+    found later (`with_members`, `with_considered`)."""
+    match loop.form, loop.nest.form:
+        case ((InBand(origin=origin, places=places) | InTimeTiles(origin=origin, places=places)), _):
+            written = _written_iterations(origin, values, sizes, maps)
+            return Reordered(origin, written, places, is_time_tiled=isinstance(loop.form, InTimeTiles))
+        case OutsideBands(origin=origin), _:
+            return ReorderedOnce(origin, ())
+        case AsOne(), _:
+            return Fused(())
+        case AsWritten(), OfStatements():
+            return Once(())
+        case AsWritten(), OfFilling():
+            return Fill()
+        case _:
+            return Written()
 
 
 def rewrites_of(loop: AnalysedLoop) -> tuple[str, ...]:
     """The names of the rewrites that a loop was made by, but for those of the loops around it."""
     own = (
-        ("fuse", bool(loop.members)),
+        ("fuse", isinstance(loop.form, AsOne)),
         ("privatize", bool(loop.analysis.private)),
         ("array_sums", bool(loop.analysis.sums)),
         ("copy_in", bool(loop.nest.renamed)),
-        ("shared_locals", loop.nest.is_filling),
+        ("shared_locals", isinstance(loop.nest.form, OfFilling)),
     )
     return (*loop.rewrites, *(name for name, was_made in own if was_made))
 
@@ -321,11 +373,13 @@ def _written_iterations(origin: Origin, values: Mapping[str, int], sizes: Sizes,
     return _iterations(origin.nest, [None if span is None else span[1] - span[0] for span in ranges], sizes)
 
 
-def _strategy(loop: AnalysedLoop, chosen: Candidate | None) -> str:
+def _strategy(loop: AnalysedLoop, chosen: Candidate | None) -> Strategy:
     """The name of the strategy: that of anti-diagonals in another order than the written one is "wavefront"."""
     if chosen is None:
-        return "serial"
-    return "wavefront" if loop.origin and chosen.strategy == "2d" else chosen.strategy
+        return Strategy.SERIAL
+    return (
+        Strategy.WAVEFRONT if isinstance(loop.form, NewOrder) and chosen.strategy is Strategy.TWO_D else chosen.strategy
+    )
 
 
 def _one_block(extent: int | None, sizes: Sizes) -> int | None:

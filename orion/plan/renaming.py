@@ -11,7 +11,7 @@ from orion.cost.worth import Work, least_ns
 from orion.ir.nodes import For, every
 from orion.plan.plan import FunctionPlan, LoopPlan
 from orion.plan.variants import Variant
-from orion.reasons import Reason, ReasonKind
+from orion.reasons import Reason
 from orion.sets.maps import Maps
 
 BYTE_NS = 0.1
@@ -77,4 +77,4 @@ def _reason(loop: LoopPlan, plan: FunctionPlan) -> Reason:
     size = copied_bytes(loop, plan) or 0
     copies = "a copy" if len(loop.nest.renamed) == 1 else "copies"
     message = f"{copies} of {names} made before the loop, {size:,} bytes, would cost more than running it serially"
-    return Reason(ReasonKind.BLOCKS, "ORN124", message, (loop.nest.span,), "")
+    return Reason.of("ORN124", message, loop.nest.span)

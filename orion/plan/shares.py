@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
+from orion.cost.candidate import Strategy
 from orion.cost.extents import UNKNOWN_TRIPS, coordinate_ranges
 from orion.cost.sizes import Sizes
 from orion.cost.worth import body_ns, rounds_of, work_ns
@@ -14,9 +15,8 @@ from orion.ir.nodes import For
 from orion.ir.program import Repeat, RunLoop, Step, blocks_of
 from orion.ir.types import ArrayType, ScalarType, SparseType, Types
 from orion.passes.between import SYNTHETIC
-from orion.plan.one_loop import is_once
-from orion.plan.plan import FunctionPlan, LoopPlan
-from orion.plan.whole import whole_loops
+from orion.plan.plan import FunctionPlan, Fused, Inside, LoopPlan, Once, Reordered, ReorderedOnce
+from orion.plan.whole import loops_of_source
 from orion.sets.maps import Maps
 
 NOMINAL = 1000
@@ -67,8 +67,8 @@ def _loop_ns(loop: LoopPlan, sizes: Sizes, maps: Maps) -> float:
     known = work_ns(loop.works, sizes, maps)
     if known is not None:
         return known
-    if loop.members:
-        return sum(_loop_ns(member, sizes, maps) for member in loop.members)
+    if isinstance(loop.form, Fused):
+        return sum(_loop_ns(member, sizes, maps) for member in loop.form.members)
     values = sizes.values
     if loop.nest.elements is not None:
         iterations = sizes.counts.get(loop.nest.elements.array, NOMINAL)
@@ -79,7 +79,8 @@ def _loop_ns(loop: LoopPlan, sizes: Sizes, maps: Maps) -> float:
 
 
 def _rounds_of(loop: LoopPlan, around: tuple[tuple[bool, float], ...]) -> float:
-    return prod(rounds for is_new, rounds in around if not (is_new and loop.origin))
+    is_reordered = isinstance(loop.form, Reordered | ReorderedOnce)
+    return prod(rounds for is_new, rounds in around if not (is_new and is_reordered))
 
 
 def _rounds(
@@ -103,7 +104,7 @@ def _rounds(
 def is_parallel(plan: FunctionPlan) -> bool:
     """Whether a function has loops, each of them has a legal parallel schedule, and no more than MOST of the work is in
     what one worker must run."""
-    loops = [loop for loop in whole_loops(plan) if loop.is_written_by_user]
+    loops = loops_of_source(plan)
     if not loops or not all(loop.is_parallel for loop in loops):
         return False
     if not any(_must_run_alone(loop) for loop in plan.loops):
@@ -113,14 +114,16 @@ def is_parallel(plan: FunctionPlan) -> bool:
 
 def _must_run_alone(loop: LoopPlan) -> bool:
     """Whether one worker runs a loop, or statements, whatever the sizes."""
-    if is_once(loop.nest):
-        return not (loop.inside and all(one.is_parallel for one in loop.inside))
-    return not loop.is_parallel
+    match loop.form:
+        case Once(inside):
+            return not (inside and all(one.is_parallel for one in inside))
+        case _:
+            return not loop.is_parallel
 
 
 def runs_alone(loop: LoopPlan, workers: int) -> bool:
     """Whether one worker runs a planned loop at the sizes of the plan, though there are more or might be."""
-    return is_once(loop.nest) or not loop.is_shared_out or (loop.runs_on == 1 and workers > 1)
+    return isinstance(loop.form, Once) or loop.strategy is Strategy.SERIAL or (loop.runs_on == 1 and workers > 1)
 
 
 def costliest_part(loop: LoopPlan, found: Iterable[Share]) -> LoopPlan:
@@ -134,14 +137,13 @@ def costliest_part(loop: LoopPlan, found: Iterable[Share]) -> LoopPlan:
 def costliest_loop(plan: FunctionPlan) -> LoopPlan | None:
     """The loop of the source that has most of the work; None where there is none."""
     found = shares(plan)
-    loops = [loop for loop in whole_loops(plan) if loop.is_written_by_user]
-    return max(loops, key=lambda loop: share_of(loop, found), default=None)
+    return max(loops_of_source(plan), key=lambda loop: share_of(loop, found), default=None)
 
 
 def share_of(loop: LoopPlan, found: Iterable[Share]) -> float:
     """The share of a loop of the source (`orion.plan.whole.whole_loops`): of the planned loops that stand for it. Of
     neighbours that are run as one, each has that of all; loops in statements that run once have none of their own."""
-    if loop.is_inside:
+    if isinstance(loop.form, Inside):
         return 0.0
     numbers = {part.nest.number for part in loop.parts or (loop,)}
     return sum(share.part for share in found if share.loop.nest.number in numbers)

@@ -23,8 +23,8 @@ from orion.cost.placement import ArrayUse, array_bytes
 from orion.cost.sizes import Sizes
 from orion.ir.types import ArrayType, Shapes, Types
 from orion.plan.fusing import shared_arrays
-from orion.plan.one_loop import AnalysedLoop
-from orion.plan.plan import LoopPlan, Together
+from orion.plan.one_loop import AnalysedLoop, members_of
+from orion.plan.plan import Fill, Fused, LoopPlan, Member, Together, Written
 from orion.plan.variants import Separate
 from orion.reasons import ReasonKind
 
@@ -38,10 +38,11 @@ LINE = 64
 def why_together(loop: AnalysedLoop, types: Types, sizes: Sizes) -> Together | None:
     """Why the neighbours that a fused loop stands for are run as one; None where they better are not, or it stands for
     none."""
-    if not loop.members or sizes.symbolic:
+    members = members_of(loop)
+    if not members or sizes.symbolic:
         return None
-    arrays = shared_arrays(loop.members)
-    lines = tuple(member.nest.span.line for member in loop.members)
+    arrays = shared_arrays(members)
+    lines = tuple(member.nest.span.line for member in members)
     large = tuple(array for array in arrays if (array_bytes(array, types, sizes.shapes) or 0) > sizes.caches.second)
     if sizes.force_parallel:
         return Together(lines, large or arrays, None)
@@ -50,7 +51,7 @@ def why_together(loop: AnalysedLoop, types: Types, sizes: Sizes) -> Together | N
     used = sum(_bytes_per_iteration(use, len(loop.nest.dims), types, sizes.shapes) for use in loop.uses)
     if not large or used > SHARE * sizes.caches.second or not _has_blocks(loop, sizes):
         return None
-    times = {array: sum(array in _used(member) for member in loop.members) - 1 for array in large}
+    times = {array: sum(array in _used(member) for member in members) - 1 for array in large}
     saved = sum(times[array] * (array_bytes(array, types, sizes.shapes) or 0) for array in large)
     return Together(lines, large, saved)
 
@@ -86,33 +87,35 @@ def along(member: AnalysedLoop, space: int) -> AnalysedLoop:
 
 def keeps_blocks(fused: LoopPlan, member: LoopPlan) -> bool:
     """Whether a neighbour that is run by itself has the blocks of the fused loop, so that its sums are the same."""
-    return member.space == fused.space and member.cuts == fused.cuts
+    return member.tiles == fused.tiles and member.cuts == fused.cuts
 
 
-def with_members(plan: LoopPlan, members: Iterable[LoopPlan], why: Together | None) -> LoopPlan:
+def with_members(plan: LoopPlan, members: Iterable[LoopPlan], why: Together) -> LoopPlan:
     """The plan of a fused loop with those of the loops that it stands for; all run in its blocks, on its workers."""
     sizing = tuple(reason for reason in plan.reasons if reason.kind is ReasonKind.SIZES)
     apart = tuple(reason for reason in plan.reasons if reason.kind is ReasonKind.NOTE)
     found: list[LoopPlan] = []
     for member in members:
-        others = why and replace(why, lines=tuple(line for line in why.lines if line != member.nest.span.line))
+        others = tuple(line for line in why.lines if line != member.nest.span.line)
         nest = replace(member.nest, number=plan.nest.number)
         reasons = (*(reason for reason in member.reasons if reason.kind is not ReasonKind.SIZES), *sizing)
         reasons = reasons if found else (*reasons, *apart)
+        assert isinstance(member.form, Written | Fill)
         found.append(
             replace(
                 member,
                 nest=nest,
+                form=Member(member.form, replace(why, lines=others)),
                 strategy=plan.strategy,
-                space=plan.space,
+                is_parallel=plan.is_parallel,
+                tiles=plan.tiles,
                 cuts=(*plan.cuts, *member.cuts[len(plan.cuts) :]),
                 reasons=reasons,
                 runs_on=plan.runs_on,
                 rounds_overlap=plan.rounds_overlap,
-                together=others,
             )
         )
-    return replace(plan, members=tuple(found))
+    return replace(plan, form=Fused(tuple(found)))
 
 
 def with_reasons(plan: LoopPlan, apart: Iterable[Separate], types: Types, sizes: Sizes) -> LoopPlan:

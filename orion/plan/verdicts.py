@@ -10,7 +10,7 @@ from orion.dependence.region import known_of
 from orion.dependence.study import Study, study_nest
 from orion.ir.assigned import assigned_by
 from orion.ir.nodes import For, Node, Range, Var, children, every, walk
-from orion.ir.program import LoopNest
+from orion.ir.program import LoopNest, OfNewOrder, form_of
 from orion.ir.types import Types
 from orion.passes.between import SYNTHETIC
 from orion.passes.dimensions import perfect_loops
@@ -41,9 +41,9 @@ def verdicts(
 def _with_copies(verdict: Verdict, loop: For, nest: LoopNest, types: Types) -> Verdict:
     """The verdict on a `for` with the arrays that copies make it parallel of, if they do."""
     arrays = tuple(dict.fromkeys(dependence.array for dependence in verdict.carried))
-    if verdict.reasons or nest.is_rewritten:
+    if verdict.reasons or isinstance(nest.form, OfNewOrder):
         return verdict
-    own = LoopNest(nest.number, (loop,), (), loop.body, nest.ordered, nest.function)
+    own = LoopNest(nest.number, form_of(loop), (loop,), (), loop.body, nest.ordered, nest.function)
     return replace(verdict, copies=arrays) if all(sum_into(name, own, types) for name in arrays) else verdict
 
 
@@ -81,7 +81,7 @@ def _inner(loop: For, nest: LoopNest, after: frozenset[str], types: Types, maps:
     if isinstance(loop.space, Range):
         loops = perfect_loops(loop)
         dims = tuple(inner.space.var for inner in loops if isinstance(inner.space, Range))
-        own = LoopNest(nest.number, loops, dims, loops[-1].body, True, nest.function)
+        own = LoopNest(nest.number, form_of(loop), loops, dims, loops[-1].body, True, nest.function)
         outside = _names_outside(nest.loops[0], loop)
         study = study_nest(own, types, after | outside, known_of(_loops_around(nest.loops[0], loop)), maps)
         if study is not None:

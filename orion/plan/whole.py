@@ -9,17 +9,29 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from orion.cost.placement import Placement
+from orion.cost.candidate import Strategy
+from orion.cost.placement import Placement, PlacementKind
 from orion.ir.nodes import For, Range, walk
 from orion.ir.program import Repeat, RunLoop, Step, blocks_of
 from orion.passes.between import SYNTHETIC
-from orion.plan.plan import FunctionPlan, LoopPlan, Origin
+from orion.plan.plan import (
+    FunctionPlan,
+    Fused,
+    LoopPlan,
+    Once,
+    Origin,
+    Reordered,
+    ReorderedOnce,
+    Uncut,
+    Whole,
+    is_of_source,
+    source_nest,
+)
+from orion.plan.rules import strength
 from orion.sets.names import isl_name
 
 if TYPE_CHECKING:
     import islpy as isl
-
-WEAKEST_FIRST = ("serial", "wavefront", "nd", "2d", "1d", "independent")
 
 
 def whole_loops(plan: FunctionPlan) -> tuple[LoopPlan, ...]:
@@ -29,13 +41,24 @@ def whole_loops(plan: FunctionPlan) -> tuple[LoopPlan, ...]:
     stands for neighbouring loops there are these; after statements that run once come the loops in them.
     """
     found: list[LoopPlan] = []
-    for _, group in groupby(enumerate(plan.loops), lambda item: id(item[1].origin) if item[1].origin else -item[0]):
-        loops = [loop for _, loop in group]
-        origin = loops[0].origin
-        whole = [one for loop in loops for one in loop.members or (loop,)]
-        whole = [one for loop in whole for one in (loop, *loop.inside)]
-        found += whole if origin is None else [merged(loops, origin)]
+    for _, group in groupby(plan.loops, lambda loop: id(source_nest(loop))):
+        first, *others = group
+        match first.form:
+            case Reordered(origin=origin) | ReorderedOnce(origin=origin):
+                found.append(merged((first, *others), origin))
+            case Fused(members):
+                found += members
+            case Once(inside):
+                found += (first, *inside)
+            case _:
+                found.append(first)
     return tuple(found)
+
+
+def loops_of_source(plan: FunctionPlan) -> tuple[LoopPlan, ...]:
+    """Those of `whole_loops` that are loops of the source: not statements between loops, and not the filling of arrays
+    that the function makes."""
+    return tuple(filter(is_of_source, whole_loops(plan)))
 
 
 def merged(parts: Iterable[LoopPlan], origin: Origin) -> LoopPlan:
@@ -46,31 +69,32 @@ def merged(parts: Iterable[LoopPlan], origin: Origin) -> LoopPlan:
     placements and reasons of all parts, each said once.
     """
     parts = tuple(parts)
-    shared = [part for part in parts if part.nest.limits]
+    shared = [part for part in parts if isinstance(part.form, Reordered)]
     dims = len(origin.nest.dims)
+    iterations = next(part.form.written_iterations for part in parts if isinstance(part.form, Reordered))
     return LoopPlan(
         nest=replace(origin.nest, number=parts[0].nest.number),
-        strategy=min((part.strategy for part in shared), key=WEAKEST_FIRST.index, default="serial"),
-        space=None,
-        time=(),
+        form=Whole(origin, parts),
+        strategy=min((part.strategy for part in shared), key=strength, default=Strategy.SERIAL),
+        tiles=Uncut(),
         cuts=(1,) * dims,
+        is_parallel=all(part.is_parallel for part in shared),
         ordered=origin.nest.ordered,
         analysis=origin.analysis,
         placements=_placements(parts),
         reasons=tuple(dict.fromkeys(reason for part in parts for reason in part.reasons)),
         runs_on=max(part.runs_on for part in parts),
-        iterations=parts[0].written_iterations,
+        iterations=iterations,
         rewrites=tuple(dict.fromkeys(name for part in parts for name in part.rewrites)),
         rounds_overlap=all(part.rounds_overlap for part in parts),
-        origin=origin,
-        written_iterations=parts[0].written_iterations,
-        parts=parts,
+        copies=(),
+        works=(),
     )
 
 
 def _placements(parts: Iterable[LoopPlan]) -> tuple[Placement, ...]:
     """One placement per array: that of the part where it is farthest from its worker, with the bytes of all parts."""
-    kinds = ("replicated", "partitioned", "rotated", "served")
+    kinds = tuple(PlacementKind)
     found: dict[str, Placement] = {}
     for placement in (placement for part in parts for placement in part.placements):
         other = found.get(placement.array, placement)
@@ -89,10 +113,10 @@ def main_part(loop: LoopPlan) -> LoopPlan:
 
 def in_formulas(part: LoopPlan) -> LoopPlan:
     """A part of a merged plan as a loop of its own: its dimensions are named by formulas in the user's variables
-    ("t + i"), and its dependences are those between its own coordinates."""
+    ("t + i")."""
     own = formulas(part)[-len(part.nest.dims) :]
     dims = own if len(own) == len(part.nest.dims) else part.nest.dims
-    return replace(part, nest=replace(part.nest, dims=dims), origin=None)
+    return replace(part, nest=replace(part.nest, dims=dims))
 
 
 def enclosing_loops(plan: FunctionPlan, number: int) -> tuple[For, ...]:
@@ -122,17 +146,17 @@ def rounds_around(plan: FunctionPlan, number: int) -> tuple[str, ...]:
 def formulas(part: LoopPlan) -> tuple[str, ...]:
     """What the coordinates of the serial loops around a part and its own are, in the variables of the loop as written.
 
-    Empty for statements that one worker runs once.
+    Empty for statements that one worker runs once, and for loops as they are written.
     """
-    if part.origin is None or not part.places:
+    if not isinstance(part.form, Reordered):
         return ()
     names: dict[str, str] = {}
-    for node in walk(part.origin.nest.loops[0]):
+    for node in walk(part.form.origin.nest.loops[0]):
         if isinstance(node, Range):
             names[isl_name(node.var)] = node.var
     for name in part.nest.function.params:
         names[isl_name(name)] = name
-    return coordinate_formulas(part.places, names)
+    return coordinate_formulas(part.form.places, names)
 
 
 def coordinate_formulas(places: str, names: dict[str, str]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from orion.cost.extents import evaluated
 from orion.errors import of_user, too_wide
 from orion.ir.nodes import For, Function, Range, walk
-from orion.plan.one_loop import AnalysedLoop
+from orion.plan.one_loop import AnalysedLoop, AsOne, AsWritten, InBand, InTimeTiles, OutsideBands
 
 LEAST, GREATEST = -(2**63), 2**63 - 1
 FAR = 2**48
@@ -38,15 +38,21 @@ def fits_a_range(start: int, stop: int, step: int = 1) -> bool:
 def may_leave_64_bits(loops: Iterable[AnalysedLoop], values: Mapping[str, int]) -> bool:
     """Whether one of the loops that are in another order has integers so far from 0 that what is computed for its
     bounds may take more than 64 bits, though what the function computes does not."""
-    relations = (relation for loop in loops if loop.origin for relation in _relations(loop))
+    relations = (relation for loop in loops for relation in _relations(loop))
     terms = {term for relation in relations for term in re.findall(r"\w+", relation)}
     return any(abs(int(term) if term.isdecimal() else values.get(term, 0)) >= FAR for term in terms)
 
 
 def _relations(loop: AnalysedLoop) -> list[str]:
-    assert loop.origin is not None
-    written = loop.origin.analysis
-    return [loop.analysis.domain, loop.places, written.domain, *(access.relation for access in written.accesses)]
+    """The isl texts that the bounds of a loop in another order are made from."""
+    match loop.form:
+        case InBand(origin=origin, places=places) | InTimeTiles(origin=origin, places=places):
+            own = [loop.analysis.domain, places]
+        case OutsideBands(origin=origin):
+            own = [loop.analysis.domain]
+        case AsWritten() | AsOne():
+            return []
+    return [*own, origin.analysis.domain, *(access.relation for access in origin.analysis.accesses)]
 
 
 def _check(space: Range, function: Function, values: Mapping[str, int]) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.kernel.calling import RESULTS, neutral
-from orion.plan.plan import Copies
+from orion.plan.plan import Copies, Tiled
 from orion.runtime.arguments import LoopData, read_only
 from orion.runtime.barrier import KERNEL
 from orion.runtime.choose import Chosen, choices_among, tile_ranks
@@ -183,8 +183,8 @@ def _part(
 
 def _copied(loop: PreparedLoop, tiles: Ints, pair: NDArray[Any], copies: Copies) -> CopiedArray:
     positions = {(a.kind, a.name): position for position, a in enumerate(loop.kernel.arguments)}
-    assert loop.plan.space is not None
-    blocks = np.unique(np.unravel_index(tiles, loop.schedule.grid)[loop.plan.space])
+    assert isinstance(loop.plan.tiles, Tiled)
+    blocks = np.unique(np.unravel_index(tiles, loop.schedule.grid)[loop.plan.tiles.space])
     places = positions["copies", copies.array], positions["array", copies.array]
     return CopiedArray(*places, copies.op, pair, blocks)
 

@@ -13,7 +13,7 @@ from orion.cost.extents import parameter_values
 from orion.cost.sizes import Sizes
 from orion.cost.uneven import work_along
 from orion.errors import of_user, too_wide
-from orion.plan.plan import LoopPlan
+from orion.plan.plan import LoopPlan, Reordered
 from orion.plan.wide import fits_a_range
 from orion.schedule.schedule import Ints
 
@@ -40,7 +40,8 @@ def block_bounds(
     `elements`, the blocks hold about as many elements each. Those of the space dimension of any other loop have about
     as much work each.
     """
-    found = []
+    found, space = [], plan.space
+    is_time_tiled = isinstance(plan.form, Reordered) and plan.form.is_time_tiled
     for dim, (blocks, span) in enumerate(zip(plan.cuts, ranges, strict=True)):
         if elements is not None:
             found.append(elements.balanced_bounds(dim, blocks))
@@ -48,20 +49,19 @@ def block_bounds(
             found.append(np.array(UNBOUNDED, np.int64))
         elif not fits_a_range(*span):
             raise of_user(OverflowError(too_wide(*span, plan.nest.loops[dim].span, plan.nest.function.source)))
-        elif dim == plan.space and 1 < blocks < span[1] - span[0] and not plan.is_swept:
-            found.append(bounds_by_work(plan, span, blocks, sizes) + span[0])
+        elif dim == space and 1 < blocks < span[1] - span[0] and not is_time_tiled:
+            found.append(bounds_by_work(plan, dim, span, blocks, sizes) + span[0])
         else:
             found.append(even_bounds(span[1] - span[0], blocks) + span[0])
     return tuple(np.asarray(bounds, np.int64) for bounds in found)
 
 
-def bounds_by_work(plan: LoopPlan, span: tuple[int, int], blocks: int, sizes: Sizes) -> Ints:
+def bounds_by_work(plan: LoopPlan, space: int, span: tuple[int, int], blocks: int, sizes: Sizes) -> Ints:
     """The bounds of blocks of the space dimension that have about as much work each, counted from the first index of
     `span`. The tiles of a serial loop's rounds have lengths that go with their times: they stay even."""
-    assert plan.space is not None
     values = parameter_values(sizes.shapes, sizes.integers)
-    works = () if plan.nest.is_rewritten else plan.works
-    work = work_along(plan.analysis.domain, works, plan.space, span, sizes, values)
+    works = () if isinstance(plan.form, Reordered) else plan.works
+    work = work_along(plan.analysis.domain, works, space, span, sizes, values)
     count = span[1] - span[0]
     if work is None:
         return even_bounds(count, blocks)

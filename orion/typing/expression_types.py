@@ -29,8 +29,9 @@ from orion.ir.refuse import unsupported
 from orion.ir.source import SourceText
 from orion.ir.spans import NOWHERE, without_spans
 from orion.ir.types import SparseType, Types
-from orion.typing.call_types import TypeProblem, call_type, product_type
+from orion.typing.call_types import call_type
 from orion.typing.dtypes import operator_result
+from orion.typing.results import TypeProblem, product_type
 from orion.typing.value_type import BOOL, FLOAT, INT, NONE, ValueType, broadcast, join_values, shaped
 
 HelperType = Callable[[str, tuple[ValueType, ...]], ValueType]

@@ -35,8 +35,8 @@ from orion.ir.nodes import (
 from orion.ir.refuse import unsupported
 from orion.ir.spans import NOWHERE
 from orion.ir.types import ArgumentType, ArrayType, ScalarType, SparseType, Types
-from orion.typing.call_types import TypeProblem
 from orion.typing.expression_types import Typing, UntypedNameError, operation_type
+from orion.typing.results import TypeProblem
 from orion.typing.value_type import INT, NONE, Limits, ValueType, dtype_limits, join, join_limits, literal_limits
 
 __all__ = ["Typing", "ValueType", "infer_types"]

@@ -7,6 +7,7 @@ copies. Reads and writes are read from the text here (`orion.verify.reading`), a
     every tile is run once; conflicts between tiles keep their order     `orion.verify.tiles`
     loops in another order run each instance once, conflicts in order    `orion.verify.text`, `moved`
     arrays and scalars of which there are several may be so              `private`, `sums`, `copied`, `scalars`
+    arrays live where iterations touch them                              `placed`
     neighbours may be run as one                                         `fused`
     the sizes and integers of the call are such as the plan assumes      here
 
@@ -17,25 +18,39 @@ bits, and that a kernel runs its text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 import numpy as np
 
 from orion.errors import PlanError
 from orion.ir.nodes import For, Stmt
-from orion.ir.program import SYNTHETIC, Program
+from orion.ir.program import SYNTHETIC, OfFilling, Program, Repeat, RunLoop, Step, blocks_of
 from orion.ir.types import Types
-from orion.plan.plan import FunctionPlan, LoopPlan
-from orion.plan.whole import enclosing_loops, in_formulas, rounds_around, whole_loops
+from orion.plan.plan import (
+    Fill,
+    FunctionPlan,
+    Fused,
+    Inside,
+    LoopPlan,
+    Member,
+    Once,
+    Origin,
+    Reordered,
+    ReorderedOnce,
+    Whole,
+    Written,
+)
+from orion.plan.whole import in_formulas, rounds_around, whole_loops
 from orion.schedule.schedule import Schedule
 from orion.verify.conflicts import Conflict, Uses, any_parameters, described, in_one_round, in_other_rounds, uses_of
 from orion.verify.copied import assigned_arrays, original, prove_copied, prove_made
 from orion.verify.events import Iterations
 from orion.verify.fused import prove_fused
 from orion.verify.moved import between_outer_rounds, between_rounds, coordinates, in_round, moved, moved_accesses
+from orion.verify.placed import prove_placed
 from orion.verify.private import prove_last, prove_private
 from orion.verify.reading import Reader
 from orion.verify.scalars import prove_scalars
@@ -96,11 +111,12 @@ class _Checker:
         found: list[For | None] = []
         seen: set[int] = set()
         for loop in self.alone:
-            if loop.origin is None:
+            origin = origin_of(loop)
+            if origin is None:
                 found += original(loop.nest)
             else:
-                found.append(None if id(loop.origin) in seen else loop.origin.nest.loops[0])
-                seen.add(id(loop.origin))
+                found.append(None if id(origin) in seen else origin.nest.loops[0])
+                seen.add(id(origin))
         return tuple(found)
 
     @cached_property
@@ -109,7 +125,7 @@ class _Checker:
         loops: dict[int, tuple[For, ...]] = {}
         made = {one.copy for loop in self.alone for one in loop.nest.renamed}
         for number, (loop, written) in enumerate(zip(self.alone, self.written, strict=True)):
-            is_copy = loop.nest.is_filling and not assigned_arrays(loop.nest.body).isdisjoint(made)
+            is_copy = isinstance(loop.nest.form, OfFilling) and not assigned_arrays(loop.nest.body).isdisjoint(made)
             loops[number] = () if written is None or is_copy else (written,)
         names = {*self.apart.variables, *self.apart.tests}
         return inlined(bare(text_of(self.apart.steps, loops)), names)
@@ -130,7 +146,7 @@ class _Checker:
     @cached_property
     def alone(self) -> tuple[LoopPlan, ...]:
         """The planned loops of `apart`, by their numbers."""
-        return tuple(one for loop in self.plan.loops for one in (loop.members or (loop,)))
+        return tuple(one for loop in self.plan.loops for one in (members_of(loop) or (loop,)))
 
     # ------------------------------------------------------------ what is proved
 
@@ -139,11 +155,11 @@ class _Checker:
         self.prove_program()
         sources: dict[int, Source] = {}
         for whole in whole_loops(self.plan):
-            if whole.origin is not None:
-                self.prove_order(whole, sources)
+            if isinstance(whole.form, Whole):
+                self.prove_order(whole, whole.form.origin, sources)
         for number, loop in enumerate(self.plan.loops):
             try:
-                self.prove_loop(number, loop, sources.get(id(loop.origin)))
+                self.prove_loop(number, loop, sources.get(id(origin_of(loop))))
             except PlanError as error:
                 raise PlanError(f"{loop.nest.span}: {error}") from None
 
@@ -165,36 +181,44 @@ class _Checker:
         if self.text != bare(self.apart.function.body):
             raise PlanError(f"{self.apart.function.span}: the planned loops are not those of the function")
 
-    def prove_order(self, whole: LoopPlan, sources: dict[int, Source]) -> None:
+    def prove_order(self, whole: LoopPlan, origin: Origin, sources: dict[int, Source]) -> None:
         """The texts of the loops that stand for one in another order."""
         try:
-            source = source_of(self.plan, whole)
+            source = source_of(self.plan, origin)
         except UnprovedError as error:
             self.unproved.append(f"{whole.nest.span}: not proved: {error}")
             return
-        sources[id(whole.origin)] = source
+        sources[id(origin)] = source
         self.unproved += prove_text(self.plan, whole, source)
 
     def prove_loop(self, number: int, loop: LoopPlan, source: Source | None) -> None:
         prove_scalars(loop, live_after(self.plan_text, loop.nest.loops[0]))
-        if loop.origin is not None:
-            if not loop.nest.limits:
+        match loop.form:
+            case ReorderedOnce():
                 self.prove_single(loop)
-            elif source is not None:
-                self.prove_part(loop, source)
-            return
-        found = self.found[number]
-        if loop.members:
-            first = sum(len(other.members) or 1 for other in self.plan.loops[:number])
-            own = [self.found_apart[first + at] for at in range(len(loop.members))]
-            prove_fused(loop, loop.members, found, own, self.context)
+            case Reordered(places=places):
+                if source is not None:
+                    self.prove_part(loop, places, source)
+            case Fused(members):
+                first = sum(len(members_of(other)) or 1 for other in self.plan.loops[:number])
+                own = [self.found_apart[first + at] for at in range(len(members))]
+                prove_fused(loop, members, self.found[number], own, self.context)
+                self.prove_iterations(loop, self.found[number])
+            case Written() | Once() | Fill() | Member() | Inside() | Whole():
+                self.prove_iterations(loop, self.found[number])
+            case _:
+                assert_never(loop.form)
+
+    def prove_iterations(self, loop: LoopPlan, found: Iterations) -> None:
+        """A loop that is run as its text has it, in tiles."""
         for one in loop.nest.renamed:
             prove_copied(found, one, self.context)
-            prove_made(self.plan.program, number, one)
+            prove_made(self.plan.program, loop.nest.number, one)
         for array in loop.private_arrays:
             prove_private(found, array.name, self.context)
         for copies in loop.copies:
             prove_sums(self.plan.program.function, loop.nest.loops[0], copies, self.types)
+        prove_placed(found, loop.placements, self.context)
         several = {array.name for array in loop.private_arrays} | {copies.array for copies in loop.copies}
         self.prove_tiles(loop, found, uses_of(found, several, self.context))
 
@@ -207,8 +231,8 @@ class _Checker:
 
     def prove_tiles(self, loop: LoopPlan, found: Iterations, uses: Mapping[str, Uses]) -> None:
         now = [*in_one_round(uses, loop.ordered)]
-        around = enclosing_loops(self.plan, loop.nest.number)
-        later = [*in_other_rounds(uses)] if around and loop.rounds_overlap else []
+        again = is_repeated(self.plan.program.steps, loop.nest.number)
+        later = [*in_other_rounds(uses)] if again and loop.rounds_overlap else []
         told = partial(described, found)
         iterations = any_parameters(found.domain(self.context)) if found.is_exact else None
         for count in self.counts:
@@ -230,17 +254,17 @@ class _Checker:
             prove_covered(isl.Set("{ [x] : x = 0 }", self.context), schedule)
             self.refuse(broken_in_round([], schedule, True), loop, schedule, lambda *_: "")
 
-    def prove_part(self, part: LoopPlan, source: Source) -> None:
+    def prove_part(self, part: LoopPlan, places: str, source: Source) -> None:
         rounds = len(rounds_around(self.plan, part.nest.number))
-        pairs = moved(source, part.places, self.values)
+        pairs = moved(source, places, self.values)
         now = [] if pairs is None else [*in_round(pairs, rounds, source.is_exact)]
         later: list[Conflict] = []
         if part.rounds_overlap:
             later += [] if pairs is None else between_rounds(pairs, rounds, source.is_exact)
-            if any(loop.index != SYNTHETIC for loop in enclosing_loops(self.plan, part.nest.number)):
-                later += between_outer_rounds(source, part.places, self.values, rounds)
-        iterations = coordinates(source, part.places, self.values, rounds)
-        told = partial(moved_accesses, source, part.places, self.values, rounds)
+            if is_repeated(self.plan.program.steps, part.nest.number):
+                later += between_outer_rounds(source, places, self.values, rounds)
+        iterations = coordinates(source, places, self.values, rounds)
+        told = partial(moved_accesses, source, places, self.values, rounds)
         for count in self.counts:
             schedule = self.scheduled(part, count)
             if iterations is not None:
@@ -257,6 +281,32 @@ class _Checker:
                 raise PlanError(message)
             self.unproved.append(f"{loop.nest.span}: not proved: {message}")
             return
+
+
+def members_of(loop: LoopPlan) -> tuple[LoopPlan, ...]:
+    return loop.form.members if isinstance(loop.form, Fused) else ()
+
+
+def origin_of(loop: LoopPlan) -> Origin | None:
+    """The loop of the source that a loop stands for in another order."""
+    return loop.form.origin if isinstance(loop.form, Reordered | ReorderedOnce | Whole) else None
+
+
+def is_repeated(steps: Sequence[Step], number: int) -> bool:
+    """Whether a planned loop is run in a serial loop of the source."""
+    for step in steps:
+        for block in blocks_of(step):
+            repeats = isinstance(step, Repeat) and not (isinstance(step.loop, For) and step.loop.index == SYNTHETIC)
+            if (repeats and RunLoop(number) in _every(block)) or is_repeated(block, number):
+                return True
+    return False
+
+
+def _every(steps: Sequence[Step]) -> Iterator[Step]:
+    for step in steps:
+        yield step
+        for block in blocks_of(step):
+            yield from _every(block)
 
 
 def _name(loop: LoopPlan, schedule: Schedule, tile: int) -> str:

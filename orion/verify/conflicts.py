@@ -19,8 +19,6 @@ from orion.verify.events import Event, Iterations
 if TYPE_CHECKING:
     import islpy as isl
 
-    from orion.verify.statements import Source, Statement
-
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
@@ -90,27 +88,6 @@ def union(maps: Iterable[isl.Map]) -> isl.Map:
     return reduce(lambda one, other: one.union(other), maps)
 
 
-def in_order(first: Statement, second: Statement, context: isl.Context) -> Iterator[isl.Map]:
-    """The instances of two statements that must keep their order, those of the first being the earlier."""
-    import islpy as isl
-
-    order = _written_order(first, second, context)
-    if order is None:
-        return
-    names = first.name, second.name
-    one, other = (uses_by_name(statement.instances, context) for statement in (first, second))
-    for array in one.keys() & other.keys():
-        written, touched = one[array]
-        written_too, touched_too = other[array]
-        pairs = [(written, touched_too)] if written is not None else []
-        pairs += [(touched, written_too)] if written_too is not None else []
-        for left, right in pairs:
-            relation = left.apply_range(right.reverse()).intersect(order)
-            relation = relation.set_tuple_name(isl.dim_type.in_, names[0]).set_tuple_name(isl.dim_type.out, names[1])
-            if not relation.is_empty():
-                yield relation
-
-
 def uses_by_name(found: Iterations, context: isl.Context) -> dict[str, tuple[isl.Map | None, isl.Map]]:
     """The maps of the writes of each array, if there are any, and of all uses."""
     uses: dict[str, tuple[isl.Map | None, isl.Map]] = {}
@@ -119,44 +96,6 @@ def uses_by_name(found: Iterations, context: isl.Context) -> dict[str, tuple[isl
         writes = [found.touched(event, context) for event in events if event.is_write]
         uses[array] = union(writes) if writes else None, union(found.touched(event, context) for event in events)
     return uses
-
-
-def _written_order(first: Statement, second: Statement, context: isl.Context) -> isl.Map | None:
-    """x → y where x comes before y as the loops are written; None where there is no such pair."""
-    import islpy as isl
-
-    common = 0
-    while common < min(len(first.loops), len(second.loops)) and first.place[: common + 1] == second.place[: common + 1]:
-        common += 1
-    mine = [f"x{level}" for level in range(len(first.loops))]
-    others = [f"y{level}" for level in range(len(second.loops))]
-    ways = []
-    for level in range(common + 1):
-        same = [f"{x} = {y}" for x, y in zip(mine[:level], others[:level], strict=True)]
-        if level < common:
-            ways.append(" and ".join([*same, f"{mine[level]} < {others[level]}"]))
-        elif first.place[level:] < second.place[level:]:
-            ways.append(" and ".join(same) or "true")
-    if not ways:
-        return None
-    text = " or ".join(f"({way})" for way in ways)
-    return isl.Map(f"{{ [{', '.join(mine)}] -> [{', '.join(others)}] : {text} }}", context)
-
-
-def met(source: Source) -> Iterator[tuple[Event, Event, isl.Map]]:
-    """The pairs of accesses in statements with the instances that meet by them."""
-    import islpy as isl
-
-    for one in source.statements:
-        for other in source.statements:
-            for first in one.instances.events:
-                for second in other.instances.events:
-                    if first.array == second.array and (first.is_write or second.is_write):
-                        left, right = (
-                            at.instances.touched(event, source.context).set_tuple_name(isl.dim_type.in_, at.name)
-                            for at, event in ((one, first), (other, second))
-                        )
-                        yield first, second, left.apply_range(right.reverse())
 
 
 def described(found: Iterations, conflict: Conflict, pair: isl.Map) -> str:

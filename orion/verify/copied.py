@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from orion.errors import PlanError
 from orion.ir.nodes import Assign, Expr, For, Stmt, Subscript, Var, every
-from orion.ir.program import LoopNest, Program, Renamed, RunLoop, Step, blocks_of
+from orion.ir.program import LoopNest, OfFilling, Program, Renamed, RunLoop, Step, blocks_of
 from orion.ir.rewriting import rewrite
 from orion.ir.spans import without_spans
 from orion.verify.conflicts import union
@@ -84,7 +84,7 @@ def _blocks(steps: tuple[Step, ...]) -> Iterator[tuple[Step, ...]]:
 def _is_made(steps: Sequence[Step], program: Program, number: int, one: Renamed) -> bool:
     place = next((at for at, step in enumerate(steps) if step == RunLoop(number)), 0)
     for step in reversed(steps[:place]):
-        if not isinstance(step, RunLoop) or not program.nests[step.number].is_filling:
+        if not isinstance(step, RunLoop) or not isinstance(program.nests[step.number].form, OfFilling):
             return False
         if _copies(program.nests[step.number], one, program):
             return True

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from orion.sets.names import number_text, parameter_list
-from orion.verify.conflicts import Conflict, met, named, uses_by_name
-from orion.verify.statements import Source
+from orion.verify.conflicts import Conflict, named, uses_by_name
+from orion.verify.statements import Source, met
 
 if TYPE_CHECKING:
     import islpy as isl

@@ -51,7 +51,7 @@ from orion.ir.nodes import (
     every,
     holds,
 )
-from orion.ir.program import Branch, LoopNest, Repeat, RunLoop, Scalars, Step
+from orion.ir.program import Branch, LoopNest, OfNewOrder, Repeat, RunLoop, Scalars, Step
 from orion.ir.types import ArrayType, ScalarType, Types
 from orion.passes.writes import written_positions
 from orion.sets.names import extent_name, isl_name, number_text, sum_text
@@ -130,7 +130,7 @@ class Reader:
                     self.block(body)
                 case RunLoop(number_):
                     nest = nests[number_]
-                    if nest.is_rewritten:
+                    if isinstance(nest.form, OfNewOrder):
                         self.forget((nest.loops[0],))
                     else:
                         self.nest(number_, nest.loops, nest.body)

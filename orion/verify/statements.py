@@ -22,8 +22,8 @@ from orion.ir.exposed import exposed_reads
 from orion.ir.nodes import For, Function, Range, Stmt, every, names_in
 from orion.ir.types import Types
 from orion.sets.names import isl_name
-from orion.verify.conflicts import in_order
-from orion.verify.events import Iterations, defined
+from orion.verify.conflicts import uses_by_name
+from orion.verify.events import Event, Iterations, defined
 from orion.verify.reading import Reader
 from orion.verify.text_values import UnprovedError, Value, compared, names_of
 
@@ -227,3 +227,65 @@ class _Finder(Reader):
             raise UnprovedError("a loop whose bounds are not affine")
         domain = found.domain(context).set_tuple_name(claim.name)
         return Statement(claim.name, claim.loops, claim.body, place, domain, found)
+
+
+# ---------------------------------------------------------------- what keeps its order
+
+
+def in_order(first: Statement, second: Statement, context: isl.Context) -> Iterator[isl.Map]:
+    """The instances of two statements that must keep their order, those of the first being the earlier."""
+    import islpy as isl
+
+    order = _written_order(first, second, context)
+    if order is None:
+        return
+    names = first.name, second.name
+    one, other = (uses_by_name(statement.instances, context) for statement in (first, second))
+    for array in one.keys() & other.keys():
+        written, touched = one[array]
+        written_too, touched_too = other[array]
+        pairs = [(written, touched_too)] if written is not None else []
+        pairs += [(touched, written_too)] if written_too is not None else []
+        for left, right in pairs:
+            relation = left.apply_range(right.reverse()).intersect(order)
+            relation = relation.set_tuple_name(isl.dim_type.in_, names[0]).set_tuple_name(isl.dim_type.out, names[1])
+            if not relation.is_empty():
+                yield relation
+
+
+def _written_order(first: Statement, second: Statement, context: isl.Context) -> isl.Map | None:
+    """x → y where x comes before y as the loops are written; None where there is no such pair."""
+    import islpy as isl
+
+    common = 0
+    while common < min(len(first.loops), len(second.loops)) and first.place[: common + 1] == second.place[: common + 1]:
+        common += 1
+    mine = [f"x{level}" for level in range(len(first.loops))]
+    others = [f"y{level}" for level in range(len(second.loops))]
+    ways = []
+    for level in range(common + 1):
+        same = [f"{x} = {y}" for x, y in zip(mine[:level], others[:level], strict=True)]
+        if level < common:
+            ways.append(" and ".join([*same, f"{mine[level]} < {others[level]}"]))
+        elif first.place[level:] < second.place[level:]:
+            ways.append(" and ".join(same) or "true")
+    if not ways:
+        return None
+    text = " or ".join(f"({way})" for way in ways)
+    return isl.Map(f"{{ [{', '.join(mine)}] -> [{', '.join(others)}] : {text} }}", context)
+
+
+def met(source: Source) -> Iterator[tuple[Event, Event, isl.Map]]:
+    """The pairs of accesses in statements with the instances that meet by them."""
+    import islpy as isl
+
+    for one in source.statements:
+        for other in source.statements:
+            for first in one.instances.events:
+                for second in other.instances.events:
+                    if first.array == second.array and (first.is_write or second.is_write):
+                        left, right = (
+                            at.instances.touched(event, source.context).set_tuple_name(isl.dim_type.in_, at.name)
+                            for at, event in ((one, first), (other, second))
+                        )
+                        yield first, second, left.apply_range(right.reverse())

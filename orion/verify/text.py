@@ -32,7 +32,7 @@ from orion.ir.nodes import For, Range, names_in
 from orion.ir.program import LoopNest, Repeat, RunLoop, Step, blocks_of
 from orion.ir.types import ArrayType, Types
 from orion.passes.between import SYNTHETIC
-from orion.plan.plan import FunctionPlan, LoopPlan
+from orion.plan.plan import FunctionPlan, LoopPlan, Origin, Reordered
 from orion.sets.names import extent_name, isl_name, parameter_list
 from orion.verify.statements import Claim, Source, live_after, read_source
 from orion.verify.stored import prove_stored
@@ -49,13 +49,12 @@ MAX_OPERATIONS = 10_000_000
 """isl operations that the proof of the text of one loop may cost: some seconds."""
 
 
-def source_of(plan: FunctionPlan, loop: LoopPlan) -> Source:
+def source_of(plan: FunctionPlan, origin: Origin) -> Source:
     """What the statements of a loop of the source that is run in another order are, and what must keep its order."""
     import islpy as isl
 
-    assert loop.origin is not None
-    outer = loop.origin.nest.loops[0]
-    claims = [Claim(one.name, one.loops, one.body) for one in loop.origin.statements]
+    outer = origin.nest.loops[0]
+    claims = [Claim(one.name, one.loops, one.body) for one in origin.statements]
     function, types = plan.program.function, dict(plan.types)
     if claims and claims[0].loops[0] != outer:
         prove_stored(function, outer, claims[0].loops[0], types, live_after(function.body, outer))
@@ -101,7 +100,8 @@ class _Proof:
             return
         self.forwards = once_and_forwards(self.source)
         self.parts = {part.nest.number: part for part in self.loop.parts}
-        self.places = {number: isl.UnionMap(part.places or "{ }", self.context) for number, part in self.parts.items()}
+        forms = {number: part.form for number, part in self.parts.items() if isinstance(part.form, Reordered)}
+        self.places = {number: isl.UnionMap(form.places, self.context) for number, form in forms.items()}
         self.attempt("that the loops run each iteration once, and one after the other", self.prove_loops)
         for box in self.boxes:
             name = f"({', '.join(box.part.nest.dims)})"
@@ -191,10 +191,11 @@ class _Proof:
     # ------------------------------------------------------------ a box
 
     def prove_box(self, box: _Box) -> None:
-        nest = box.part.nest
-        if box.part.is_swept:
+        nest, form = box.part.nest, box.part.form
+        is_time_tiled = isinstance(form, Reordered) and form.is_time_tiled
+        if is_time_tiled:
             self.prove_permutable(box.part)
-        body, limits = one_tile(nest) if box.part.is_swept else (nest.body, nest.limits)
+        body, limits = one_tile(nest) if is_time_tiled else (nest.body, nest.limits)
         names = [*box.rounds, *(name for pair in limits for name in pair)]
         walk = self.walk(box.path, set(names))
         scope = Scope(self.numbers)

@@ -10,11 +10,12 @@ from typing import Any
 import islpy as isl
 import numpy as np
 
+from orion.cost.candidate import Strategy
 from orion.dependence.access import PrivateArray
 from orion.ir.nodes import Assign, Binary, Const, For, Range, Stmt, Update, every
 from orion.ir.rewriting import expand
 from orion.ir.types import ArrayType
-from orion.plan.plan import FunctionPlan, LoopPlan
+from orion.plan.plan import FunctionPlan, LoopPlan, Reordered, Tiled, Written
 from orion.schedule.schedule import Schedule
 
 Broken = tuple[str, Schedule]
@@ -107,12 +108,13 @@ def _loop_faults(loop: LoopPlan, types: Mapping[str, Any]) -> Iterator[tuple[str
     yield from _copies(loop, types)
     yield from _scalars(loop)
     yield from _texts(loop)
+    yield from _placements(loop)
     if not loop.rounds_overlap:
         yield "rounds overlap", replace(loop, rounds_overlap=True)
     if loop.ordered and loop.time:
         yield "ordered: not", replace(loop, ordered=False)
-    if loop.places:
-        yield "places: shifted", replace(loop, places=shifted(loop.places))
+    if isinstance(loop.form, Reordered):
+        yield "places: shifted", replace(loop, form=replace(loop.form, places=shifted(loop.form.places)))
 
 
 def shifted(places: str) -> str:
@@ -130,15 +132,30 @@ def shifted(places: str) -> str:
 
 def _strategies(loop: LoopPlan) -> Iterator[tuple[str, LoopPlan]]:
     dims = len(loop.nest.dims)
-    if loop.time:
-        yield "strategy: tiles do not wait", replace(loop, strategy="independent", time=())
+    if isinstance(loop.tiles, Tiled) and loop.time:
+        free = replace(loop, strategy=Strategy.INDEPENDENT, tiles=replace(loop.tiles, time=()))
+        yield "strategy: tiles do not wait", free
     for space in range(dims):
         cuts = tuple(3 if dim == space else 1 for dim in range(dims))
-        free = replace(loop, strategy="independent", space=space, time=(), cuts=cuts, runs_on=3)
+        free = replace(loop, strategy=Strategy.INDEPENDENT, tiles=Tiled(space, ()), cuts=cuts, runs_on=3)
         if loop.space is None:
             yield "strategy: a serial loop shared out", free
         elif space != loop.space:
             yield "space: another dimension", free
+
+
+def _placements(loop: LoopPlan) -> Iterator[tuple[str, LoopPlan]]:
+    """Only a cluster's workers look at them: a fault that survives changes nothing in threads."""
+    for number, one in enumerate(loop.placements):
+
+        def other(**fields: Any) -> LoopPlan:
+            placements = (*loop.placements[:number], replace(one, **fields), *loop.placements[number + 1 :])  # noqa: B023
+            return replace(loop, placements=placements)
+
+        if one.is_written:
+            yield "placements: not written", other(is_written=False)
+        if one.dim is not None:
+            yield "placements: another halo", other(halo=(one.halo[0] + 1, one.halo[1] + 1))
 
 
 def _copies(loop: LoopPlan, types: Mapping[str, Any]) -> Iterator[tuple[str, LoopPlan]]:
@@ -146,7 +163,7 @@ def _copies(loop: LoopPlan, types: Mapping[str, Any]) -> Iterator[tuple[str, Loo
     for one in private:
         fewer = tuple(other for other in private if other is not one)
         yield "private: one left out", replace(loop, analysis=replace(loop.analysis, private=fewer))
-    if loop.space is not None and loop.origin is None and not loop.members:
+    if loop.space is not None and isinstance(loop.form, Written):
         written = {a.array for a in loop.analysis.accesses if a.is_write} - {one.name for one in private}
         for name in sorted(written):
             if isinstance(types.get(name), ArrayType) and types[name].c_contiguous:

@@ -203,8 +203,13 @@ class Turns:
 
     def walk(self, code: CodeType, entry: str) -> Walk:
         """The walk of a kernel as a Python function that takes turns."""
-        scope = {**STAND_INS, "is_ready": self.is_ready, "finish": self.finish}
+        return self.walk_with(code, entry, {"finish": self.finish}, {})
+
+    def walk_with(self, code: CodeType, entry: str, given: Mapping[str, Any], instead: Mapping[str, Any]) -> Walk:
+        """The same with functions for the kernel's imports, and others in place of its own."""
+        scope = {**STAND_INS, "is_ready": self.is_ready, **given}
         exec(code, scope)
+        scope |= instead
         function = scope[entry]
 
         def guarded(*arguments: Any) -> None:
@@ -236,7 +241,13 @@ def run_interpreted(
     prepared: PreparedProgram, codes: Sequence[CodeType], arguments: Mapping[str, Any], order: Order
 ) -> Any:
     """Run a program on as many workers as its schedules are for; arrays change in place, the result is returned."""
-    turns = Turns(order)
+    return run_with(Turns(order), prepared, codes, arguments)
+
+
+def run_with(
+    turns: Turns, prepared: PreparedProgram, codes: Sequence[CodeType], arguments: Mapping[str, Any]
+) -> Any:
+    """The same with workers that take these turns."""
     workers = prepared.workers
     walks = tuple(turns.walk(code, loop.kernel.entry) for code, loop in zip(codes, prepared.loops, strict=True))
     memory = allocate_run_memory(prepared)

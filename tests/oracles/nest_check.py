@@ -17,7 +17,15 @@ import numpy as np
 
 import orion
 from orion.api import ParallelFunction
-from orion.errors import ArgumentError, OutOfBoundsError, PlanError, SerialLoopWarning, UnsupportedLoopError
+from orion.errors import (
+    ArgumentError,
+    OutOfBoundsError,
+    PlanError,
+    SerialLoopWarning,
+    UnprovedWarning,
+    UnsupportedLoopError,
+)
+from orion.plan.plan import Reordered, Whole
 from orion.planned import Plan
 from orion.prepare import Prepared
 from orion.rewrites.lockstep import apply as lockstep
@@ -114,12 +122,13 @@ def _check_nest(nest: Nest, tally: Tally, compiled: bool, thorough: bool) -> Non
         needless = type(error) is OverflowError and not wraps_around(nest)
         tally.refusals[refusal(str(error)) + NEEDLESS * needless] += 1
         return
-    tally.counts["in sweeps"] += any(loop.is_swept for loop in prepared.plan.function.loops)
     plan = prepared.plan
+    forms = [loop.form for loop in plan.function.loops]
+    tally.counts["in sweeps"] += any(isinstance(form, Reordered) and form.is_time_tiled for form in forms)
     tally.counts["slow"] += process_time() - begun > SLOW_SECONDS
-    tally.counts["rewritten"] += any(loop.origin is not None for loop in plan.loops)
+    tally.counts["rewritten"] += any(isinstance(loop.form, Whole) for loop in plan.loops)
     tally.counts["parallel"] += any(loop.is_parallel for loop in plan.loops)
-    check_proof(plan, thorough)
+    check_proof(plan, thorough, tally)
     in_vectors = is_in_vectors(prepared)
     if not in_vectors:  # what stands for vector registers cannot be interpreted
         check_results(prepared, nest, expected)
@@ -172,10 +181,15 @@ def refusal(message: str) -> str:
 # ---------------------------------------------------------------- the proof
 
 
-def check_proof(plan: Plan, thorough: bool) -> None:
+def check_proof(plan: Plan, thorough: bool, tally: Tally) -> None:
     """Prove the schedules for two workers (preparing has proved those for three), or for all numbers up to four."""
+    begun = process_time()
     try:
-        plan.check(None if thorough else 2)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", UnprovedWarning)
+            plan.check(None if thorough else 2)
+        tally.counts["unproved"] += bool(told)
+        tally.checks.append(process_time() - begun)
     except PlanError as error:
         raise Failure("proof", str(error), "a schedule does not keep a dependence") from error
     except Exception as error:

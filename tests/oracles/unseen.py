@@ -15,7 +15,7 @@ import islpy as isl
 from orion.dependence import analyse, conditions, references, relations, scalars
 from orion.ir.program import LoopNest
 from orion.ir.types import Types
-from orion.plan import rules
+from orion.plan.strategies import tiling
 from orion.planned import Plan
 from orion.rewrites.array_sums import find as sums
 from orion.rewrites.copy_in import find as copy_in
@@ -149,7 +149,7 @@ def _named() -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "all arrays summed", partial(everywhere, sums.sum_into, _always_sums)
     yield "all reads may see copies", partial(everywhere, copy_in.may_see_copy, lambda *_: True)
     yield "all neighbours fused", partial(everywhere, fuse.shared_depth, _any_depth)
-    yield "all differences allowed", partial(everywhere, rules.is_within, lambda *_, **__: True)
+    yield "all differences allowed", partial(everywhere, tiling.is_within, lambda *_, **__: True)
     yield "all loops skewed", partial(everywhere, skew.is_skewable, lambda *_: True)
     yield "all sweeps in tiles", partial(everywhere, time_tiles.is_permutable, lambda *_: True)
     yield "no condition needed", partial(everywhere, conditions.free_of, _free)

@@ -33,11 +33,8 @@ from orion.ir.nodes import (
     walk,
 )  # fmt: skip
 from orion.ir.types import ArgumentType, ArrayType, ScalarType, SparseType, Types
+from orion.typing.functions import Form, form_of, reads_row
 
-REDUCING = ("sum", "dot", "mean", "min", "max", "prod", "std", "var", "argmin", "argmax")
-ROW_METHODS = frozenset({".copy", ".fill", *(f".{name}" for name in REDUCING)})
-ROW_FUNCTIONS = frozenset({"np.vdot", "np.linalg.norm", *(f"np.{name}" for name in REDUCING)})
-ELEMENTWISE_METHODS = frozenset({".copy"})
 BITWISE = frozenset({"&", "|", "^", "<<", ">>"})
 ROUNDS = 8
 
@@ -183,13 +180,8 @@ class _Ranks:
             case Binary("@", left, right):
                 self.require(left, 1)
                 self.require(right, 1)
-            case Call(".dot", arguments):
-                for argument in arguments[:2]:
-                    self.require(argument, 1)
-            case Call(name, (first, *_)) if name in ROW_METHODS:
-                self.require(first, 1)
-            case Call(name, arguments) if name in ROW_FUNCTIONS:
-                for argument in arguments[:2] if name in ("np.dot", "np.vdot") else arguments[:1]:
+            case Call(name, arguments) if reads_row(name):
+                for argument in arguments[: 2 if form_of(name) is Form.PRODUCT else 1]:
                     self.require(argument, 1)
             case Assign(Var(name), value) if name not in self.arrays:
                 self.locals[name] = max(self.locals.get(name, 0), self.rank(value))
@@ -223,7 +215,7 @@ class _Ranks:
                 for part in (left, right):
                     if not isinstance(part, Var):  # a name by itself may as well be a scalar
                         self.require(part, rank)
-            case Call(name, (first, *_)) if name in ELEMENTWISE_METHODS:
+            case Call(".copy", (first, *_)):
                 self.require(first, rank)
             case _:
                 pass
@@ -242,9 +234,9 @@ class _Ranks:
                 return max(self.rank(left), self.rank(right))
             case Unary(_, operand):
                 return self.rank(operand)
-            case Call(name) if name in ROW_FUNCTIONS or (name in ROW_METHODS and name not in ELEMENTWISE_METHODS):
+            case Call(name) if reads_row(name) and name != ".copy":
                 return 0
-            case Call(name, arguments) if name.startswith("np.") or name in ELEMENTWISE_METHODS:
+            case Call(name, arguments) if name.startswith("np.") or name == ".copy":
                 return max(map(self.rank, arguments), default=0)
             case _:
                 return 0

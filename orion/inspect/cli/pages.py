@@ -6,6 +6,8 @@ import re
 from functools import cache
 from importlib.resources import files
 
+from orion.reasons import CODES
+
 CODE = re.compile(r"ORN\d+", re.IGNORECASE)
 
 
@@ -21,7 +23,6 @@ def page_of(code: str) -> str | None:
 @cache
 def _pages() -> dict[str, str]:
     text = (files("orion") / "reasons.md").read_text(encoding="utf-8")
-    titles = dict(re.findall(r"^- \[(ORN\d+)\]\(#\w+\): (.*)$", text, flags=re.MULTILINE))
     sections = re.split(r"^## (ORN\d+)\n", text, flags=re.MULTILINE)[1:]
     pairs = zip(sections[::2], sections[1::2], strict=True)
-    return {code: f"{code}: {titles[code]}\n\n{section.strip()}" for code, section in pairs}
+    return {code: f"{code}: {CODES[code].title}\n\n{section.strip()}" for code, section in pairs}

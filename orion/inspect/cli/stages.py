@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from orion.cost.candidate import Strategy
 from orion.ir.nodes import Function
 from orion.ir.printer import print_expr, print_function, print_stmt
 from orion.ir.program import Branch, Program, Repeat, RunLoop, Scalars, Step
@@ -48,7 +49,7 @@ def _in_short(variant: Variant, types: Types) -> str:
     loops = [loop for loop in variant.loops if not is_once(loop.nest)]
     words = [
         f"({', '.join(loop.nest.dims)}) in line {loop.nest.span.line} "
-        f"{loop.candidates[0].strategy if loop.candidates else 'serial'}"
+        f"{loop.candidates[0].strategy if loop.candidates else Strategy.SERIAL}"
         f"{''.join(f', {name}' for name in loop.rewrites)}"
         for loop in loops
     ]

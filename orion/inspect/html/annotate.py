@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 
+from orion.cost.candidate import Strategy
 from orion.inspect.text.conflicts import told_conflicts
 from orion.inspect.text.telling import each_for
 from orion.inspect.text.words import choice_in_words
 from orion.ir.source import Span
-from orion.plan.plan import FunctionPlan, LoopPlan
+from orion.plan.plan import FunctionPlan, LoopPlan, is_of_source
 from orion.plan.whole import whole_loops
 
 
@@ -67,7 +68,7 @@ def _notes(plan: FunctionPlan) -> dict[int, Note]:
                 writes=tuple(dict.fromkeys(a.array for a in own if a.is_write)),
                 words=_reduced(loop, number),
             )
-        if loop.is_written_by_user:
+        if is_of_source(loop):
             notes |= _for_notes(loop, plan)
     return notes
 
@@ -86,7 +87,7 @@ def _for_notes(loop: LoopPlan, plan: FunctionPlan) -> dict[int, Note]:
     notes = {}
     lines = each_for(loop, plan)
     for one in lines:
-        badge = loop.strategy if one.span.line == first else "serial" if one.is_around else ""
+        badge = loop.strategy if one.span.line == first else Strategy.SERIAL if one.is_around else ""
         said = "" if len(lines) == 1 and not loop.parts else one.words.removeprefix("serial, ")
         notes[one.span.line] = Note(badge=badge, words=said, is_serial=one.is_around or not loop.is_parallel)
     return notes

@@ -27,6 +27,7 @@ from orion.inspect.text.telling import (
     inductions,
     makes,
     not_written_by_user,
+    notes,
     private_arrays,
     reductions,
     renamed,
@@ -38,7 +39,7 @@ from orion.inspect.text.telling import (
 from orion.inspect.text.text import plan_text, quoted
 from orion.inspect.text.where import summary, where_the_work_is
 from orion.inspect.text.words import iterations_in_words, lines_in_words, order_in_words, place
-from orion.plan.plan import FunctionPlan, LoopPlan
+from orion.plan.plan import FunctionPlan, LoopPlan, Reordered, ReorderedOnce
 from orion.plan.shares import costliest_part, is_parallel, shares
 from orion.plan.whole import whole_loops
 from orion.reasons import CODES
@@ -73,7 +74,9 @@ def _summary(plan: FunctionPlan) -> str:
 
 def _key(plan: FunctionPlan) -> str:
     """What the marks in the source mean, where there are any."""
-    if not any(loop.dependences for loop in plan.loops):
+    forms = [(loop.form, loop.analysis) for loop in plan.loops]
+    written = (one.origin.analysis if isinstance(one, Reordered | ReorderedOnce) else own for one, own in forms)
+    if not any(analysis.dependences for analysis in written):
         return ""
     return (
         '<p class="o-faint">Marked: what different iterations have in common, '
@@ -101,8 +104,9 @@ def _section(loop: LoopPlan, plan: FunctionPlan, schedule: Schedule | None) -> s
     """One loop."""
     line = loop.nest.function.source.line(loop.nest.span.line).strip()
     title = f'<h3><code>{escape(line)}</code> <span class="o-place">{escape(place(loop.nest.span))}</span></h3>'
-    if not loop.is_written_by_user:
-        return f"<section>{title}<p>{escape(': '.join(not_written_by_user(loop)))}</p></section>"
+    other = not_written_by_user(loop)
+    if other is not None:
+        return f"<section>{title}<p>{escape(': '.join(other))}</p></section>"
     conflicts, drawn = told_conflicts(loop), costliest_part(loop, shares(plan))
     values = parameter_values(plan.sizes.shapes, plan.sizes.integers)
     found = _parallel(loop, conflicts) if loop.is_parallel else _serial(loop, conflicts)
@@ -126,6 +130,7 @@ def _facts(loop: LoopPlan, plan: FunctionPlan) -> str:
         ("rows", "<br>".join(map(escape, flattened(loop)))),
         ("private", "<br>".join(map(escape, private_arrays(loop)))),
         ("renamed", "<br>".join(map(_prose, renamed(loop, plan)))),
+        ("notes", "<br>".join(map(_prose, notes(loop)))),
     ]
     body = "".join(f'<tr><th scope="row">{name}</th><td>{words}</td></tr>' for name, words in rows if words)
     return f'<table class="o-facts"><tbody>{body}</tbody></table>'
@@ -168,7 +173,8 @@ def _parallel(loop: LoopPlan, conflicts: Sequence[Conflict]) -> str:
     if not conflicts:
         found = f"<h4>{name}</h4><p>{escape(NO_CONFLICTS)}</p>"
     against = [
-        (escape(names), f"{escape(why)} {_reason_code(reason.code)}") for names, why, reason in why_not(loop, conflicts)
+        (escape(names), f"{escape(why)} {_reason_code(reason.code)}{_prose(reason.help)}")
+        for names, why, reason in why_not(loop, conflicts)
     ]
     places = [(_code(array), escape(where), escape(moved)) for array, moved, where in data(loop)]
     return (
@@ -191,7 +197,7 @@ def _accesses(accesses: Iterable[tuple[str, tuple[int, ...]]]) -> str:
 
 
 def _reason_code(code: str) -> str:
-    return f'<span class="o-faint" title="{escape(CODES[code])}">{escape(code)}</span>'
+    return f'<span class="o-faint" title="{escape(CODES[code].title)}">{escape(code)}</span>'
 
 
 def _serial(loop: LoopPlan, conflicts: Sequence[Conflict]) -> str:

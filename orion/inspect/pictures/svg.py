@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from orion.cost.candidate import Strategy
 from orion.inspect.pictures.chain import chain_picture
 from orion.inspect.pictures.tiles import tiles_picture
 from orion.inspect.text.parts import lines_of
 from orion.inspect.text.words import lines_in_words
-from orion.plan.plan import LoopPlan
+from orion.plan.plan import LoopPlan, Reordered, Tiled, Uncut
 from orion.plan.whole import in_formulas, main_part
 from orion.schedule.build import build_schedule
 from orion.schedule.schedule import Schedule
@@ -31,19 +32,19 @@ def plan_svg(
     loop in another order the tiles of one part are drawn, `drawn` or else the largest; where that is what one worker
     runs, the iterations of the loop as it is written.
     """
-    if loop.origin is not None and not loop.parts:
+    if isinstance(loop.form, Reordered):
         loop = in_formulas(loop)
     part = drawn or main_part(loop)
-    if loop.parts and part.space is not None:
+    if loop.parts and isinstance(part.tiles, Tiled):
         return _picture_of_part(loop, part, schedule, values or {})
-    if loop.space is None:
+    if isinstance(loop.tiles, Uncut):
         return chain_picture(loop, _about_once(loop, part))
     return _picture_of_tiles(loop, schedule, values or {}, "")
 
 
 def _about_once(loop: LoopPlan, part: LoopPlan) -> str:
     """What one worker runs of a loop in another order, where that is drawn."""
-    if not (loop.parts and loop.is_shared_out):
+    if not loop.parts or loop.strategy is Strategy.SERIAL:
         return ""
     lines = lines_of(part.nest)
     return f"most of the work: {lines_in_words(lines)}, which one worker runs in every iteration"

@@ -26,7 +26,7 @@ from orion.inspect.pictures.shapes import (
     text_width,
 )  # fmt: skip
 from orion.inspect.text.words import counted, factor, listed, place, strategy_in_words
-from orion.plan.plan import LoopPlan
+from orion.plan.plan import LoopPlan, Tiled
 from orion.schedule.schedule import Ints, Schedule
 
 SQUARE = 336.0
@@ -143,22 +143,22 @@ def _cut(loop: LoopPlan, schedule: Schedule) -> list[tuple[int, str]]:
 
 
 def _layout(loop: LoopPlan, schedule: Schedule, has_bounds: bool) -> Layout:
-    assert loop.space is not None
-    others = _other_dims(loop, schedule)
+    assert isinstance(loop.tiles, Tiled)
+    space, others = loop.tiles.space, _other_dims(loop, loop.tiles, schedule)
     if not others:
-        return Layout(loop, schedule, has_bounds, None, loop.space, None, LEFT, WIDE, 44, "", {})
+        return Layout(loop, schedule, has_bounds, None, space, None, LEFT, WIDE, 44, "", {})
     slices = others[1] if len(others) > 1 and schedule.grid[others[1]] > 1 else None
     side = SQUARE if slices is None else 150.0
-    labels = [_bound(bound) for bound in schedule.bounds[loop.space]] if has_bounds else [""]
-    name = text_width(f"{loop.nest.dims[loop.space]} ↓") + 6
+    labels = [_bound(bound) for bound in schedule.bounds[space]] if has_bounds else [""]
+    name = text_width(f"{loop.nest.dims[space]} ↓") + 6
     left = max(46.0, MARGIN + 8 + max(text_width(label, TICK) for label in labels), MARGIN + name)
-    return Layout(loop, schedule, has_bounds, loop.space, others[0], slices, left, side, side, "", {})
+    return Layout(loop, schedule, has_bounds, space, others[0], slices, left, side, side, "", {})
 
 
-def _other_dims(loop: LoopPlan, schedule: Schedule) -> list[int]:
+def _other_dims(loop: LoopPlan, tiles: Tiled, schedule: Schedule) -> list[int]:
     """The dimensions besides the one that is shared out: those of time first, then cut ones, then the rest."""
-    rest = [dim for dim in range(len(loop.nest.dims)) if dim not in (loop.space, *loop.time)]
-    return [*loop.time, *sorted(rest, key=lambda dim: schedule.grid[dim] == 1)]
+    rest = [dim for dim in range(len(loop.nest.dims)) if dim not in (tiles.space, *tiles.time)]
+    return [*tiles.time, *sorted(rest, key=lambda dim: schedule.grid[dim] == 1)]
 
 
 def _titles(layout: Layout) -> list[str]:
@@ -365,6 +365,6 @@ def _notes(layout: Layout) -> Iterator[Entry]:
 
 
 def _named(loop: LoopPlan) -> str:
-    assert loop.space is not None
-    names = [loop.nest.dims[dim] for dim in sorted((loop.space, *loop.time))]
+    assert isinstance(loop.tiles, Tiled)
+    names = [loop.nest.dims[dim] for dim in sorted((loop.tiles.space, *loop.tiles.time))]
     return listed(names).replace(" and ", " or ")

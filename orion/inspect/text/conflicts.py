@@ -35,7 +35,7 @@ class Conflict:
     @property
     def is_scalar(self) -> bool:
         """Whether it is not about an array but about a scalar, which its reason names."""
-        return self.reason.code in ("ORN104", "ORN111")
+        return self.reason.row.about_scalar
 
     @property
     def spans(self) -> tuple[Span, ...]:

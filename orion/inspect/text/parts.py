@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from orion.cost.candidate import Strategy
 from orion.inspect.text.conflicts import sizing_reasons
 from orion.inspect.text.words import blocks_in_words, counted, lines_in_words, listed, strategy_in_words
 from orion.ir.nodes import Assign, For, If, Stmt, Var, walk
 from orion.ir.program import LoopNest, Repeat, RunLoop, Step, blocks_of
 from orion.passes.between import SYNTHETIC
-from orion.plan.plan import FunctionPlan, LoopPlan
+from orion.plan.plan import FunctionPlan, LoopPlan, Reordered, ReorderedOnce
 from orion.plan.whole import formulas, in_formulas
 
 PROOF = (
@@ -44,7 +45,7 @@ def has_list(loop: LoopPlan) -> bool:
 def _tiles(part: LoopPlan) -> str:
     shown = in_formulas(part)
     inside = "inside a tile they run on one worker"
-    if part.is_swept:
+    if isinstance(part.form, Reordered) and part.form.is_time_tiled:
         inside += ", as they are written; what it touches stays in the cache of that worker from round to round"
     return f"the statements are gone through in tiles of ({', '.join(shown.nest.dims)}); {inside}"
 
@@ -83,7 +84,7 @@ def _numbers(steps: Iterable[Step]) -> Iterator[int]:
 
 def _rounds(part: LoopPlan) -> int:
     """How many serial loops of the new order stand around a part that is shared out."""
-    return len(formulas(part)) - len(part.nest.dims) if part.nest.limits else 0
+    return len(formulas(part)) - len(part.nest.dims) if isinstance(part.form, Reordered) else 0
 
 
 def _same(part: LoopPlan, repeat: Repeat) -> Iterator[str]:
@@ -103,14 +104,14 @@ def part_in_words(part: LoopPlan) -> str:
     where = lines_in_words(lines) if lines else "nothing"
     if len(lines) == 1:
         where += f", `{source.line(lines[0]).strip()}`"
-    if not part.nest.limits:
+    if isinstance(part.form, ReorderedOnce):
         return f"{where}: {ONCE}"
     shown = in_formulas(part)
     said = [f"{where}: {part.strategy}: {strategy_in_words(shown)}"]
     blocks, workers = blocks_in_words(shown), counted(part.runs_on, "worker")
-    if part.is_shared_out:
+    if part.strategy is not Strategy.SERIAL:
         said.append(f"{blocks}, on {workers}" if blocks else f"on {workers}")
-    said += [reason.told for reason in sizing_reasons(part)]
+    said += [reason.told + reason.help for reason in sizing_reasons(part)]
     return "; ".join(said)
 
 
@@ -132,12 +133,12 @@ def lines_of(nest: LoopNest) -> tuple[int, ...]:
 
 def whole_in_words(loop: LoopPlan) -> str:
     """What the strategy of a loop does, in one sentence, whether it is run as written or not."""
-    if not loop.parts or loop.strategy == "serial":
+    if not loop.parts or loop.strategy is Strategy.SERIAL:
         return strategy_in_words(loop)
     if not has_list(loop):
         shown = in_formulas(loop.parts[0])
         return f"tiles of ({', '.join(shown.nest.dims)}); {strategy_in_words(shown)}"
-    shared = [part for part in loop.parts if part.nest.limits]
+    shared = [part for part in loop.parts if isinstance(part.form, Reordered)]
     once = len(loop.parts) - len(shared)
     pieces = [f"{counted(len(shared), 'loop')} that {'is' if len(shared) == 1 else 'are'} shared out"]
     if once:

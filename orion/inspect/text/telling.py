@@ -21,9 +21,9 @@ from orion.ir.printer import print_expr
 from orion.ir.source import Span
 from orion.plan.conditions import conditions_in_words
 from orion.plan.explain import not_stronger
-from orion.plan.plan import FunctionPlan, LoopPlan, Verdict
+from orion.plan.plan import Fill, FunctionPlan, Inside, LoopPlan, Member, Once, Reordered, Tiled, Verdict
 from orion.plan.shares import is_parallel
-from orion.plan.whole import enclosing_loops, in_formulas, whole_loops
+from orion.plan.whole import enclosing_loops, in_formulas, loops_of_source
 from orion.reasons import Hint, Reason, ReasonKind
 
 NO_BREAK = "\u00a0"
@@ -61,23 +61,29 @@ def considered(plan: FunctionPlan) -> list[tuple[str, str, str]]:
     those that a loop gives the reason against."""
     said = {reason for loop in plan.loops for reason in loop.reasons}
     return [
-        (one.name, time_in_words(one.nanoseconds), one.reason.told) for one in plan.considered if one.reason not in said
+        (one.name, time_in_words(one.nanoseconds), one.reason.told + one.reason.help)
+        for one in plan.considered
+        if one.reason not in said
     ]
 
 
-def not_written_by_user(loop: LoopPlan) -> tuple[str, str]:
-    """What a loop is that is not in the source, and who runs it."""
-    if not loop.nest.is_filling:
-        return "once", RUNS_ONCE
-    name = next((p.array for p in loop.placements if p.is_written), "")
-    if loop.space is None or loop.runs_on == 1:
-        return "fills", f"{name}, on one worker"
-    return "fills", f"{name}: blocks of axis {loop.space} are shared out among {loop.runs_on} workers"
+def not_written_by_user(loop: LoopPlan) -> tuple[str, str] | None:
+    """What a loop is that is not in the source, and who runs it; None for one that is."""
+    match loop.form:
+        case Once():
+            return "once", RUNS_ONCE
+        case Fill() | Member(form=Fill()):
+            name = next((p.array for p in loop.placements if p.is_written), "")
+            if not isinstance(loop.tiles, Tiled) or loop.runs_on == 1:
+                return "fills", f"{name}, on one worker"
+            return "fills", f"{name}: blocks of axis {loop.tiles.space} are shared out among {loop.runs_on} workers"
+        case _:
+            return None
 
 
 def verdict_in_words(plan: FunctionPlan) -> str:
     """How many loops there are, and whether they are parallel."""
-    loops = [loop for loop in whole_loops(plan) if loop.is_written_by_user]
+    loops = loops_of_source(plan)
     if not loops:
         return "no loop to share out"
     serial = sum(not loop.is_parallel for loop in loops)
@@ -135,8 +141,8 @@ def verdict_on_for(verdict: Verdict) -> str:
 
 def runs_on(loop: LoopPlan) -> list[str]:
     """On how many workers the loop runs, and why not on more: of a loop with several parts, each of them says so."""
-    reasons = [] if has_list(loop) else [reason.told for reason in sizing_reasons(loop)]
-    return [counted(loop.runs_on, "worker"), *([INSIDE] if loop.is_inside else []), *reasons]
+    reasons = [] if has_list(loop) else [reason.told + reason.help for reason in sizing_reasons(loop)]
+    return [counted(loop.runs_on, "worker"), *([INSIDE] if isinstance(loop.form, Inside) else []), *reasons]
 
 
 def reductions(loop: LoopPlan) -> list[str]:
@@ -200,10 +206,10 @@ def private_arrays(loop: LoopPlan) -> list[str]:
 
 def together(loop: LoopPlan) -> list[str]:
     """With which neighbouring loops a loop is run as one, and what that saves, or why it is not."""
-    why = loop.together
-    apart = [reason.told for reason in loop.reasons if reason.kind is ReasonKind.NOTE]
-    if why is None:
+    apart = notes(loop, "together")
+    if not isinstance(loop.form, Member):
         return apart
+    why = loop.form.together
     others = f"the {'loop' if len(why.lines) == 1 else 'loops'} in {lines_in_words(why.lines)}"
     arrays = listed([f"`{array}`" for array in why.arrays])
     saved = "" if why.saved is None else f": {bytes_in_words(why.saved)} go through memory once less"
@@ -212,6 +218,12 @@ def together(loop: LoopPlan) -> list[str]:
         f"still in the cache when used again{saved}",
         *apart,
     ]
+
+
+def notes(loop: LoopPlan, label: str = "notes") -> list[str]:
+    """The notes on a loop that stand beside a label."""
+    found = (reason for reason in loop.reasons if reason.kind is ReasonKind.NOTE and reason.row.label == label)
+    return [reason.told + reason.help for reason in found]
 
 
 def renamed(loop: LoopPlan, plan: FunctionPlan) -> list[str]:
@@ -274,7 +286,7 @@ def _strategies(names: Sequence[str]) -> str:
 def _ruled_out_now(loop: LoopPlan) -> Iterator[tuple[str, Reason]]:
     """The strategies that the new order of a loop does not allow its weakest part."""
     for part in loop.parts:
-        if part.nest.limits and part.strategy == loop.strategy:
+        if isinstance(part.form, Reordered) and part.strategy == loop.strategy:
             shown = in_formulas(part)
             reasons = not_stronger(part.strategy, shown.dependences, shown.nest)
             yield from ruled_out(replace(shown, reasons=reasons))
@@ -337,7 +349,7 @@ def blockers(loop: LoopPlan, conflicts: Sequence[Conflict]) -> list[Blocker]:
     Where `but_for` says what would help, it is not said again."""
     others = lone_reasons(loop)
     found = [Blocker(reason.code, (reason.message,), reason.spans, reason.hint) for reason in others]
-    if any(reason.code == "ORN108" for reason in others):
+    if any(reason.row.alone for reason in others):
         return found  # the dependences would allow a parallel plan
     is_told = bool(but_for(loop))
     for conflict in conflicts:

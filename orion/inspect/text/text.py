@@ -27,6 +27,7 @@ from orion.inspect.text.telling import (
     loops_around,
     makes,
     not_written_by_user,
+    notes,
     private_arrays,
     reductions,
     renamed,
@@ -84,10 +85,11 @@ def _loop(loop: LoopPlan, plan: FunctionPlan) -> Iterator[Line]:
     nest = loop.nest
     source = nest.function.source
     yield Line(place(nest.span), verbatim=True)
-    if not loop.is_written_by_user:
+    other = not_written_by_user(loop)
+    if other is not None:
         yield Line(f"  {nest.span.line:4d} | {source.line(nest.span.line)}", verbatim=True)
         yield Line("")
-        label, words = not_written_by_user(loop)
+        label, words = other
         yield from _labelled(label, [Line(words)])
         return
     for outer in (*loops_around(loop, plan), *nest.loops):
@@ -104,6 +106,7 @@ def _loop(loop: LoopPlan, plan: FunctionPlan) -> Iterator[Line]:
     yield from _labelled("rows", map(Line, flattened(loop)))
     yield from _labelled("private", map(Line, private_arrays(loop)))
     yield from _labelled("renamed", map(Line, renamed(loop, plan)))
+    yield from _labelled("notes", map(Line, notes(loop)))
     lines = each_for(loop, plan)
     if len(lines) > 1 or loop.parts:
         rows = [(source.line(one.span.line).strip().removesuffix(":"), one.words) for one in lines]
@@ -116,7 +119,10 @@ def _findings(loop: LoopPlan) -> Iterator[Line]:
     if loop.is_parallel:
         yield from _labelled("conflicts", _conflicts(conflicts), gap=True)
         against = why_not(loop, conflicts)
-        rows = [(names, why if reason.is_about_a_pair else f"{why} [{reason.code}]") for names, why, reason in against]
+        rows = [
+            (names, why + ("" if reason.is_about_a_pair else f" [{reason.code}]") + reason.help)
+            for names, why, reason in against
+        ]
         yield from _labelled("why not", table(rows), gap=True)
         yield from _labelled("data", table(_data(loop)), gap=True)
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import assert_never
 
 from orion.inspect.text.conflicts import conflicts_of, sizing_reasons
 from orion.inspect.text.parts import lines_of
@@ -11,9 +12,23 @@ from orion.inspect.text.telling import blockers, such_as, verdict_in_words, verd
 from orion.inspect.text.words import counted, lines_in_words
 from orion.ir.nodes import For, Node, every, walk
 from orion.ir.program import LoopNest
-from orion.plan.plan import FunctionPlan, LoopPlan
+from orion.plan.plan import (
+    Fill,
+    FunctionPlan,
+    Fused,
+    Inside,
+    LoopPlan,
+    Member,
+    Once,
+    Reordered,
+    ReorderedOnce,
+    Whole,
+    Written,
+    is_of_source,
+    source_nest,
+)
 from orion.plan.shares import NOMINAL, Share, runs_alone, share_of, shares
-from orion.plan.whole import whole_loops
+from orion.plan.whole import loops_of_source, whole_loops
 
 LITTLE = 0.005
 """A part of the work that is not worth a word."""
@@ -22,8 +37,7 @@ LITTLE = 0.005
 def where_the_work_is(plan: FunctionPlan) -> str:
     """The first line of a plan: how many loops, how much of the work is shared out, and why the rest is not."""
     verdict = verdict_in_words(plan)
-    is_any = any(loop.is_written_by_user for loop in whole_loops(plan))
-    return f"{verdict}; {_shares_in_words(plan)}" if is_any else verdict
+    return f"{verdict}; {_shares_in_words(plan)}" if loops_of_source(plan) else verdict
 
 
 def _shares_in_words(plan: FunctionPlan) -> str:
@@ -82,7 +96,7 @@ def _why_alone(alone: Sequence[Share], plan: FunctionPlan) -> str:
 
 def _lines(loop: LoopPlan) -> tuple[int, ...]:
     """The lines of the source that a planned loop runs, with those of its own `for`s."""
-    if loop.nest.is_rewritten:
+    if isinstance(loop.form, Reordered | ReorderedOnce):
         return lines_of(loop.nest)
     spans = [node.span for top in _source(loop.nest) for node in walk(top) if node.span.file == loop.nest.span.file]
     return tuple(range(min(s.line for s in spans), max(s.end_line for s in spans) + 1))
@@ -97,14 +111,15 @@ def _why(loop: LoopPlan, plan: FunctionPlan) -> str:
     """Which lines one worker runs, and why: "lines 4–7 are serial because …"."""
     lines = _lines(loop)
     where, verb = lines_in_words(lines), "is" if len(lines) == 1 else "are"
-    told = max(loop.inside, key=lambda one: not one.is_parallel) if loop.inside else loop
-    if told.is_written_by_user and not told.origin:
+    inside = loop.form.inside if isinstance(loop.form, Once | ReorderedOnce) else ()
+    told = max(inside, key=lambda one: not one.is_parallel) if inside else loop
+    if is_of_source(told) and not isinstance(told.form, Reordered):
         sizing = sizing_reasons(told)[:1] if told.is_parallel else ()
         return "".join(f"{where}: {r.message} [{r.code}]" for r in sizing) or f"{where} {verb} {_why_serial(told)}"
     for line, words in _verdicts(loop, plan):
         return f"{where} {verb} serial because the `for` in line {line} {words}"
-    if loop.origin:
-        return f"{where} {verb} run once per round of the loop in line {loop.origin.nest.span.line}"
+    if isinstance(loop.form, Reordered | ReorderedOnce):
+        return f"{where} {verb} run once per round of the loop in line {source_nest(loop).span.line}"
     return f"{where} {verb} no loop"
 
 
@@ -122,10 +137,10 @@ def _why_serial(loop: LoopPlan) -> str:
 def _verdicts(loop: LoopPlan, plan: FunctionPlan) -> Iterator[tuple[int, str]]:
     """The `for`s in statements that run once which are not parallel by themselves, and what is said of them."""
     inside = {node.index for node in every(For, *loop.nest.body)}
-    if loop.origin:
+    if isinstance(loop.form, Reordered | ReorderedOnce):
         spans = {node.span for part in loop.nest.body for node in walk(part)}
         around: dict[bool, set[int]] = {True: set(), False: set()}
-        for statement in loop.origin.statements:
+        for statement in loop.form.origin.statements:
             around[statement.body[0].span in spans] |= {outer.index for outer in statement.loops}
         inside |= around[True] - around[False]
     for verdict in plan.verdicts:
@@ -144,15 +159,22 @@ def summary(plan: FunctionPlan) -> list[tuple[str, str, str, str]]:
         part = share_of(loop, found)
         share = f"{_percent(part)} of the work" if part >= LITTLE else "little of the work"
         row = f"line {line}", source.line(line).strip().removesuffix(":"), _run_by(loop)
-        rows.append((*row, "" if loop.is_inside else share))
+        rows.append((*row, "" if isinstance(loop.form, Inside) else share))
     return rows
 
 
 def _run_by(loop: LoopPlan) -> str:
-    if loop.is_inside:
-        return "serial, in the statements above"
-    if loop.together:
-        others = lines_in_words(loop.together.lines)
-        return f"{loop.strategy}, {counted(loop.runs_on, 'worker')}, as one with {others}"
-    name = loop.strategy if loop.is_written_by_user else "fills" if loop.nest.is_filling else "once"
-    return f"{name}, {counted(loop.runs_on, 'worker')}"
+    workers = counted(loop.runs_on, "worker")
+    match loop.form:
+        case Inside():
+            return "serial, in the statements above"
+        case Member(together=together):
+            return f"{loop.strategy}, {workers}, as one with {lines_in_words(together.lines)}"
+        case Once():
+            return f"once, {workers}"
+        case Fill():
+            return f"fills, {workers}"
+        case Written() | Whole() | Fused() | Reordered() | ReorderedOnce():
+            return f"{loop.strategy}, {workers}"
+        case _:
+            assert_never(loop.form)

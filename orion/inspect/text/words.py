@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
-from orion.cost.placement import Placement
+from orion.cost.placement import Placement, PlacementKind
 from orion.dependence.access import Choice
 from orion.ir.nodes import Elements, Node, Var, every
 from orion.ir.program import LoopNest
 from orion.ir.source import Span, cell_of
-from orion.plan.plan import LoopPlan
+from orion.plan.plan import LoopPlan, Tiled, Whole
+from orion.plan.rules import tiling_of
+from orion.plan.strategies.serial import SERIAL
 from orion.plan.whole import in_formulas
 
 
@@ -126,18 +128,10 @@ def dims_in_words(loop: LoopPlan, dims: Iterable[int]) -> str:
 
 def strategy_in_words(loop: LoopPlan) -> str:
     """What the strategy of a loop does, in one sentence."""
-    if loop.space is None:
-        return "one worker runs every iteration, one after another"
-    space = loop.nest.dims[loop.space]
-    shared = f"blocks of {space} are shared out among the workers"
-    if loop.strategy == "independent":
-        return f"{shared}; no iteration needs another"
-    if not loop.time:
-        return f"{shared}; iterations with the same {space} stay on one worker, in turn"
-    time = dims_in_words(loop, loop.time)
-    if loop.ordered:
-        return f"{shared}; a tile starts when the tiles before it in {space} and {time} are done"
-    return f"{shared}; blocks of {time} go from worker to worker"
+    if not isinstance(loop.tiles, Tiled):
+        return SERIAL.words("", "")
+    tiling = tiling_of(loop.strategy, loop.ordered)
+    return tiling.words(loop.nest.dims[loop.tiles.space], dims_in_words(loop, loop.tiles.time))
 
 
 def order_in_words(loop: LoopPlan) -> str:
@@ -183,7 +177,7 @@ def _is_upper_bound(nest: LoopNest) -> bool:
 def placement_in_words(placement: Placement, loop: LoopPlan) -> str:
     """Where an array lives while the loop runs."""
     dim = "" if placement.loop_dim is None else loop.nest.dims[placement.loop_dim]
-    if loop.origin is not None:
+    if isinstance(loop.form, Whole):
         return "in memory that all workers share" if loop.runs_on > 1 else "whole, on the worker"
     count = {copies.array: copies.count for copies in loop.copies}.get(placement.array)
     if count is not None:
@@ -192,15 +186,15 @@ def placement_in_words(placement: Placement, loop: LoopPlan) -> str:
         is_shared = loop.runs_on > 1
         return "each tile has one of its own; the last tile has the array" if is_shared else "whole, on the worker"
     match placement.kind:
-        case "partitioned" if is_iterated(placement, loop):
+        case PlacementKind.PARTITIONED if is_iterated(placement, loop):
             return f"each worker has the elements of its blocks of {dim}" if dim else "whole, on the worker"
-        case "partitioned":
+        case PlacementKind.PARTITIONED:
             return f"each worker touches its own part, along axis {placement.dim} with {dim}{_halo(placement)}"
-        case "rotated":
+        case PlacementKind.ROTATED:
             return f"in blocks along axis {placement.dim} with {dim}, which go from worker to worker"
-        case "replicated":
+        case PlacementKind.REPLICATED:
             return "whole, on every worker" if loop.runs_on > 1 else "whole, on the worker"
-        case _:
+        case PlacementKind.SERVED:
             return "kept in one place; workers fetch what they need and write it back"
 
 

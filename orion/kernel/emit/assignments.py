@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from orion.dependence.access import Reduction
-from orion.frontend.functions import WRITING_METHODS
 from orion.ir.assigned import assigned_places
 from orion.ir.nodes import (
     Assign,
@@ -28,6 +27,7 @@ from orion.kernel.rows.folds import Folds
 from orion.kernel.rows.linear import render
 from orion.kernel.rows.terms import NotInRegistersError
 from orion.passes.writes import viewed_names, written_parameters
+from orion.typing.functions import writes
 from orion.typing.value_type import ValueType
 
 
@@ -69,7 +69,7 @@ class Assignments(Folds):
     def written_arguments(self, call: Call) -> tuple[int, ...]:
         """The positions of the arguments that a call may write in place."""
         if not call.function.startswith("helper:"):
-            return (0,) if call.function in WRITING_METHODS else ()
+            return (0,) if writes(call.function) else ()
         ranks = tuple(self.type_of(argument).rank for argument in call.arguments)
         return written_parameters(self.facts.nest.function, call.function.removeprefix("helper:"), ranks)
 

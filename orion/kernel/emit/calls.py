@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from orion.frontend.functions import is_dtype, is_elementwise, takes_floats
 from orion.ir.nodes import INTEGER, NARROW, Call, Const, Dtype, Expr, Subscript, Tuple, Var
 from orion.kernel.emit.code import ATOM, Code, call, number, numpy_name
 from orion.kernel.emit.expressions import Expressions
-from orion.kernel.emit.names import OWN
+from orion.typing.functions import Form, Own, form_of, known, takes_floats
 from orion.typing.value_type import INT, ValueType
 
 CONVERSIONS = {"int": "int64", "float": "float64", "bool": "bool"}
-NEW_ARRAYS = frozenset({"np.zeros", "np.ones", "np.empty", "np.full"})
-PRODUCTS = frozenset({"np.dot", "np.vdot", "np.inner", "np.matmul", ".dot"})
-COPIES = frozenset({".copy", "np.copy"})
 ROUNDINGS = frozenset({"math.floor", "math.ceil", "math.trunc"})
-SUMS = frozenset({"np.sum", ".sum", "sum"})
 CHECKED = "orion:checked"
 """`CHECKED(array, axis, subscript)`: the subscript counted from the start of the axis; ends the walk if it is
 outside."""
@@ -28,9 +23,10 @@ def numpys(name: str, kind: ValueType) -> str:
     >>> numpys("np.sign", ValueType("float64")), numpys("np.sign", INT), numpys("np.exp", ValueType("float64"))
     ('sign_of', 'np.sign', 'np.exp')
     """
-    short = name.removeprefix("np.")
-    is_own = name.startswith("np.") and short in OWN and kind.dtype.startswith("float")
-    return f"{short}_{'each' if kind.rank else 'of'}" if is_own else name
+    row = known(name)
+    own = Own.NEVER if row is None else row.own
+    is_own = own is Own.ALWAYS or (own is not Own.NEVER and kind.dtype.startswith("float"))
+    return f"{name.removeprefix('np.')}_{'each' if kind.rank else 'of'}" if is_own else name
 
 
 class Calls(Expressions):
@@ -49,8 +45,6 @@ class Calls(Expressions):
             return self.elementwise(replace(expr, function="np.abs"))
         if name.startswith("helper:"):
             return self.helper_call(expr)
-        if name in CONVERSIONS or is_dtype(name):
-            return self.conversion(expr, CONVERSIONS.get(name, name.removeprefix("np.")))
         if name == ".astype":
             return self.astype(expr)
         if name in ("min", "max", "np.minimum", "np.maximum") and kind.rank == 0 and len(expr.arguments) > 1:
@@ -61,17 +55,27 @@ class Calls(Expressions):
             found = call(numpys("np.maximum", kind), value, least, dtype=kind.dtype)
             found = call(numpys("np.minimum", kind), found, most, dtype=kind.dtype)
             return self.narrowed(found, kind)
-        if name.startswith("math."):
-            return self.of_math(expr, kind)
-        if name in NEW_ARRAYS:
-            return self.new_array(expr)
-        if name.startswith("attribute:"):
-            return Code(f"{self.expression(expr.arguments[0]).at(ATOM)}.{name.removeprefix('attribute:')}", kind.dtype)
-        if name in PRODUCTS and len(expr.arguments) == 2:
-            return self.product(*expr.arguments, kind)
-        if is_elementwise(name):
-            return self.elementwise(expr)
-        return self.other(expr)
+        return self.by_form(expr, kind)
+
+    def by_form(self, expr: Call, kind: ValueType) -> Code:
+        """A call as its row of `orion.typing.functions` has it."""
+        name = expr.function
+        match form_of(name):
+            case Form.CONVERSION:
+                return self.conversion(expr, CONVERSIONS.get(name, name.removeprefix("np.")))
+            case Form.MATH:
+                return self.of_math(expr, kind)
+            case Form.NEW:
+                return self.new_array(expr)
+            case Form.ATTRIBUTE:
+                owner = self.expression(expr.arguments[0]).at(ATOM)
+                return Code(f"{owner}.{name.removeprefix('attribute:')}", kind.dtype)
+            case Form.PRODUCT if len(expr.arguments) == 2:
+                return self.product(*expr.arguments, kind)
+            case Form.ELEMENTS:
+                return self.elementwise(expr)
+            case _:
+                return self.other(expr)
 
     def of_math(self, expr: Call, kind: ValueType) -> Code:
         """A function of `math`: of floats, but for those that take integers as they are."""

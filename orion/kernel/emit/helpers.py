@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from orion.frontend.functions import MATH
 from orion.ir.assigned import assigned_names
 from orion.ir.nodes import (
     Assign,
@@ -35,8 +34,10 @@ from orion.ir.nodes import (
 )  # fmt: skip
 from orion.ir.rewriting import expand
 from orion.passes.writes import viewed_places
+from orion.typing.functions import Form, form_of
 
-NUMBERS = MATH | {"int", "float", "bool", "len"}
+NUMBERS = frozenset({"int", "float", "bool", "len"})
+"""What gives numbers, beside the functions of `math`."""
 
 
 def with_assigned_parts(helper: Function) -> Function:
@@ -142,6 +143,6 @@ def _is_number(value: Expr, known: set[str]) -> bool:
         case Compare(_, operands):
             return all(_is_number(operand, known) for operand in operands)
         case Call(function):
-            return function in NUMBERS
+            return function in NUMBERS or form_of(function) is Form.MATH
         case _:
             return False

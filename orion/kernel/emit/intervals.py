@@ -29,6 +29,7 @@ from orion.ir.nodes import (
     Var,
     every,
 )  # fmt: skip
+from orion.ir.program import OfNewOrder
 from orion.ir.spans import without_spans
 from orion.kernel.emit.facts import LoopFacts
 from orion.typing.narrow import ANY, result_limits
@@ -57,7 +58,7 @@ class Intervals:
     def is_narrow(self, space: Range) -> bool:
         """Whether the bounds of a range are sure to be less than 2**63 apart. Loops in another order are cut from
         ranges of the source, whose bounds are looked at before anything runs."""
-        if self.facts.nest.is_rewritten:
+        if isinstance(self.facts.nest.form, OfNewOrder):
             return True
         more = _more_than(space.start, space.stop)
         if more is not None:

@@ -20,8 +20,9 @@ from orion.kernel.emit.names import MODULES, Names
 from orion.kernel.emit.private import RowsSpilledError, private_rows
 from orion.kernel.emit.tile import LoopText, emit_functions
 from orion.kernel.emit.writer import Writer
-from orion.plan.plan import LoopPlan
+from orion.plan.plan import LoopPlan, Tiled
 from orion.typing.expression_types import Typing, with_buffers
+from orion.typing.functions import FUNCTIONS, Own
 
 
 def emit_kernel(
@@ -74,16 +75,21 @@ def _cuts(plan: LoopPlan) -> tuple[int, ...]:
 
 def _block(plan: LoopPlan) -> str:
     """The number of the block of the space dimension that a tile is in: tiles are numbered row by row of the grid."""
-    if plan.space is None:
+    if not isinstance(plan.tiles, Tiled):
         return "0"
-    step = prod(plan.cuts[plan.space + 1 :])
+    space = plan.tiles.space
+    step = prod(plan.cuts[space + 1 :])
     block = f"{{tile}} // {step}" if step > 1 else "{tile}"
-    return f"{block} % {plan.cuts[plan.space]}" if plan.space else block
+    return f"{block} % {plan.cuts[space]}" if space else block
 
 
 def _module(title: str, loop: LoopText, helpers: tuple[Function, ...], names: Names) -> Writer:
     body = Writer()
-    renamed = {f"np.{name}": f"{name}_each" for name in ("maximum", "minimum", "sign", "spacing")}
+    renamed = {
+        name: f"{name.removeprefix('np.')}_each"
+        for name, row in FUNCTIONS.items()
+        if row.own in (Own.HELPERS, Own.ALWAYS)
+    }
     renamed |= {f"helper:{helper.name}": f"helper:{names.user(helper.name)}" for helper in helpers}
     for helper in helpers:
         body.span = helper.span

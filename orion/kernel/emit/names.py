@@ -7,6 +7,8 @@ import keyword
 import re
 from collections.abc import Iterable
 
+from orion.typing.functions import FUNCTIONS, Own
+
 DTYPES = (
     "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
 )  # fmt: skip
@@ -17,15 +19,13 @@ INTRINSICS = (
     "signed_stop", "tile_function", "trip_count", "walk_function",
 )  # fmt: skip
 SLICES = ("assign_part", "put_part", "put_whole")
-OWN = ("floor_divide", "maximum", "minimum", "remainder", "sign", "spacing")
-"""The functions of elements that `orion.kernel.support.numpys` has for NumPy's of those names."""
-
+OWN = sorted(name.removeprefix("np.") for name, row in FUNCTIONS.items() if row.own is not Own.NEVER)
+LANES = sorted({row.lanes for row in FUNCTIONS.values() if row.lanes})
 NUMPYS = tuple(f"{name}_{kind}" for name in OWN for kind in ("of", "each"))
 SUMS = ("dot", "dot_in_order", "row_max", "row_min", "row_sum", "row_sum_in_order")
-VECTORS = (
-    "fma", "load_row", "prefetch_row", "row_abs", "row_as_float32", "row_as_float64", "row_ceil", "row_exp",
-    "row_floor", "row_log", "row_maximum", "row_minimum", "row_sqrt", "spread", "store_row",
-)  # fmt: skip
+VECTORS = tuple(
+    sorted(["fma", "load_row", "prefetch_row", "row_as_float32", "row_as_float64", "spread", "store_row", *LANES])
+)
 MODULES = (
     ("numba", DTYPES),
     ("orion.kernel.support.intrinsics", INTRINSICS),

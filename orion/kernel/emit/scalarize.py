@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from orion.frontend.functions import is_dtype, is_elementwise
 from orion.ir.nodes import (
     Assign,
     Binary,
@@ -37,12 +36,11 @@ from orion.ir.nodes import (
 from orion.ir.rewriting import rewrite
 from orion.ir.source import Span
 from orion.ir.spans import NOWHERE
-from orion.kernel.emit.calls import CHECKED, COPIES, PRODUCTS, SUMS
+from orion.kernel.emit.calls import CHECKED
 from orion.kernel.emit.expressions import Expressions
 from orion.kernel.emit.facts import LoopFacts
+from orion.typing.functions import Form, form_of, is_dtype, is_elementwise, known
 from orion.typing.value_type import INT, ValueType
-
-FILLED = {"np.zeros": 0, "np.ones": 1, "np.zeros_like": 0, "np.ones_like": 1}
 
 
 class NotElementwiseError(Exception):
@@ -204,10 +202,10 @@ class Scalarizer:
                 return Binary(op, inner(left), inner(right), expr.span)
             case Compare(ops, operands) if len(ops) == 1:
                 return Compare(ops, tuple(inner(operand) for operand in operands), expr.span)
-            case Call(name, (owner,)) if name in COPIES:
+            case Call(name, (owner,)) if form_of(name) is Form.COPY:
                 return inner(owner)
-            case Call(name) if name in FILLED:
-                return Const(FILLED[name], expr.span)
+            case Call(name) if (row := known(name)) and row.fill is not None:
+                return Const(row.fill, expr.span)
             case Call("np.where", (test, then, orelse)):
                 return Choose(inner(test), inner(then), inner(orelse), expr.span)
             case Call(".astype", (owner, Dtype(dtype))):
@@ -289,9 +287,9 @@ class Scalarizer:
         match expr:
             case Binary("@", left, right):
                 return self.sum_of(expr, self.product(left, right))
-            case Call(name, (left, right), keywords=()) if name in PRODUCTS:
+            case Call(name, (left, right), keywords=()) if form_of(name) is Form.PRODUCT:
                 return self.sum_of(expr, self.product(left, right))
-            case Call(name, (row,), keywords=()) if name in SUMS and self.type_of(row).rank == 1:
+            case Call(name, (row,), keywords=()) if form_of(name) is Form.SUM and self.type_of(row).rank == 1:
                 return self.sum_of(expr, row)
             case Call("np.linalg.norm", (row,), keywords=()) if self.type_of(row).rank == 1:
                 if self.type_of(row).dtype[0] != "f":  # NumPy computes the squares as floats

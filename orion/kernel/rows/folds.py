@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from orion.ir.nodes import Binary, Call, Dtype, Expr
-from orion.kernel.emit.calls import PRODUCTS, SUMS
 from orion.kernel.emit.code import Code, call, infix, number
 from orion.kernel.rows.linear import render
 from orion.kernel.rows.rows import Rows
 from orion.kernel.rows.terms import NotInRegistersError
+from orion.typing.functions import Form, form_of
 
 FOLDS = {"np.max": "row_max", ".max": "row_max", "np.min": "row_min", ".min": "row_min"}
 
@@ -50,12 +50,12 @@ class Folds(Rows):
         dtype = self.type_of(expr).dtype
         if expr.keywords:
             return None
-        if name in PRODUCTS and len(arguments) == 2:
+        if form_of(name) is Form.PRODUCT and len(arguments) == 2:
             return self.dot(*arguments, dtype)
         if len(arguments) != 1 or self.type_of(arguments[0]).rank != 1:
             return None
         (argument,) = arguments
-        if name in SUMS:
+        if form_of(name) is Form.SUM:
             return self.sum(argument, dtype)
         if name in FOLDS:
             return call(FOLDS[name], self.row(argument), dtype=self.type_of(argument).dtype)

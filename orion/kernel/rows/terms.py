@@ -9,15 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from orion.ir.nodes import Binary, Call, Const, Expr, Subscript, Unary, Var
-from orion.kernel.emit.calls import COPIES
 from orion.kernel.emit.code import Code
 from orion.kernel.rows.linear import Apply, Leaf, RowTerm, Scalar
+from orion.typing.functions import Form, form_of, known
 from orion.typing.value_type import ValueType
-
-LANE_FUNCTIONS = {
-    "np.sqrt": "row_sqrt", "np.abs": "row_abs", "np.exp": "row_exp", "np.log": "row_log", "np.floor": "row_floor",
-    "np.ceil": "row_ceil", "np.minimum": "row_minimum", "np.maximum": "row_maximum",
-}  # fmt: skip
 
 
 class NotInRegistersError(Exception):
@@ -62,10 +57,10 @@ class RowTerms(ABC):
                 return Apply("*", (square, square))
             case Binary("+" | "-" | "*" | "/" as op, left, right):
                 return Apply(op, (self.term(left, length, dtype), self.term(right, length, dtype)))
-            case Call(name, (owner,)) if name in COPIES:
+            case Call(name, (owner,)) if form_of(name) is Form.COPY:
                 return self.term(owner, length, dtype)
-            case Call(name, arguments, keywords=()) if name in LANE_FUNCTIONS:
-                return Apply(LANE_FUNCTIONS[name], tuple(self.term(a, length, dtype) for a in arguments))
+            case Call(name, arguments, keywords=()) if (row := known(name)) and row.lanes:
+                return Apply(row.lanes, tuple(self.term(a, length, dtype) for a in arguments))
             case Subscript() | Var():
                 return Leaf(self.leaf(expr), dtype)
             case _:

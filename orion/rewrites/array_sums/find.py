@@ -24,7 +24,7 @@ from orion.dependence.access import ElementSum, LoopDependences
 from orion.dependence.scalars import FUNCTIONS, OPERATORS
 from orion.errors import UnsupportedLoopError
 from orion.ir.nodes import Assign, Binary, Call, Expr, Node, Subscript, Update, Var, count_names, every
-from orion.ir.program import LoopNest
+from orion.ir.program import LoopNest, OfNewOrder
 from orion.ir.source import Span
 from orion.ir.spans import without_spans
 from orion.ir.types import ArrayType, Types
@@ -36,7 +36,7 @@ EXTREMES = ("min", "max")
 
 def with_element_sums(analysis: LoopDependences, nest: LoopNest, types: Types) -> LoopDependences:
     """The analysis of a loop without the dependences on arrays that it only sums into, which it names."""
-    if analysis.reasons or analysis.scalars.carried or nest.is_rewritten:
+    if analysis.reasons or analysis.scalars.carried or isinstance(nest.form, OfNewOrder):
         return analysis
     names = dict.fromkeys(d.array for d in analysis.dependences if isinstance(types.get(d.array), ArrayType))
     found = {name: sum_into(name, nest, types) for name in names}

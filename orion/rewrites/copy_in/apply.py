@@ -16,7 +16,19 @@ from dataclasses import dataclass, field, replace
 
 from orion.dependence.access import LoopDependences
 from orion.ir.nodes import Assign, Const, Dim, Expr, For, Function, Made, Range, Stmt, Subscript, Var, names_in, walk
-from orion.ir.program import FILLING, Branch, LoopNest, Program, Renamed, Repeat, RunLoop, Step
+from orion.ir.program import (
+    FILLING,
+    Branch,
+    LoopNest,
+    OfFilling,
+    OfSource,
+    Program,
+    Renamed,
+    Repeat,
+    RunLoop,
+    Step,
+    form_of,
+)
 from orion.ir.rewriting import rewrite
 from orion.ir.source import Span
 from orion.ir.spans import NOWHERE, with_span
@@ -31,7 +43,7 @@ def with_copies_before(program: Program, number: int, types: Types, analysis: Lo
     The copies are loops `number`, …; None where there are none. Whether that makes the loop parallel is left open.
     """
     nest = program.nests[number]
-    is_fit = nest.ordered and nest.elements is None and not nest.is_rewritten and nest.loops[0].index >= 0
+    is_fit = nest.ordered and nest.elements is None and isinstance(nest.form, OfSource)
     if not is_fit or analysis.reasons or analysis.scalars.carried or any(d.reason for d in analysis.dependences):
         return None
     reads = renamable_reads(nest, types, analysis.dependences)
@@ -53,7 +65,7 @@ def with_copies_before(program: Program, number: int, types: Types, analysis: Lo
 def original(nest: LoopNest) -> LoopNest:
     """A nest with reads that see copies as it was without those."""
     arrays = {one.copy: one.array for one in nest.renamed}
-    return replace(_with_reads(nest, lambda read: arrays.get(read.base.name)), renamed=())
+    return replace(_with_reads(nest, lambda read: arrays.get(read.base.name)), form=form_of(nest.loops[0]))
 
 
 def _copy_of(one: Renamed, function: Function, types: Types, span: Span) -> Made:
@@ -123,11 +135,11 @@ class _Renamer:
             inside = For(space, (inside,), last - len(lengths) + axis, span)
             loops.append(inside)
         loops.reverse()
-        return LoopNest(0, tuple(loops), tuple(names), loops[-1].body, True, self.function)
+        return LoopNest(0, OfFilling(), tuple(loops), tuple(names), loops[-1].body, True, self.function)
 
 
 def _renamed(nest: LoopNest, copies: Mapping[Subscript, str], renamed: tuple[Renamed, ...]) -> LoopNest:
-    return replace(_with_reads(nest, copies.get), renamed=renamed)
+    return replace(_with_reads(nest, copies.get), form=OfSource(renamed))
 
 
 def _with_reads(nest: LoopNest, name: Callable[[Subscript], str | None]) -> LoopNest:

@@ -23,7 +23,7 @@ from orion.dependence.conflicts import CapReached, capped
 from orion.dependence.model import own_space
 from orion.dependence.references import Reference, collect_references
 from orion.ir.nodes import Bind, For, Range, Subscript, While, names_in, walk
-from orion.ir.program import LoopNest
+from orion.ir.program import LoopNest, OfNewOrder
 from orion.ir.types import Types
 from orion.rewrites.privatize.find import Placed, place_reference
 from orion.sets.affine import Affine
@@ -88,7 +88,7 @@ def _judge(nest: LoopNest, types: Types, array: str, references: Iterable[Refere
     import islpy as isl
 
     space = own_space(nest, types)
-    is_fit = nest.elements is None and not nest.is_rewritten and nest.ordered and not space.reasons
+    is_fit = nest.elements is None and not isinstance(nest.form, OfNewOrder) and nest.ordered and not space.reasons
     if not is_fit or _is_unordered(nest, array):
         return None
     maps = Maps()

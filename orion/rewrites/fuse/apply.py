@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from orion.ir.nodes import Range, Stmt, Var, walk
-from orion.ir.program import SYNTHETIC, Branch, LoopNest, Program, Repeat, RunLoop, Step, blocks_of
+from orion.ir.program import Branch, LoopNest, OfFilling, OfSource, Program, Repeat, RunLoop, Step, blocks_of
 from orion.ir.renaming import renamed
 
 
@@ -51,8 +51,7 @@ def _neighbours(program: Program, steps: tuple[Step, ...]) -> Iterator[tuple[int
 
 
 def _is_plain(nest: LoopNest) -> bool:
-    is_once = nest.loops[0].index == SYNTHETIC
-    return nest.ordered and nest.elements is None and not nest.is_rewritten and not is_once
+    return nest.ordered and nest.elements is None and isinstance(nest.form, OfSource | OfFilling)
 
 
 def matched_body(first: LoopNest, second: LoopNest, depth: int) -> tuple[Stmt, ...] | None:

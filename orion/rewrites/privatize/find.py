@@ -27,7 +27,7 @@ from orion.dependence.conflicts import CapReached, capped
 from orion.dependence.model import Space, access_relation, inner_constraints, own_space
 from orion.dependence.references import Reference, collect_references, loop_scope
 from orion.ir.nodes import For, Function, Range, names_in
-from orion.ir.program import LoopNest
+from orion.ir.program import LoopNest, OfNewOrder, form_of
 from orion.ir.types import ArrayType, Types
 from orion.sets.affine import Affine
 from orion.sets.maps import Maps
@@ -66,7 +66,7 @@ def without_private_arrays(
     wanted = written_first(dependences)
     if not wanted or not isinstance(loop.space, Range):
         return dependences
-    nest = LoopNest(0, (loop,), (loop.space.var,), loop.body, True, function)
+    nest = LoopNest(0, form_of(loop), (loop,), (loop.space.var,), loop.body, True, function)
     private = private_arrays(nest, types, wanted, maps=maps)
     return tuple(dependence for dependence in dependences if dependence.array not in private)
 
@@ -94,7 +94,7 @@ def private_arrays(
     """
     bounds = names_in(*nest.ranges)
     wanted = [name for name in among if name not in bounds and _can_be_copied(types.get(name))]
-    if not wanted or nest.elements is not None or nest.is_rewritten or not nest.ordered:
+    if not wanted or nest.elements is not None or isinstance(nest.form, OfNewOrder) or not nest.ordered:
         return ()
     scope = loop_scope(nest, types)
     space = own_space(nest, types, scope)

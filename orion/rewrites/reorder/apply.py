@@ -17,7 +17,7 @@ from orion.dependence.scalars import live_after_each
 from orion.dependence.study import Study
 from orion.errors import PlanError
 from orion.ir.nodes import Const, For, Range, Stmt, Var, every, names_in
-from orion.ir.program import Branch, Buffer, LoopNest, Program, Repeat, RunLoop, Step
+from orion.ir.program import BesideBoxes, Branch, Buffer, LoopNest, OfBox, Program, Repeat, RunLoop, Step
 from orion.ir.types import Types
 from orion.passes.between import SYNTHETIC
 from orion.rewrites.lockstep.apply import new_names
@@ -180,7 +180,8 @@ def _with_body(nest: LoopNest, body: tuple[Stmt, ...], buffers: tuple[Buffer, ..
     loops: list[For] = []
     for loop in reversed(nest.loops):
         loops.append(replace(loop, body=(loops[-1],) if loops else body))
-    return replace(nest, loops=tuple(reversed(loops)), body=body, buffers=buffers)
+    form = replace(nest.form, buffers=buffers) if isinstance(nest.form, OfBox) else nest.form
+    return replace(nest, form=form, loops=tuple(reversed(loops)), body=body)
 
 
 def fresh_names(count: int, taken: set[str]) -> list[str]:
@@ -275,8 +276,8 @@ class _Replacer:
 
     def nest(self, loops: tuple[For, ...], band: Band | None) -> RunLoop:
         dims = tuple(loop.space.var for loop in loops if isinstance(loop.space, Range))
-        number, limits = len(self.nests), band.limits if band else ()
+        number, form = len(self.nests), OfBox(band.limits, ()) if band else BesideBoxes()
         self.added.append(band)
         body, function = loops[-1].body, self.region.nest.function
-        self.nests.append(LoopNest(number, loops, dims, body, True, function, True, limits))
+        self.nests.append(LoopNest(number, form, loops, dims, body, True, function))
         return RunLoop(number)

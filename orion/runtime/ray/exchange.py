@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.cost.placement import Placement
+from orion.cost.placement import Placement, PlacementKind
 from orion.runtime.prepared import PreparedLoop
 from orion.schedule.schedule import Ints, Schedule
 
@@ -123,7 +123,7 @@ def _needed(placement: Placement, schedule: Schedule, blocks: Ints, ranked: Ints
     if placement.loop_dim is None:
         return [Region(placement.array)]
     used = blocks[placement.loop_dim]
-    if placement.kind == "rotated" and placement.is_written:
+    if placement.kind is PlacementKind.ROTATED and placement.is_written:
         _, first = np.unique(used[ranked], return_index=True)
         tiles = np.intersect1d(tiles, ranked[first])
     return [_block(placement, schedule, int(block)) for block in np.unique(used[tiles])]
@@ -156,7 +156,7 @@ def _sends(
         for before in schedule.waits[schedule.wait_offsets[tile] : schedule.wait_offsets[tile + 1]]:
             if node_of[before] != node_of[tile]:
                 wanted.setdefault((int(before), str(node_of[tile])), set())
-    for placement in (p for p in dense if p.kind == "rotated" and p.is_written):
+    for placement in (p for p in dense if p.kind is PlacementKind.ROTATED and p.is_written):
         assert placement.loop_dim is not None
         for before, tile in _next_users(blocks[placement.loop_dim], schedule.serial_tiles(), overlap):
             if node_of[before] != node_of[tile]:

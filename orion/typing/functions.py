@@ -1,0 +1,323 @@
+"""The functions, methods and attributes that a loop body may use: one table, by canonical name.
+
+A row says everything that the compiler knows of a function: the type of its result, which arguments it takes, what
+Numba compiles for it, and what it costs. NumPy's functions of each element need no row: NumPy's own table has their
+types. Those that have one are compiled otherwise than by name, or cost less than a call.
+
+`docs/extending.md` says how to add one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+
+import numpy as np
+
+from orion.ir.nodes import INTEGER, NARROW
+from orion.typing.dtypes import Kind, float_result, sum_result
+from orion.typing.results import (
+    Rule,
+    absolute,
+    added_up,
+    array_like,
+    chosen,
+    clipped,
+    conversion,
+    converted,
+    counted,
+    cumulated,
+    determinant,
+    diagonal,
+    dot,
+    elementwise,
+    extreme,
+    filled_array,
+    flat,
+    float_of_array,
+    fold,
+    found_positions,
+    identity,
+    item_of,
+    new_array,
+    outer,
+    positions,
+    power,
+    product,
+    product_of_rows,
+    rounded,
+    rounded_elements,
+    same_kind,
+    same_shape,
+    shape_of,
+    solution,
+    transposed,
+)  # fmt: skip
+from orion.typing.value_type import BOOL, FLOAT, INT, NONE
+
+
+class Form(Enum):
+    """What a call is compiled as (`orion.kernel.emit.calls`)."""
+
+    NAMED = "what Numba has by that name, its result converted where NumPy gives another dtype"
+    ELEMENTS = "a function of each element: Python's numbers take the dtype of what they meet"
+    CONVERSION = "a conversion to a dtype"
+    MATH = "a function of `math`, of floats"
+    SUM = "a sum of elements: of rows, by vector instructions"
+    PRODUCT = "a product of rows or matrices"
+    COPY = "its first argument; a copy where that must be"
+    NEW = "an array whose dtype is spelt out"
+    ATTRIBUTE = "an attribute"
+
+
+class Own(Enum):
+    """Where Orion's function of that name is compiled (`orion.kernel.support.numpys` has it, for scalars and for rows)
+    as Numba's has other zeros or infinities than NumPy's, or there is none."""
+
+    NEVER = "Numba's is NumPy's"
+    FLOATS = "where the result is of floats"
+    HELPERS = "there, and in functions of the user that are compiled as they are, whatever they are given"
+    ALWAYS = "everywhere: Numba has none"
+
+
+class Cost(Enum):
+    """What a call costs, for the prediction of times."""
+
+    VECTOR = "LLVM has a vector instruction for it"
+    CHEAP = "no more than its elements"
+    SLOW = "a call for each element"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A row: what is known of a function.
+
+    `result` is the rule for its type. At most `most` arguments may stand without a keyword (None: any number): a
+    further one could be the array for the result, or is not compiled; `instead` says what to write instead of it.
+    `keywords` are the keyword arguments that are compiled. `form` is what it is compiled as. `own` says where Orion's
+    function is compiled in place of Numba's. `lanes` is the operation on rows in registers that it is
+    (`orion.kernel.support.vectors`). `fill`: every element of the result is that number. `reads_row`: its first
+    argument is a row or more, which tells the ranks of parameters where there are no types (`orion.inspect.cli.guess`).
+    `is_view`: the result may be a view of the first argument. `writes`: it changes that in place.
+    """
+
+    result: Rule
+    most: int | None = None
+    instead: str = ""
+    keywords: tuple[str, ...] = ()
+    form: Form = Form.NAMED
+    cost: Cost = Cost.SLOW
+    own: Own = Own.NEVER
+    lanes: str = ""
+    fill: int | None = None
+    reads_row: bool = False
+    is_view: bool = False
+    writes: bool = False
+
+
+ALONG = "write a loop over the other axes; of `mean`, `np.sum(a, axis=0) / a.shape[0]`"
+"""What to write instead of an axis."""
+
+LIKE = ("shape", "fill_value", "dtype")
+FLOATS = (
+    "math.acos math.acosh math.asin math.asinh math.atan math.atan2 math.atanh math.copysign math.cos math.cosh "
+    "math.degrees math.erf math.erfc math.exp math.expm1 math.fmod math.gamma math.hypot math.lgamma math.log10 "
+    "math.log1p math.log2 math.pow math.radians math.sin math.sinh math.tan math.tanh"
+)
+
+ROWS: tuple[tuple[str, Known], ...] = (
+    # Python's
+    ("abs", Known(absolute, cost=Cost.VECTOR)),
+    ("min max", Known(extreme, cost=Cost.VECTOR)),
+    ("round", Known(rounded)),
+    ("pow", Known(power, most=2, instead="write a loop of products, each `% m`")),
+    (
+        "sum",
+        Known(
+            added_up,
+            most=1,
+            instead="write `s = start`, and a loop that adds the elements to it",
+            form=Form.SUM,
+            cost=Cost.CHEAP,
+        ),
+    ),
+    ("len", Known(lambda given: INT)),
+    ("int", Known(lambda given: INT, form=Form.CONVERSION, cost=Cost.CHEAP)),
+    ("float", Known(lambda given: FLOAT, form=Form.CONVERSION, cost=Cost.VECTOR)),
+    ("bool", Known(lambda given: BOOL, form=Form.CONVERSION)),
+    # of `math`
+    (FLOATS, Known(lambda given: FLOAT, form=Form.MATH)),
+    ("math.sqrt", Known(lambda given: FLOAT, form=Form.MATH, cost=Cost.VECTOR)),
+    ("math.fabs", Known(lambda given: FLOAT, form=Form.MATH, cost=Cost.CHEAP)),
+    ("math.log", Known(lambda given: FLOAT, 1, "write `math.log(x) / math.log(base)`", form=Form.MATH)),
+    ("math.floor math.ceil math.trunc math.gcd", Known(lambda given: INT, form=Form.MATH)),
+    ("math.isnan math.isinf math.isfinite", Known(lambda given: BOOL, form=Form.MATH)),
+    # one value of all elements, or of those along an axis
+    ("np.sum .sum", Known(fold(sum_result), 2, "", ("axis", "dtype"), Form.SUM, Cost.CHEAP, reads_row=True)),
+    ("np.prod .prod", Known(fold(sum_result), 1, ALONG, cost=Cost.CHEAP, reads_row=True)),
+    ("np.min np.max .min .max", Known(fold(same_kind), 1, ALONG, cost=Cost.CHEAP, reads_row=True)),
+    (
+        "np.mean np.std np.var .mean .std .var",
+        Known(fold(float_result), 1, ALONG, cost=Cost.CHEAP, reads_row=True),
+    ),
+    ("np.any np.all .any .all", Known(fold(lambda kind: Kind("bool")), 1, ALONG, cost=Cost.CHEAP)),
+    (
+        "np.argmin np.argmax .argmin .argmax",
+        Known(fold(lambda kind: Kind("int64")), 2, "", ("axis",), cost=Cost.CHEAP, reads_row=True),
+    ),
+    ("np.median", Known(float_of_array, 1)),
+    # products
+    ("np.dot .dot", Known(dot, 2, form=Form.PRODUCT, cost=Cost.CHEAP, reads_row=True)),
+    ("np.vdot", Known(product_of_rows, form=Form.PRODUCT, cost=Cost.CHEAP, reads_row=True)),
+    ("np.inner", Known(product_of_rows, form=Form.PRODUCT, cost=Cost.CHEAP)),
+    ("np.matmul", Known(product, 2, form=Form.PRODUCT, cost=Cost.CHEAP)),
+    ("np.outer", Known(outer, 2, cost=Cost.CHEAP)),
+    # new arrays
+    ("np.zeros", Known(new_array, keywords=LIKE, form=Form.NEW, fill=0)),
+    ("np.ones", Known(new_array, keywords=LIKE, form=Form.NEW, fill=1)),
+    ("np.empty", Known(new_array, keywords=LIKE, form=Form.NEW)),
+    ("np.full", Known(filled_array, keywords=LIKE, form=Form.NEW)),
+    ("np.zeros_like", Known(array_like(1), keywords=LIKE, fill=0)),
+    ("np.ones_like", Known(array_like(1), keywords=LIKE, fill=1)),
+    ("np.empty_like", Known(array_like(1), keywords=LIKE)),
+    ("np.full_like", Known(array_like(2), keywords=LIKE)),
+    ("np.copy", Known(array_like(1), 1, "", LIKE, Form.COPY, Cost.CHEAP)),
+    (".copy", Known(array_like(1), 1, form=Form.COPY, cost=Cost.CHEAP, reads_row=True)),
+    ("np.arange", Known(counted, keywords=("dtype",))),
+    ("np.eye", Known(identity, keywords=("k", "dtype"))),
+    ("np.identity", Known(identity, keywords=("dtype",))),
+    # of the same elements
+    ("np.transpose", Known(transposed, 1, is_view=True)),
+    ("np.ravel .ravel", Known(flat, 1, is_view=True)),
+    (".flatten", Known(flat, 1)),
+    ("np.flip", Known(same_shape, 1, is_view=True)),
+    ("np.diag", Known(diagonal, keywords=("k",), is_view=True)),
+    ("np.sort", Known(same_shape, 1)),
+    ("np.argsort .argsort", Known(positions, 1, keywords=("kind",))),
+    ("np.searchsorted", Known(found_positions, keywords=("side",))),
+    (".astype", Known(converted, keywords=("dtype", "copy", "casting", "order", "subok"))),
+    (".item", Known(item_of, 1)),
+    (".fill", Known(lambda given: NONE, reads_row=True, writes=True)),
+    (".sort", Known(lambda given: NONE, 1, writes=True)),
+    # of each element
+    ("np.round", Known(rounded_elements, 2, keywords=("decimals",))),
+    ("np.clip", Known(clipped, 3, keywords=("a_min", "a_max"))),
+    ("np.where", Known(chosen)),
+    ("np.cumsum .cumsum np.cumprod", Known(cumulated, 1)),
+    ("np.abs", Known(elementwise, form=Form.ELEMENTS, cost=Cost.VECTOR, lanes="row_abs")),
+    ("np.fabs", Known(elementwise, form=Form.ELEMENTS, cost=Cost.CHEAP)),
+    ("np.sqrt", Known(elementwise, form=Form.ELEMENTS, cost=Cost.VECTOR, lanes="row_sqrt")),
+    ("np.exp", Known(elementwise, form=Form.ELEMENTS, lanes="row_exp")),
+    ("np.log", Known(elementwise, form=Form.ELEMENTS, lanes="row_log")),
+    ("np.floor", Known(elementwise, form=Form.ELEMENTS, lanes="row_floor")),
+    ("np.ceil", Known(elementwise, form=Form.ELEMENTS, lanes="row_ceil")),
+    (
+        "np.minimum",
+        Known(elementwise, form=Form.ELEMENTS, cost=Cost.VECTOR, own=Own.HELPERS, lanes="row_minimum"),
+    ),
+    (
+        "np.maximum",
+        Known(elementwise, form=Form.ELEMENTS, cost=Cost.VECTOR, own=Own.HELPERS, lanes="row_maximum"),
+    ),
+    ("np.sign np.spacing", Known(elementwise, form=Form.ELEMENTS, own=Own.HELPERS)),
+    ("np.floor_divide np.remainder", Known(elementwise, form=Form.ELEMENTS, own=Own.FLOATS)),
+    # linear algebra
+    ("np.linalg.norm", Known(float_of_array, 2, keywords=("ord",), cost=Cost.CHEAP, reads_row=True)),
+    ("np.linalg.det", Known(determinant)),
+    ("np.linalg.inv np.linalg.solve", Known(solution)),
+    # dtypes, attributes, and what the compiler itself puts into loops
+    ("np.float32 np.float64", Known(conversion, form=Form.CONVERSION, cost=Cost.CHEAP)),
+    ("attribute:shape", Known(shape_of, form=Form.ATTRIBUTE)),
+    ("attribute:size attribute:nnz attribute:ndim", Known(lambda given: INT, form=Form.ATTRIBUTE)),
+    ("attribute:T", Known(transposed, form=Form.ATTRIBUTE, is_view=True)),
+    (INTEGER, Known(lambda given: INT, cost=Cost.CHEAP)),
+    (NARROW, Known(lambda given: given.type(0), cost=Cost.CHEAP)),
+)
+
+FUNCTIONS = {name: known for names, known in ROWS for name in names.split()}
+"""The row of each name."""
+
+DTYPE = Known(conversion, form=Form.CONVERSION)
+OF_ELEMENTS = Known(elementwise, form=Form.ELEMENTS)
+"""The rows of dtypes and of functions of each element that have none of their own."""
+
+NOT_COMPILED = frozenset(["heaviside", "bitwise_count"])
+"""Functions of each element that Numba does not have."""
+
+
+@cache
+def known(name: str) -> Known | None:
+    """The row of a function; None for one that can't be compiled and typed.
+
+    >>> known("np.exp").lanes, known("np.tan").form.name, known("np.int8").form.name, known("np.loadtxt")
+    ('row_exp', 'ELEMENTS', 'CONVERSION', None)
+    """
+    if name in FUNCTIONS:
+        return FUNCTIONS[name]
+    return DTYPE if is_dtype(name) else OF_ELEMENTS if is_elementwise(name) else None
+
+
+def form_of(name: str) -> Form | None:
+    """What a call of a function is compiled as; None for those of the user, and for such as Orion makes."""
+    row = known(name)
+    return None if row is None else row.form
+
+
+def cost_of(name: str) -> Cost:
+    """What a call costs.
+
+    >>> cost_of("np.sqrt").name, cost_of("np.exp").name, cost_of("helper:f").name
+    ('VECTOR', 'SLOW', 'SLOW')
+    """
+    row = known(name)
+    return Cost.SLOW if row is None else row.cost
+
+
+def may_be_view(name: str) -> bool:
+    """Whether what a function returns may be another view of its first argument rather than a new array."""
+    row = known(name)
+    return row is not None and row.is_view
+
+
+def writes(name: str) -> bool:
+    """Whether a method changes its array in place."""
+    row = known(name)
+    return row is not None and row.writes
+
+
+def reads_row(name: str) -> bool:
+    """Whether the first argument of a function is a row or more."""
+    row = known(name)
+    return row is not None and row.reads_row
+
+
+def is_elementwise(name: str) -> bool:
+    """Whether it is a NumPy function of each element by itself, with one result.
+
+    >>> is_elementwise("np.exp"), is_elementwise("np.maximum"), is_elementwise("np.sum"), is_elementwise("np.matmul")
+    (True, True, False, False)
+    """
+    found = vars(np).get(name.removeprefix("np.")) if name.startswith("np.") else None
+    is_one = isinstance(found, np.ufunc) and found.signature is None and found.nout == 1
+    return is_one and (name in FUNCTIONS or name.removeprefix("np.") not in NOT_COMPILED)
+
+
+def takes_floats(name: str) -> bool:
+    """Whether all arguments of a function of each element may be floats.
+
+    >>> takes_floats("np.hypot"), takes_floats("np.ldexp")
+    (True, False)
+    """
+    found = getattr(np, name.removeprefix("np."))
+    return f"{'d' * found.nin}->d" in found.types
+
+
+def is_dtype(name: str) -> bool:
+    """Whether it is one of NumPy's scalar types, such as "np.float32".
+
+    >>> is_dtype("np.int64"), is_dtype("np.sum"), is_dtype("np.str_")
+    (True, False, False)
+    """
+    found = vars(np).get(name.removeprefix("np.")) if name.startswith("np.") else None
+    return isinstance(found, type) and issubclass(found, np.bool | np.integer | np.floating)

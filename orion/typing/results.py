@@ -1,0 +1,342 @@
+"""Rules for the type of what a function returns: what a call is given → the type of its result.
+
+`orion.typing.functions` says which function has which rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from orion.ir.nodes import Call, Const, Dtype, Expr, Tuple, Unary
+from orion.ir.spans import without_spans
+from orion.typing.dtypes import Kind, elementwise_result, float_result, operator_result, promote, sum_result
+from orion.typing.value_type import BOOL, FLOAT, INT, ValueType, broadcast, join_values, scalar, shaped
+
+NOT_BY_NUMBA = "Numba, which compiles the loop, does not take it"
+
+
+class TypeProblem(Exception):  # noqa: N818  (becomes an UnsupportedLoopError where the place is known)
+    """Why an expression has no type."""
+
+    def __init__(self, what: str, why: str = "", hint: str = "") -> None:
+        super().__init__(what)
+        self.what, self.why, self.hint = what, why, hint
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """What a call is given. `dtypes` are the keyword arguments that are dtypes."""
+
+    call: Call
+    types: tuple[ValueType, ...]
+    dtypes: Mapping[str, str]
+
+    def type(self, position: int) -> ValueType:
+        if position >= len(self.types):
+            hint = "write its arguments by position" if self.call.keywords else ""
+            raise TypeProblem(f"`{self.call.function}` is given too few arguments", "", hint)
+        return self.types[position]
+
+    def dtype(self, position: int) -> str | None:
+        """The dtype that is asked for, by keyword or at that position."""
+        if "dtype" in self.dtypes:
+            return self.dtypes["dtype"]
+        argument = self.call.arguments[position] if position < len(self.call.arguments) else None
+        return argument.name if isinstance(argument, Dtype) else None
+
+    def keyword(self, name: str, position: int | None = None) -> Expr | None:
+        by_name = dict(self.call.keywords).get(name)
+        given = self.call.arguments
+        return given[position] if by_name is None and position is not None and position < len(given) else by_name
+
+
+Rule = Callable[[Arguments], ValueType]
+
+
+def product_type(left: ValueType, right: ValueType) -> ValueType:
+    """The type of `left @ right` for rows and matrices."""
+    if not left.rank or not right.rank:
+        raise TypeProblem("`@` of a scalar", "it multiplies rows and matrices", "write `*`")
+    if left.rank > 2 or right.rank > 2:
+        raise TypeProblem("`@` of arrays of more than two dimensions", "", "write a loop")
+    inner = left.lengths[-1], right.lengths[0]
+    if all(isinstance(length, Const) for length in inner) and inner[0] != inner[1]:
+        raise TypeProblem("the lengths of the two sides of `@` do not fit together")
+    lengths = (*left.lengths[:-1], *right.lengths[1:])
+    kind = promote(left.kind, right.kind)
+    if lengths and not kind.dtype.startswith("float"):
+        what = f"`@` of matrices of {kind.dtype}"
+        raise TypeProblem(what, NOT_BY_NUMBA, "write it as loops, or pass `A.astype(np.float64)` for each")
+    return ValueType(kind.dtype, False, len(lengths), lengths)
+
+
+# ---------------------------------------------------------------- groups of functions
+
+
+def fold(kind: Callable[[Kind], Kind]) -> Rule:
+    """The rule of a function that makes one value of all elements, or of those along an axis: `kind` goes from the kind
+    of these to that of the result."""
+
+    def result(given: Arguments) -> ValueType:
+        array = _array(given)
+        found = Kind(given.dtypes["dtype"]) if "dtype" in given.dtypes else kind(array.kind)
+        axis = given.keyword("axis", 1)
+        if axis is None:
+            return scalar(found)
+        number = axis.value if isinstance(axis, Const) else None
+        if isinstance(axis, Unary) and isinstance(axis.operand, Const) and isinstance(axis.operand.value, int):
+            number = array.rank - axis.operand.value
+        if not isinstance(number, int) or not 0 <= number < array.rank:
+            raise TypeProblem("`axis` is not the number of an axis of the array", "", "write a constant, `axis=0`")
+        lengths = array.lengths[:number] + array.lengths[number + 1 :]
+        return ValueType(found.dtype, False, len(lengths), lengths)
+
+    return result
+
+
+def same_kind(kind: Kind) -> Kind:
+    """The kind of the elements, no longer weak."""
+    return Kind(kind.dtype)
+
+
+def new_array(given: Arguments) -> ValueType:
+    lengths = _lengths(given, 0)
+    return ValueType(given.dtype(1) or "float64", False, len(lengths), lengths)
+
+
+def filled_array(given: Arguments) -> ValueType:
+    """That of np.full: the value comes before the dtype."""
+    filled, lengths = given.type(1).dtype, _lengths(given, 0)
+    return ValueType(given.dtype(2) or filled, False, len(lengths), lengths)
+
+
+def array_like(dtype: int) -> Rule:
+    """The rule of a new array of the shape of its first argument, where the dtype may stand at that position."""
+    return lambda given: replace(_array(given), dtype=given.dtype(dtype) or given.type(0).dtype)
+
+
+def _lengths(given: Arguments, position: int) -> tuple[Expr | None, ...]:
+    """The lengths that a shape argument gives: a number, or a tuple of numbers."""
+    kind = given.type(position)
+    shape = given.call.arguments[position]
+    if isinstance(shape, Tuple):
+        return tuple(without_spans(item) for item in shape.items)
+    if kind.items:
+        return (None,) * len(kind.items)
+    if kind.rank or not kind.is_integer:
+        raise TypeProblem("a shape is not an integer or a tuple of integers")
+    return (without_spans(shape),)
+
+
+def outer(given: Arguments) -> ValueType:
+    left, right = given.type(0), given.type(1)
+    if left.rank == right.rank == 1:
+        return ValueType(promote(left.kind, right.kind).dtype, False, 2, left.lengths + right.lengths)
+    return product_of_rows(given)
+
+
+def dot(given: Arguments) -> ValueType:
+    left, right = given.type(0), given.type(1)
+    if not (left.rank and right.rank):
+        raise TypeProblem("`dot` of a scalar", NOT_BY_NUMBA, "write `*`")
+    return product_type(left, right)
+
+
+def product(given: Arguments) -> ValueType:
+    return product_type(given.type(0), given.type(1))
+
+
+def product_of_rows(given: Arguments) -> ValueType:
+    left, right = given.type(0), given.type(1)
+    if left.rank != 1 or right.rank != 1:
+        name = given.call.function.removeprefix("np.")
+        raise TypeProblem(f"`{name}` of other than two rows", "", "write a loop")
+    return product_type(left, right)
+
+
+def elementwise(given: Arguments) -> ValueType:
+    """That of a NumPy function of each element, by NumPy's own table of dtypes."""
+    name = given.call.function.removeprefix("np.")
+    try:
+        shape = broadcast(*given.types)
+        result = elementwise_result(name, *(kind.kind for kind in given.types))
+    except (TypeError, ValueError) as error:
+        dtypes = " and ".join(kind.dtype for kind in given.types)
+        raise TypeProblem(f"`{given.call.function}` is not defined for {dtypes} of these shapes") from error
+    if result.dtype == "float16":  # NumPy's choice for bool and for integers of 8 bits
+        dtypes = " and ".join(dict.fromkeys(kind.dtype for kind in given.types))
+        hint = f"convert what it is given, `np.{name}(a.astype(np.float64))`"
+        raise TypeProblem(f"`{given.call.function}` of {dtypes} gives float16", NOT_BY_NUMBA, hint)
+    return shaped(result, shape)
+
+
+def _array(given: Arguments) -> ValueType:
+    array = given.type(0)
+    if not array.rank:
+        raise TypeProblem(f"`{given.call.function.lstrip('.')}` of a scalar", "", "it takes a row or an array")
+    return array
+
+
+# ---------------------------------------------------------------- single functions
+
+
+def extreme(given: Arguments) -> ValueType:
+    """Python's `min` and `max`, of several scalars or of one row."""
+    if len(given.types) == 1:
+        return scalar(Kind(_array(given).dtype))
+    if any(kind.rank for kind in given.types):
+        raise TypeProblem("a minimum or maximum of arrays", "", "write np.minimum or np.maximum")
+    found = join_values(given.types, given.call.arguments)
+    if found is None:
+        raise TypeProblem("a minimum or maximum of what is not numbers")
+    return found
+
+
+def absolute(given: Arguments) -> ValueType:
+    kind = given.type(0)
+    if kind.weak:
+        return INT if kind.dtype == "bool" else kind
+    return elementwise(given)
+
+
+def rounded(given: Arguments) -> ValueType:
+    if given.type(0).dtype == "bool" and not given.type(0).weak:
+        raise TypeProblem("`round` of a truth value", "NumPy has none for it", "leave it out")
+    return INT if len(given.types) == 1 and not given.type(0).rank else given.type(0)
+
+
+def same_shape(given: Arguments) -> ValueType:
+    return given.type(0)
+
+
+def rounded_elements(given: Arguments) -> ValueType:
+    if given.type(0).dtype == "bool":
+        raise TypeProblem("`round` of truth values", NOT_BY_NUMBA, "leave it out, or write `a.astype(np.float64)`")
+    return given.type(0)
+
+
+def cumulated(given: Arguments) -> ValueType:
+    array = _array(given)
+    if array.rank > 1:
+        raise TypeProblem("a cumulated sum of more than one dimension", "", "write a loop")
+    return shaped(sum_result(array.kind), array)
+
+
+def clipped(given: Arguments) -> ValueType:
+    kind = promote(promote(given.type(0).kind, given.type(1).kind), given.type(2).kind)
+    return shaped(Kind(kind.dtype), broadcast(*given.types[:3]))
+
+
+def chosen(given: Arguments) -> ValueType:
+    if len(given.types) != 3:
+        raise TypeProblem("np.where with one argument", "how many elements it finds is not known", "write a loop")
+    kind = promote(given.type(1).kind, given.type(2).kind)
+    return shaped(Kind(kind.dtype), broadcast(*given.types))
+
+
+def counted(given: Arguments) -> ValueType:
+    integers = all(kind.is_integer for kind in given.types)
+    length = without_spans(given.call.arguments[0]) if len(given.types) == 1 and integers else None
+    return ValueType(given.dtype(3) or ("int64" if integers else "float64"), False, 1, (length,))
+
+
+def positions(given: Arguments) -> ValueType:
+    return shaped(Kind("int64"), _row(given))
+
+
+def found_positions(given: Arguments) -> ValueType:
+    _row(given)
+    return shaped(Kind("int64"), given.type(1))
+
+
+def _row(given: Arguments) -> ValueType:
+    array = _array(given)
+    if array.rank > 1:
+        name = given.call.function.lstrip(".")
+        raise TypeProblem(f"`{name}` of an array of more than one dimension", NOT_BY_NUMBA, "loop over its rows")
+    return array
+
+
+def transposed(given: Arguments) -> ValueType:
+    array = given.type(0)
+    return replace(array, lengths=array.lengths[::-1])
+
+
+def flat(given: Arguments) -> ValueType:
+    array = _array(given)
+    return array if array.rank == 1 else replace(array, rank=1, lengths=(None,))
+
+
+def diagonal(given: Arguments) -> ValueType:
+    array = _array(given)
+    lengths = array.lengths * 2 if array.rank == 1 else (None,)
+    return replace(array, rank=len(lengths), lengths=lengths)
+
+
+def identity(given: Arguments) -> ValueType:
+    lengths = _lengths(given, 0)
+    if len(given.types) > 1 and not isinstance(given.call.arguments[1], Dtype):
+        return ValueType(given.dtype(3) or "float64", False, 2, lengths + _lengths(given, 1))
+    return ValueType(given.dtype(1) or "float64", False, 2, lengths * 2)
+
+
+def float_of_array(given: Arguments) -> ValueType:
+    return scalar(float_result(_array(given).kind))
+
+
+def _of_floats(given: Arguments) -> None:
+    """Systems, inverses and determinants are compiled for arrays of floats alone; norms are computed as floats."""
+    if any(kind.rank and not kind.dtype.startswith("float") for kind in given.types):
+        hint = "convert it, `a.astype(np.float64)`"
+        raise TypeProblem(f"`{given.call.function}` of an array of integers", NOT_BY_NUMBA, hint)
+
+
+def determinant(given: Arguments) -> ValueType:
+    _of_floats(given)
+    return float_of_array(given)
+
+
+def solution(given: Arguments) -> ValueType:
+    _of_floats(given)
+    last = given.types[-1]
+    return shaped(float_result(promote(given.type(0).kind, last.kind)), last)
+
+
+def conversion(given: Arguments) -> ValueType:
+    """That of a dtype that is called."""
+    return shaped(Kind(given.call.function.removeprefix("np.")), given.type(0))
+
+
+def converted(given: Arguments) -> ValueType:
+    dtype = given.dtype(1)
+    if dtype is None:
+        raise TypeProblem("`astype` without a dtype", "", "write `a.astype(np.float32)`")
+    if len(given.types) > 2 or {key for key, _ in given.call.keywords} - {"dtype"}:
+        raise TypeProblem("`astype` with more than a dtype", "", "write `a.astype(np.float32)`")
+    return shaped(Kind(dtype), given.type(0))
+
+
+def item_of(given: Arguments) -> ValueType:
+    kind = given.type(0)
+    return BOOL if kind.dtype == "bool" else INT if kind.is_integer else FLOAT
+
+
+def power(given: Arguments) -> ValueType:
+    left, right = given.type(0), given.type(1)
+    if left.rank or right.rank:
+        raise TypeProblem("`pow` of an array", NOT_BY_NUMBA, "write `**`")
+    return shaped(operator_result("**", left.kind, right.kind), broadcast(left, right))
+
+
+def added_up(given: Arguments) -> ValueType:
+    """Python's `sum`: 0 and the elements one after the other, truth values as 0 and 1."""
+    array = _array(given)
+    if array.rank > 1:
+        what = f"`sum` of an array of {array.rank} dimensions"
+        raise TypeProblem(what, "Python adds up its rows", "write `np.sum(a, axis=0)`, or `np.sum(a)` for one number")
+    return scalar(operator_result("+", INT.kind, array.kind))
+
+
+def shape_of(given: Arguments) -> ValueType:
+    return INT if len(given.types) == 2 else ValueType("tuple", items=(INT,) * given.type(0).rank)
