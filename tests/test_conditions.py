@@ -96,21 +96,21 @@ def test_the_condition_is_exact(function):
     names = compiled.plan(np.zeros(N), 1, 2).function.program.function.given
     conditions = {compiled.plan(np.zeros(N), one, other).conditions for one in range(-3, 4) for other in range(1, 5)}
     (condition,) = {conditions[0] for conditions in conditions if conditions}
-    seen = set()
+    holds = 0
     for one, other in itertools.product(range(-N - 1, N + 2), repeat=2):
         iterations = touched(function, one, other)
         if iterations is None or len(iterations) < 2:
             continue
         says = eval(condition, {"min": min}, dict(zip(names, (np.zeros(N), one, other), strict=True)))
         assert says == (not meet(iterations)), (condition, one, other)
-        seen.add(says)
-    assert True in seen
+        holds += says
+    assert holds > 0, "the condition holds for no call"
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_calls_give_what_python_gives_whether_it_holds_or_not(function):
     compiled = orion.parallel_for(function)
-    kinds = set()
+    under_condition = 0
     with orion.session("threads", 2, force_parallel=True), warnings.catch_warnings():
         warnings.simplefilter("ignore", orion.SerialLoopWarning)
         for one, other in itertools.product((-N, -4, -1, 0, 1, 2, 5, N - 1), repeat=2):
@@ -122,8 +122,8 @@ def test_calls_give_what_python_gives_whether_it_holds_or_not(function):
             np.testing.assert_array_equal(got, expected, err_msg=f"{one}, {other}")
             plan = compiled.plan(got, one, other)
             plan.check()
-            kinds.add(bool(plan.conditions))
-    assert True in kinds
+            under_condition += bool(plan.conditions)
+    assert under_condition > 0, "no call ran the variant with a condition"
 
 
 def test_a_plan_says_its_condition_and_why_not():
