@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from orion.analysis.one_loop import AnalysedLoop, AsOne, AsWritten, InBand, InTimeTiles, OutsideBands
 from orion.arrays.sparse import SparseArray
 from orion.cost.caches import Caches
 from orion.cost.extents import parameter_values
@@ -45,7 +46,6 @@ from orion.passes.views import replace_views
 from orion.plan.bodies import plan_with_bodies, with_all_bodies
 from orion.plan.fusing import with_fusable_loops
 from orion.plan.lifted import analyse_function
-from orion.plan.one_loop import AnalysedLoop, AsOne, AsWritten, InBand, InTimeTiles, OutsideBands
 from orion.plan.plan import FunctionPlan, Fused, source_nest
 from orion.plan.planner import plan_program
 from orion.plan.variants import Variant

@@ -19,6 +19,7 @@ LAYERS = (
     ("orion.sets",),
     ("orion.dependence",),
     ("orion.cost",),
+    ("orion.analysis",),
     ("orion.rewrites",),
     ("orion.plan",),
     ("orion.schedule",),

@@ -3,9 +3,9 @@
 import islpy as isl
 import pytest
 
+from orion.analysis.rules import STRATEGIES, legal_candidates, strength
+from orion.analysis.strategies.tiling import Question
 from orion.cost.candidate import Candidate, Strategy
-from orion.plan.rules import STRATEGIES, legal_candidates, strength
-from orion.plan.strategies.tiling import Question
 
 # difference sets, dims, ordered -> the strategy and the (space, time) pairs that are legal
 TABLE = [

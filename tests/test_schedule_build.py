@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import orion
+from orion.analysis.rules import STRATEGIES, tiling_of
+from orion.analysis.strategies.tiling import Question
 from orion.cost.candidate import Strategy
 from orion.plan.plan import Reordered, Tiled, Written
-from orion.plan.rules import STRATEGIES, tiling_of
-from orion.plan.strategies.tiling import Question
 from orion.schedule.build import build_schedule
 from orion.verify.tiles import reachable
 

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import orion
+from orion.analysis.one_loop import Sweeps
 from orion.cost.sizes import Sizes
 from orion.dependence.model import model_loop
 from orion.dependence.study import study_loop
@@ -19,7 +20,7 @@ from orion.pipeline import through_passes
 from orion.plan import analysed
 from orion.rewrites.time_tiles import cost as sweeping
 from orion.rewrites.time_tiles.cost import boxes, pays
-from orion.rewrites.time_tiles.find import Sweeps, find_sweeps, is_permutable
+from orion.rewrites.time_tiles.find import find_sweeps, is_permutable
 from orion.sets.maps import Maps
 from tests.loop_text import defined
 

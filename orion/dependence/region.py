@@ -46,6 +46,10 @@ if TYPE_CHECKING:
     import islpy as isl
 
 
+Place = tuple[int, ...]
+"""Where a statement or loop stands: its number in the body of each loop around it, from the outermost on."""
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """A statement and where it stands: inside `loops`, outermost first, at `place[d]` in the body of loop d - 1.
@@ -57,7 +61,7 @@ class Statement:
 
     name: str
     loops: tuple[For, ...]
-    place: tuple[int, ...]
+    place: Place
     body: tuple[Stmt, ...]
     space: Space
     domain: str
@@ -140,7 +144,7 @@ class _Finder:
     found: list[Statement] = field(default_factory=list)
     carried: set[str] = field(default_factory=set)
 
-    def loop(self, loop: For, around: tuple[For, ...], place: tuple[int, ...]) -> None:
+    def loop(self, loop: For, around: tuple[For, ...], place: Place) -> None:
         if not is_dimension(loop, list(around)) or any(leaves_loop(statement) for statement in loop.body):
             raise NoRegionError
         loops = (*around, loop)
@@ -190,7 +194,7 @@ class _Finder:
 
     # ------------------------------------------------------------ one statement
 
-    def statement(self, body: tuple[Stmt, ...], loops: tuple[For, ...], place: tuple[int, ...]) -> None:
+    def statement(self, body: tuple[Stmt, ...], loops: tuple[For, ...], place: Place) -> None:
         nest = statement_nest(self.function, loops, body)
         scope = loop_scope(nest, self.types, self.definitions)
         space = own_space(nest, self.types, scope)

@@ -6,6 +6,19 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from orion.analysis.analyse_nest import candidates_of
+from orion.analysis.analyses import Analyses, Analysis
+from orion.analysis.one_loop import (
+    AnalysedLoop,
+    AsWritten,
+    InBand,
+    InTimeTiles,
+    NewOrder,
+    Origin,
+    OutsideBands,
+    is_once,
+    origin_of,
+)
 from orion.cost.caches import USUAL, Caches
 from orion.cost.placement import ArrayUse
 from orion.cost.strides import JUMP, cannot_gain
@@ -22,19 +35,7 @@ from orion.ir.program import LoopNest, OfFilling, OfNewOrder, OfStatements, Prog
 from orion.ir.types import Types
 from orion.passes.between import is_split
 from orion.passes.split import open_outer_loop
-from orion.plan.analyses import Analyses, Analysis
-from orion.plan.one_loop import (
-    AnalysedLoop,
-    AsWritten,
-    InBand,
-    InTimeTiles,
-    NewOrder,
-    OutsideBands,
-    candidates_of,
-    is_once,
-    origin_of,
-)
-from orion.plan.plan import Origin, Verdict
+from orion.plan.plan import Verdict
 from orion.plan.variants import ALL, Allowed, Changed, Variant
 from orion.plan.verdicts import verdicts
 from orion.reasons import Hint, Reason, ReasonKind

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from orion.analysis.analyse_nest import candidates_of
+from orion.analysis.one_loop import AnalysedLoop, NewOrder, Origin
 from orion.cost.placement import array_uses
 from orion.dependence.access import Dependence
-from orion.plan.one_loop import AnalysedLoop, NewOrder, candidates_of
-from orion.plan.plan import Origin, Verdict
+from orion.plan.plan import Verdict
 from orion.plan.variants import Variant
 from orion.sets.maps import Maps
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 import numpy as np
 
 from orion.arrays.aligned import padded_shape
-from orion.cost.candidate import Candidate, Strategy
+from orion.cost.candidate import Strategy
 from orion.cost.extents import parameter_values
 from orion.cost.grid import predicted_ns
-from orion.cost.placement import ArrayUse
-from orion.dependence.access import LoopDependences
 from orion.ir.types import ArrayType, Shapes, Types
 from orion.plan.plan import Copies, LoopPlan, Tiled
 from orion.reasons import Reason
@@ -22,15 +20,6 @@ ELEMENT_NS = 0.5
 
 SHARE = 0.1
 """The part of the work of a loop that its copies may cost at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class Summed:
-    """What is different about a loop when it has copies of the arrays whose elements it adds to."""
-
-    analysis: LoopDependences
-    candidates: tuple[Candidate, ...]
-    uses: tuple[ArrayUse, ...]
 
 
 def with_copies(plan: LoopPlan, types: Types, shapes: Shapes) -> LoopPlan:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from orion.analysis.rules import stronger_than
 from orion.cost.candidate import Strategy
 from orion.dependence.access import Access, Dependence
 from orion.dependence.choices import directions
 from orion.dependence.conflicts import CapReached, capped
 from orion.ir.program import LoopNest
 from orion.ir.source import Span
-from orion.plan.rules import stronger_than
 from orion.reasons import Hint, Reason, ReasonKind
 from orion.sets.maps import Maps
 

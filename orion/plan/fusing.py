@@ -17,14 +17,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
+from orion.analysis.analyse_nest import analyse_nest
+from orion.analysis.one_loop import AnalysedLoop, AsOne
+from orion.analysis.rules import strength
 from orion.dependence.access import Access
 from orion.dependence.model import model_loop
 from orion.dependence.references import loop_scope
 from orion.ir.nodes import Assign, Call, Expr, For, Node, Pass, Range, Stmt, Update, While, walk
 from orion.ir.program import LoopNest
 from orion.ir.types import Types
-from orion.plan.one_loop import AnalysedLoop, AsOne, analyse_nest
-from orion.plan.rules import strength
 from orion.plan.variants import Changed, Fusable, Separate, Variant
 from orion.reasons import Reason
 from orion.rewrites.fuse.apply import Group, fuse_loops, neighbours

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from orion.analysis.one_loop import AnalysedLoop
 from orion.cost.caches import USUAL, Caches
 from orion.errors import UnsupportedLoopError
 from orion.ir.assigned import assigned_names
@@ -27,7 +28,6 @@ from orion.passes.local_arrays import make_arrays
 from orion.passes.split import split_program
 from orion.plan.analysed import Seen, variants_of
 from orion.plan.assume import assumed_for
-from orion.plan.one_loop import AnalysedLoop
 from orion.plan.variants import Variant
 from orion.sets.maps import Maps
 from orion.typing.expression_types import Typing, with_names

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from orion.analysis.one_loop import Origin
 from orion.cost.candidate import Strategy
 from orion.cost.local_arrays import MadeArray
 from orion.cost.placement import Placement
 from orion.cost.sizes import Sizes
 from orion.cost.worth import Work
 from orion.dependence.access import Dependence, LoopDependences, PrivateArray
-from orion.dependence.bounds import BoundsChecks
-from orion.dependence.region import Statement
 from orion.ir.program import LoopNest, Program
 from orion.ir.types import ArgumentType
 from orion.reasons import Reason
@@ -45,26 +44,6 @@ class Verdict:
     @property
     def is_parallel(self) -> bool:
         return not self.carried and not self.reasons
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """The loop of the source that one or several planned loops stand for, in another order.
-
-    `analysis` and `checks` are those of the loop as written. `dependences` and `order` are isl union maps as text:
-    the dependences between the instances of its statements, and the place of each instance in the new order.
-    `statements` are those whose instances these are.
-    """
-
-    nest: LoopNest
-    analysis: LoopDependences
-    checks: BoundsChecks
-    dependences: str
-    order: str
-    statements: tuple[Statement, ...] = field(compare=False, repr=False)
-
-    def __repr__(self) -> str:
-        return f"<Origin: ({', '.join(self.nest.dims)}) in line {self.nest.span.line}>"
 
 
 @dataclass(frozen=True, slots=True)

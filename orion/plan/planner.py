@@ -7,6 +7,19 @@ from dataclasses import replace
 from functools import partial
 from math import inf, prod
 
+from orion.analysis.one_loop import (
+    AnalysedLoop,
+    AsOne,
+    AsWritten,
+    InBand,
+    InTimeTiles,
+    NewOrder,
+    Origin,
+    OutsideBands,
+    is_once,
+    members_of,
+    origin_of,
+)
 from orion.cost.candidate import Candidate, Strategy
 from orion.cost.extents import coordinate_ranges, parameter_values
 from orion.cost.grid import DISPATCH_NS, ROUND_NS, cuts, predicted_ns
@@ -24,18 +37,6 @@ from orion.plan.copies import why_no_copies, with_copies
 from orion.plan.explain import blocking_reasons, not_stronger
 from orion.plan.fusing import fused_program
 from orion.plan.neighbours import handovers, moved_between
-from orion.plan.one_loop import (
-    AnalysedLoop,
-    AsOne,
-    AsWritten,
-    InBand,
-    InTimeTiles,
-    NewOrder,
-    OutsideBands,
-    is_once,
-    members_of,
-    origin_of,
-)
 from orion.plan.plan import (
     Fill,
     Form,
@@ -43,7 +44,6 @@ from orion.plan.plan import (
     Fused,
     LoopPlan,
     Once,
-    Origin,
     Reordered,
     ReorderedOnce,
     Tiled,

@@ -17,13 +17,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from orion.analysis.one_loop import AnalysedLoop, members_of
 from orion.cost.extents import coordinate_ranges, parameter_values
 from orion.cost.grid import LINE_BLOCKS
 from orion.cost.placement import ArrayUse, array_bytes
 from orion.cost.sizes import Sizes
 from orion.ir.types import ArrayType, Shapes, Types
 from orion.plan.fusing import shared_arrays
-from orion.plan.one_loop import AnalysedLoop, members_of
 from orion.plan.plan import Fill, Fused, LoopPlan, Member, Together, Written
 from orion.plan.variants import Separate
 from orion.reasons import ReasonKind

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from orion.analysis.one_loop import AnalysedLoop
 from orion.cost.worth import Work
 from orion.ir.program import Program
-from orion.plan.one_loop import AnalysedLoop
 from orion.plan.plan import Verdict
 from orion.reasons import Reason
 from orion.rewrites.fuse.apply import Group

@@ -9,6 +9,8 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from orion.analysis.one_loop import Origin
+from orion.analysis.rules import strength
 from orion.cost.candidate import Strategy
 from orion.cost.placement import Placement, PlacementKind
 from orion.ir.nodes import For, Range, walk
@@ -19,7 +21,6 @@ from orion.plan.plan import (
     Fused,
     LoopPlan,
     Once,
-    Origin,
     Reordered,
     ReorderedOnce,
     Uncut,
@@ -27,7 +28,6 @@ from orion.plan.plan import (
     is_of_source,
     source_nest,
 )
-from orion.plan.rules import strength
 from orion.sets.names import isl_name
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from orion.analysis.rules import tiling_of
+from orion.analysis.strategies.serial import SERIAL
+from orion.analysis.strategies.tiling import Tiles
 from orion.plan.plan import LoopPlan, Reordered, Tiled
-from orion.plan.rules import tiling_of
-from orion.plan.strategies.serial import SERIAL
-from orion.plan.strategies.tiling import Tiles
 from orion.schedule.schedule import Ints, Schedule
 
 

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, assert_never
 
 import numpy as np
 
+from orion.analysis.one_loop import Origin
 from orion.errors import PlanError
 from orion.ir.nodes import For, Stmt
 from orion.ir.program import SYNTHETIC, OfFilling, Program, Repeat, RunLoop, Step, blocks_of
@@ -37,7 +38,6 @@ from orion.plan.plan import (
     LoopPlan,
     Member,
     Once,
-    Origin,
     Reordered,
     ReorderedOnce,
     Whole,

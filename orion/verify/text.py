@@ -25,6 +25,7 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
+from orion.analysis.one_loop import Origin
 from orion.dependence.conflicts import CapReached, capped
 from orion.errors import PlanError
 from orion.ir.assigned import assigned_places
@@ -32,7 +33,7 @@ from orion.ir.nodes import For, Range, names_in
 from orion.ir.program import LoopNest, Repeat, RunLoop, Step, blocks_of
 from orion.ir.types import ArrayType, Types
 from orion.passes.between import SYNTHETIC
-from orion.plan.plan import FunctionPlan, LoopPlan, Origin, Reordered
+from orion.plan.plan import FunctionPlan, LoopPlan, Reordered
 from orion.sets.names import extent_name, isl_name, parameter_list
 from orion.verify.statements import Claim, Source, live_after, read_source
 from orion.verify.stored import prove_stored

@@ -12,10 +12,10 @@ from unittest.mock import patch
 
 import islpy as isl
 
+from orion.analysis.strategies import tiling
 from orion.dependence import analyse, conditions, references, relations, scalars
 from orion.ir.program import LoopNest
 from orion.ir.types import Types
-from orion.plan.strategies import tiling
 from orion.planned import Plan
 from orion.rewrites.array_sums import find as sums
 from orion.rewrites.copy_in import find as copy_in
@@ -137,8 +137,9 @@ def _free(*_: Any, **__: Any) -> Any:
 def _named() -> Iterator[tuple[str, Callable[[], Any]]]:
     for number in SOME:
         yield f"dependence {number} unseen", partial(everywhere, analyse.analyse_loop, _dependences_without(number))
-        yield f"pair of accesses {number} unseen", partial(
-            everywhere, relations.relations_of, _relations_without(number)
+        yield (
+            f"pair of accesses {number} unseen",
+            partial(everywhere, relations.relations_of, _relations_without(number)),
         )
         for kind, change in (("unseen", lambda _: ()), ("off by one", _off_by_one), ("taken for a read", _read_only)):
             changed = _references_changed(number, change)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from orion.analysis.one_loop import is_once
 from orion.cost.candidate import Strategy
 from orion.ir.nodes import Function
 from orion.ir.printer import print_expr, print_function, print_stmt
@@ -11,7 +12,6 @@ from orion.ir.program import Branch, Program, Repeat, RunLoop, Scalars, Step
 from orion.ir.types import Types
 from orion.pipeline import REWRITES, after_each
 from orion.plan.conditions import conditions_in_words
-from orion.plan.one_loop import is_once
 from orion.plan.plan import FunctionPlan, LoopPlan
 from orion.plan.variants import Variant
 from orion.planned import Plan

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
+from orion.analysis.rules import tiling_of
+from orion.analysis.strategies.serial import SERIAL
 from orion.cost.placement import Placement, PlacementKind
 from orion.dependence.access import Choice
 from orion.ir.nodes import Elements, Node, Var, every
 from orion.ir.program import LoopNest
 from orion.ir.source import Span, cell_of
 from orion.plan.plan import LoopPlan, Tiled, Whole
-from orion.plan.rules import tiling_of
-from orion.plan.strategies.serial import SERIAL
 from orion.plan.whole import in_formulas
 
 

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from orion.analysis.one_loop import Sweeps
 from orion.dependence.access import Dependence
 from orion.dependence.conflicts import KINDS, distance_vector
 from orion.dependence.relations import Relations
 from orion.rewrites.skewed_buffers.find import Skew
-from orion.rewrites.time_tiles.find import Sweeps
 
 if TYPE_CHECKING:
     import islpy as isl

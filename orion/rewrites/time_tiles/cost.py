@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil, prod
 
+from orion.analysis.one_loop import Sweeps
 from orion.cost.grid import SHARED_GRID, whole_multiple
 from orion.cost.sizes import Sizes
-from orion.rewrites.time_tiles.find import Sweeps
 
 FILLED = 1.0
 """Arrays that fill less than this part of the second-level cache of a core stay there from one round to the next

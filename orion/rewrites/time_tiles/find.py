@@ -29,7 +29,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from orion.dependence.region import Region, Statement
+from orion.analysis.one_loop import Sweeps
+from orion.dependence.region import Place, Region, Statement
 from orion.dependence.relations import Relations
 from orion.ir.nodes import Const, Expr, Range, names_in
 from orion.ir.types import ArrayType, Types
@@ -41,22 +42,6 @@ if TYPE_CHECKING:
 
 MOST = 2
 """The most coordinates of space; the innermost loop has none, unless it is the only one in t, so that it stays long."""
-
-Place = tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Sweeps:
-    """Rounds over arrays.
-
-    `slopes` are those of the coordinates of space. `shifts` has the shift in coordinate k + 1 of the loop or statement
-    at a place of the region, for (k, place). `rows` are the arrays that have elements for each value of the
-    coordinates: (array, bytes of an element, axes that no coordinate goes along).
-    """
-
-    slopes: tuple[int, ...]
-    shifts: tuple[tuple[tuple[int, Place], int], ...]
-    rows: tuple[tuple[str, int, tuple[int, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)

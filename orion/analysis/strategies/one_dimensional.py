@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from orion.analysis.strategies.tiling import Question, Tiling, shared_out
 from orion.cost.candidate import Candidate, Strategy
 from orion.dependence.access import Dependence
-from orion.plan.strategies.tiling import Question, Tiling, shared_out
 
 
 def legal(question: Question) -> list[Candidate]:

@@ -1,7 +1,7 @@
 """What makes a strategy: when it is legal, in which order its tiles run, and what is said of it.
 
 Let Δ be the set of differences δ = y − x over all dependences x → y of a loop (over all conflicting pairs, for an
-unordered one), and let d, e be loop dimensions. A strategy says which Δ it takes; `orion.plan.rules` has the table.
+unordered one), and let d, e be loop dimensions. A strategy says which Δ it takes; `orion.analysis.rules` has the table.
 """
 
 from __future__ import annotations

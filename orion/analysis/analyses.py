@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from orion.analysis.analyse_nest import analyse_nest, changing_names
+from orion.analysis.one_loop import AnalysedLoop, AsWritten
 from orion.dependence.model import loops_around, model_loop
 from orion.dependence.scalars import live_after_each
 from orion.dependence.study import Study, study_loop
@@ -11,7 +13,6 @@ from orion.ir.nodes import Range
 from orion.ir.program import LoopNest, Program
 from orion.ir.types import Types
 from orion.passes.between import Opened, open_loop
-from orion.plan.one_loop import AnalysedLoop, AsWritten, analyse_nest, changing_names
 from orion.sets.maps import Maps
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from orion.analysis.strategies.tiling import Tiling
 from orion.cost.candidate import Strategy
-from orion.plan.strategies.tiling import Tiling
 
 SERIAL = Tiling(
     (Strategy.SERIAL,), lambda question: [], lambda space, time: "one worker runs every iteration, one after another"

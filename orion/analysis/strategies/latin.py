@@ -12,8 +12,8 @@ from itertools import combinations
 
 import numpy as np
 
+from orion.analysis.strategies.tiling import Ints, Question, Tiles, Tiling, Wait, shared_out
 from orion.cost.candidate import Candidate, Strategy
-from orion.plan.strategies.tiling import Ints, Question, Tiles, Tiling, Wait, shared_out
 
 
 def legal(question: Question) -> list[Candidate]:

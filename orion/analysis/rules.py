@@ -1,17 +1,17 @@
-"""The table of strategies, strongest first: each row is a file of `orion.plan.strategies`, which says when it is legal.
-
+"""The table of strategies, strongest first. Each row is a file of `orion.analysis.strategies`, which says
+when it is legal.
 `docs/extending.md` says how to add one.
 """
 
 from __future__ import annotations
 
+from orion.analysis.strategies.independent import INDEPENDENT
+from orion.analysis.strategies.latin import LATIN
+from orion.analysis.strategies.one_dimensional import ONE_DIMENSIONAL
+from orion.analysis.strategies.permutable import PERMUTABLE
+from orion.analysis.strategies.serial import SERIAL
+from orion.analysis.strategies.tiling import Question, Tiling
 from orion.cost.candidate import Candidate, Strategy
-from orion.plan.strategies.independent import INDEPENDENT
-from orion.plan.strategies.latin import LATIN
-from orion.plan.strategies.one_dimensional import ONE_DIMENSIONAL
-from orion.plan.strategies.permutable import PERMUTABLE
-from orion.plan.strategies.serial import SERIAL
-from orion.plan.strategies.tiling import Question, Tiling
 
 STRATEGIES: tuple[Tiling, ...] = (INDEPENDENT, ONE_DIMENSIONAL, LATIN, PERMUTABLE, SERIAL)
 
