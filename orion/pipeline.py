@@ -43,13 +43,22 @@ from orion.passes.leaving import leave_by_break
 from orion.passes.local_arrays import named_results
 from orion.passes.plain_ifs import with_plain_ifs
 from orion.passes.views import replace_views
+from orion.plan.analyse_function import analyse_function
 from orion.plan.bodies import plan_with_bodies, with_all_bodies
-from orion.plan.fusing import with_fusable_loops
-from orion.plan.lifted import analyse_function
 from orion.plan.plan import FunctionPlan, Fused, source_nest
 from orion.plan.planner import plan_program
 from orion.plan.variants import Variant
 from orion.planned import Plan
+from orion.rewrites.array_sums.take import ARRAY_SUMS
+from orion.rewrites.copy_in.take import COPY_IN
+from orion.rewrites.distribute.take import DISTRIBUTE
+from orion.rewrites.fuse.take import FUSE
+from orion.rewrites.peel.take import PEEL
+from orion.rewrites.privatize.take import PRIVATIZE
+from orion.rewrites.reorder.take import JAM, LOCKSTEP, REORDER, SKEWED_BUFFERS, STORED_SUMS, TILE
+from orion.rewrites.rewrite import Rewrite
+from orion.rewrites.shared_locals.take import SHARED_LOCALS
+from orion.rewrites.time_tiles.take import TIME_TILES
 from orion.runtime.local_arrays import LocalSpec
 from orion.sets.names import isl_name
 from orion.typing.expression_types import Typing, with_names
@@ -93,33 +102,25 @@ PASSES: tuple[Pass, ...] = (
 (`orion.passes.steps`), and `rows`, flattened arrays as arrays of rows (`orion.passes.delinearize`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rewrite:
-    """A way to make a better program of a program. `folder` has its parts: where it applies, what it makes, what it
-    costs. `does` is told of loops that it was taken for."""
-
-    name: str
-    folder: str
-    does: str
-
-
 REWRITES: tuple[Rewrite, ...] = (
-    Rewrite("peel", "passes/split", "a serial loop is run round by round, the loops in it are shared out"),
-    Rewrite("distribute", "passes/between", "statements between loops are apart, so that these are shared out"),
-    Rewrite("reorder", "rewrites/reorder", "statements run in the order of loops that isl's scheduler finds"),
-    Rewrite("tile", "rewrites/tile", "tiles that fit into a cache"),
-    Rewrite("jam", "rewrites/jam", "several trips of outer loops at a time, with elements in registers"),
-    Rewrite("lockstep", "rewrites/lockstep", "several chains of iterations that wait are run side by side"),
-    Rewrite("skewed_buffers", "rewrites/skewed_buffers", "anti-diagonals of a tile are rows of a buffer"),
-    Rewrite("time_tiles", "rewrites/time_tiles", "tiles of rounds and space"),
-    Rewrite("fuse", "rewrites/fuse", "neighbouring loops are run as one, so that caches still have their arrays"),
-    Rewrite("privatize", "rewrites/privatize", "each tile has an array of its own"),
-    Rewrite("array_sums", "rewrites/array_sums", "blocks add to copies of an array, which are combined"),
-    Rewrite("copy_in", "rewrites/copy_in", "reads see a copy of their array made before the loop"),
-    Rewrite("stored_sums", "rewrites/stored_sums", "sums are kept in array elements, so that loops can change places"),
-    Rewrite("shared_locals", "plan/lifted", "arrays that the rounds of a serial loop make are shared by all workers"),
+    PRIVATIZE,
+    ARRAY_SUMS,
+    PEEL,
+    TIME_TILES,
+    REORDER,
+    STORED_SUMS,
+    TILE,
+    JAM,
+    LOCKSTEP,
+    SKEWED_BUFFERS,
+    DISTRIBUTE,
+    COPY_IN,
+    SHARED_LOCALS,
+    FUSE,
 )
-"""All rewrites, in the order in which they are tried. `ORION_REWRITES=-fuse,-jam` leaves some out."""
+"""All rewrites, in the order in which they are tried: first those of one loop's arrays, then those of a loop, of which
+each is given what those before it made of it, those of a whole function, and those of neighbours. Each is a folder of
+`orion.rewrites`. `ORION_REWRITES=-fuse,-jam` leaves some out."""
 
 
 def left_out(setting: str) -> frozenset[str]:
@@ -161,9 +162,9 @@ def after_each(function: Function, types: Types) -> Iterator[tuple[Pass, Functio
 
 def analyse(function: Function, types: Types, ordered: bool | None, caches: Caches) -> Typed:
     """What is known of a function that has gone through the passes, for any sizes."""
-    found = analyse_function(function, types, ordered, caches)
+    found = analyse_function(function, types, ordered, caches, REWRITES)
     given, function, types, typing = types, found.function, found.types, found.typing
-    every = tuple(with_fusable_loops(variant, types) for variant in found.variants)
+    every = found.variants
     checks = {id(variant.program): _checks(variant, types) for variant in every}
     used = {name for found in checks.values() for check in found for one in check.checks for name in one.names}
     used |= {name for variant in every for loop in variant.loops for name in loop.parameters}

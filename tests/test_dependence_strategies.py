@@ -7,12 +7,12 @@ from orion.cost.sizes import Sizes
 from orion.frontend.parse import parse_function
 from orion.ir.types import ArrayType, ScalarType, SparseType
 from orion.passes.split import split_program
-from orion.pipeline import through_passes
-from orion.plan.analysed import variants_of
+from orion.pipeline import REWRITES, through_passes
 from orion.plan.planner import plan_program
-from orion.plan.variants import Allowed
+from orion.plan.rewriting import Seen, variants_of
 
 FLOAT = ScalarType("float64", weak=True)
+WITHOUT_COPIES = [one for one in REWRITES if one.name != "copy_in"]
 INT = ScalarType("int64", weak=True)
 
 
@@ -26,7 +26,7 @@ def sparse(ndim, values=1):
 
 def plan(function, types, ordered=None):
     resolved = through_passes(parse_function(function), types)
-    analysed = variants_of(split_program(resolved, types, ordered), types, allowed=Allowed(renames=False))
+    analysed = variants_of(split_program(resolved, types, ordered), types, Seen(resolved, WITHOUT_COPIES))
     return plan_program(analysed, types, Sizes(symbolic=True, workers=2))
 
 

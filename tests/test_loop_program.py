@@ -10,8 +10,9 @@ from orion.ir.printer import print_stmt
 from orion.ir.program import Branch, Program, Repeat, RunLoop, Scalars, Step
 from orion.ir.types import ArrayType, ScalarType, SparseType
 from orion.passes.between import SYNTHETIC, open_loop
-from orion.passes.split import open_outer_loop, split_program
+from orion.passes.split import split_program
 from orion.pipeline import through_passes
+from orion.rewrites.peel.apply import open_outer_loop
 from tests import loop_functions
 from tests.loop_text import from_body
 

@@ -9,10 +9,10 @@ from orion.frontend.parse import parse_function
 from orion.ir.program import RunLoop
 from orion.ir.types import ArrayType, ScalarType
 from orion.passes.split import split_program
-from orion.pipeline import through_passes
-from orion.plan.analysed import variants_of
+from orion.pipeline import REWRITES, through_passes
 from orion.plan.neighbours import handovers
 from orion.plan.planner import plan_program
+from orion.plan.rewriting import Seen, variants_of
 
 MATRIX = ArrayType("float64", 2)
 INT = ScalarType("int64", weak=True)
@@ -48,7 +48,11 @@ def planned(function, workers, shape=(600, 600), rounds=3):
     types = {"u": MATRIX, "v": MATRIX, "rounds": INT}
     program = split_program(through_passes(parse_function(function), types), types, None)
     shapes = {"u": shape, "v": shape}
-    return plan_program(variants_of(program, types), types, Sizes(shapes, {"rounds": rounds}, workers=workers))
+    return plan_program(
+        variants_of(program, types, Seen(program.function, REWRITES)),
+        types,
+        Sizes(shapes, {"rounds": rounds}, workers=workers),
+    )
 
 
 def axes(plan):

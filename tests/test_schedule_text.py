@@ -22,10 +22,10 @@ from orion.errors import PlanError, UnprovedWarning
 from orion.ir.nodes import Assign, Binary, Call, Const, Dim, Evaluate, For, If, Stmt, Subscript, Var, walk
 from orion.ir.printer import print_stmt
 from orion.ir.rewriting import expand, rewrite
-from orion.plan import analysed
 from orion.plan.plan import Reordered, Whole
 from orion.plan.whole import whole_loops
 from orion.rewrites.lockstep.apply import LAG
+from orion.rewrites.reorder import take
 from orion.verify import text as verify_text
 from tests.loop_text import defined
 from tests.oracles.nest_check import SMALL_SIZES
@@ -104,7 +104,7 @@ def every_second(A, B, x, n, m):
 
 def test_values_between_the_trips_of_a_loop_are_none(monkeypatch):
     """Loops with steps of 2 and 4: that one statement is run twice for x2 = 8 and 9 is no error where 9 is no trip."""
-    monkeypatch.setattr(analysed, "_loses_vectors", lambda better, study: False)  # the order that this is about
+    monkeypatch.setattr(take, "_loses_vectors", lambda better, study: False)  # the order that this is about
     with orion.session(workers=2, force_parallel=True):
         plan = orion.parallel_for(every_second).plan(np.zeros((20, 40)), np.zeros((30, 30)), np.zeros(30), 8, 7)
     assert [isinstance(loop.form, Reordered) for loop in plan.function.loops] == [True]

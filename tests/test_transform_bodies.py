@@ -9,9 +9,9 @@ from orion.ir.nodes import Subscript, walk
 from orion.ir.program import OfNewOrder
 from orion.ir.signature import argument_types
 from orion.passes.split import split_program
-from orion.pipeline import through_passes
-from orion.plan.analysed import variants_of
+from orion.pipeline import REWRITES, through_passes
 from orion.plan.bodies import with_all_bodies
+from orion.plan.rewriting import Seen, variants_of
 from orion.rewrites.reorder import apply
 from tests import transform_loops
 
@@ -21,7 +21,7 @@ LOOPS = transform_loops.arguments(12)
 def planned(function, values):
     types, _ = argument_types(dict(zip(function.__code__.co_varnames, values, strict=False)))
     parsed = through_passes(parse_function(function), types)
-    return variants_of(split_program(parsed, types, None), types)[0], types
+    return variants_of(split_program(parsed, types, None), types, Seen(parsed, REWRITES))[0], types
 
 
 def accessed(nest) -> set[str]:

@@ -10,8 +10,8 @@ from orion.frontend.parse import parse_function
 from orion.ir.signature import argument_types
 from orion.passes.split import split_program
 from orion.pipeline import through_passes
-from orion.plan.analysed import _is_faster
 from orion.rewrites.reorder.apply import rewrite_loop
+from orion.rewrites.reorder.take import _is_faster
 from orion.sets.maps import Maps
 from tests import transform_loops, trap_loops
 

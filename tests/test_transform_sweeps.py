@@ -17,7 +17,7 @@ from orion.frontend.parse import parse_function
 from orion.ir.types import ArrayType, ScalarType
 from orion.passes.split import split_program
 from orion.pipeline import through_passes
-from orion.plan import analysed
+from orion.rewrites.reorder import take
 from orion.rewrites.time_tiles import cost as sweeping
 from orion.rewrites.time_tiles.cost import boxes, pays
 from orion.rewrites.time_tiles.find import find_sweeps, is_permutable
@@ -211,7 +211,7 @@ def test_a_slope_that_is_too_small_is_not_permutable(slope, legal):
 def always(monkeypatch):
     """Small arrays are run in tiles, too, and tiles that wait also where the loops as written are run in vectors."""
     monkeypatch.setattr(sweeping, "FILLED", 0)
-    monkeypatch.setattr(analysed, "_loses_vectors", lambda better, study: False)
+    monkeypatch.setattr(take, "_loses_vectors", lambda better, study: False)
 
 
 def run_both(function, arguments, workers):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orion.analysis.one_loop import AnalysedLoop, AsWritten, Summed, is_once
+from orion.analysis.one_loop import AnalysedLoop, AsWritten
 from orion.analysis.rules import legal_candidates
 from orion.analysis.strategies.tiling import Question, difference_sets
 from orion.cost.candidate import Candidate
@@ -16,8 +16,6 @@ from orion.dependence.study import Study
 from orion.ir.assigned import assigned_places
 from orion.ir.program import LoopNest, Program, Repeat, RunLoop, Step, blocks_of
 from orion.ir.types import Types
-from orion.rewrites.array_sums.find import with_element_sums
-from orion.rewrites.privatize.find import with_private_arrays
 from orion.sets.maps import Maps
 from orion.sets.names import isl_name
 
@@ -29,17 +27,6 @@ def analyse_nest(
     nest = program.nests[number]
     analysis = analyse_loop(program, number, types, study, model, maps)
     candidates = candidates_of(nest, analysis, maps)
-    summed: Summed | None = None
-    if all(candidate.time for candidate in candidates):  # none, or tiles that wait
-        is_out = "privatize" in nest.function.without
-        freed = (
-            analysis if is_out else with_private_arrays(analysis, nest, types, changing_names(program, number), maps)
-        )
-        better = candidates_of(nest, freed, maps) if freed.private else []
-        if any(not candidate.time for candidate in better):
-            analysis, candidates = freed, better
-        elif not candidates:
-            summed = _summed(nest, freed, types, maps)
     uses = array_uses(analysis.accesses, len(nest.dims) if candidates else 0, maps)
     overlap = _rounds_overlap(program, number, model)
     return AnalysedLoop(
@@ -50,23 +37,11 @@ def analyse_nest(
         uses=uses,
         rounds_overlap=overlap,
         work=work_of(study),
-        summed=summed,
+        summed=None,
         capped=(),
         round_ns=0.0,
         rewrites=(),
     )
-
-
-def _summed(nest: LoopNest, private: LoopDependences, types: Types, maps: Maps) -> Summed | None:
-    """A serial loop with copies of the arrays whose elements it adds to, where it is parallel with them; `private` is
-    its analysis without the arrays that are private to its iterations."""
-    if is_once(nest) or "array_sums" in nest.function.without:
-        return None
-    analysis = with_element_sums(private, nest, types)
-    candidates = candidates_of(nest, analysis, maps) if analysis.sums else []
-    if not candidates:
-        return None
-    return Summed(analysis, tuple(candidates), array_uses(analysis.accesses, len(nest.dims), maps))
 
 
 def candidates_of(nest: LoopNest, analysis: LoopDependences, maps: Maps) -> list[Candidate]:

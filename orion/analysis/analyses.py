@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from orion.analysis.analyse_nest import analyse_nest, changing_names
@@ -14,6 +15,9 @@ from orion.ir.program import LoopNest, Program
 from orion.ir.types import Types
 from orion.passes.between import Opened, open_loop
 from orion.sets.maps import Maps
+
+Take = Callable[[AnalysedLoop, Program, Types, Maps], AnalysedLoop]
+"""What gives a loop of a program arrays of its own, or leaves it as it is (`orion.rewrites.rewrite.OfArrays`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +65,11 @@ class _Key:
 
 
 class Analyses:
-    """The analyses of the loops of a program and of its variants, with all that they have made in isl (`maps`)."""
+    """The analyses of the loops of a program and of its variants, with all that they have made in isl (`maps`). `takes`
+    are what is made of each."""
 
-    def __init__(self) -> None:
+    def __init__(self, takes: Iterable[Take]) -> None:
+        self.takes = tuple(takes)
         self.maps = Maps()
         self._found: dict[_Key, Analysis] = {}
         self._opened: dict[tuple[int, int], tuple[LoopNest, Opened | None]] = {}
@@ -79,6 +85,8 @@ class Analyses:
             model = model_loop(program, number, types)
             study = study_loop(program, number, types, model, self.maps)
             loop = analyse_nest(program, number, types, study, model, self.maps)
+            for take in self.takes:
+                loop = take(loop, program, types, self.maps)
             found = self._found[key] = Analysis(loop, study, model.live_after, self.maps.given_up())
         return found.of(nest)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from orion.cost.candidate import Candidate
@@ -11,7 +12,7 @@ from orion.dependence.access import LoopDependences
 from orion.dependence.bounds import BoundsChecks
 from orion.dependence.model import Model
 from orion.dependence.region import Place, Statement
-from orion.ir.program import LoopNest, OfStatements
+from orion.ir.program import LoopNest, OfFilling, OfStatements
 from orion.reasons import Reason
 
 
@@ -150,6 +151,22 @@ def origin_of(loop: AnalysedLoop) -> Origin | None:
 def members_of(loop: AnalysedLoop) -> tuple[AnalysedLoop, ...]:
     """The neighbours that are run as this loop; none for any other."""
     return loop.form.members if isinstance(loop.form, AsOne) else ()
+
+
+def is_without_waits(loop: AnalysedLoop) -> bool:
+    """Whether a loop is parallel without tiles that wait for each other."""
+    return any(not candidate.time for candidate in loop.candidates)
+
+
+def may_be_shared(loop: AnalysedLoop) -> bool:
+    """Whether a loop is parallel, perhaps with copies of arrays."""
+    return bool(loop.candidates) or loop.summed is not None
+
+
+def is_shared_out(loops: Iterable[AnalysedLoop]) -> bool:
+    """Whether any of the loops is parallel, perhaps with copies of arrays: statements that one worker runs, and the
+    filling of new arrays, are no reason to meet."""
+    return any(may_be_shared(loop) and not isinstance(loop.nest.form, OfStatements | OfFilling) for loop in loops)
 
 
 def is_once(nest: LoopNest) -> bool:

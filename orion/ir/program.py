@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from orion.ir.nodes import Elements, For, Function, If, Range, Stmt, Subscript, While
@@ -193,6 +194,22 @@ def blocks_of(step: Step) -> tuple[tuple[Step, ...], ...]:
             return sides
         case _:
             return ()
+
+
+def with_loops(steps: Iterable[Step], change: Callable[[int], Iterable[Step]]) -> tuple[Step, ...]:
+    """The steps with every planned loop replaced by what `change` gives for its number, in textual order."""
+    found: list[Step] = []
+    for step in steps:
+        match step:
+            case RunLoop(number):
+                found += change(number)
+            case Repeat(loop, inner):
+                found.append(Repeat(loop, with_loops(inner, change)))
+            case Branch(statement, (first, second)):
+                found.append(Branch(statement, (with_loops(first, change), with_loops(second, change))))
+            case Scalars():
+                found.append(step)
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)

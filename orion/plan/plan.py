@@ -275,8 +275,9 @@ class FunctionPlan:
     """The plans of all loops of a function, in textual order, and the program they are part of: what a call runs, and
     all that is shown and checked. `verdicts` has one for each `for` of the source, in textual order. `separate` is the
     program with its loops one after the other, where the plan has neighbours run as one. `outlined`: what is to be made
-    yet of its loops before they can be run. `made` are the arrays that the function makes, and `considered` other ways
-    to run it that were not taken. `sizes` are those that it is for."""
+    yet of its loops before they can be run. `rewrites` are the names of those that made its program, with the lines of
+    the loops of the source that they were taken for. `made` are the arrays that the function makes, and `considered`
+    other ways to run it that were not taken. `sizes` are those that it is for."""
 
     program: Program
     loops: tuple[LoopPlan, ...]
@@ -284,6 +285,7 @@ class FunctionPlan:
     verdicts: tuple[Verdict, ...] = ()
     separate: Program | None = None
     outlined: tuple[Outlined, ...] = ()
+    rewrites: tuple[tuple[str, int], ...] = ()
     made: tuple[MadeArray, ...] = ()
     considered: tuple[Considered, ...] = ()
     sizes: Sizes = field(default_factory=Sizes, compare=False, repr=False)

@@ -17,6 +17,7 @@ from orion.analysis.one_loop import (
     Origin,
     OutsideBands,
     is_once,
+    is_shared_out,
     members_of,
     origin_of,
 )
@@ -29,7 +30,6 @@ from orion.cost.sizes import Sizes
 from orion.cost.worth import Changes, depth_of, in_compiled_rounds, is_worthwhile, meetings_of, work_ns, work_of_parts
 from orion.ir.program import LoopNest, OfFilling, OfStatements
 from orion.ir.types import Types
-from orion.plan.analysed import is_shared_out
 from orion.plan.at_values import at_values
 from orion.plan.conditions import may_hold, with_conditions
 from orion.plan.considered import considered, copies_not_made, with_considered
@@ -52,9 +52,10 @@ from orion.plan.plan import (
 )
 from orion.plan.renaming import why_not_renamed, with_dear_copies
 from orion.plan.together import along, keeps_blocks, why_together, with_members, with_reasons
-from orion.plan.variants import Changed, Fusable, Variant
+from orion.plan.variants import Changed, Variant
 from orion.plan.wide import check_ranges, may_leave_64_bits
 from orion.reasons import Hint, Reason, ReasonKind
+from orion.rewrites.fuse.found import Fusable
 from orion.rewrites.time_tiles.cost import boxes, pays
 from orion.sets.maps import Maps
 
@@ -112,7 +113,7 @@ def _for_any(variants: tuple[Variant, ...], sizes: Sizes, maps: Maps) -> tuple[V
 
 def _plan_of(variant: Variant, types: Types, sizes: Sizes, maps: Maps) -> tuple[Variant, FunctionPlan]:
     """A variant with the neighbours that are run as one at these sizes, and its plan."""
-    chosen = [one for one in variant.fusable if _is_better_as_one(one, types, sizes, maps)]
+    chosen = [one for one in variant.neighbours.fusable if _is_better_as_one(one, types, sizes, maps)]
     whole = fused_program(variant, chosen)
     whole = _with_rounds(whole, sizes, maps)
     agreed = zip(whole.loops, _agreed(whole, types, sizes, maps), strict=True)
@@ -124,11 +125,18 @@ def _plan_of(variant: Variant, types: Types, sizes: Sizes, maps: Maps) -> tuple[
         variant.verdicts,
         separate=variant.program if chosen else None,
         outlined=whole.outlined,
+        rewrites=_rewrites_of(whole),
         made=made_arrays(whole.program.function, sizes.shapes),
         considered=tuple(copies_not_made(loops)),
         sizes=sizes,
     )
     return whole, plan
+
+
+def _rewrites_of(variant: Variant) -> tuple[tuple[str, int], ...]:
+    """The rewrites of a variant, with the lines of the loops of the source that they were taken for; but for those of
+    single loops of it."""
+    return (*variant.rewrites, *((name, one.line) for one in variant.changed for name in one.rewrites))
 
 
 def _told_of(analysed: Variant, plan: FunctionPlan, instead: FunctionPlan, sizes: Sizes, maps: Maps) -> FunctionPlan:
@@ -155,7 +163,7 @@ def _with_neighbours(
     analysed: Variant, loop: AnalysedLoop, plan: LoopPlan, types: Types, sizes: Sizes, maps: Maps
 ) -> LoopPlan:
     """The plan of a loop of a program with what there is to say of its neighbours."""
-    plan = with_reasons(plan, analysed.apart, types, sizes)
+    plan = with_reasons(plan, analysed.neighbours.apart, types, sizes)
     if not isinstance(loop.form, AsOne):
         return plan
     assert isinstance(plan.tiles, Tiled)
@@ -207,7 +215,7 @@ def _is_worthwhile(analysed: Variant, loops: tuple[LoopPlan, ...], sizes: Sizes,
     """Whether opened loops, and those in another order, are worth their meetings at these sizes."""
     if not _are_shared_out(analysed, loops, sizes):
         return False
-    if any(one.is_swept for one in analysed.changed) and not _sweeps_pay(analysed, sizes, maps):
+    if any("time_tiles" in one.rewrites for one in analysed.changed) and not _sweeps_pay(analysed, sizes, maps):
         return False
     if sizes.symbolic or sizes.force_parallel:
         return True
@@ -224,7 +232,7 @@ def _changes(changed: Changed, analysed: Variant, loops: Sequence[LoopPlan], siz
     numbers, around, program = changed.numbers, changed.around, analysed.program
     compiled = {number for inside in _compiled_rounds(analysed) for number in inside}
     in_rounds = [number for number in numbers if depth_of(program, number) > around]
-    in_python = not compiled.issuperset(in_rounds) or (changed.is_taken_apart and not changed.work)
+    in_python = not compiled.issuperset(in_rounds) or ("distribute" in changed.rewrites and not changed.work)
     work = work_ns(changed.work, sizes, maps)
     if in_python or (work is not None and not any(origin_of(analysed.loops[number]) for number in numbers)):
         parts = [(loops[one].nest, loops[one].iterations, analysed.loops[one].work) for one in numbers]
@@ -268,7 +276,8 @@ def _plan_loop(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, besid
     if loop.summed is None:
         return _plan_plainly(loop, types, sizes, maps, beside)
     found = loop.summed
-    inside = replace(loop, analysis=found.analysis, candidates=found.candidates, uses=found.uses)
+    names = (*loop.rewrites, "array_sums")
+    inside = replace(loop, analysis=found.analysis, candidates=found.candidates, uses=found.uses, rewrites=names)
     plan = with_copies(_plan_plainly(inside, types, sizes, maps, beside), types, sizes.shapes)
     time = work_ns(loop.work, sizes, maps)
     why = why_no_copies(plan, time, sizes.shapes, any_size=sizes.symbolic or sizes.force_parallel)
@@ -318,7 +327,7 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
         reasons=(*analysis.reasons, *why, *loop.capped, *reasons),
         runs_on=runs_on,
         iterations=iterations,
-        rewrites=rewrites_of(loop),
+        rewrites=loop.rewrites,
         rounds_overlap=loop.rounds_overlap,
         copies=(),
         works=loop.form.told if isinstance(loop.form, NewOrder) else loop.work,
@@ -353,18 +362,6 @@ def _form(loop: AnalysedLoop, values: Mapping[str, int], sizes: Sizes, maps: Map
             return Fill()
         case _:
             return Written()
-
-
-def rewrites_of(loop: AnalysedLoop) -> tuple[str, ...]:
-    """The names of the rewrites that a loop was made by, but for those of the loops around it."""
-    own = (
-        ("fuse", isinstance(loop.form, AsOne)),
-        ("privatize", bool(loop.analysis.private)),
-        ("array_sums", bool(loop.analysis.sums)),
-        ("copy_in", bool(loop.nest.renamed)),
-        ("shared_locals", isinstance(loop.nest.form, OfFilling)),
-    )
-    return (*loop.rewrites, *(name for name, was_made in own if was_made))
 
 
 def _written_iterations(origin: Origin, values: Mapping[str, int], sizes: Sizes, maps: Maps) -> int | None:

@@ -23,10 +23,10 @@ from orion.cost.grid import LINE_BLOCKS
 from orion.cost.placement import ArrayUse, array_bytes
 from orion.cost.sizes import Sizes
 from orion.ir.types import ArrayType, Shapes, Types
-from orion.plan.fusing import shared_arrays
 from orion.plan.plan import Fill, Fused, LoopPlan, Member, Together, Written
-from orion.plan.variants import Separate
 from orion.reasons import ReasonKind
+from orion.rewrites.fuse.found import Separate
+from orion.rewrites.fuse.take import shared_arrays
 
 SHARE = 0.5
 """The part of the cache that one iteration may use: columns of a matrix often fall into the same few sets of it."""

@@ -8,7 +8,7 @@ from orion.analysis.one_loop import is_once
 from orion.cost.candidate import Strategy
 from orion.ir.nodes import Function
 from orion.ir.printer import print_expr, print_function, print_stmt
-from orion.ir.program import Branch, Program, Repeat, RunLoop, Scalars, Step
+from orion.ir.program import Branch, Repeat, RunLoop, Scalars, Step
 from orion.ir.types import Types
 from orion.pipeline import REWRITES, after_each
 from orion.plan.conditions import conditions_in_words
@@ -66,26 +66,9 @@ def _chosen(plan: Plan) -> Iterator[tuple[str, str]]:
 
 def rewrites_fired(plan: FunctionPlan) -> tuple[tuple[str, int], ...]:
     """The rewrites that made a plan, with the lines of their loops, in the order of the table. It has its bodies."""
-    found: set[tuple[str, int]] = set(_of_steps(plan.program, plan.program.steps, frozenset()))
-    found |= {(name, loop.nest.span.line) for loop in plan.loops for name in loop.rewrites}
+    found = {*plan.rewrites, *((name, loop.nest.span.line) for loop in plan.loops for name in loop.rewrites)}
     order = [one.name for one in REWRITES]
     return tuple(sorted(found, key=lambda one: (order.index(one[0]), one[1])))
-
-
-def _of_steps(program: Program, steps: Iterable[Step], around: frozenset[int]) -> Iterator[tuple[str, int]]:
-    """What was done to the loops around planned ones: they were peeled, and statements in them are apart."""
-    for step in steps:
-        match step:
-            case Repeat(loop, inner):
-                yield "peel", loop.span.line
-                yield from _of_steps(program, inner, around | {loop.span.line})
-            case Branch(_, sides):
-                for side in sides:
-                    yield from _of_steps(program, side, around)
-            case RunLoop(number) if around and is_once(program.nests[number]):
-                yield "distribute", max(around)
-            case _:
-                pass
 
 
 def _steps(steps: Iterable[Step], plan: FunctionPlan, indent: str) -> Iterator[str]:

@@ -18,16 +18,15 @@ from orion.dependence.access import LoopDependences
 from orion.ir.nodes import Assign, Const, Dim, Expr, For, Function, Made, Range, Stmt, Subscript, Var, names_in, walk
 from orion.ir.program import (
     FILLING,
-    Branch,
     LoopNest,
     OfFilling,
     OfSource,
     Program,
     Renamed,
-    Repeat,
     RunLoop,
     Step,
     form_of,
+    with_loops,
 )
 from orion.ir.rewriting import rewrite
 from orion.ir.source import Span
@@ -58,7 +57,7 @@ def with_copies_before(program: Program, number: int, types: Types, analysis: Lo
         made=(*program.function.made, *made),
     )
     renamer = _Renamer(program, number, function, renamed, taken)
-    steps = renamer.steps(program.steps)
+    steps = with_loops(program.steps, renamer.steps)
     return Program(function, tuple(renamer.nests), steps, (*program.variables, *renamer.variables), program.tests)
 
 
@@ -94,21 +93,10 @@ class _Renamer:
     nests: list[LoopNest] = field(default_factory=list)
     variables: list[str] = field(default_factory=list)
 
-    def steps(self, steps: tuple[Step, ...]) -> tuple[Step, ...]:
-        """The steps with the loop replaced; all loops are numbered anew."""
-        found: list[Step] = []
-        for step in steps:
-            match step:
-                case RunLoop(old):
-                    nest = self.program.nests[old]
-                    found += [self.run(one) for one in (self.replaced(nest) if old == self.number else [nest])]
-                case Repeat(_, inner):
-                    found.append(replace(step, steps=self.steps(inner)))
-                case Branch(_, (first, second)):
-                    found.append(replace(step, sides=(self.steps(first), self.steps(second))))
-                case _:
-                    found.append(step)
-        return tuple(found)
+    def steps(self, number: int) -> list[Step]:
+        """What is run in place of a planned loop: they are numbered anew."""
+        nest = self.program.nests[number]
+        return [self.run(one) for one in (self.replaced(nest) if number == self.number else [nest])]
 
     def run(self, nest: LoopNest) -> RunLoop:
         self.nests.append(replace(nest, number=len(self.nests), function=self.function))

@@ -14,7 +14,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from orion.ir.nodes import Range, Stmt, Var, walk
-from orion.ir.program import Branch, LoopNest, OfFilling, OfSource, Program, Repeat, RunLoop, Step, blocks_of
+from orion.ir.program import (
+    LoopNest,
+    OfFilling,
+    OfSource,
+    Program,
+    RunLoop,
+    Step,
+    blocks_of,
+    with_loops,
+)
 from orion.ir.renaming import renamed
 
 
@@ -89,7 +98,11 @@ def fuse_loops(program: Program, groups: tuple[Group, ...]) -> Program | None:
         if nest.number not in rest:
             numbers[nest.number] = len(nests)
             nests.append(replace(found, number=len(nests)))
-    return replace(program, nests=tuple(nests), steps=_renumbered(program.steps, numbers))
+    return replace(
+        program,
+        nests=tuple(nests),
+        steps=with_loops(program.steps, lambda old: [RunLoop(numbers[old])] if old in numbers else []),
+    )
 
 
 def _fused(nests: list[LoopNest], depth: int) -> LoopNest | None:
@@ -104,19 +117,3 @@ def _fused(nests: list[LoopNest], depth: int) -> LoopNest | None:
     for loop in reversed(first.loops[: depth - 1]):
         loops.insert(0, replace(loop, body=(loops[0],)))
     return replace(first, loops=tuple(loops), dims=first.dims[:depth], body=body)
-
-
-def _renumbered(steps: tuple[Step, ...], numbers: dict[int, int]) -> tuple[Step, ...]:
-    """The steps with every planned loop by its new number; those without one are left out."""
-    found: list[Step] = []
-    for step in steps:
-        match step:
-            case RunLoop(old):
-                found += [RunLoop(numbers[old])] if old in numbers else []
-            case Repeat(loop, inner):
-                found.append(Repeat(loop, _renumbered(inner, numbers)))
-            case Branch(statement, (one, other)):
-                found.append(Branch(statement, (_renumbered(one, numbers), _renumbered(other, numbers))))
-            case _:
-                found.append(step)
-    return tuple(found)

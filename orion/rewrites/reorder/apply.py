@@ -17,7 +17,7 @@ from orion.dependence.scalars import live_after_each
 from orion.dependence.study import Study
 from orion.errors import PlanError
 from orion.ir.nodes import Const, For, Range, Stmt, Var, every, names_in
-from orion.ir.program import BesideBoxes, Branch, Buffer, LoopNest, OfBox, Program, Repeat, RunLoop, Step
+from orion.ir.program import BesideBoxes, Buffer, LoopNest, OfBox, Program, Repeat, RunLoop, Step, with_loops
 from orion.ir.types import Types
 from orion.passes.between import SYNTHETIC
 from orion.rewrites.lockstep.apply import new_names
@@ -223,29 +223,18 @@ class _Replacer:
 
     def program(self, program: Program, bands: Iterable[Band], variables: Iterable[str]) -> Program:
         """The program with the loop of the region replaced; `variables` are the names of new loops."""
-        steps = self.steps(program, program.steps, self.region.nest.number)
+
+        def change(number: int) -> Iterator[Step]:
+            if number == self.region.nest.number:
+                yield from self.pieces(self.replacement)
+            else:
+                self.nests.append(replace(program.nests[number], number=len(self.nests)))
+                yield RunLoop(len(self.nests) - 1)
+
+        steps = with_loops(program.steps, change)
         limits = [name for band in bands for pair in band.limits for name in pair]
         known = tuple(dict.fromkeys((*program.variables, *variables, *limits)))
         return Program(program.function, tuple(self.nests), steps, known, program.tests)
-
-    def steps(self, program: Program, steps: Iterable[Step], number: int) -> tuple[Step, ...]:
-        """The steps with loop `number` replaced; all loops are numbered anew."""
-        found: list[Step] = []
-        for step in steps:
-            match step:
-                case RunLoop(old) if old == number:
-                    found += self.pieces(self.replacement)
-                case RunLoop(old):
-                    self.nests.append(replace(program.nests[old], number=len(self.nests)))
-                    found.append(RunLoop(len(self.nests) - 1))
-                case Repeat(loop, inner):
-                    found.append(Repeat(loop, self.steps(program, inner, number)))
-                case Branch(statement, (first, second)):
-                    sides = self.steps(program, first, number), self.steps(program, second, number)
-                    found.append(Branch(statement, sides))
-                case _:
-                    found.append(step)
-        return tuple(found)
 
     def pieces(self, pieces: Iterable[Piece]) -> Iterator[Step]:
         for piece in pieces:

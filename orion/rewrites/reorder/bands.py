@@ -48,6 +48,17 @@ class Band:
     skew: Skew | None = None
     sweeps: Sweeps | None = None
 
+    @property
+    def rewrites(self) -> tuple[str, ...]:
+        """The names of the rewrites of an order that it has."""
+        own = (
+            ("tile", bool(self.cache_tiles)),
+            ("lockstep", self.in_lockstep),
+            ("jam", bool(self.jammed) and not self.in_lockstep),
+            ("time_tiles", self.sweeps is not None),
+        )
+        return tuple(name for name, is_there in own if is_there)
+
 
 def describe_band(node: isl.ScheduleNode, relations: Relations, variables: Sequence[str], number: int) -> Band:
     """The band of a node. `variables` are the names of new loops by depth: the first are those around the band."""

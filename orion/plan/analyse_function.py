@@ -1,0 +1,119 @@
+"""A function split into loops and analysed: its variants, for any sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from orion.analysis.one_loop import AnalysedLoop
+from orion.cost.caches import Caches
+from orion.errors import UnsupportedLoopError
+from orion.ir.nodes import Function
+from orion.ir.source import Span
+from orion.ir.types import ArgumentType, Types
+from orion.passes.split import split_program
+from orion.plan.assume import assumed_for
+from orion.plan.rewriting import Seen, variants_of
+from orion.plan.variants import Variant
+from orion.rewrites.rewrite import OfFunction, Rewrite
+from orion.rewrites.shared_locals.take import is_serial
+from orion.sets.maps import Maps
+from orion.typing.expression_types import Typing, with_names
+from orion.typing.infer import argument_value, infer_types, with_made
+from orion.typing.narrow import with_local_integers
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysedFunction:
+    """A function and its loops analysed; the types of its parameters and of all names, also those of copies that are
+    made before loops."""
+
+    function: Function
+    types: Mapping[str, ArgumentType]
+    typing: Typing
+    variants: tuple[Variant, ...]
+    maps: Maps
+
+
+Noted = tuple[tuple[str, int], ...]
+"""Names of rewrites of a whole function, with the lines of the loops that they were made for."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Analyser:
+    """What the analysis of a function depends on beside itself."""
+
+    ordered: bool | None
+    caches: Caches
+    rewrites: tuple[Rewrite, ...]
+
+    def analyse(self, function: Function, types: Types, noted: Noted = ()) -> AnalysedFunction:
+        """A function with its variants, which note rewrites of the whole function."""
+        types = with_made(types, function)
+        typing = infer_types(function, types)
+        program = split_program(function, types, self.ordered)
+        seen = Seen(function, self.rewrites, self.caches)
+        found = variants_of(program, with_local_integers(types, typing), seen)
+        variants = tuple(replace(variant, rewrites=noted) for variant in found)
+        for variant in variants:
+            program = variant.program
+            types = with_made(types, program.function)
+            copies = {one.name: argument_value(one.name, types[one.name]) for one in program.function.made}
+            typing = with_names(typing, program.variables, program.tests)
+            typing = replace(typing, arguments=types, names={**copies, **typing.names})
+        return AnalysedFunction(function, types, typing, variants, seen.analyses.maps)
+
+    def rewritten(self, found: AnalysedFunction, rewrite: OfFunction) -> AnalysedFunction:
+        """The function with a rewrite applied to all its loops, one after the other, that are no longer serial then."""
+        tried: set[Span] = set()
+        noted: Noted = ()
+        while (loop := _next(found, rewrite, tried)) is not None:
+            span = loop.nest.span
+            tried.add(span)
+            function = rewrite.apply(found.function, found.types, found.typing, rewrite.find(loop, found.typing))
+            try:
+                now = (*noted, (rewrite.name, span.line))
+                other = None if function is None else self.analyse(function, found.types, now)
+            except UnsupportedLoopError:
+                continue
+            if other is not None and not any(is_serial(one, span) for one in other.variants[0].loops):
+                found, noted = other, now
+        return found
+
+    def with_condition(self, found: AnalysedFunction, types: Types) -> AnalysedFunction:
+        """A function with the variants that run where a condition on sizes and integers holds, before those that run
+        for any, if there is a condition under which more of its loops are parallel."""
+        assumed = assumed_for(found.variants[-1], found.maps, with_local_integers(found.types, found.typing))
+        if not assumed:
+            return found
+        noted = found.variants[0].rewrites
+        better = self.analyse(replace(found.function, assumed=(*found.function.assumed, *assumed)), types, noted)
+        if _count_parallel(better.variants[0]) <= _count_parallel(found.variants[0]):
+            return found
+        typing = replace(better.typing, names={**found.typing.names, **better.typing.names})
+        return replace(
+            found, types={**found.types, **better.types}, typing=typing, variants=(*better.variants, *found.variants)
+        )
+
+
+def analyse_function(
+    function: Function, types: Types, ordered: bool | None, caches: Caches, rewrites: tuple[Rewrite, ...]
+) -> AnalysedFunction:
+    """Split a function into loops and analyse them, for `caches`, with rewrites in the order in which they are
+    tried."""
+    analyser = _Analyser(ordered, caches, rewrites)
+    found = analyser.analyse(function, types)
+    for one in rewrites:
+        if isinstance(one, OfFunction) and one.name not in function.without:
+            found = analyser.rewritten(found, one)
+    return analyser.with_condition(found, types)
+
+
+def _next(found: AnalysedFunction, rewrite: OfFunction, tried: set[Span]) -> AnalysedLoop | None:
+    """The next loop that a rewrite applies to, of those that were not tried."""
+    loops = (loop for loop in found.variants[0].loops if loop.nest.span not in tried)
+    return next((loop for loop in loops if rewrite.find(loop, found.typing)), None)
+
+
+def _count_parallel(analysed: Variant) -> int:
+    return sum(verdict.is_parallel for verdict in analysed.verdicts)
