@@ -2,7 +2,7 @@
 
 import sys
 
-from orion.inspect.cli.cli import main
+from orion.cli.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -21,10 +21,10 @@ from orion.errors import (
     did_you_mean,
 )  # fmt: skip
 from orion.frontend.outside import version_of
-from orion.ir.source import Span
 from orion.methods import is_method, method_refusal
 from orion.planned import Plan
 from orion.prepare import Options, Preparation, Prepared
+from orion.source import Span
 from orion.tracebacks import ends_in_users_line, shorten
 
 RELAX = "`relax` is not supported yet: every dependence of the loop is kept"

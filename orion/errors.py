@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from orion.ir.source import SourceText, Span
+from orion.source import SourceText, Span
 
 
 class OrionError(Exception):

@@ -27,13 +27,13 @@ from orion.frontend.parse import parse_with_outside
 from orion.ir.nodes import Function, Var
 from orion.ir.recent import Identity, Recent, recent
 from orion.ir.signature import argument_types
-from orion.ir.source import Span
 from orion.ir.types import Shapes, SparseType, Types
 from orion.known import MAX_SIZES, Known, Typed, shapes_in_rows
 from orion.passes.delinearize import as_rows, with_row_types, with_rows
 from orion.passes.steps import names_in_steps
 from orion.pipeline import analyse, executed, kernels_of, left_out, local_specs, make_plan, through_passes
 from orion.planned import Plan
+from orion.source import Span
 from orion.typing.integers_at_call import integers_at_call
 from orion.typing.lengths import check_lengths
 

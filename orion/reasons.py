@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from orion.ir.source import Span
+from orion.source import Span
 
 
 class ReasonKind(StrEnum):

@@ -38,11 +38,11 @@ from orion.ir.printer import print_function
 from orion.ir.program import LoopNest, Scalars, Step, blocks_of
 from orion.ir.rewriting import expand
 from orion.ir.signature import argument_types
-from orion.ir.source import Span
 from orion.pipeline import executed, kernels_of, local_specs, make_plan
 from orion.planned import Plan
 from orion.runtime.local_arrays import LocalArrays
 from orion.runtime.prepared import PreparedLoop, PreparedProgram
+from orion.source import Span
 from orion.typing.value_type import INT
 from tests.oracles.interpreted import Order, Turns, Walk, kernel_code, run_with
 
@@ -91,9 +91,7 @@ def ran(function: Any, arguments: Sequence[Any], workers: int, seed: int = 0) ->
     typed, shapes = preparation.typed_for(types, shapes, given)
     plan = make_plan(typed, given, shapes, workers, True)
     made = executed(typed, plan)
-    inside = {
-        part.span: seen_in(loop.nest) for loop in made.loops for part in every((Assign, Update), *loop.nest.body)
-    }
+    inside = {part.span: seen_in(loop.nest) for loop in made.loops for part in every((Assign, Update), *loop.nest.body)}
     statements = tuple(
         replace(one, variables=tuple(name if name in inside[one.statement.span] else "" for name in one.variables))
         for one in placed(made.program.function.body, ())

@@ -11,11 +11,11 @@ import numpy as np
 import orion
 from orion.inspect.text.parts import lines_of
 from orion.ir.program import OfNewOrder
-from orion.ir.source import SourceText
 from orion.ir.types import ArrayType, ScalarType, SparseType
 from orion.kernel.calling import FLAG_STRIDE
 from orion.runtime import backend
 from orion.runtime.threads.backend import LoadedProgram, run_locally
+from orion.source import SourceText
 
 
 @dataclass(frozen=True)

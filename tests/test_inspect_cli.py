@@ -13,10 +13,10 @@ import pytest
 
 import orion
 from orion.api import parallel_for
+from orion.cli.cells import LoadError
+from orion.cli.cli import main
+from orion.cli.loading import load_functions
 from orion.errors import UnsupportedLoopError
-from orion.inspect.cli.cells import LoadError
-from orion.inspect.cli.cli import main
-from orion.inspect.cli.loading import load_functions
 from orion.reasons import CODES
 
 SCRIPT = """
@@ -410,7 +410,7 @@ COMMANDS = [["--help"], ["--version"], ["explain", "--help"], ["explain"], ["exp
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_the_command_and_the_module_are_the_same(script, arguments):
-    command = [sys.executable, "-c", "import sys; from orion.inspect.cli.cli import main; sys.exit(main())"]
+    command = [sys.executable, "-c", "import sys; from orion.cli.cli import main; sys.exit(main())"]
     one, other = run(*command, *arguments), run(sys.executable, "-m", "orion", *arguments)
     assert (one.returncode, one.stdout, one.stderr) == (other.returncode, other.stdout, other.stderr)
     assert "python -m" not in one.stderr + one.stdout.partition("\n")[0]
@@ -445,7 +445,7 @@ def test_names_that_numpy_has_no_longer_are_refused_without_a_warning(call):
 
 def test_it_runs_as_a_module_without_numba_or_ray(script):
     code = (
-        "import sys; from orion.inspect.cli.cli import main; status = main(['explain', 'train.py:sgd']);"
+        "import sys; from orion.cli.cli import main; status = main(['explain', 'train.py:sgd']);"
         "assert not {'numba', 'ray', 'rich'} & set(sys.modules); sys.exit(status)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from orion.cli.guess import Known, guess_types
 from orion.frontend.parse import parse_function
-from orion.inspect.cli.guess import Known, guess_types
 from orion.ir.types import ArrayType, ScalarType, SparseType
 from tests.inspect_loops import CASES, through_view
 

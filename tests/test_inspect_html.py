@@ -10,7 +10,7 @@ import pytest
 from orion.inspect.html.html import plan_html
 from orion.inspect.html.style import STYLE
 from orion.inspect.text.text import plan_text
-from orion.ir.source import SourceText
+from orion.source import SourceText
 from tests.inspect_loops import CASES, permuted, plan_of, rmse, schedules_of, several, sgd_epoch, shift, smooth
 
 VOID = {"br", "meta"}

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import orion
+from orion.cli.guess import guess_types
 from orion.cost.sizes import Sizes
 from orion.frontend.parse import parse_function
-from orion.inspect.cli.guess import guess_types
 from orion.inspect.data import plan_to_dict
 from orion.inspect.html.html import plan_html
 from orion.inspect.text.text import plan_text

@@ -10,7 +10,7 @@ PACKAGE = ROOT / "orion"
 
 # From first to last. A file may import from its own line and from those above it.
 LAYERS = (
-    ("orion.ir.source",),
+    ("orion.source",),
     ("orion.errors", "orion.reasons", "orion.tracebacks", "orion.aside", "orion.arrays"),
     ("orion.ir",),
     ("orion.typing",),
@@ -29,7 +29,7 @@ LAYERS = (
     ("orion.inspect",),
     ("orion.planned", "orion.known", "orion.pipeline", "orion.prepare", "orion.methods"),
     ("orion.api",),
-    ("orion", "orion.__main__", "orion.inspect.cli"),
+    ("orion", "orion.__main__", "orion.cli"),
 )
 ONLY_IN = {
     "numba": "orion.kernel",
@@ -93,4 +93,4 @@ def test_the_table_names_every_module():
 
 
 def is_on_top(name: str) -> bool:
-    return name in LAYERS[-1] or name.startswith("orion.inspect.cli.")
+    return name in LAYERS[-1] or name.startswith("orion.cli.")

@@ -34,8 +34,8 @@ from orion.ir.nodes import (
     walk,
 )  # fmt: skip
 from orion.ir.printer import print_expr, print_function, print_stmt
-from orion.ir.source import Span
 from orion.ir.spans import without_spans
+from orion.source import Span
 from tests import loop_functions
 from tests.loop_functions import norm2, square
 from tests.loop_text import defined, from_body, from_text

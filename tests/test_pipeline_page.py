@@ -7,7 +7,7 @@ import re
 import shlex
 from pathlib import Path
 
-from orion.inspect.cli.cli import main
+from orion.cli.cli import main
 from orion.pipeline import PASSES, REWRITES
 
 ROOT = Path(__file__).parents[1]

@@ -167,7 +167,7 @@ def test_the_width_is_that_of_the_terminal(monkeypatch):
 
 
 def test_check_follows_from_it(tmp_path, capsys):
-    from orion.inspect.cli.cli import main
+    from orion.cli.cli import main
 
     source = tmp_path / "loops.py"
     source.write_text(

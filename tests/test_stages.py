@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import orion
+from orion.cli.stages import rewrites_fired
 from orion.errors import ArgumentError
-from orion.inspect.cli.stages import rewrites_fired
 from orion.pipeline import PASSES, REWRITES, left_out
 
 

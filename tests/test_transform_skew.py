@@ -10,10 +10,11 @@ import orion
 from orion.cost.caches import Caches
 from orion.dependence.access import Dependence
 from orion.ir.nodes import Const, Var
-from orion.ir.source import Span
-from orion.rewrites.skewed_buffers.find import ROUNDS, Layout, box_of, in_box, is_skewable
+from orion.rewrites.band import Layout
+from orion.rewrites.skewed_buffers.find import ROUNDS, box_of, in_box, is_skewable
 from orion.rewrites.skewed_buffers.halfspaces import InexactError, Scanner, between, simplified, without
 from orion.rewrites.tile.sizes import Memory
+from orion.source import Span
 from tests.transform_loops import gs, lcs, seidel9
 
 # ---------------------------------------------------------------- loops

@@ -22,7 +22,7 @@ import numpy as np
 
 import orion
 from benchmarks.measure import interleaved, seconds
-from orion.inspect.cli.stages import rewrites_fired
+from orion.cli.stages import rewrites_fired
 from orion.pipeline import REWRITES
 
 from .programs import Program, programs

@@ -73,7 +73,7 @@ def bounded_dims(domain: str, dims: int, maps: Maps | None = None) -> tuple[int,
 def evaluated(expr: Node, values: Mapping[str, int]) -> int | None:
     """The value of an integer expression over extents and integer arguments; None where it has other names.
 
-    >>> from orion.ir.source import Span
+    >>> from orion.source import Span
     >>> span = Span("f.py", 1, 0, 1, 1)
     >>> evaluated(Binary("+", Dim("A", 0, span), Const(2, span), span), {"A__0": 5})
     7

@@ -119,7 +119,7 @@ def trips_of(space: Range | Elements, values: Mapping[str, int], unknown: int = 
     """The trips of a serial loop, or so many where values of names and extents do not tell.
 
     >>> from orion.ir.nodes import Const
-    >>> from orion.ir.source import Span
+    >>> from orion.source import Span
     >>> start, stop, step = (Const(value, Span("f.py", 1, 0, 1, 1)) for value in (9, 0, -2))
     >>> trips_of(Range("i", start, stop, step, start.span), {})
     5
@@ -136,7 +136,7 @@ def elements_of(node: Node, shapes: Shapes) -> int:
     """How many elements an operation works on, as far as shapes tell: 1 of scalars, those of the longest row otherwise.
 
     >>> from orion.ir.nodes import Slice, Subscript, Var
-    >>> from orion.ir.source import Span
+    >>> from orion.source import Span
     >>> span = Span("f.py", 1, 0, 1, 1)
     >>> A, i = Var("A", span), Var("i", span)
     >>> whole = Slice(None, None, None, span)

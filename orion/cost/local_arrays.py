@@ -14,8 +14,8 @@ from orion.errors import ArgumentError, describe
 from orion.ir.nodes import INTEGER, NARROW, Call, Const, Count, Expr, Function, Made, names_in
 from orion.ir.printer import print_expr
 from orion.ir.rewriting import rewrite
-from orion.ir.source import SourceText, Span
 from orion.ir.types import Shapes
+from orion.source import SourceText, Span
 
 
 @dataclass(frozen=True, slots=True)

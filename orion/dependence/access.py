@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from orion.ir.source import Span
 from orion.passes.extremes import AGAINST, comparison
 from orion.reasons import Hint, Reason
+from orion.source import Span
 
 """The codes of subscripts that are not understood."""
 

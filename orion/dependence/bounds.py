@@ -18,10 +18,10 @@ from orion.errors import OutOfBoundsError, describe
 from orion.ir.assigned import own_level
 from orion.ir.nodes import Break, Continue, Return, Stmt
 from orion.ir.program import Branch, LoopNest, Program, Repeat, RunLoop, Scalars, Step, blocks_of
-from orion.ir.source import Span
 from orion.ir.types import Types
 from orion.sets.affine import Affine, NotAffine
 from orion.sets.names import extent_name, isl_value, parameter_list
+from orion.source import Span
 
 if TYPE_CHECKING:
     import islpy as isl

@@ -52,11 +52,11 @@ from orion.ir.nodes import (
     walk,
 )  # fmt: skip
 from orion.ir.program import LoopNest, OfFilling, OfSource
-from orion.ir.source import Span
 from orion.ir.spans import without_spans
 from orion.passes.extremes import AGAINST, FLIPPED
 from orion.passes.extremes import running as extreme_kept
 from orion.sets.affine import Affine, affine_form
+from orion.source import Span
 
 
 def find_choices(nest: LoopNest, last: Mapping[str, Span], live_after: Set[str]) -> tuple[Choice, ...]:

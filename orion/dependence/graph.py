@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from orion.dependence.access import Dependence
 from orion.ir.nodes import Stmt, Walked, walk
-from orion.ir.source import Span
+from orion.source import Span
 
 if TYPE_CHECKING:
     import networkx as nx

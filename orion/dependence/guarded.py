@@ -16,7 +16,7 @@ from orion.dependence.bounds import BoundsChecks, prove_bounds
 from orion.dependence.choices import choice_of, guarded_values
 from orion.ir.nodes import Assign, Binary, Call, Const, Expr, Function, If, Logic, Subscript, Unary, Var, walk
 from orion.ir.program import LoopNest
-from orion.ir.source import Span
+from orion.source import Span
 from orion.typing.expression_types import Typing
 
 

@@ -43,7 +43,6 @@ from orion.ir.nodes import (
 )  # fmt: skip
 from orion.ir.printer import print_expr
 from orion.ir.program import LoopNest
-from orion.ir.source import Span
 from orion.ir.types import ArrayType, ScalarType, Types
 from orion.passes.writes import Ranks, local_ranks, viewed_places, written_positions
 from orion.sets.affine import (
@@ -57,6 +56,7 @@ from orion.sets.affine import (
     step_form,
 )  # fmt: skip
 from orion.sets.names import extent_name, isl_name
+from orion.source import Span
 
 READING_METHODS = frozenset({
     ".copy", ".sum", ".dot", ".mean", ".min", ".max", ".prod", ".std", ".var", ".any", ".all", ".argmin", ".argmax",

@@ -35,7 +35,7 @@ from orion.ir.nodes import (
     children,
 )  # fmt: skip
 from orion.ir.printer import print_expr, print_stmt
-from orion.ir.source import Span
+from orion.source import Span
 
 STATEMENTS = (Assign, Update, Bind, Evaluate, If, While, For, Break, Continue, Return, Pass)
 BINARY = frozenset({"+", "-", "*", "/", "//", "%", "**", "@", "&", "|", "^", "<<", ">>"})

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import FunctionType
 
 from orion.errors import UnsupportedLoopError, describe
-from orion.ir.source import SourceText, Span
+from orion.source import SourceText, Span
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from orion.frontend.scope import (
 )
 from orion.ir.nodes import Function
 from orion.ir.refuse import unsupported
-from orion.ir.source import SourceText, Span
+from orion.source import SourceText, Span
 
 
 def parse_function(function: FunctionType) -> Function:

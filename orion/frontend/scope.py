@@ -17,7 +17,7 @@ from orion.frontend.locate import span_of
 from orion.frontend.outside import MISSING
 from orion.ir.nodes import Call, Const, Expr
 from orion.ir.refuse import unsupported
-from orion.ir.source import SourceText, Span
+from orion.source import SourceText, Span
 
 IMPORTS = {"np": "import numpy as np", "numpy": "import numpy", "math": "import math"}
 """Modules whose functions loops may call, by the name that stands for them."""

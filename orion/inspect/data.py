@@ -12,7 +12,6 @@ from orion.inspect.text.telling import inductions_of, rows_of, verdicts_of
 from orion.inspect.text.where import where_the_work_is
 from orion.ir.nodes import Rows
 from orion.ir.printer import print_expr
-from orion.ir.source import Span
 from orion.ir.types import ArgumentType, ArrayType, ScalarType
 from orion.plan.conditions import conditions_in_words
 from orion.plan.explain import witness_pair
@@ -29,6 +28,7 @@ from orion.plan.plan import (
 from orion.plan.shares import is_parallel, share_of, shares
 from orion.plan.whole import formulas, in_formulas, whole_loops
 from orion.reasons import Reason
+from orion.source import Span
 
 FORMAT = 1
 """Goes up when a key changes its meaning or goes away; new keys may come at any time."""

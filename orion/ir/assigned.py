@@ -21,7 +21,7 @@ from orion.ir.nodes import (
     While,
     every,
 )  # fmt: skip
-from orion.ir.source import Span
+from orion.source import Span
 
 
 def mentions(node: Node, names: set[str]) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from orion.ir.assigned import assigned_by
 from orion.ir.kept import kept
 from orion.ir.nodes import Assign, Bind, For, If, Node, Tuple, Var, While, every
-from orion.ir.source import Span
+from orion.source import Span
 
 
 @dataclass(frozen=True, slots=True)

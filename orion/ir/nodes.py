@@ -33,7 +33,7 @@ from typing import Any, TypeVar, overload
 
 from orion.ir.assumed import Assumed
 from orion.ir.kept import Keeping, kept
-from orion.ir.source import SourceText, Span
+from orion.source import SourceText, Span
 
 # ---------------------------------------------------------------- expressions
 

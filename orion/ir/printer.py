@@ -37,7 +37,7 @@ from orion.ir.nodes import (
     Var,
     While,
 )  # fmt: skip
-from orion.ir.source import Span
+from orion.source import Span
 
 Line = tuple[str, Span]
 

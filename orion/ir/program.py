@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from orion.ir.nodes import Elements, For, Function, If, Range, Stmt, Subscript, While
-from orion.ir.source import Span
+from orion.source import Span
 
 SYNTHETIC = -1
 """`For.index` of a loop that is not in the source: one trip around statements that run once, on one worker."""

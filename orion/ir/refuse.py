@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orion.errors import UnsupportedLoopError, describe
-from orion.ir.source import SourceText, Span
+from orion.source import SourceText, Span
 
 
 def unsupported(what: str, span: Span, source: SourceText, *, why: str = "", hint: str = "") -> UnsupportedLoopError:

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 from orion.ir.nodes import NODE_CLASSES, Node
-from orion.ir.source import Span
+from orion.source import Span
 
 NOWHERE = Span("", 0, 0, 0, 0)
 

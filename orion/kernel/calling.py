@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from orion.ir.source import SourceText, Span
+from orion.source import SourceText, Span
 from orion.typing.dtypes import PYTHON_INT, Kind
 
 if TYPE_CHECKING:

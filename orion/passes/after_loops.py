@@ -37,8 +37,8 @@ from orion.ir.nodes import (
 )  # fmt: skip
 from orion.ir.program import SYNTHETIC
 from orion.ir.refuse import unsupported
-from orion.ir.source import Span
 from orion.passes.dimensions import perfect_loops
+from orion.source import Span
 from orion.typing.expression_types import Typing
 from orion.typing.value_type import ValueType
 

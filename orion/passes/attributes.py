@@ -16,9 +16,9 @@ from functools import reduce
 
 from orion.ir.nodes import Binary, Call, Const, Count, Dim, Dtype, Expr, Function, Tuple, Var
 from orion.ir.rewriting import rewrite_function
-from orion.ir.source import Span
 from orion.ir.spans import with_span
 from orion.ir.types import SparseType
+from orion.source import Span
 from orion.typing.expression_types import Typing
 
 

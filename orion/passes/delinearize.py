@@ -61,8 +61,8 @@ from orion.ir.nodes import (
 )  # fmt: skip
 from orion.ir.printer import print_expr
 from orion.ir.rewriting import rewrite, rewrite_function
-from orion.ir.source import Span
 from orion.ir.types import ArrayType, ScalarType, Shapes, Types
+from orion.source import Span
 
 MAX_WIDTHS = 3
 
@@ -115,7 +115,7 @@ def shapes_of_rows(
     """The shapes of flattened arrays as arrays of as many whole rows as there are, without those that depend on sizes
     that are not given; None where a row would have no elements.
 
-    >>> from orion.ir.source import Span
+    >>> from orion.source import Span
     >>> span = Span("f.py", 1, 0, 1, 1)
     >>> rows = [Rows("A", (Var("m", span),), span, "A[i * m + j]", "A[i, j]")]
     >>> [shapes_of_rows(rows, {"A": (6,)}, integers) for integers in ({"m": 3}, {"m": 4}, {}, {"m": 0})]

@@ -46,8 +46,8 @@ from orion.ir.nodes import (
     holds,
 )  # fmt: skip
 from orion.ir.rewriting import rewrite
-from orion.ir.source import Span
 from orion.ir.spans import with_span
+from orion.source import Span
 from orion.typing.expression_types import Typing
 from orion.typing.narrow import is_narrow
 

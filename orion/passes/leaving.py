@@ -37,7 +37,7 @@ from orion.ir.nodes import (
     every,
     holds,
 )  # fmt: skip
-from orion.ir.source import Span
+from orion.source import Span
 
 
 def leave_by_break(function: Function) -> Function:

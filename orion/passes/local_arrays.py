@@ -58,9 +58,9 @@ from orion.ir.nodes import (
 from orion.ir.program import FILLING
 from orion.ir.refuse import unsupported
 from orion.ir.rewriting import expand, rewrite, rewrite_function
-from orion.ir.source import Span
 from orion.ir.spans import with_span, without_spans
 from orion.passes.elementwise import element_of
+from orion.source import Span
 from orion.typing.expression_types import Typing
 from orion.typing.functions import is_elementwise
 from orion.typing.value_type import ONE, ValueType

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from orion.ir.nodes import Binary, Const, Expr, Slice, Subscript, Var, names_in
-from orion.ir.source import Span
 from orion.ir.spans import NOWHERE, with_span, without_spans
+from orion.source import Span
 
 
 @dataclass(frozen=True, slots=True)

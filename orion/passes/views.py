@@ -37,9 +37,9 @@ from orion.ir.nodes import (
     walk,
 )  # fmt: skip
 from orion.ir.rewriting import rewrite
-from orion.ir.source import Span
 from orion.passes.view import View, compose
 from orion.passes.view_names import is_view, never_negative, plain_assignments, view_assignments, written_names
+from orion.source import Span
 from orion.typing.expression_types import Typing
 
 

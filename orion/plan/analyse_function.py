@@ -9,7 +9,6 @@ from orion.analysis.one_loop import AnalysedLoop
 from orion.cost.caches import Caches
 from orion.errors import UnsupportedLoopError
 from orion.ir.nodes import Function
-from orion.ir.source import Span
 from orion.ir.types import ArgumentType, Types
 from orion.passes.split import split_program
 from orion.plan.assume import assumed_for
@@ -18,6 +17,7 @@ from orion.plan.variants import Variant
 from orion.rewrites.rewrite import OfFunction, Rewrite
 from orion.rewrites.shared_locals.take import is_serial
 from orion.sets.maps import Maps
+from orion.source import Span
 from orion.typing.expression_types import Typing, with_names
 from orion.typing.infer import argument_value, infer_types, with_made
 from orion.typing.narrow import with_local_integers

@@ -11,9 +11,9 @@ from orion.dependence.access import Access, Dependence
 from orion.dependence.choices import directions
 from orion.dependence.conflicts import CapReached, capped
 from orion.ir.program import LoopNest
-from orion.ir.source import Span
 from orion.reasons import Hint, Reason, ReasonKind
 from orion.sets.maps import Maps
+from orion.source import Span
 
 if TYPE_CHECKING:
     import islpy as isl

@@ -13,10 +13,10 @@ from functools import cache
 
 import numpy as np
 
-from orion.ir.source import SourceText
 from orion.kernel.calling import KernelSource
 from orion.runtime.arguments import read_only
 from orion.schedule.schedule import Ints
+from orion.source import SourceText
 
 TEXT = """\
 from orion.kernel.support.intrinsics import end_raising, finish, has_raised, is_ready, walk_function

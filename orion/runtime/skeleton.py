@@ -29,9 +29,9 @@ from orion.ir.exposed import exposed_reads
 from orion.ir.nodes import Stmt, names_in
 from orion.ir.printer import function_lines, print_expr, statement_lines
 from orion.ir.program import Branch, Program, Repeat, RunLoop, Scalars, Step
-from orion.ir.source import SourceText, Span
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.rounds import Rounds
+from orion.source import SourceText, Span
 
 Skeleton = Callable[..., Any]
 Line = tuple[str, tuple[Span, SourceText] | None]

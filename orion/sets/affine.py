@@ -26,9 +26,9 @@ from orion.ir.nodes import (
     walk,
 )  # fmt: skip
 from orion.ir.printer import print_expr
-from orion.ir.source import Span
 from orion.reasons import Hint
 from orion.sets.names import extent_name, isl_name, number_text, product_text
+from orion.source import Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +233,7 @@ class Condition:
 def affine_condition(expr: Expr, scope: Scope) -> Condition | None:
     """The condition as isl text where it compares affine expressions; None where it does not.
 
-    >>> from orion.ir.source import Span
+    >>> from orion.source import Span
     >>> span = Span("f.py", 1, 0, 1, 1)
     >>> found = affine_condition(Compare(("<",), (Var("i", span), Const(3, span)), span), {"i": parameter("i")})
     >>> found.text

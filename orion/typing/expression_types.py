@@ -26,9 +26,9 @@ from orion.ir.nodes import (
 from orion.ir.printer import print_expr
 from orion.ir.program import Buffer
 from orion.ir.refuse import unsupported
-from orion.ir.source import SourceText
 from orion.ir.spans import NOWHERE, without_spans
 from orion.ir.types import SparseType, Types
+from orion.source import SourceText
 from orion.typing.call_types import call_type
 from orion.typing.dtypes import operator_result
 from orion.typing.results import TypeProblem, product_type

@@ -98,7 +98,7 @@ class Known:
     `keywords` are the keyword arguments that are compiled. `form` is what it is compiled as. `own` says where Orion's
     function is compiled in place of Numba's. `lanes` is the operation on rows in registers that it is
     (`orion.kernel.support.vectors`). `fill`: every element of the result is that number. `reads_row`: its first
-    argument is a row or more, which tells the ranks of parameters where there are no types (`orion.inspect.cli.guess`).
+    argument is a row or more, which tells the ranks of parameters where there are no types (`orion.cli.guess`).
     `is_view`: the result may be a view of the first argument. `writes`: it changes that in place.
     """
 

@@ -22,8 +22,8 @@ from orion.ir.nodes import (
     every,
 )  # fmt: skip
 from orion.ir.printer import print_expr
-from orion.ir.source import SourceText
 from orion.ir.types import Shapes
+from orion.source import SourceText
 from orion.typing.infer import Typing
 from orion.typing.value_type import literal_limits
 

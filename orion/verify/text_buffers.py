@@ -20,8 +20,8 @@ from orion.errors import PlanError
 from orion.ir.nodes import Assign, Expr, Stmt, Subscript, Update, every, walk
 from orion.ir.program import Buffer
 from orion.ir.rewriting import rewrite
-from orion.ir.source import Span
 from orion.sets.names import extent_name, number_text
+from orion.source import Span
 from orion.verify.statements import Statement
 from orion.verify.text_values import Scope, UnprovedError, all_of, compared, names_of
 

@@ -10,9 +10,9 @@ from orion.cost.candidate import Strategy
 from orion.inspect.text.conflicts import told_conflicts
 from orion.inspect.text.telling import each_for
 from orion.inspect.text.words import choice_in_words
-from orion.ir.source import Span
 from orion.plan.plan import FunctionPlan, LoopPlan, is_of_source
 from orion.plan.whole import whole_loops
+from orion.source import Span
 
 
 @dataclass(frozen=True, slots=True)

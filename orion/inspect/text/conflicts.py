@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from orion.dependence.access import Access, Dependence
-from orion.ir.source import SourceText, Span
 from orion.plan.explain import iterations_in_words, witness
 from orion.plan.plan import LoopPlan
 from orion.plan.whole import in_formulas
 from orion.reasons import Reason, ReasonKind
+from orion.source import SourceText, Span
 
 
 @dataclass(frozen=True, slots=True)

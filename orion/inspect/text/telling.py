@@ -18,13 +18,13 @@ from orion.inspect.text.words import (
 )  # fmt: skip
 from orion.ir.nodes import For, Induction, Rows, every, names_in, walk
 from orion.ir.printer import print_expr
-from orion.ir.source import Span
 from orion.plan.conditions import conditions_in_words
 from orion.plan.explain import not_stronger
 from orion.plan.plan import Fill, FunctionPlan, Inside, LoopPlan, Member, Once, Reordered, Tiled, Verdict
 from orion.plan.shares import is_parallel
 from orion.plan.whole import enclosing_loops, in_formulas, loops_of_source
 from orion.reasons import Hint, Reason, ReasonKind
+from orion.source import Span
 
 NO_BREAK = "\u00a0"
 """A blank at which a line is not broken."""

@@ -38,9 +38,9 @@ from orion.inspect.text.telling import (
 )  # fmt: skip
 from orion.inspect.text.where import summary, where_the_work_is
 from orion.inspect.text.words import iterations_in_words, order_in_words, place
-from orion.ir.source import SourceText, Span
 from orion.plan.plan import FunctionPlan, LoopPlan
 from orion.plan.whole import whole_loops
+from orion.source import SourceText, Span
 
 WIDTH = 100
 NARROW = 24

@@ -11,9 +11,9 @@ from orion.cost.placement import Placement, PlacementKind
 from orion.dependence.access import Choice
 from orion.ir.nodes import Elements, Node, Var, every
 from orion.ir.program import LoopNest
-from orion.ir.source import Span, cell_of
 from orion.plan.plan import LoopPlan, Tiled, Whole
 from orion.plan.whole import in_formulas
+from orion.source import Span, cell_of
 
 
 def counted(number: int, noun: str) -> str:

@@ -20,10 +20,10 @@ from numba import types
 from numba.core.errors import NumbaError
 
 from orion.errors import OutOfBoundsError, UnsupportedLoopError, describe, of_user, too_wide
-from orion.ir.source import Span
 from orion.kernel.build.cache import in_words, load_module, machine, tell_not_kept
 from orion.kernel.build.machine_code import give_up_cache, load_machine_code
 from orion.kernel.calling import ABORT, GO, LEADING, RAISED, Argument, KernelSource
+from orion.source import Span
 
 CONTROL = LEADING.index("control")
 SUPPORT = ("intrinsics", "numpys", "slices", "sums", "vectors")

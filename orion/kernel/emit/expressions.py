@@ -32,7 +32,6 @@ from orion.ir.nodes import (
     holds,
 )  # fmt: skip
 from orion.ir.refuse import unsupported
-from orion.ir.source import Span
 from orion.kernel.calling import Site
 from orion.kernel.emit.code import (
     AND,
@@ -55,6 +54,7 @@ from orion.kernel.emit.facts import LoopFacts
 from orion.kernel.emit.intervals import Intervals
 from orion.kernel.emit.names import Names
 from orion.kernel.emit.writer import Writer
+from orion.source import Span
 from orion.typing.value_type import INT, ValueType, literal_limits
 
 GUARDED = {"**": "int_power", "<<": "shifted_left", ">>": "shifted_right", "//": "floor_divided"}

@@ -34,11 +34,11 @@ from orion.ir.nodes import (
     walk,
 )  # fmt: skip
 from orion.ir.rewriting import rewrite
-from orion.ir.source import Span
 from orion.ir.spans import NOWHERE
 from orion.kernel.emit.calls import CHECKED
 from orion.kernel.emit.expressions import Expressions
 from orion.kernel.emit.facts import LoopFacts
+from orion.source import Span
 from orion.typing.functions import Form, form_of, is_dtype, is_elementwise, known
 from orion.typing.value_type import INT, ValueType
 

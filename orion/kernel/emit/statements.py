@@ -30,7 +30,6 @@ from orion.ir.nodes import (
     names_in,
     walk,
 )  # fmt: skip
-from orion.ir.source import Span
 from orion.kernel.emit.assignments import Assignments
 from orion.kernel.emit.choosing import choice_of_values
 from orion.kernel.emit.code import Code, call, infix
@@ -44,6 +43,7 @@ from orion.kernel.rows.sums import ElementTerms
 from orion.kernel.rows.terms import NotInRegistersError
 from orion.passes.extremes import running
 from orion.passes.writes import viewed_names
+from orion.source import Span
 
 
 class Statements(Assignments):

@@ -17,10 +17,10 @@ import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from orion.ir.source import Span
 from orion.kernel.emit.names import DTYPES
 from orion.kernel.emit.stop_bounds import Bounds
 from orion.kernel.emit.writer import INDENT
+from orion.source import Span
 
 WORK = 2**24
 """How many operations are done between two looks: some 5 to 50 ms."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from orion.ir.source import Span
+from orion.source import Span
 
 INDENT = "    "
 

@@ -25,9 +25,9 @@ from orion.dependence.scalars import FUNCTIONS, OPERATORS
 from orion.errors import UnsupportedLoopError
 from orion.ir.nodes import Assign, Binary, Call, Expr, Node, Subscript, Update, Var, count_names, every
 from orion.ir.program import LoopNest, OfNewOrder
-from orion.ir.source import Span
 from orion.ir.spans import without_spans
 from orion.ir.types import ArrayType, Types
+from orion.source import Span
 from orion.typing.expression_types import Typing, UntypedNameError
 from orion.typing.infer import infer_types
 

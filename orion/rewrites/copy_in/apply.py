@@ -29,11 +29,11 @@ from orion.ir.program import (
     with_loops,
 )
 from orion.ir.rewriting import rewrite
-from orion.ir.source import Span
 from orion.ir.spans import NOWHERE, with_span
 from orion.ir.types import ArrayType, Types
 from orion.passes.local_arrays import fresh
 from orion.rewrites.copy_in.find import renamable_reads
+from orion.source import Span
 
 
 def with_copies_before(program: Program, number: int, types: Types, analysis: LoopDependences) -> Program | None:

@@ -50,8 +50,8 @@ from orion.ir.nodes import (
     names_in,
 )  # fmt: skip
 from orion.ir.rewriting import rewrite
-from orion.ir.source import Span
 from orion.passes.between import SYNTHETIC
+from orion.source import Span
 
 N = TypeVar("N", bound=Node)
 Loops = Container[tuple[str, str]]

@@ -18,8 +18,8 @@ from orion.dependence.scalars import scalar_roles
 from orion.dependence.study import Study
 from orion.ir.nodes import walk
 from orion.ir.program import LoopNest
+from orion.rewrites.band import Band
 from orion.rewrites.reorder.apply import Rewritten
-from orion.rewrites.reorder.bands import Band
 from orion.rewrites.rewrite import Site
 
 

@@ -20,8 +20,9 @@ from orion.ir.nodes import Const, For, Range, Stmt, Var, every, names_in
 from orion.ir.program import BesideBoxes, Buffer, LoopNest, OfBox, Program, Repeat, RunLoop, Step, with_loops
 from orion.ir.types import Types
 from orion.passes.between import SYNTHETIC
+from orion.rewrites.band import Band
 from orion.rewrites.lockstep.apply import new_names
-from orion.rewrites.reorder.bands import Band, band_of
+from orion.rewrites.reorder.bands import band_of
 from orion.rewrites.reorder.generate import Body, generate
 from orion.rewrites.reorder.order import Order, as_given, new_order
 from orion.rewrites.reorder.outline import Around, Leaf, Piece, Tiles, cache_tiles, known_names, outline

@@ -8,56 +8,16 @@ have the same coordinates; they run on one worker in their new order.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from orion.analysis.one_loop import Sweeps
 from orion.dependence.access import Dependence
 from orion.dependence.conflicts import KINDS, distance_vector
 from orion.dependence.relations import Relations
-from orion.rewrites.skewed_buffers.find import Skew
+from orion.rewrites.band import Band
 
 if TYPE_CHECKING:
     import islpy as isl
-
-
-@dataclass(frozen=True, slots=True)
-class Band:
-    """A band whose boxes are shared out: the names of its coordinates, those of the limits of a box (first
-    coordinate, one past the last) in each, its domain as the text of an isl set, and its dependences (`relation`,
-    `distance` and `direction` are over the coordinates). `places` is the isl union map, as text, from the instances
-    of statements to the coordinates of the `around` loops around the band and of the band. `formulas` has for each
-    coordinate what it is in terms of the loop variables of the source, for the statement with the most loops.
-    `in_lockstep`: see `orion.rewrites.lockstep.apply`. `jammed` are the loops of which several trips are made
-    together, as the variables of the loop and of the innermost one: see `orion.rewrites.jam.apply`. `loop_order` are
-    the coordinates of a band in lockstep from the outermost loop to the innermost. `skew`: see
-    `orion.rewrites.skewed_buffers.find`. `sweeps`: see `orion.rewrites.time_tiles.find`; inside of a box the loops are
-    as written."""
-
-    around: int
-    places: str
-    dims: tuple[str, ...]
-    limits: tuple[tuple[str, str], ...]
-    domain: str
-    dependences: tuple[Dependence, ...]
-    formulas: tuple[str, ...] = ()
-    in_lockstep: bool = False
-    jammed: tuple[tuple[str, str], ...] = ()
-    loop_order: tuple[int, ...] = ()
-    cache_tiles: tuple[tuple[int, int], ...] = ()
-    skew: Skew | None = None
-    sweeps: Sweeps | None = None
-
-    @property
-    def rewrites(self) -> tuple[str, ...]:
-        """The names of the rewrites of an order that it has."""
-        own = (
-            ("tile", bool(self.cache_tiles)),
-            ("lockstep", self.in_lockstep),
-            ("jam", bool(self.jammed) and not self.in_lockstep),
-            ("time_tiles", self.sweeps is not None),
-        )
-        return tuple(name for name, is_there in own if is_there)
 
 
 def describe_band(node: isl.ScheduleNode, relations: Relations, variables: Sequence[str], number: int) -> Band:

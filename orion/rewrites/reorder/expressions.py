@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from orion.ir.nodes import INTEGER, Binary, Call, Choose, Compare, Const, Dim, Expr, Logic, Unary, Var
-from orion.ir.source import Span
 from orion.ir.types import ArrayType, ScalarType, SparseType, Types
 from orion.sets.names import extent_name, isl_name
+from orion.source import Span
 
 if TYPE_CHECKING:
     import islpy as isl

@@ -16,9 +16,9 @@ from orion.dependence.conflicts import CapReached, capped
 from orion.dependence.region import Region
 from orion.ir.nodes import Stmt
 from orion.ir.types import Types
+from orion.rewrites.band import Band
 from orion.rewrites.jam.apply import in_register_tiles
 from orion.rewrites.lockstep.apply import FEW_ROWS, in_lockstep
-from orion.rewrites.reorder.bands import Band
 from orion.rewrites.reorder.order import Order
 from orion.rewrites.reorder.outline import Tiles, ast_build, known_extents, known_names, leaves, top
 from orion.rewrites.reorder.writer import Writer

@@ -17,9 +17,10 @@ from orion.dependence.conflicts import capped
 from orion.dependence.region import Region
 from orion.dependence.relations import Relations
 from orion.ir.types import Types
+from orion.rewrites.band import Band
 from orion.rewrites.lockstep.apply import can_lockstep
 from orion.rewrites.lockstep.chains import LONG_CHAIN, chain_cycles
-from orion.rewrites.reorder.bands import Band, describe_band
+from orion.rewrites.reorder.bands import describe_band
 from orion.rewrites.tile.sizes import Memory, tile_sizes
 from orion.sets.names import isl_value
 

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 from orion.cost.strides import tuple_names
 from orion.dependence.region import Region, Statement
 from orion.ir.nodes import Assign, Dim, Expr, Range, Stmt, Var
-from orion.ir.source import Span
 from orion.ir.types import Types
 from orion.passes.between import SYNTHETIC
-from orion.rewrites.reorder.bands import Band
+from orion.rewrites.band import Band
 from orion.rewrites.reorder.expressions import from_isl, parameter_expressions
 from orion.rewrites.reorder.order import PLANNED, Order
 from orion.rewrites.reorder.writer import Writer
 from orion.rewrites.tile.apply import CacheTile
 from orion.sets.names import isl_name
+from orion.source import Span
 
 if TYPE_CHECKING:
     import islpy as isl

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from orion.dependence.region import Statement
 from orion.ir.nodes import Assign, Binary, Const, Expr, For, If, Range, Stmt, Var
-from orion.ir.source import Span
 from orion.passes.between import SYNTHETIC
 from orion.rewrites.reorder.expressions import from_isl, operator_name
+from orion.source import Span
 
 if TYPE_CHECKING:
     import islpy as isl

@@ -17,11 +17,11 @@ from orion.errors import UnsupportedLoopError
 from orion.ir.assigned import assigned_names
 from orion.ir.nodes import For, Function, walk
 from orion.ir.program import OfSource, OfStatements
-from orion.ir.source import Span
 from orion.ir.types import Types
 from orion.passes.between import separate
 from orion.passes.local_arrays import make_arrays
 from orion.rewrites.rewrite import OfFunction
+from orion.source import Span
 from orion.typing.expression_types import Typing
 
 

@@ -29,13 +29,12 @@ from orion.ir.nodes import (
 )  # fmt: skip
 from orion.ir.program import Buffer
 from orion.ir.rewriting import rewrite
-from orion.ir.source import Span
 from orion.passes.between import SYNTHETIC
-from orion.rewrites.reorder.bands import Band
+from orion.rewrites.band import Band, Layout, Skew
 from orion.rewrites.reorder.expressions import from_isl
 from orion.rewrites.reorder.outline import ast_build
 from orion.rewrites.reorder.writer import value_at
-from orion.rewrites.skewed_buffers.find import MIN_ROUNDS, ROUNDS, VECTOR, Layout, Skew, unimodular_axes
+from orion.rewrites.skewed_buffers.find import MIN_ROUNDS, ROUNDS, VECTOR, unimodular_axes
 from orion.rewrites.skewed_buffers.halfspaces import (
     Form,
     InexactError,
@@ -47,6 +46,7 @@ from orion.rewrites.skewed_buffers.halfspaces import (
     without,
 )
 from orion.sets.names import extent_name
+from orion.source import Span
 
 ONE: Form = {"": 1}
 

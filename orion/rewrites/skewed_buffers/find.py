@@ -30,16 +30,16 @@ from numpy.typing import NDArray
 from orion.dependence.access import Access, Dependence
 from orion.dependence.region import Statement
 from orion.ir.nodes import Assign, Call, Function, If, Node, Pass, Subscript, Update, Var, names_in, walk
-from orion.ir.source import Span
 from orion.ir.types import ArrayType, Types
+from orion.rewrites.band import Band, Layout, Skew
 from orion.rewrites.skewed_buffers.halfspaces import Form, InexactError, combined, inequalities, replaced
 from orion.rewrites.tile.sizes import Memory
 from orion.sets.names import extent_name, isl_name, parameter_list
+from orion.source import Span
 
 if TYPE_CHECKING:
     import islpy as isl
 
-    from orion.rewrites.reorder.bands import Band
 
 LANES = 256
 """Trips of p in a box: many vectors, so that the loads of one step do not wait for the stores of the one before."""
@@ -64,45 +64,6 @@ Reach = tuple[tuple[int, int], tuple[int, int]]
 
 LINE = 64
 """Bytes in a cache line."""
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """How a box holds an array.
-
-    `steps` are M_p and M_q, `constants` c₀, an item per axis. `offsets` has for each access, by its place in the
-    source, what it adds to (e, d), `writes` those of accesses that write; `slopes` for each outer coordinate what a
-    trip of it adds. (e, d) goes from `first` on, beside the corner of the box; `extents` are how far. `inside` is the
-    isl set, as text, of the parameters for which all accesses are to elements of the array.
-    """
-
-    array: str
-    steps: tuple[tuple[int, ...], tuple[int, ...]]
-    constants: tuple[tuple[tuple[str, int], ...], ...]
-    offsets: tuple[tuple[Span, tuple[int, int]], ...]
-    writes: tuple[tuple[int, int], ...]
-    slopes: tuple[tuple[int, int], ...]
-    first: tuple[int, int]
-    extents: tuple[int, int]
-    stride: int
-    inside: str
-    name: str = ""
-
-    @property
-    def length(self) -> int:
-        return self.extents[1] * self.stride
-
-
-@dataclass(frozen=True, slots=True)
-class Skew:
-    """A band that can be run in skewed buffers: those, the inequalities of its iterations over its coordinates, and the
-    coordinates of its statement in terms of them. A box has `lanes` trips of p and `steps` of p + q."""
-
-    layouts: tuple[Layout, ...]
-    domain: tuple[tuple[tuple[str, int], ...], ...]
-    variables: tuple[tuple[tuple[str, int], ...], ...]
-    lanes: int
-    steps: int
 
 
 def is_skewable(dependences: Sequence[Dependence]) -> bool:

@@ -12,8 +12,8 @@ from math import gcd
 from typing import TYPE_CHECKING
 
 from orion.ir.nodes import Binary, Call, Compare, Const, Expr, For, If, Logic, Range, Stmt
-from orion.ir.source import Span
 from orion.passes.between import SYNTHETIC
+from orion.source import Span
 
 if TYPE_CHECKING:
     import islpy as isl

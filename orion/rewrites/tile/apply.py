@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from orion.ir.nodes import Assign, Binary, Call, Const, Expr, For, Range, Stmt, Var
 from orion.ir.rewriting import rewrite
-from orion.ir.source import Span
 from orion.passes.between import SYNTHETIC
+from orion.source import Span
 
 
 @dataclass(frozen=True, slots=True)

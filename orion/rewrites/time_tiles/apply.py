@@ -9,10 +9,10 @@ from orion.analysis.one_loop import Sweeps
 from orion.cost.caches import Caches
 from orion.dependence.region import Place, Region, Statement
 from orion.ir.nodes import Assign, Binary, Call, Compare, Const, Dim, Expr, For, If, Logic, Range, Stmt, Var
-from orion.ir.source import Span
 from orion.passes.between import SYNTHETIC
-from orion.rewrites.reorder.bands import Band
+from orion.rewrites.band import Band
 from orion.rewrites.time_tiles.find import spots_of
+from orion.source import Span
 
 SHARE = 2
 """A tile may touch one part of so many of the second-level cache of a core."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from orion.ir.source import Span
+from orion.source import Span
 
 MAGIC = re.compile(r"^(\s*)(?:[%!?].*|.*\?)$")
 """A line that IPython takes for itself: a magic, a command of the shell, a question."""

@@ -16,15 +16,15 @@ from typing import Any
 
 from orion import __version__
 from orion.api import ParallelFunction, parallel_for
+from orion.cli.cells import LoadError
+from orion.cli.given import Given, UsageError, guessed_note, read_given, refuse_misfits, similar
+from orion.cli.guess import Known, guess_types
+from orion.cli.loading import LoadedFile, load_functions
+from orion.cli.pages import CODE, page_of
+from orion.cli.stages import stages_text
 from orion.cost.sizes import Sizes
 from orion.errors import ArgumentError, OrionError
 from orion.frontend.parse import parse_function
-from orion.inspect.cli.cells import LoadError
-from orion.inspect.cli.given import Given, UsageError, guessed_note, read_given, refuse_misfits, similar
-from orion.inspect.cli.guess import Known, guess_types
-from orion.inspect.cli.loading import LoadedFile, load_functions
-from orion.inspect.cli.pages import CODE, page_of
-from orion.inspect.cli.stages import stages_text
 from orion.ir.types import Shapes, Types
 from orion.known import Typed
 from orion.plan.planner import plan_program

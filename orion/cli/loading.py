@@ -23,8 +23,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from orion.inspect.cli.cells import LoadError, parts_of
-from orion.ir.source import Span
+from orion.cli.cells import LoadError, parts_of
+from orion.source import Span
 
 SIMPLE = (
     ast.Constant, ast.Name, ast.Attribute, ast.Tuple, ast.List, ast.UnaryOp, ast.BinOp, ast.Compare, ast.BoolOp,
