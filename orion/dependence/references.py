@@ -58,11 +58,6 @@ from orion.sets.affine import (
 from orion.sets.names import extent_name, isl_name
 from orion.source import Span
 
-READING_METHODS = frozenset({
-    ".copy", ".sum", ".dot", ".mean", ".min", ".max", ".prod", ".std", ".var", ".any", ".all", ".argmin", ".argmax",
-    ".astype", ".item", ".size", ".ravel", ".flatten",
-})  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class Interval:
@@ -382,7 +377,7 @@ class _Collector:
     def call(self, call: Call) -> None:
         for argument in (*call.arguments, *(value for _, value in call.keywords)):
             self.read(argument)
-        for position in written_arguments(call, self.nest.function, self.ranks):
+        for position in written_positions(call, self.nest.function, self.ranks):
             self.conditional += 1  # what it writes of the argument, if anything, is not known
             for place in viewed_places(call.arguments[position]):
                 if isinstance(place, Subscript):
@@ -439,14 +434,6 @@ class _Collector:
         self.found.append(
             Reference(array, padded, self.inner, is_write, may, text, expr.span, blur, subscript, self.guards, place)
         )
-
-
-def written_arguments(call: Call, function: Function, ranks: Ranks) -> tuple[int, ...]:
-    """The positions of the arguments that a call may write in place."""
-    name = call.function
-    if name.startswith(".") and name not in READING_METHODS:
-        return (0,)
-    return written_positions(call, function, ranks)
 
 
 def _may_end(body: tuple[Stmt, ...]) -> bool:

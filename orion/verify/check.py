@@ -220,7 +220,8 @@ class _Checker:
             prove_sums(self.plan.program.function, loop.nest.loops[0], copies, self.types)
         prove_placed(found, loop.placements, self.context)
         several = {array.name for array in loop.private_arrays} | {copies.array for copies in loop.copies}
-        self.prove_tiles(loop, found, uses_of(found, several, self.context))
+        uses = uses_of(found, self.context).items()
+        self.prove_tiles(loop, found, {array: one for array, one in uses if one.is_written and array not in several})
 
     @cached_property
     def plan_text(self) -> tuple[Stmt, ...]:

@@ -7,7 +7,7 @@ conflict over it where some e has (x → e ∈ W and y → e ∈ R ∪ W) or (x 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -38,17 +38,21 @@ class Uses:
     touched: isl.Map
     is_exact: bool
 
+    @property
+    def is_written(self) -> bool:
+        return not self.written.is_empty()
 
-def uses_of(found: Iterations, apart: Collection[str], context: isl.Context) -> dict[str, Uses]:
-    """The uses of each array that iterations write, without those in `apart`."""
-    written = dict.fromkeys(event.array for event in found.events if event.is_write and event.array not in apart)
+
+def uses_of(found: Iterations, context: isl.Context) -> dict[str, Uses]:
+    """The uses of each array."""
     uses: dict[str, Uses] = {}
-    for array in written:
+    for array in dict.fromkeys(event.array for event in found.events):
         events = [event for event in found.events if event.array == array]
         maps = [found.touched(event, context) for event in events]
-        writes = [one for one, event in zip(maps, events, strict=True) if event.is_write]
-        is_exact = found.is_exact and all(event.is_exact for event in events)
-        uses[array] = Uses(union(writes), union(maps), is_exact)
+        touched = union(maps)
+        nothing = touched.empty(touched.get_space())
+        written = union((nothing, *(one for one, event in zip(maps, events, strict=True) if event.is_write)))
+        uses[array] = Uses(written, touched, found.is_exact and all(event.is_exact for event in events))
     return uses
 
 
@@ -86,16 +90,6 @@ def any_parameters(relation: isl.Map | isl.Set) -> isl.Map | isl.Set:
 def union(maps: Iterable[isl.Map]) -> isl.Map:
     """All pairs of one map or another; there is one map at least."""
     return reduce(lambda one, other: one.union(other), maps)
-
-
-def uses_by_name(found: Iterations, context: isl.Context) -> dict[str, tuple[isl.Map | None, isl.Map]]:
-    """The maps of the writes of each array, if there are any, and of all uses."""
-    uses: dict[str, tuple[isl.Map | None, isl.Map]] = {}
-    for array in dict.fromkeys(event.array for event in found.events):
-        events = [event for event in found.events if event.array == array]
-        writes = [found.touched(event, context) for event in events if event.is_write]
-        uses[array] = union(writes) if writes else None, union(found.touched(event, context) for event in events)
-    return uses
 
 
 def described(found: Iterations, conflict: Conflict, pair: isl.Map) -> str:

@@ -17,7 +17,7 @@ from orion.ir.nodes import For, Range, Stmt
 from orion.ir.program import LoopNest
 from orion.ir.renaming import renamed
 from orion.plan.plan import LoopPlan
-from orion.verify.conflicts import uses_by_name
+from orion.verify.conflicts import uses_of
 from orion.verify.events import Iterations
 from orion.verify.text_of import bare
 
@@ -73,11 +73,10 @@ def _broken(first: Iterations, second: Iterations, depth: int, context: isl.Cont
     """The conflicts x → y with x[d] after y[d]; None where there are none."""
     import islpy as isl
 
-    one, other = uses_by_name(first, context), uses_by_name(second, context)
+    one, other = uses_of(first, context), uses_of(second, context)
     for array in one.keys() & other.keys():
-        for left, right in ((one[array][0], other[array][1]), (one[array][1], other[array][0])):
-            if left is None or right is None:
-                continue
+        mine, its = one[array], other[array]
+        for left, right in ((mine.written, its.touched), (mine.touched, its.written)):
             pairs = left.apply_range(right.reverse())
             for side in (isl.dim_type.in_, isl.dim_type.out):
                 pairs = pairs.project_out(side, depth, pairs.dim(side) - depth)

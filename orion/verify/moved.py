@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from orion.sets.names import number_text, parameter_list
-from orion.verify.conflicts import Conflict, named, uses_by_name
+from orion.verify.conflicts import Conflict, any_parameters, named, uses_of
 from orion.verify.statements import Source, met
 
 if TYPE_CHECKING:
@@ -36,8 +36,7 @@ def coordinates(source: Source, places: str, values: Mapping[str, int], rounds: 
     if places_of.is_empty():
         return None
     found = isl.Set.from_union_set(places_of)
-    found = found.project_out(isl.dim_type.set, 0, rounds)
-    return found.project_out(isl.dim_type.param, 0, found.dim(isl.dim_type.param))
+    return any_parameters(found.project_out(isl.dim_type.set, 0, rounds))
 
 
 def in_round(pairs: isl.Map, rounds: int, is_exact: bool) -> Iterator[Conflict]:
@@ -75,16 +74,14 @@ def between_outer_rounds(source: Source, places: str, values: Mapping[str, int],
         at[one.get_tuple_name(isl.dim_type.in_)] = one.intersect_params(known).set_tuple_name(isl.dim_type.in_, "")
 
     isl.UnionMap(places, context).foreach_map(note)
-    uses = {one.name: uses_by_name(one.instances, context) for one in source.statements if one.name in at}
+    uses = {one.name: uses_of(one.instances, context) for one in source.statements if one.name in at}
     for first, mine in uses.items():
         for second, others in uses.items():
             for array in mine.keys() & others.keys():
-                written = mine[array][0]
-                if written is not None:
-                    left = _own(_placed(written, at[first], known), 0)
-                    right = _own(_placed(others[array][1], at[second], known), 0)
-                    pairs = left.apply_range(right.reverse())
-                    yield Conflict(array, _own(pairs.union(pairs.reverse()), rounds), source.is_exact)
+                left = any_parameters(_placed(mine[array].written, at[first], known))
+                right = any_parameters(_placed(others[array].touched, at[second], known))
+                pairs = left.apply_range(right.reverse())
+                yield Conflict(array, _own(pairs.union(pairs.reverse()), rounds), source.is_exact)
 
 
 def moved_accesses(
@@ -109,11 +106,12 @@ def _placed(uses: isl.Map, at: isl.Map, known: isl.Set) -> isl.Map:
 
 
 def _own(pairs: isl.Map, rounds: int) -> isl.Map:
+    """Pairs of (rounds, coordinates) as pairs of coordinates, for any values of parameters."""
     import islpy as isl
 
     for side in (isl.dim_type.in_, isl.dim_type.out):
         pairs = pairs.project_out(side, 0, rounds)
-    return pairs.project_out(isl.dim_type.param, 0, pairs.dim(isl.dim_type.param))
+    return any_parameters(pairs)
 
 
 def _known(values: Mapping[str, int], context: isl.Context) -> isl.Set:

@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -40,7 +39,6 @@ from orion.ir.nodes import (
     Node,
     Range,
     Return,
-    Slice,
     Stmt,
     Subscript,
     Tuple,
@@ -56,12 +54,11 @@ from orion.ir.types import ArrayType, ScalarType, Types
 from orion.passes.writes import written_positions
 from orion.sets.names import extent_name, isl_name, number_text, sum_text
 from orion.verify.events import Event, Iterations
+from orion.verify.subscripts import is_of_data, leaving, on_axis
 from orion.verify.text_values import (
     Scope,
     UnprovedError,
     Value,
-    all_of,
-    any_of,
     compared,
     constant,
     shape_key,
@@ -69,14 +66,25 @@ from orion.verify.text_values import (
     total,
 )
 
-if TYPE_CHECKING:
-    pass
 
-READERS = frozenset({
-    ".copy", ".sum", ".dot", ".mean", ".min", ".max", ".prod", ".std", ".var", ".any", ".all", ".argmin", ".argmax",
-    ".astype", ".item", ".size", ".ravel", ".flatten",
-})  # fmt: skip
-"""Methods that change nothing of their array."""
+@dataclass(slots=True)
+class Here:
+    """What holds at a place of the text: the values of names, affine conditions, the dimensions of the loops around it.
+    `missing` are bounds of these that are not known, and `unsure` parts around it that may not be run."""
+
+    scope: Scope
+    conditions: list[str]
+    dims: list[str]
+    missing: int
+    unsure: int
+
+    def inner(self) -> Here:
+        """The same for what is inside, which does not change what holds here."""
+        return Here(self.scope.sharing(), [*self.conditions], [*self.dims], self.missing, self.unsure)
+
+    def dimension(self) -> str:
+        self.dims.append(f"x{len(self.dims)}__")
+        return self.dims[-1]
 
 
 @dataclass
@@ -90,28 +98,24 @@ class Reader:
     """Scalars whose mentions are events."""
     found: dict[int, Iterations] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=count)
-    conditions: list[str] = field(default_factory=list)
-    dims: list[str] = field(default_factory=list)
-    outer: int = 0
     place: list[int] = field(default_factory=list)
     events: list[Event] | None = None
-    missing: int = 0
-    unsure: int = 0
     views: dict[str, set[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         names = {name: self.of_parameter(name) for name, kind in self.types.items() if not isinstance(kind, ArrayType)}
         names |= {name: {"": value} if value else {} for name, value in self.function.constants if type(value) is int}
-        self.scope = Scope(self.numbers, names)
+        self.at = Here(Scope(self.numbers, names), [], [], 0, 0)
+        known = self.at.scope.names
         for name, kind in self.types.items():
             if isinstance(kind, ArrayType):
-                self.scope.names[name] = None
+                known[name] = None
                 lengths = [self.values.get(extent_name(name, axis)) for axis in range(kind.ndim)]
                 for axis, length in enumerate(lengths):
-                    self.scope.names[shape_key(name, axis)] = None if length is None else number(length)
-                known = [length for length in lengths if length is not None]
-                if len(known) == len(lengths):
-                    self.scope.names[size_key(name)] = number(prod(known))
+                    known[shape_key(name, axis)] = None if length is None else number(length)
+                found = [length for length in lengths if length is not None]
+                if len(found) == len(lengths):
+                    known[size_key(name)] = number(prod(found))
 
     def of_parameter(self, name: str) -> Value | None:
         kind = self.types[name]
@@ -147,21 +151,27 @@ class Reader:
         """Note what the iterations of nested loops do."""
         bounds = self.bounds(loops[0].space)  # what a loop goes through is settled before its first trip
         self.forget(loops)
-        before = self.scope, list(self.conditions), self.missing, self.unsure
-        self.scope, self.dims, self.place, self.events = self.scope.sharing(), [], [0], []
-        self.unsure = 0
-        for loop in loops:
-            if holds_break(loop.body) or holds(Return, *loop.body):
-                self.unsure += 1
-            self.enter(loop.space, bounds if loop is loops[0] else self.bounds(loop.space))
-        self.outer = len(self.dims)
-        dims, conditions, missing = tuple(self.dims), tuple(self.conditions), self.missing
-        self.views = views_in(body, self.types)
-        self.block(body)
-        exact = missing == before[2]
-        self.found[number_] = Iterations(dims, conditions, tuple(self.events), exact, self.scope.definitions)
-        self.scope, self.conditions, self.missing, self.unsure = before
-        self.dims, self.events, self.views = [], None, {}
+        with self.inside():
+            self.at.dims, self.place, self.events = [], [0], []
+            self.at.missing = self.at.unsure = 0
+            for loop in loops:
+                if holds_break(loop.body) or holds(Return, *loop.body):
+                    self.at.unsure += 1
+                self.enter(loop.space, bounds if loop is loops[0] else self.bounds(loop.space))
+            dims, conditions, is_exact = tuple(self.at.dims), tuple(self.at.conditions), not self.at.missing
+            self.views = views_in(body, self.types)
+            self.block(body)
+            found = Iterations(dims, conditions, tuple(self.events), is_exact, self.at.scope.definitions)
+        self.found[number_] = found
+        self.events, self.views = None, {}
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """What is found of names and conditions inside is forgotten after it."""
+        before = self.at
+        self.at = before.inner()
+        yield
+        self.at = before
 
     def bounds(self, space: Range | Elements) -> tuple[Value | None, ...]:
         """Start, stop and step of a range, None where it is not known."""
@@ -173,14 +183,14 @@ class Reader:
         """Begin an iteration of a loop: its variable is a new dimension, or keys are."""
         if isinstance(space, Elements):
             for axis, key in enumerate(space.keys):
-                dim, length = self.dimension(), extent_name(space.array, axis)
-                self.scope.names[key] = {dim: 1}
-                self.conditions.append(f"0 <= {dim}")
+                dim, length = self.at.dimension(), extent_name(space.array, axis)
+                self.at.scope.names[key] = {dim: 1}
+                self.at.conditions.append(f"0 <= {dim}")
                 if length in self.values:
-                    self.conditions.append(f"{dim} < {self.values[length]}")
-            self.scope.forget(space.values)
+                    self.at.conditions.append(f"{dim} < {self.values[length]}")
+            self.at.scope.forget(space.values)
             return
-        dim = self.dimension()
+        dim = self.at.dimension()
         start, stop, step = bounds
         width = None if step is None else constant(step)
         if width == 1:
@@ -188,66 +198,58 @@ class Reader:
         elif width and start is not None:
             at = total({dim: width}, start)
         else:
-            self.missing += 1
-            self.scope.names[space.var] = None
+            self.at.missing += 1
+            self.at.scope.names[space.var] = None
             return
-        place = self.scope.names[space.var] = at if isinstance(at, dict) else self.scope.named(at, space.var)
-        self.missing += start is None or stop is None
+        place = self.at.scope.names[space.var] = at if isinstance(at, dict) else self.at.scope.named(at, space.var)
+        self.at.missing += start is None or stop is None
         if start is not None:
-            self.conditions.append(compared(start, "<=", {dim: 1}) if width == 1 else f"{dim} >= 0")
+            self.at.conditions.append(compared(start, "<=", {dim: 1}) if width == 1 else f"{dim} >= 0")
         if stop is not None:
-            self.conditions.append(compared(place, "<" if width and width > 0 else ">", stop))
-
-    def dimension(self) -> str:
-        self.dims.append(f"x{len(self.dims)}__")
-        return self.dims[-1]
+            self.at.conditions.append(compared(place, "<" if width and width > 0 else ">", stop))
 
     @contextmanager
     def repeated(self, loop: For | While) -> Iterator[None]:
         """A trip of a loop around planned ones: its variable is a parameter."""
-        before, conditions = self.scope, list(self.conditions)
         bounds = self.bounds(loop.space) if isinstance(loop, For) else ()
         self.forget((loop,))
-        self.scope = self.scope.sharing()
-        if isinstance(loop, For) and isinstance(loop.space, Range):
-            self.within(loop.space, bounds)
-        yield
-        self.scope, self.conditions = before, conditions
+        with self.inside():
+            if isinstance(loop, For) and isinstance(loop.space, Range):
+                self.within(loop.space, bounds)
+            yield
 
     def within(self, space: Range, bounds: tuple[Value | None, ...]) -> None:
         """What holds of the variable of a loop in a trip."""
         name = f"{isl_name(space.var)}_{next(self.numbers)}__"
-        self.scope.names[space.var] = {name: 1}
+        self.at.scope.names[space.var] = {name: 1}
         start, stop, step = bounds
         width = None if step is None else constant(step)
         if width and start is not None and stop is not None:
             first, last = ("<=", "<") if width > 0 else (">=", ">")
-            self.conditions += [compared(start, first, {name: 1}), compared({name: 1}, last, stop)]
+            self.at.conditions += [compared(start, first, {name: 1}), compared({name: 1}, last, stop)]
             if abs(width) > 1:
-                begin = sum_text(self.scope.named(start, space.var))
-                self.conditions.append(f"({name} - ({begin})) mod {number_text(abs(width))} = 0")
+                begin = sum_text(self.at.scope.named(start, space.var))
+                self.at.conditions.append(f"({name} - ({begin})) mod {number_text(abs(width))} = 0")
 
     @contextmanager
     def guarded(self, test: Expr, wanted: bool) -> Iterator[None]:
         """A branch: its test, where that is affine, is a condition in it."""
-        before, conditions, missing, unsure = self.scope, list(self.conditions), self.missing, self.unsure
-        self.scope = self.scope.sharing()
-        try:
-            self.conditions.append(self.scope.condition(test, wanted))
-        except UnprovedError:
-            self.unsure += 1
-        yield
-        self.scope, self.conditions, self.missing, self.unsure = before, conditions, missing, unsure
+        with self.inside():
+            try:
+                self.at.conditions.append(self.at.scope.condition(test, wanted))
+            except UnprovedError:
+                self.at.unsure += 1
+            yield
 
     # ------------------------------------------------------------ statements
 
     def block(self, body: Sequence[Stmt]) -> None:
-        unsure = self.unsure
+        unsure = self.at.unsure
         for statement in body:
             self.statement(statement)
             if any(isinstance(inner, Break | Continue | Return) for inner in own_level((statement,))):
-                self.unsure += 1  # what follows may be left out
-        self.unsure = unsure
+                self.at.unsure += 1  # what follows may be left out
+        self.at.unsure = unsure
 
     def statement(self, statement: Stmt) -> None:
         match statement:
@@ -259,12 +261,11 @@ class Reader:
                 self.forget((statement,))
             case While(test, body):
                 self.forget((statement,))
-                self.unsure += 1
-                with self.inside():
-                    self.dimension()
+                with self.trips():
+                    self.at.unsure += 1
+                    self.at.dimension()
                     self.expression(test)
                     self.block(body)
-                self.unsure -= 1
             case For(space, body):
                 self.expression(space)
                 bounds = self.bounds(space)
@@ -287,29 +288,25 @@ class Reader:
     def loop(self, statement: For, body: Sequence[Stmt], bounds: tuple[Value | None, ...]) -> None:
         if self.events is None:  # no one asks for what it does
             return
-        missing, conditions = self.missing, list(self.conditions)
-        with self.inside():
+        with self.trips():
+            missing = self.at.missing
             sparse = isinstance(statement.space, Elements)
             if isinstance(statement.space, Elements):
-                self.dimension()
+                self.at.dimension()
             else:
                 self.enter(statement.space, bounds)
             ends = holds_break(body) or holds(Return, *body)
-            self.unsure += sparse or ends or self.missing > missing
+            self.at.unsure += sparse or ends or self.at.missing > missing
             self.block(body)
-            self.unsure -= sparse or ends or self.missing > missing
-        self.missing, self.conditions = missing, conditions
 
     @contextmanager
-    def inside(self) -> Iterator[None]:
+    def trips(self) -> Iterator[None]:
         """A loop in an iteration: a dimension of its own (of a `while`: the number of the trip)."""
-        before, dims = self.scope, list(self.dims)
-        self.scope = self.scope.sharing()
-        self.place.append(0)
-        yield
+        with self.inside():
+            self.place.append(0)
+            yield
         self.place.pop()
         self.tick()
-        self.scope, self.dims = before, dims
 
     def tick(self) -> None:
         if self.place:
@@ -318,23 +315,23 @@ class Reader:
     def assign(self, target: Expr, value: Expr) -> None:
         match target, value:
             case Var(name), _:
-                self.scope.names[name] = self.valued(value)
+                self.at.scope.names[name] = self.valued(value)
             case Tuple(targets), Tuple(values) if len(targets) == len(values):
                 new = [self.valued(part) for part in values]
                 for part, found in zip(targets, new, strict=True):
                     if isinstance(part, Var):
-                        self.scope.names[part.name] = found
+                        self.at.scope.names[part.name] = found
             case Tuple(targets), _:
-                self.scope.forget(part.name for part in targets if isinstance(part, Var))
+                self.at.scope.forget(part.name for part in targets if isinstance(part, Var))
 
     def valued(self, value: Expr) -> Value | None:
         try:
-            return self.scope.value(value)
+            return self.at.scope.value(value)
         except UnprovedError:
             return None
 
     def forget(self, statements: Iterable[Stmt]) -> None:
-        self.scope.forget(assigned_places(statements))
+        self.at.scope.forget(assigned_places(statements))
 
     # ------------------------------------------------------------ events
 
@@ -367,10 +364,10 @@ class Reader:
                         self.expression(side)
             case Logic(_, (first, *rest)) | Compare(_, (first, *rest)):
                 self.expression(first)
-                self.unsure += 1
+                self.at.unsure += 1
                 for other in rest:
                     self.expression(other)
-                self.unsure -= 1
+                self.at.unsure -= 1
             case Bind(_, row):
                 for index in row.index:
                     self.expression(index)
@@ -379,17 +376,13 @@ class Reader:
                     self.expression(part)
 
     def call(self, call: Call) -> None:
-        """A method writes its array unless it is known not to; a function of the user's what it says."""
-        if call.function.startswith("."):
-            written: Iterable[int] = () if call.function in READERS else (0,)
-        else:
-            ranks = {name: kind.ndim for name, kind in self.types.items() if isinstance(kind, ArrayType)}
-            written = written_positions(call, self.function, ranks)
-        self.unsure += 1
-        for position in written:
+        """Note what a call may write: a method its array, a function of the user's what it says."""
+        ranks = {name: kind.ndim for name, kind in self.types.items() if isinstance(kind, ArrayType)}
+        self.at.unsure += 1
+        for position in written_positions(call, self.function, ranks):
             for mention in every((Var, Subscript), call.arguments[position]):
                 self.touch(mention, is_write=True)
-        self.unsure -= 1
+        self.at.unsure -= 1
 
     def touch(self, node: Expr, *, is_write: bool) -> None:
         if self.events is None:
@@ -409,47 +402,16 @@ class Reader:
         texts, outside = list[str](), list[str]()
         sure = exact
         for axis in range(kind.ndim):
-            length = self.scope.value(Dim(array, axis, node.span))
+            length = self.at.scope.value(Dim(array, axis, node.span))
             at = f"e{axis}__"
             texts += [compared({}, "<=", {at: 1}), compared({at: 1}, "<", length)]
             if axis < len(index):
                 try:
-                    texts.append(self.on_axis(index[axis], at, length))
-                    outside += self.leaving(index[axis], length)
+                    texts.append(on_axis(self.at.scope, index[axis], at, length))
+                    outside += leaving(self.at.scope, index[axis], length)
                 except UnprovedError:
-                    sure, exact = False, exact and self.is_of_data(index[axis])
+                    sure, exact = False, exact and is_of_data(self.at.scope, index[axis])
         self.note(array, node, kind.ndim, is_write, texts, outside, exact=exact, sure=sure)
-
-    def leaving(self, index: Expr, length: Value) -> Iterator[str]:
-        """The conditions under which a subscript is outside of its axis."""
-        if not isinstance(index, Slice):
-            at = self.scope.value(index)
-            yield any_of([compared(at, ">=", length), compared(total(at, length), "<", {})])
-
-    def is_of_data(self, expr: Expr) -> bool:
-        """Whether an expression has values that are not known here: of arrays, or of names that got such."""
-        names = (part.name for part in every(Var, expr))
-        return any(self.scope.names.get(name, {}) is None for name in names)
-
-    def on_axis(self, index: Expr, at: str, length: Value) -> str:
-        """That an element lies where a subscript says along an axis."""
-        if not isinstance(index, Slice):
-            return wrapped(self.scope.value(index), "==", at, length)
-        width = 1 if index.step is None else constant(self.scope.value(index.step))
-        if width is None or width < 1:
-            raise UnprovedError("a slice whose step is not known, or negative")
-        texts = []
-        lower: Value = {} if index.lower is None else self.scope.value(index.lower)
-        if index.lower is not None:
-            texts.append(wrapped(lower, "<=", at, length))
-        if index.upper is not None:
-            texts.append(wrapped(self.scope.value(index.upper), ">", at, length))
-        if width > 1:
-            first = constant(lower)
-            if first is None or first < 0:
-                raise UnprovedError("a slice with a step whose start is not known")
-            texts.append(f"({at} - {number_text(first)}) mod {number_text(width)} = 0")
-        return all_of(texts)
 
     def note(
         self,
@@ -464,26 +426,16 @@ class Reader:
         sure: bool,
     ) -> None:
         assert self.events is not None
-        certain = not self.missing and not self.unsure
-        known = exact and not self.missing, sure and certain, certain
+        certain = not self.at.missing and not self.at.unsure
+        known = exact and not self.at.missing, sure and certain, certain
         place = tuple(self.place)
         self.tick()
-        found = tuple(self.conditions), tuple(at), tuple(outside)
-        self.events.append(Event(array, node, is_write, tuple(self.dims), rank, *found, place, *known))
+        found = tuple(self.at.conditions), tuple(at), tuple(outside)
+        self.events.append(Event(array, node, is_write, tuple(self.at.dims), rank, *found, place, *known))
 
 
 def number(value: int) -> Value:
     return {"": value} if value else {}
-
-
-def wrapped(value: Value, op: str, name: str, length: Value) -> str:
-    """That an element lies at, before or from a subscript on, which counts from the end where it is negative."""
-    at: Value = {name: 1}
-    plain = constant(value)
-    if plain is not None:
-        return compared(value if plain >= 0 else total(value, length), op, at)
-    below = all_of([compared(value, "<", {}), compared(total(value, length), op, at)])
-    return any_of([all_of([compared(value, ">=", {}), compared(value, op, at)]), below])
 
 
 def views_in(body: Sequence[Stmt], types: Types) -> dict[str, set[str]]:

@@ -22,7 +22,7 @@ from orion.ir.exposed import exposed_reads
 from orion.ir.nodes import For, Function, Range, Stmt, every, names_in
 from orion.ir.types import Types
 from orion.sets.names import isl_name
-from orion.verify.conflicts import uses_by_name
+from orion.verify.conflicts import uses_of
 from orion.verify.events import Event, Iterations, defined
 from orion.verify.reading import Reader
 from orion.verify.text_values import UnprovedError, Value, compared, names_of
@@ -207,21 +207,20 @@ class _Finder(Reader):
         """What names stand for that the loop does not change: a text may have either."""
         changed = assigned_names((self._loop,))
         for name in sorted(names_in(self._loop) - changed):
-            value = self.scope.names.get(name)
+            value = self.at.scope.names.get(name)
             if value is not None and value != {isl_name(name): 1} and name not in self.types:
-                self.known.append(self.equal(name, self.scope.named(value, name)))
+                self.known.append(self.equal(name, self.at.scope.named(value, name)))
 
     def equal(self, name: str, value: Value) -> isl.Set:
         """That a name has a value, as a condition on isl's parameters."""
         import islpy as isl
 
-        text, hidden = defined([compared({isl_name(name): 1}, "==", value)], self.scope.definitions)
+        text, hidden = defined([compared({isl_name(name): 1}, "==", value)], self.at.scope.definitions)
         params = sorted(set(names_of(text)) - {*hidden})
         exists = f"exists {', '.join(hidden)}: " if hidden else ""
         return isl.Set(f"[{', '.join(params)}] -> {{ : {exists}({text}) }}", self._context)
 
     def named(self, claim: Claim, place: tuple[int, ...], context: isl.Context) -> Statement:
-
         found = self.found[self._numbers[claim.name]]
         if not found.is_exact:
             raise UnprovedError("a loop whose bounds are not affine")
@@ -240,13 +239,10 @@ def in_order(first: Statement, second: Statement, context: isl.Context) -> Itera
     if order is None:
         return
     names = first.name, second.name
-    one, other = (uses_by_name(statement.instances, context) for statement in (first, second))
+    one, other = (uses_of(statement.instances, context) for statement in (first, second))
     for array in one.keys() & other.keys():
-        written, touched = one[array]
-        written_too, touched_too = other[array]
-        pairs = [(written, touched_too)] if written is not None else []
-        pairs += [(touched, written_too)] if written_too is not None else []
-        for left, right in pairs:
+        mine, its = one[array], other[array]
+        for left, right in ((mine.written, its.touched), (mine.touched, its.written)):
             relation = left.apply_range(right.reverse()).intersect(order)
             relation = relation.set_tuple_name(isl.dim_type.in_, names[0]).set_tuple_name(isl.dim_type.out, names[1])
             if not relation.is_empty():
