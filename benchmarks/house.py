@@ -33,7 +33,7 @@ import networkx
 ROOT = Path(__file__).parent.parent
 LOOP_PLANS = (
     "LoopPlan", "Tiled", "Uncut",
-    "Written", "Reordered", "ReorderedOnce", "Fused", "Once", "Fill", "Member", "Inside", "Whole",
+    "Written", "Reordered", "ReorderedSingle", "Fused", "Single", "Fill", "Member", "Inside", "Merged",
     "AnalysedLoop", "AsWritten", "AsOne", "InBand", "InTimeTiles", "OutsideBands",
     "LoopNest", "OfSource", "OfStatements", "OfFilling", "OfBox", "BesideBoxes",
 )  # fmt: skip

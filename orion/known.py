@@ -9,18 +9,18 @@ from typing import Any
 
 from orion.cost.caches import Caches
 from orion.cost.extents import named_values, parameter_values
-from orion.cost.local_arrays import with_made_shapes
+from orion.cost.local_arrays import with_local_shapes
 from orion.cost.sizes import Sizes
 from orion.dependence.bounds import BoundsChecks
 from orion.dependence.conditions import equals
 from orion.dependence.flat_rows import stays_in_rows
 from orion.dependence.guarded import Guarded, not_proved
-from orion.ir.nodes import Function, Made
+from orion.ir.nodes import Function, LocalArray
 from orion.ir.signature import index_value
 from orion.ir.types import ScalarType, Shapes, Types
 from orion.passes.delinearize import shapes_of_rows, with_rows
 from orion.passes.steps import with_steps
-from orion.plan.bodies import Bodies
+from orion.plan.deferred_bodies import Bodies
 from orion.plan.variants import Variant
 from orion.typing.expression_types import Typing
 from orion.typing.integers_at_call import IntegersAtCall
@@ -37,9 +37,9 @@ MAX_SIZES = 1000
 class Typed:
     """What is known of a function once the types of its arguments are: those `given`, and with those of what it makes
     itself (`types`). `variants` are the ways to run it, in the order in which they are tried, and `checks` has the
-    bounds checks of all their loops, by the identity of their programs. `made` are the arrays that any of them makes.
-    `guarded` is what is evaluated for some values of a scalar only, and may fail. `bodies` keeps those that have been
-    made, by the identities of programs."""
+    bounds checks of all their loops, by the identity of their programs. `local_arrays` are those that any of them
+    makes. `guarded` is what is evaluated for some values of a scalar only, and may fail. `bodies` keeps those that have
+    been made, by the identities of programs."""
 
     given: Types
     types: Types
@@ -50,7 +50,7 @@ class Typed:
     written: frozenset[str]
     parameters: tuple[str, ...]
     caches: Caches
-    made: tuple[Made, ...]
+    local_arrays: tuple[LocalArray, ...]
     guarded: tuple[Guarded, ...]
     bodies: dict[int, Bodies] = field(default_factory=dict)
 
@@ -75,7 +75,7 @@ class Typed:
 
     def all_sizes(self, sizes: Sizes) -> Sizes:
         """The sizes of a call with those of the arrays that the function makes, and of the names that it gives once."""
-        sizes = with_made_shapes(self.made, self.function.source, sizes)
+        sizes = with_local_shapes(self.local_arrays, self.function.source, sizes)
         return replace(sizes, named=named_values(self.function, sizes.values))
 
 

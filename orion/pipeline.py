@@ -44,7 +44,7 @@ from orion.passes.local_arrays import named_results
 from orion.passes.plain_ifs import with_plain_ifs
 from orion.passes.views import replace_views
 from orion.plan.analyse_function import analyse_function
-from orion.plan.bodies import plan_with_bodies, with_all_bodies
+from orion.plan.deferred_bodies import plan_with_bodies, with_deferred_bodies
 from orion.plan.plan import FunctionPlan, Fused, source_nest
 from orion.plan.planner import plan_program
 from orion.plan.variants import Variant
@@ -168,7 +168,7 @@ def analyse(function: Function, types: Types, ordered: bool | None, caches: Cach
     checks = {id(variant.program): _checks(variant, types) for variant in every}
     used = {name for found in checks.values() for check in found for one in check.checks for name in one.names}
     used |= {name for variant in every for loop in variant.loops for name in loop.parameters}
-    made = tuple(dict.fromkeys(one for variant in every for one in variant.program.function.made))
+    made = tuple(dict.fromkeys(one for variant in every for one in variant.program.function.local_arrays))
     used |= names_in_lengths(made)
     integers = [
         name for name, kind in types.items() if isinstance(kind, ScalarType) and np.dtype(kind.dtype).kind in "iu"
@@ -183,7 +183,7 @@ def analyse(function: Function, types: Types, ordered: bool | None, caches: Cach
 
 def checks_of(typed: Typed, plan: FunctionPlan) -> Iterator[BoundsChecks]:
     """The bounds checks of the loops of a plan: of neighbours that are run as one, those of all."""
-    found = iter(typed.checks[id(plan.separate or plan.program)])
+    found = iter(typed.checks[id(plan.unfused or plan.program)])
     counts = (len(loop.form.members) if isinstance(loop.form, Fused) else 1 for loop in plan.loops)
     return (all_checks(islice(found, count)) for count in counts)
 
@@ -221,7 +221,7 @@ def local_specs(plan: Plan) -> tuple[LocalSpec, ...]:
     """What a function makes when it runs by a plan."""
     from orion.runtime.local_arrays import LocalSpec
 
-    made = plan.function.program.function.made
+    made = plan.function.program.function.local_arrays
     shapes = plan.sizes.shapes
     return tuple(LocalSpec(one.name, shapes[one.name], one.dtype, one.is_returned, one.is_zero) for one in made)
 
@@ -229,11 +229,11 @@ def local_specs(plan: Plan) -> tuple[LocalSpec, ...]:
 def executed(typed: Typed, plan: Plan) -> FunctionPlan:
     """The plan that a call runs by, with the bodies of all its loops, which are made once for each program."""
     found = plan.function
-    if found.separate is not None:  # a program made for these sizes
-        return plan_with_bodies(found, with_all_bodies(found.program, found.outlined, typed.types))
+    if found.unfused is not None:  # a program made for these sizes
+        return plan_with_bodies(found, with_deferred_bodies(found.program, found.deferred, typed.types))
     key = id(found.program)
     if key not in typed.bodies:
-        typed.bodies[key] = with_all_bodies(found.program, found.outlined, typed.types)
+        typed.bodies[key] = with_deferred_bodies(found.program, found.deferred, typed.types)
     return plan_with_bodies(found, typed.bodies[key])
 
 

@@ -21,11 +21,11 @@ from orion.cost.sizes import Sizes
 from orion.dependence.access import Dependence
 from orion.dependence.bounds import fix_parameters
 from orion.errors import PlanError, UnprovedWarning
-from orion.plan.bodies import plan_with_bodies, with_all_bodies
 from orion.plan.conditions import conditions_in_words
+from orion.plan.deferred_bodies import plan_with_bodies, with_deferred_bodies
 from orion.plan.plan import Considered, FunctionPlan, LoopPlan, Tiled, Verdict
 from orion.plan.shares import costliest_loop, costliest_part, is_parallel, shares
-from orion.plan.whole import loops_of_source, main_part, whole_loops
+from orion.plan.source_plans import loops_of_source, main_part, source_plans
 from orion.reasons import Reason
 from orion.schedule.blocks import block_bounds
 from orion.schedule.build import build_schedule
@@ -71,7 +71,7 @@ class Plan:
         """One plan per planned loop of the source, in textual order.
 
         A loop that is run in another order than it is written in has the planned loops that stand for it as `parts`;
-        its strategy is the weakest of theirs (`orion.plan.whole.merged`).
+        its strategy is the weakest of theirs (`orion.plan.source_plans.merged`).
         """
         return loops_of_source(self.function)
 
@@ -144,7 +144,7 @@ class Plan:
         """The tiles by step and worker of loop number `loop` (the only one, if not given).
 
         Of a loop with `parts` they are those of the part with most dimensions; their coordinates are then values of
-        its formulas (`orion.plan.whole.formulas`).
+        its formulas (`orion.plan.source_plans.formulas`).
         `workers` defaults to the number the plan was made for; the loop runs on no more than it has blocks for.
         PlanError where the plan was made without arguments.
         """
@@ -189,7 +189,7 @@ class Plan:
 
     def with_bodies(self) -> FunctionPlan:
         """The plan of the function with the text of all its loops, which a plan by itself does without."""
-        made = with_all_bodies(self.function.program, self.function.outlined, dict(self.function.types))
+        made = with_deferred_bodies(self.function.program, self.function.deferred, dict(self.function.types))
         return plan_with_bodies(self.function, made)
 
     @ends_in_users_line
@@ -266,7 +266,7 @@ class Plan:
 
     def _pictures(self) -> list[Schedule | None]:
         """The schedule of each loop of the source where there is one to draw."""
-        return [self._picture(plan) for plan in whole_loops(self.function)]
+        return [self._picture(plan) for plan in source_plans(self.function)]
 
     def _picture(self, plan: LoopPlan) -> Schedule | None:
         part = costliest_part(plan, shares(self.function))

@@ -119,9 +119,7 @@ CODES = {
         "copies of an array that the iterations add to would cost more than they gain",
         considered="copies for each block",
     ),
-    "ORN123": Code(
-        "neighbouring loops that use the same arrays are not run together", ReasonKind.NOTE, label="together"
-    ),
+    "ORN123": Code("neighbouring loops that use the same arrays are not fused", ReasonKind.NOTE, label="fused"),
     "ORN124": Code(
         "a copy of an array, made before the loop, would cost more than it gains",
         considered="copies made before the loop",

@@ -6,7 +6,7 @@ from orion.cost.sizes import Sizes
 from orion.ir.types import ArrayType, ScalarType, SparseType
 from orion.plan.plan import FunctionPlan
 from orion.plan.planner import plan_program
-from orion.plan.whole import whole_loops
+from orion.plan.source_plans import source_plans
 from orion.planned import Plan
 from orion.prepare import Options, Preparation
 from orion.schedule.build import build_schedule
@@ -240,7 +240,7 @@ def schedules_of(plan: FunctionPlan, function, workers: int = 4) -> list[Schedul
     found: list[Schedule | None] = []
     types, shapes = CASES[function]
     whole = Plan(plan, Sizes(shapes, dict.fromkeys(types, 500), COUNTS, workers), {})
-    for loop in whole_loops(plan):
+    for loop in source_plans(plan):
         if loop.nest.elements is None:
             found.append(whole.schedule_of(loop, workers))
             continue

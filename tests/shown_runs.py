@@ -99,7 +99,7 @@ def shown(data: Mapping[str, Any], source: SourceText) -> list[Loop]:
     for loop in data["loops"]:
         if loop["is_inside"]:
             continue
-        others = set(loop["together"]["lines"]) if loop["together"] else set()
+        others = set(loop["fused_with"]["lines"]) if loop["fused_with"] else set()
         if loop["parts"]:
             found += [_part(part, source) for part in loop["parts"]]
         elif not others or fused != others | {loop["line"]}:

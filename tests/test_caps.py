@@ -6,7 +6,7 @@ import pytest
 
 import orion
 from orion.dependence import conflicts, study, within
-from orion.plan.plan import Whole
+from orion.plan.plan import Merged
 from orion.rewrites.reorder import apply, generate, order
 from orion.rewrites.reorder.outline import hull
 from tests.transform_loops import arguments, gemm, gs, lcs, lu, trisolv
@@ -218,7 +218,7 @@ def test_a_nest_of_which_isl_would_make_thousands_of_loops():
         plan.check()
         function(*given)
     function.serial(*expected)
-    assert [isinstance(loop.form, Whole) for loop in plan.loops] == [True]
+    assert [isinstance(loop.form, Merged) for loop in plan.loops] == [True]
     assert all(np.array_equal(one, other) for one, other in zip(given, expected, strict=True))
 
 

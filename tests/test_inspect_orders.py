@@ -20,7 +20,7 @@ from orion.inspect.text.text import plan_text
 from orion.ir.program import OfSource
 from orion.plan.explain import blocking_reasons, witness_pair
 from orion.plan.plan import LoopPlan, Reordered
-from orion.plan.whole import coordinate_formulas, formulas, main_part, whole_loops
+from orion.plan.source_plans import coordinate_formulas, formulas, main_part, source_plans
 from orion.planned import Plan
 from tests.inspect_loops import history, plan_of, pull, schedules_of, skewed, stencil, two_products
 
@@ -43,7 +43,7 @@ def whole(function) -> Plan:
 @every_rewritten
 def test_planned_loops_with_one_origin_are_one_loop(function):
     plan = plan_of(function)
-    (loop,) = whole_loops(plan)
+    (loop,) = source_plans(plan)
     assert loop.parts == plan.loops
     assert loop.nest.form == OfSource(())
     assert loop.nest.span.line == function.__code__.co_firstlineno + 1
@@ -55,7 +55,7 @@ def test_planned_loops_with_one_origin_are_one_loop(function):
 
 
 def test_the_strategy_is_the_weakest_of_what_is_shared_out():
-    loops = {function: whole_loops(plan_of(function))[0] for function in REWRITTEN}
+    loops = {function: source_plans(plan_of(function))[0] for function in REWRITTEN}
     strategies = {function: [part.strategy for part in loop.parts] for function, loop in loops.items()}
     assert strategies == {skewed: ["wavefront"], two_products: ["1d", "1d"], history: ["serial", "independent"]}
     assert [loop.strategy for loop in loops.values()] == ["wavefront", "1d", "independent"]
@@ -81,7 +81,7 @@ def test_the_text_says_why_the_result_stays_the_same(function):
 
 
 def test_parts_are_told_by_their_source_lines():
-    loop = whole_loops(plan_of(two_products))[0]
+    loop = source_plans(plan_of(two_products))[0]
     first = loop.nest.span.line
     assert [lines_of(part.nest) for part in loop.parts] == [(first + 3,), (first + 1, first + 4)]
     text = plan_text(plan_of(two_products))
@@ -108,7 +108,7 @@ def test_every_for_has_its_verdict():
 
 def test_the_axes_of_the_picture_are_formulas():
     plan = plan_of(skewed)
-    loop = whole_loops(plan)[0]
+    loop = source_plans(plan)[0]
     names = formulas(main_part(loop))
     assert names == ("_t", "_t + i", "2 * _t + i + j")
     picture = plan_svg(loop, schedules_of(plan, skewed)[0])
@@ -119,13 +119,13 @@ def test_the_axes_of_the_picture_are_formulas():
 def test_the_picture_of_several_parts_says_which_one_it_is():
     plan = plan_of(history)
     line = plan.loops[0].form.origin.nest.span.line
-    assert f"part 2 of 2, line {line + 6}; independent" in plan_svg(whole_loops(plan)[0], None)
+    assert f"part 2 of 2, line {line + 6}; independent" in plan_svg(source_plans(plan)[0], None)
 
 
 def test_data_has_the_parts():
     (loop,) = plan_to_dict(plan_of(history))["loops"]
     once, shared = loop["parts"]
-    assert (once["is_once"], once["coordinates"], once["blocks"]) == (True, [], [])
+    assert (once["is_single"], once["coordinates"], once["blocks"]) == (True, [], [])
     assert (shared["around"], shared["coordinates"], shared["space"]) == (["t"], ["i"], "i")
     assert (loop["space"], loop["time"], loop["dimensions"]) == (None, [], ["t"])
 

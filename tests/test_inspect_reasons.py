@@ -16,7 +16,7 @@ from orion.frontend.parse import parse_function
 from orion.inspect.data import plan_to_dict
 from orion.inspect.html.html import plan_html
 from orion.inspect.text.text import plan_text
-from orion.plan.plan import Fill, Once
+from orion.plan.plan import Fill, Single
 from orion.plan.planner import plan_program
 from orion.prepare import Options, Preparation
 from orion.reasons import CODES, Code, Reason, ReasonKind
@@ -45,7 +45,7 @@ def codes(code, number):
     shapes = {name: (100,) * getattr(kind, "ndim", 0) for name, kind in types.items()}
     sizes = Sizes(shapes, dict.fromkeys(typed.parameters, 50), workers=4)
     plan = plan_program(typed.variants, typed.types, typed.all_sizes(sizes))
-    loops = [loop for loop in plan.loops if not isinstance(loop.form, Once | Fill)]
+    loops = [loop for loop in plan.loops if not isinstance(loop.form, Single | Fill)]
     assert all(loop.is_parallel for loop in loops) == (number == 1)
     told = {reason.code for loop in loops for reason in loop.reasons}
     return told | {one.reason.code for one in plan.considered if number == 0}

@@ -11,7 +11,7 @@ from orion.inspect.pictures.arrows import patterns_of
 from orion.inspect.pictures.shapes import WORKERS, arrow
 from orion.inspect.pictures.svg import plan_svg
 from orion.inspect.pictures.tiles import describe
-from orion.plan.whole import whole_loops
+from orion.plan.source_plans import source_plans
 from tests.inspect_loops import (
     CASES,
     factorize,
@@ -36,7 +36,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 def picture(function, *, symbolic=False, workers=4):
     plan = plan_of(function, symbolic=symbolic, workers=workers)
     schedule = None if symbolic else schedules_of(plan, function, workers)[0]
-    loop = whole_loops(plan)[0]
+    loop = source_plans(plan)[0]
     return loop, schedule, ET.fromstring(plan_svg(loop, schedule))
 
 

@@ -9,10 +9,10 @@ from orion.frontend.parse import parse_function
 from orion.ir.printer import print_stmt
 from orion.ir.program import Branch, Program, Repeat, RunLoop, Scalars, Step
 from orion.ir.types import ArrayType, ScalarType, SparseType
-from orion.passes.between import SYNTHETIC, open_loop
+from orion.passes.between import SYNTHETIC, peel_loop
 from orion.passes.split import split_program
 from orion.pipeline import through_passes
-from orion.rewrites.peel.apply import open_outer_loop
+from orion.rewrites.peel.apply import peel_outer_loop
 from tests import loop_functions
 from tests.loop_text import from_body
 
@@ -35,7 +35,7 @@ def program(body: str, ordered: bool | None = None) -> Program:
 
 
 def opened_at(split: Program, number: int, *, plainly: bool = False) -> Program | None:
-    return open_outer_loop(split, number, open_loop(split.nests[number], TYPES), plainly=plainly)
+    return peel_outer_loop(split, number, peel_loop(split.nests[number], TYPES), plainly=plainly)
 
 
 def shown(steps: tuple[Step, ...], split: Program) -> list:
@@ -259,11 +259,11 @@ OPENED = [
 def test_a_nest_becomes_rounds_around_the_loops_inside(body, expected):
     before = "for k in range(n):\n    a[k] = 0\n"
     split = program(before + body + "\n" + before)
-    opened = opened_at(split, 1, plainly=True)
-    assert opened == opened_at(split, 1)
-    assert shown(opened.steps, opened) == ["k", *expected, "k"]
-    assert [nest.number for nest in opened.nests] == list(range(len(opened.nests)))
-    assert opened.nests[-1].dims == ("k",)
+    peeled_loop = opened_at(split, 1, plainly=True)
+    assert peeled_loop == opened_at(split, 1)
+    assert shown(peeled_loop.steps, peeled_loop) == ["k", *expected, "k"]
+    assert [nest.number for nest in peeled_loop.nests] == list(range(len(peeled_loop.nests)))
+    assert peeled_loop.nests[-1].dims == ("k",)
 
 
 def test_a_nest_inside_rounds_is_opened_where_it_stands():
@@ -271,8 +271,8 @@ def test_a_nest_inside_rounds_is_opened_where_it_stands():
         "for t in range(n):\n    for i, r in S:\n        a[i] = r\n"
         "    for u in range(m):\n        for i in range(n):\n            a[i] = u"
     )
-    opened = opened_at(split, 1)
-    assert shown(opened.steps, opened) == [["for t in range(n)", "i", ["for u in range(m)", "i"]]]
+    peeled_loop = opened_at(split, 1)
+    assert shown(peeled_loop.steps, peeled_loop) == [["for t in range(n)", "i", ["for u in range(m)", "i"]]]
 
 
 def test_opened_loops_keep_the_order_that_was_asked_for():
@@ -309,18 +309,18 @@ def test_a_loop_around_more_than_loops_and_scalars_is_taken_apart(body, expected
     split = program(body)
     assert len(split.nests) == 1
     assert opened_at(split, 0, plainly=True) is None
-    opened = opened_at(split, 0)
-    assert opened is not None
-    assert shown(opened.steps, opened) == expected
-    assert set(opened.tests) <= {"test"}
-    assert set(opened.variables) <= {"bound", "bound_", "bound__"}
+    peeled_loop = opened_at(split, 0)
+    assert peeled_loop is not None
+    assert shown(peeled_loop.steps, peeled_loop) == expected
+    assert set(peeled_loop.tests) <= {"test"}
+    assert set(peeled_loop.variables) <= {"bound", "bound_", "bound__"}
 
 
 def test_a_break_out_of_rounds_is_plain():
     split = program("for t in range(n):\n    if t > 3:\n        break\n    for i in range(n):\n        a[i] = 0")
-    opened = opened_at(split, 0, plainly=True)
-    assert opened is not None
-    assert shown(opened.steps, opened) == [["for t in range(n)", "(if t > 3:\n    break)", "i"]]
+    peeled_loop = opened_at(split, 0, plainly=True)
+    assert peeled_loop is not None
+    assert shown(peeled_loop.steps, peeled_loop) == [["for t in range(n)", "(if t > 3:\n    break)", "i"]]
 
 
 CLOSED = [

@@ -174,7 +174,7 @@ def test_rounds_that_make_an_array_are_opened():
 
 def test_an_array_of_iterations_that_are_shared_out_stays_theirs():
     plan = orion.parallel_for(rows_of_their_own).plan(np.zeros((1000, 1000)), 3)
-    assert [one.name for one in plan.function.made] == ["out"]
+    assert [one.name for one in plan.function.local_arrays] == ["out"]
     assert plan.strategy == "independent"
 
 
@@ -193,8 +193,11 @@ LIFTED = [
         "B = np.zeros((n, 3), int)\nb_0 = B.shape[1]\nreturn B, b_0",
         "b_0 = 3\nreturn B, b_0",
     ),
-    ("b = np.zeros(n)\na[0] = b[0]\nreturn a[0]", "result_0 = 0.0\nfor b_0 in range(n):\n    b[b_0] = 0.0\n"
-     "for once in range(1):\n    a[0] = b[0]\nfor once in range(1):\n    result_0 = a[0]\nreturn result_0"),
+    (
+        "b = np.zeros(n)\na[0] = b[0]\nreturn a[0]",
+        "result_0 = 0.0\nfor b_0 in range(n):\n    b[b_0] = 0.0\n"
+        "for once in range(1):\n    a[0] = b[0]\nfor once in range(1):\n    result_0 = a[0]\nreturn result_0",
+    ),
     ("B = np.empty_like(A)\nreturn B", "return B"),
     ("m = 2 * n\nb = np.ones(m + 1)\nreturn b", "m = 2 * n\nfor b_0 in range(2 * n + 1):\n    b[b_0] = 1.0\nreturn b"),
     ("b = A @ A[0]\nreturn b", "for once in range(1):\n    b[:] = A @ A[0]\nreturn b"),

@@ -192,9 +192,9 @@ def test_there_is_one_plan_per_loop_of_the_source_and_one_verdict_per_for():
     assert len(plan.function.loops) == len(plan.function.program.nests) == 1
     for number, loop in enumerate(plan.loops):
         assert plan.schedule(loop=number).grid[0] == plan.function.loops[0].cuts[0]
-        assert loop.form.together.lines == (5 - 3 * number,)
+        assert loop.form.fused_with.lines == (5 - 3 * number,)
         assert len(plan.serial_order(loop=number)) == 70 * 70
-    assert plan.to_dict()["loops"][1]["together"] == {"lines": [2], "arrays": ["A", "B"], "bytes_saved": None}
+    assert plan.to_dict()["loops"][1]["fused_with"] == {"lines": [2], "arrays": ["A", "B"], "bytes_saved": None}
     assert "with the loop in line 5, iteration by iteration" in str(plan)
     assert "with the loop in line 5, iteration by iteration" in plan._repr_html_()
 
@@ -257,7 +257,7 @@ def test_each_group_of_neighbours_is_decided_on_by_itself():
 def test_what_is_saved_is_told():
     plan = planned(LOOPS + "\nfor i in range(n):\n    d[i] = a[i] * c[i]", caches=Caches(second=BYTES - 1))
     (loop,) = plan.loops
-    why = [member.form.together for member in loop.form.members]
+    why = [member.form.fused_with for member in loop.form.members]
     assert [one.lines for one in why] == [(4, 6), (2, 6), (2, 4)]
     assert why[0].arrays == ("a", "b", "c")
     assert why[0].saved == (2 + 1 + 1) * BYTES
@@ -291,7 +291,7 @@ def test_an_order_that_breaks_a_dependence_is_caught():
     (loop,) = plan.function.loops
     together = fuse_loops(other.function.program, (Group(0, 2, 1),))
     fused = replace(loop, nest=together.nests[0], form=Fused(other.loops))
-    wrong = replace(other.function, program=together, separate=other.function.program, loops=(fused,))
+    wrong = replace(other.function, program=together, unfused=other.function.program, loops=(fused,))
     with pytest.raises(PlanError, match="not legal as one"):
         replace(other, function=wrong).check()
     wrong = replace(wrong, loops=(replace(fused, nest=loop.nest),))

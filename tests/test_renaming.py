@@ -67,7 +67,7 @@ def test_which_reads_may_see_a_copy(body, text, expected):
 
 
 def copied(plan):
-    return tuple(one.array for loop in plan.function.loops for one in loop.nest.renamed)
+    return tuple(one.array for loop in plan.function.loops for one in loop.nest.copied_in)
 
 
 @pytest.mark.parametrize(("name", "function", "make", "arrays"), RENAMED + KEPT, ids=[row[0] for row in RENAMED + KEPT])
@@ -142,11 +142,11 @@ def test_the_plan_says_so():
         plan = orion.parallel_for(heavy).plan(np.zeros(1_000_000))
     words = "reads of A see a copy made before the loop (8.00 MB): A[i + 1] in line"
     text = " ".join(str(plan).split())  # in one line: it is wrapped at the terminal's width
-    assert f"renamed {words}" in text
+    assert f"copied in {words}" in text
     assert "A_before float64 (1000000), 8.00 MB" in text
     assert "fills A_before: blocks of axis 0 are shared out among 2 workers" in text
     loop = plan.to_dict()["loops"][-1]
-    assert loop["renamed"] == [{"array": "A", "copy": "A_before", "reads": ["A[i + 1]"]}]
+    assert loop["copied_in"] == [{"array": "A", "copy": "A_before", "reads": ["A[i + 1]"]}]
     assert "see a copy made before the loop" in plan._repr_html_()
 
 
@@ -156,7 +156,7 @@ def test_each_round_of_a_serial_loop_makes_its_copy():
         ours = orion.parallel_for(heavy_rounds)
         plan = ours.plan(*arguments)
         if copied(plan):  # where no better order is found
-            assert plan.function.made[0].name == "A_before"
+            assert plan.function.local_arrays[0].name == "A_before"
         one, other = arguments[0].copy(), arguments[0].copy()
         ours(one, *arguments[1:])
     with orion.session("serial"):

@@ -22,8 +22,8 @@ from orion.errors import PlanError, UnprovedWarning
 from orion.ir.nodes import Assign, Binary, Call, Const, Dim, Evaluate, For, If, Stmt, Subscript, Var, walk
 from orion.ir.printer import print_stmt
 from orion.ir.rewriting import expand, rewrite
-from orion.plan.plan import Reordered, Whole
-from orion.plan.whole import whole_loops
+from orion.plan.plan import Merged, Reordered
+from orion.plan.source_plans import source_plans
 from orion.rewrites.lockstep.apply import LAG
 from orion.rewrites.reorder import take
 from orion.verify import text as verify_text
@@ -65,7 +65,7 @@ def prove_text(plan, loop):
 
 
 def loops_of(plan):
-    return [loop for loop in whole_loops(plan.function) if isinstance(loop.form, Whole)]
+    return [loop for loop in source_plans(plan.function) if isinstance(loop.form, Merged)]
 
 
 # ---------------------------------------------------------------- what the passes write is right
@@ -259,7 +259,7 @@ def test_coordinates_of_sweeps_in_which_a_dependence_goes_backwards_are_refused(
     with orion.session(workers=2):
         plan = orion.parallel_for(line).plan(A, A.copy(), 20)
     function = plan.with_bodies()
-    (loop,) = whole_loops(function)
+    (loop,) = source_plans(function)
     (part,) = loop.parts
     assert part.form.is_time_tiled
     assert prove_text(function, loop) == ()

@@ -239,7 +239,7 @@ def test_neighbours_that_are_not_run_as_one_are_no_strategy():
         plan = orion.parallel_for(shifted).plan(*(np.zeros((1500, 1000)) for _ in range(3)))
     assert "ORN123" in {reason.code for reason in plan.reasons}
     text = str(plan)
-    assert "together    not run together with the loop in line" in text
+    assert "fused       not fused with the loop in line" in text
     assert "[ORN123]" in text
-    assert "why not     run together" not in text
+    assert "why not     fused" not in text
     assert "ORN123" in plan._repr_html_().split("<summary>")[0]

@@ -14,8 +14,8 @@ import pytest
 
 from orion.ir.nodes import Const, Range
 from orion.ir.types import ArrayType
-from orion.plan.plan import Reordered, ReorderedOnce
-from orion.plan.whole import rounds_around
+from orion.plan.plan import Reordered, ReorderedSingle
+from orion.plan.source_plans import rounds_around
 from orion.sets.names import isl_name
 from tests.inspect_loops import CASES
 from tests.instances import ran
@@ -66,7 +66,7 @@ def place_of(one, found, loop):
     """The coordinates of an instance in the planned loop that ran it; None where it is a single one."""
     statement = found.statements[one.statement]
     values = dict(zip(statement.variables, one.values, strict=False))
-    if isinstance(loop.form, ReorderedOnce):
+    if isinstance(loop.form, ReorderedSingle):
         return None
     if not isinstance(loop.form, Reordered):
         spaces = [outer.space for outer in loop.nest.loops]

@@ -10,7 +10,7 @@ from orion.ir.program import OfNewOrder
 from orion.ir.signature import argument_types
 from orion.passes.split import split_program
 from orion.pipeline import REWRITES, through_passes
-from orion.plan.bodies import with_all_bodies
+from orion.plan.deferred_bodies import with_deferred_bodies
 from orion.plan.rewriting import Seen, variants_of
 from orion.rewrites.reorder import apply
 from tests import transform_loops
@@ -31,9 +31,9 @@ def accessed(nest) -> set[str]:
 @pytest.mark.parametrize("function", LOOPS, ids=lambda function: function.__name__)
 def test_outlines_say_what_the_bodies_do(function):
     analysed, types = planned(function, LOOPS[function])
-    made = with_all_bodies(analysed.program, analysed.outlined, types)
+    made = with_deferred_bodies(analysed.program, analysed.deferred, types)
     buffers = {buffer.name for nest in made.program.nests for buffer in nest.buffers}
-    for one in analysed.outlined:
+    for one in analysed.deferred:
         for number, live in enumerate(one.live, one.first):
             outline, body = analysed.program.nests[number], made.program.nests[number]
             assert accessed(outline) == accessed(body) - buffers
@@ -45,19 +45,19 @@ def test_outlines_say_what_the_bodies_do(function):
 
 @pytest.mark.parametrize("function", LOOPS, ids=lambda function: function.__name__)
 def test_a_plan_needs_no_bodies(function, monkeypatch):
-    outlined = planned(function, LOOPS[function])[0].outlined
+    deferred = planned(function, LOOPS[function])[0].deferred
     decorated = orion.parallel_for(function)
-    if outlined:
+    if deferred:
         monkeypatch.setattr(apply, "generate", lambda *_: pytest.fail("the body was made"))
     with orion.session(force_parallel=True):
         plan = decorated.plan(*LOOPS[function])
         assert str(plan)
         assert plan.to_dict()
-        if any(isinstance(part.nest.form, OfNewOrder) for part in plan.function.loops) and outlined:
+        if any(isinstance(part.nest.form, OfNewOrder) for part in plan.function.loops) and deferred:
             with pytest.raises(pytest.fail.Exception):
                 decorated.kernel_source(*LOOPS[function])
 
 
 def test_most_new_orders_have_outlines():
-    outlined = [bool(planned(function, LOOPS[function])[0].outlined) for function in LOOPS]
-    assert sum(outlined) > len(LOOPS) / 2
+    deferred = [bool(planned(function, LOOPS[function])[0].deferred) for function in LOOPS]
+    assert sum(deferred) > len(LOOPS) / 2

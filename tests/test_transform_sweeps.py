@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import orion
-from orion.analysis.one_loop import Sweeps
+from orion.analysis.one_loop import TimeTiles
 from orion.cost.sizes import Sizes
 from orion.dependence.model import model_loop
 from orion.dependence.study import study_loop
@@ -20,7 +20,7 @@ from orion.pipeline import through_passes
 from orion.rewrites.reorder import take
 from orion.rewrites.time_tiles import cost as sweeping
 from orion.rewrites.time_tiles.cost import boxes, pays
-from orion.rewrites.time_tiles.find import find_sweeps, is_permutable
+from orion.rewrites.time_tiles.find import find_time_tiles, is_permutable
 from orion.sets.maps import Maps
 from tests.loop_text import defined
 
@@ -179,7 +179,7 @@ def studied(function, kind):
 )
 def test_slopes_and_shifts(function, kind, slopes, shifts):
     study, types = studied(function, kind)
-    found = find_sweeps(study.region, study.relations, types)
+    found = find_time_tiles(study.region, study.relations, types)
     if slopes is None:
         assert found is None
         return
@@ -190,7 +190,7 @@ def test_slopes_and_shifts(function, kind, slopes, shifts):
 
 def test_two_coordinates_of_space():
     study, types = studied(space, ArrayType("float64", 3))
-    found = find_sweeps(study.region, study.relations, types)
+    found = find_time_tiles(study.region, study.relations, types)
     assert found is not None
     assert found[0].slopes == (2, 2)
     assert set(found[0].rows) == {("A", 8, (2,)), ("B", 8, (2,))}
@@ -297,7 +297,7 @@ def test_large_arrays_are_swept_in_tiles_and_small_ones_are_not():
         assert [loop.strategy for loop in f.plan(*np.zeros((2, 1000, 1000)), 3).loops] == ["independent"] * 2
 
 
-SWEEPS = Sweeps((2,), (), (("A", 8, (1,)), ("B", 8, (1,))))
+SWEEPS = TimeTiles((2,), (), (("A", 8, (1,)), ("B", 8, (1,))))
 
 
 @pytest.mark.parametrize(

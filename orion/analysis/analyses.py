@@ -13,7 +13,7 @@ from orion.dependence.study import Study, study_loop
 from orion.ir.nodes import Range
 from orion.ir.program import LoopNest, Program
 from orion.ir.types import Types
-from orion.passes.between import Opened, open_loop
+from orion.passes.between import PeeledLoop, peel_loop
 from orion.sets.maps import Maps
 
 Take = Callable[[AnalysedLoop, Program, Types, Maps], AnalysedLoop]
@@ -72,7 +72,7 @@ class Analyses:
         self.takes = tuple(takes)
         self.maps = Maps()
         self._found: dict[_Key, Analysis] = {}
-        self._opened: dict[tuple[int, int], tuple[LoopNest, Opened | None]] = {}
+        self._peeled_loops: dict[tuple[int, int], tuple[LoopNest, PeeledLoop | None]] = {}
         self._live: dict[int, tuple[Program, dict[int, frozenset[str]]]] = {}
 
     def of(self, program: Program, number: int, types: Types) -> Analysis:
@@ -90,12 +90,15 @@ class Analyses:
             found = self._found[key] = Analysis(loop, study, model.live_after, self.maps.given_up())
         return found.of(nest)
 
-    def opened(self, nest: LoopNest, types: Types) -> Opened | None:
-        """What is run in place of a planned loop where it is taken apart: see `orion.passes.between.open_loop`."""
+    def peeled_loop(self, nest: LoopNest, types: Types) -> PeeledLoop | None:
+        """What is run in place of a planned loop where it is taken apart: see `orion.passes.between.peel_loop`."""
         key = id(nest.loops[0]), id(nest.function)
-        if key not in self._opened:
-            self._opened[key] = nest, open_loop(nest, types)  # the nest is kept, so that no other has its identities
-        return self._opened[key][1]
+        if key not in self._peeled_loops:
+            self._peeled_loops[key] = (
+                nest,
+                peel_loop(nest, types),
+            )  # the nest is kept, so that no other has its identities
+        return self._peeled_loops[key][1]
 
     def _live_after(self, program: Program) -> dict[int, frozenset[str]]:
         if id(program) not in self._live:

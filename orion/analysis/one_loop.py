@@ -46,7 +46,7 @@ class Summed:
 
 
 @dataclass(frozen=True, slots=True)
-class Sweeps:
+class TimeTiles:
     """Rounds over arrays.
 
     `slopes` are those of the coordinates of space. `shifts` has the shift in coordinate k + 1 of the loop or statement
@@ -97,7 +97,7 @@ class AsWritten:
 
 @dataclass(frozen=True, slots=True)
 class AsOne:
-    """The loop that neighbours, its `members`, are run as (`orion.plan.fusing`)."""
+    """The loop that neighbours, its `members`, are run as (`orion.plan.fused`)."""
 
     model: Model
     members: tuple[AnalysedLoop, ...]
@@ -119,12 +119,12 @@ class InBand:
 
 @dataclass(frozen=True, slots=True)
 class InTimeTiles:
-    """The same of tiles of rounds and space, `sweeps`."""
+    """The same of tiles of rounds and space, `time_tiles`."""
 
     origin: Origin
     told: tuple[Work, ...]
     places: str
-    sweeps: Sweeps
+    time_tiles: TimeTiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ def is_shared_out(loops: Iterable[AnalysedLoop]) -> bool:
     return any(may_be_shared(loop) and not isinstance(loop.nest.form, OfStatements | OfFilling) for loop in loops)
 
 
-def is_once(nest: LoopNest) -> bool:
+def is_single(nest: LoopNest) -> bool:
     """Whether it stands for statements between loops, which one worker runs."""
     return isinstance(nest.form, OfStatements)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from orion.analysis.one_loop import is_once
+from orion.analysis.one_loop import is_single
 from orion.cost.candidate import Strategy
 from orion.ir.nodes import Function
 from orion.ir.printer import print_expr, print_function, print_stmt
@@ -46,7 +46,7 @@ def _variants(variants: Iterable[Variant], types: Types) -> Iterator[tuple[str, 
 def _in_short(variant: Variant, types: Types) -> str:
     """The loops of a variant, with what is legal for each of them."""
     conditions = conditions_in_words(variant.program.function, types)
-    loops = [loop for loop in variant.loops if not is_once(loop.nest)]
+    loops = [loop for loop in variant.loops if not is_single(loop.nest)]
     words = [
         f"({', '.join(loop.nest.dims)}) in line {loop.nest.span.line} "
         f"{loop.candidates[0].strategy if loop.candidates else Strategy.SERIAL}"
@@ -92,7 +92,7 @@ def _steps(steps: Iterable[Step], plan: FunctionPlan, indent: str) -> Iterator[s
 def _planned(loop: LoopPlan, indent: str) -> Iterator[str]:
     """A planned loop: how it is cut, and what a tile runs."""
     nest = loop.nest
-    if is_once(nest):
+    if is_single(nest):
         yield f"{indent}# once, on one worker"
         yield from (print_stmt(statement, indent) for statement in nest.body)
         return

@@ -11,7 +11,7 @@ import numpy as np
 from orion.cost.extents import evaluated, parameter_values
 from orion.cost.sizes import Sizes
 from orion.errors import ArgumentError, describe
-from orion.ir.nodes import INTEGER, NARROW, Call, Const, Count, Expr, Function, Made, names_in
+from orion.ir.nodes import INTEGER, NARROW, Call, Const, Count, Expr, Function, LocalArray, names_in
 from orion.ir.printer import print_expr
 from orion.ir.rewriting import rewrite
 from orion.ir.types import Shapes
@@ -19,7 +19,7 @@ from orion.source import SourceText, Span
 
 
 @dataclass(frozen=True, slots=True)
-class MadeArray:
+class SizedLocalArray:
     """An array that the function makes, in memory that all workers share. `shape` and `nbytes` are None where sizes are
     unknown. `is_returned`: the caller gets it, so that each call has new memory for it; else one call after the other
     uses the same."""
@@ -32,7 +32,7 @@ class MadeArray:
     span: Span
 
 
-def made_shapes(made: Iterable[Made], source: SourceText, sizes: Sizes) -> dict[str, tuple[int, ...]]:
+def local_shapes(made: Iterable[LocalArray], source: SourceText, sizes: Sizes) -> dict[str, tuple[int, ...]]:
     """The shapes of arrays that a function makes, as far as sizes are known.
 
     Raises `ArgumentError` where an array that is sure to be made would have a negative length, and where arrays of
@@ -55,30 +55,30 @@ def made_shapes(made: Iterable[Made], source: SourceText, sizes: Sizes) -> dict[
     return found
 
 
-def with_made_shapes(made: Sequence[Made], source: SourceText, sizes: Sizes) -> Sizes:
+def with_local_shapes(made: Sequence[LocalArray], source: SourceText, sizes: Sizes) -> Sizes:
     """The sizes of a call with those of arrays that the function makes."""
-    return replace(sizes, shapes={**sizes.shapes, **made_shapes(made, source, sizes)}) if made else sizes
+    return replace(sizes, shapes={**sizes.shapes, **local_shapes(made, source, sizes)}) if made else sizes
 
 
-def names_in_lengths(made: Sequence[Made]) -> set[str]:
+def names_in_lengths(made: Sequence[LocalArray]) -> set[str]:
     """The integer arguments that the sizes of arrays depend on."""
     lengths = [length for one in made for length in one.lengths]
     lengths += [length for one in made for pair in one.alike for length in pair]
     return names_in(*lengths)
 
 
-def made_arrays(function: Function, shapes: Shapes) -> tuple[MadeArray, ...]:
+def local_arrays_at(function: Function, shapes: Shapes) -> tuple[SizedLocalArray, ...]:
     """What a plan says of the arrays that a function makes."""
     found = []
-    for one in function.made:
+    for one in function.local_arrays:
         shape = shapes.get(one.name)
         nbytes = None if shape is None else prod(shape) * np.dtype(one.dtype).itemsize
-        found.append(MadeArray(one.name, one.dtype, shape, nbytes, one.is_returned, one.span))
+        found.append(SizedLocalArray(one.name, one.dtype, shape, nbytes, one.is_returned, one.span))
     return tuple(found)
 
 
 def _evaluated(
-    one: Made, length: Expr, values: Mapping[str, int], counts: Mapping[str, int], source: SourceText
+    one: LocalArray, length: Expr, values: Mapping[str, int], counts: Mapping[str, int], source: SourceText
 ) -> int | None:
     def change(part: Expr) -> Expr:
         match part:
@@ -94,21 +94,21 @@ def _evaluated(
     return evaluated(rewrite(length, change), values)
 
 
-def _narrow(one: Made, length: Expr, source: SourceText) -> ArgumentError:
+def _narrow(one: LocalArray, length: Expr, source: SourceText) -> ArgumentError:
     what = f"the length of the array `{one.name}` may not fit the integers that it is computed with"
     why = f"`{print_expr(length)}` is computed in fewer than 64 bits, or without a sign"
     hint = "write `int(n)` for an integer n of it"
     return ArgumentError(describe(what, span=one.span, source=source, why=why, hint=hint))
 
 
-def _negative(one: Made, shape: tuple[int, ...], source: SourceText) -> ArgumentError:
+def _negative(one: LocalArray, shape: tuple[int, ...], source: SourceText) -> ArgumentError:
     lengths = ", ".join(map(print_expr, one.lengths))
     what = f"the array `{one.name}` would have a negative length"
     why = f"({lengths}) is {shape} here"
     return ArgumentError(describe(what, span=one.span, source=source, why=why, hint="pass other sizes"))
 
 
-def _unlike(one: Made, pair: tuple[Expr, Expr], lengths: tuple[int, int], source: SourceText) -> ArgumentError:
+def _unlike(one: LocalArray, pair: tuple[Expr, Expr], lengths: tuple[int, int], source: SourceText) -> ArgumentError:
     what = f"the arrays that `{one.name}` is made of differ in length: {lengths[0]} and {lengths[1]}"
     why = f"these are {print_expr(pair[0])} and {print_expr(pair[1])}"
     hint = "pass arrays of the same lengths, or write a loop"

@@ -195,7 +195,7 @@ def work_of_parts(
         number, time = nest.number, work_ns(works, sizes, maps)
         if time is None and iterations is not None:
             time = predicted_ns(nest, iterations, sizes.shapes, values)
-        total += (time or 0.0) * meetings_of(program, range(number, number + 1), values, around)
+        total += (time or 0.0) * barriers_of(program, range(number, number + 1), values, around)
     return total
 
 
@@ -205,7 +205,7 @@ class Changes:
     knows. How often they are started; `in_python` where that is not done by compiled code."""
 
     work: float | None
-    meetings: float
+    barriers: float
     in_python: bool
 
 
@@ -217,15 +217,15 @@ def is_worthwhile(changes: Sequence[Changes]) -> bool:
     The changes of a program are judged together, as all of them are made or none is.
     """
     known = [one for one in changes if one.work is not None]
-    return not known or meeting_ns(known) <= SHARE * sum(one.work or 0.0 for one in known)
+    return not known or barrier_ns(known) <= SHARE * sum(one.work or 0.0 for one in known)
 
 
-def meeting_ns(changes: Iterable[Changes]) -> float:
+def barrier_ns(changes: Iterable[Changes]) -> float:
     """What all workers together pay to start the loops."""
-    return WAKE_NS + sum(one.meetings * (STARTED_NS if one.in_python else SYNC_NS) for one in changes)
+    return WAKE_NS + sum(one.barriers * (STARTED_NS if one.in_python else SYNC_NS) for one in changes)
 
 
-def meetings_of(program: Program, numbers: range, values: Mapping[str, int], around: int) -> float:
+def barriers_of(program: Program, numbers: range, values: Mapping[str, int], around: int) -> float:
     """How often the workers start one of the planned loops in `numbers`, in one round of the `around` loops
     outermost."""
     return sum(prod(rounds[around:]) for number, rounds in _rounds(program.steps, (), values) if number in numbers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from orion.cost.local_arrays import MadeArray
+from orion.cost.local_arrays import SizedLocalArray
 from orion.cost.placement import Placement
 from orion.dependence.access import Access, Choice, Dependence
 from orion.inspect.text.parts import lines_of
@@ -21,12 +21,12 @@ from orion.plan.plan import (
     Inside,
     LoopPlan,
     Member,
-    ReorderedOnce,
+    ReorderedSingle,
     Verdict,
     is_of_source,
 )
 from orion.plan.shares import is_parallel, share_of, shares
-from orion.plan.whole import formulas, in_formulas, whole_loops
+from orion.plan.source_plans import formulas, in_formulas, source_plans
 from orion.reasons import Reason
 from orion.source import Span
 
@@ -52,10 +52,10 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
     - `parts`, for a loop that is run in another order (else empty): the loops that stand for it, in turn, each with
       its `lines` of the source, `strategy`, `coordinates` (formulas in the user's variables), `around` (those of the
       serial loops around it), `space`, `time`, `blocks` (per coordinate), `iterations` (an upper bound: the size of
-      the box around them), `runs_on`, and `is_once` (True where one worker runs its statements, once per round). The
+      the box around them), `runs_on`, and `is_single` (True where one worker runs its statements, once per round). The
       loop itself then has no `space` and no `time`;
-    - `together`, for a loop that is run as one with its neighbours (else None): the `lines` of those, the `arrays` that
-      are used again while a cache has them, and `bytes_saved`;
+    - `fused_with`, for a loop that is run as one with its neighbours (else None): the `lines` of those, the `arrays`
+      that are used again while a cache has them, and `bytes_saved`;
     - `verdicts`: per `for` its `line`, `is_parallel`, `carries` (arrays), `copies` (those of which copies make it
       parallel), `private` (those of which each iteration must have its own) and `reasons` (what is not about arrays);
     - `dependences`: `array`, `kind`, `source` and `sink` (accesses), `distance`, `direction`, `exact`, `relation`
@@ -64,7 +64,7 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
       "max" or "last", `comparison`: the operator or None, `line`); `inductions` (`name`, `step` per trip, `line`);
       `rows`, flattened arrays (`array`, `widths`: the lengths of rows, `written` and `shown`: a subscript, `line`);
       `private` and `carried` (names of scalars), `private_arrays` (names of
-      arrays of which each tile has its own but the last, which has the array), `renamed` (`array`, `copy` of it made
+      arrays of which each tile has its own but the last, which has the array), `copied_in` (`array`, `copy` of it made
       before the loop, `reads` that see the copy), `element_sums` (`array`, `operator`,
       `copies`: how many of them are added to and combined);
     - `placements`: `array`, `kind`, `axis`, `loop_dimension`, `is_written`, `halo`, `bytes_moved` (None where
@@ -74,7 +74,7 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
     An access is its `text`, `is_write`, `is_may` (it may not happen), `exact` and `span`. A span is `file`, `line`,
     `column`, `end_line`, `end_column`: lines from 1, columns from 0.
     """
-    function, loops, found = plan.program.function, whole_loops(plan), shares(plan)
+    function, loops, found = plan.program.function, source_plans(plan), shares(plan)
     return {
         "format": FORMAT,
         "function": function.name,
@@ -82,7 +82,7 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
         "file": function.span.file,
         "line": function.span.line,
         "arguments": {name: _argument(kind) for name, kind in plan.types if name in function.given},
-        "makes": [_made(one) for one in plan.made],
+        "makes": [_made(one) for one in plan.local_arrays],
         "conditions": list(conditions_in_words(function, dict(plan.types))),
         "is_parallel": is_parallel(plan),
         "where": where_the_work_is(plan),
@@ -91,7 +91,7 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
     }
 
 
-def _made(one: MadeArray) -> dict[str, Any]:
+def _made(one: SizedLocalArray) -> dict[str, Any]:
     shape = None if one.shape is None else list(one.shape)
     return {
         "array": one.name, "dtype": one.dtype, "shape": shape, "bytes": one.nbytes, "is_returned": one.is_returned,
@@ -129,7 +129,7 @@ def _loop(loop: LoopPlan, plan: FunctionPlan, share: float) -> dict[str, Any]:
         "runs_on": loop.runs_on,
         "share": round(share, 4),
         "parts": [_part(part) for part in loop.parts],
-        "together": _together(loop),
+        "fused_with": _fused_with(loop),
         "verdicts": [_verdict(verdict) for verdict in verdicts_of(loop, plan)],
         "dependences": [_dependence(dependence, len(dims)) for dependence in loop.dependences],
         "reductions": [{"name": r.name, "operator": r.op, "line": r.span.line} for r in scalars.reductions],
@@ -138,9 +138,9 @@ def _loop(loop: LoopPlan, plan: FunctionPlan, share: float) -> dict[str, Any]:
         "rows": [_rows(one) for one in rows_of(loop)],
         "private": list(scalars.private),
         "private_arrays": [array.name for array in loop.private_arrays],
-        "renamed": [
+        "copied_in": [
             {"array": one.array, "copy": one.copy, "reads": [print_expr(read) for read in one.reads]}
-            for one in loop.nest.renamed
+            for one in loop.nest.copied_in
         ],
         "element_sums": [{"array": c.array, "operator": c.op, "copies": c.count} for c in loop.copies],
         "carried": [name for name, _ in scalars.carried],
@@ -149,10 +149,10 @@ def _loop(loop: LoopPlan, plan: FunctionPlan, share: float) -> dict[str, Any]:
     }
 
 
-def _together(loop: LoopPlan) -> dict[str, Any] | None:
+def _fused_with(loop: LoopPlan) -> dict[str, Any] | None:
     if not isinstance(loop.form, Member):
         return None
-    why = loop.form.together
+    why = loop.form.fused_with
     return {"lines": list(why.lines), "arrays": list(why.arrays), "bytes_saved": why.saved}
 
 
@@ -175,8 +175,8 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
 
 
 def _part(part: LoopPlan) -> dict[str, Any]:
-    shown, is_once = in_formulas(part), isinstance(part.form, ReorderedOnce)
-    dims = () if is_once else shown.nest.dims
+    shown, is_single = in_formulas(part), isinstance(part.form, ReorderedSingle)
+    dims = () if is_single else shown.nest.dims
     return {
         "lines": list(lines_of(part.nest)),
         "strategy": str(part.strategy),
@@ -184,10 +184,10 @@ def _part(part: LoopPlan) -> dict[str, Any]:
         "around": list(formulas(part)[: -len(dims)]) if dims else [],
         "space": None if part.space is None else dims[part.space],
         "time": [dims[dim] for dim in part.time],
-        "blocks": [] if is_once else list(part.cuts),
+        "blocks": [] if is_single else list(part.cuts),
         "iterations": part.iterations,
         "runs_on": part.runs_on,
-        "is_once": is_once,
+        "is_single": is_single,
     }
 
 

@@ -314,7 +314,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class LocalArray:
     """An array that the function makes between its loops (`orion.passes.local_arrays`).
 
     `lengths` are expressions of extents and integers that the caller gives. `is_sure`: it is made whenever the function
@@ -340,12 +340,12 @@ class Function(Keeping):
     `constants` are the scalars it takes from its closure or its globals, frozen when it is parsed: where they are used,
     the body has their values. `helpers` are all of the user's functions that it calls, directly or through one another,
     in the same language, callees first; the helpers of a helper are listed here and not there. `inductions` are those
-    that have been replaced, `rows` the arrays that are given as arrays of more dimensions. `made` are the last of the
-    parameters: arrays that the caller does not give. `in_turn` are scalars that may not be combined from iterations
-    that run at the same time, since what is evaluated depends on them (`orion.dependence.guarded`); `running` those
-    that loops keep extremes of in ways for which NaN matters (`orion.passes.extremes`). `assumed` is what holds of the
-    sizes and integers of the calls that it is for. `without` are the rewrites that are left out (`orion.pipeline`).
-    """
+    that have been replaced, `rows` the arrays that are given as arrays of more dimensions. `local_arrays` are the last
+    of the parameters: arrays that the caller does not give. `in_turn` are scalars that may not be combined from
+    iterations that run at the same time, since what is evaluated depends on them (`orion.dependence.guarded`);
+    `running` those that loops keep extremes of in ways for which NaN matters (`orion.passes.extremes`). `assumed` is
+    what holds of the sizes and integers of the calls that it is for. `without` are the rewrites that are left out
+    (`orion.pipeline`)."""
 
     name: str
     params: tuple[str, ...]
@@ -356,7 +356,7 @@ class Function(Keeping):
     span: Span
     inductions: tuple[Induction, ...] = ()
     rows: tuple[Rows, ...] = ()
-    made: tuple[Made, ...] = ()
+    local_arrays: tuple[LocalArray, ...] = ()
     in_turn: frozenset[str] = frozenset()
     running: frozenset[str] = frozenset()
     assumed: tuple[Assumed, ...] = ()
@@ -365,7 +365,7 @@ class Function(Keeping):
     @property
     def given(self) -> tuple[str, ...]:
         """The parameters that the caller gives."""
-        return self.params[: len(self.params) - len(self.made)]
+        return self.params[: len(self.params) - len(self.local_arrays)]
 
 
 A = TypeVar("A")

@@ -29,7 +29,7 @@ class Buffer:
 
 
 @dataclass(frozen=True, slots=True)
-class Renamed:
+class CopiedIn:
     """Reads of an array that see a copy of it made before the loop, where the copy has another name: `reads` are as
     they were."""
 
@@ -40,9 +40,9 @@ class Renamed:
 
 @dataclass(frozen=True, slots=True)
 class OfSource:
-    """Loops of the source. `renamed` are the reads in them that see copies made before."""
+    """Loops of the source. `copied_in` are the reads in them that see copies made before."""
 
-    renamed: tuple[Renamed, ...]
+    copied_in: tuple[CopiedIn, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +126,9 @@ class LoopNest:
         return self.form.buffers if isinstance(self.form, OfBox) else ()
 
     @property
-    def renamed(self) -> tuple[Renamed, ...]:
+    def copied_in(self) -> tuple[CopiedIn, ...]:
         """The reads that see copies made before the loop."""
-        return self.form.renamed if isinstance(self.form, OfSource) else ()
+        return self.form.copied_in if isinstance(self.form, OfSource) else ()
 
     @property
     def own_names(self) -> frozenset[str]:

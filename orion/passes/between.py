@@ -13,7 +13,7 @@ from arrays is computed in such a loop first:
                                                   a[i] += r
 
 An `if` or a `while` without a loop over elements in it is such a statement as a whole. The plan stage may take it
-apart like a loop (`open_loop`), where loops in it can be shared out.
+apart like a loop (`peel_loop`), where loops in it can be shared out.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ from orion.passes.after_loops import LoopVariables
 from orion.passes.in_place import with_subscripts
 from orion.passes.local_arrays import make_arrays
 from orion.typing.expression_types import Typing
-from orion.typing.infer import infer_types, with_made
+from orion.typing.infer import infer_types, with_local_arrays
 from orion.typing.value_type import BOOL, INT, ValueType
 
-__all__ = ["SYNTHETIC", "Opened", "array_names", "is_repeat", "is_split", "open_loop", "separate", "touches"]
+__all__ = ["SYNTHETIC", "PeeledLoop", "array_names", "is_repeat", "is_split", "peel_loop", "separate", "touches"]
 
 
 def separate(function: Function, types: Types) -> Function:
@@ -71,7 +71,7 @@ def separate(function: Function, types: Types) -> Function:
     `UnsupportedLoopError` for what may not stand between loops: an array made there whose size is not known, a loop
     over elements inside another one.
     """
-    types = with_made(types, function)
+    types = with_local_arrays(types, function)
     function = with_subscripts(function, types)
     separator = _Separator(function, infer_types(function, types), array_names(types))
     body = separator.block(function.body)
@@ -83,7 +83,7 @@ def separate(function: Function, types: Types) -> Function:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class PeeledLoop:
     """What is run in place of a planned loop: statements like those of a function that has been through `separate`.
 
     `loop` is the serial loop around them; None for statements between loops, which run once. `before` comes before it.
@@ -98,10 +98,10 @@ class Opened:
     @property
     def is_plain(self) -> bool:
         """Whether there are only loops and scalar statements, no statements that run once on one worker."""
-        return not self.before and not any(_is_once(node) or is_split(node) for node in self.body)
+        return not self.before and not any(_is_single(node) or is_split(node) for node in self.body)
 
 
-def open_loop(nest: LoopNest, types: Types) -> Opened | None:
+def peel_loop(nest: LoopNest, types: Types) -> PeeledLoop | None:
     """A planned loop taken apart: a serial loop around the loops in its body and what stands between these. None where
     there are no loops in it, or it can only be run as a whole."""
     outer = nest.loops[0]
@@ -117,7 +117,7 @@ def open_loop(nest: LoopNest, types: Types) -> Opened | None:
     except UnsupportedLoopError:
         return None
     loop = None if isinstance(nest.form, OfStatements) else replace(outer, space=space, body=body)
-    return Opened(tuple(before), loop, body, tuple(separator.names.items()))
+    return PeeledLoop(tuple(before), loop, body, tuple(separator.names.items()))
 
 
 def array_names(types: Types) -> frozenset[str]:
@@ -143,7 +143,7 @@ def is_split(statement: Stmt) -> bool:
     return isinstance(statement, If | While) and holds(For, statement)
 
 
-def _is_once(statement: Stmt) -> bool:
+def _is_single(statement: Stmt) -> bool:
     return isinstance(statement, For) and statement.index == SYNTHETIC
 
 
@@ -244,7 +244,7 @@ class _Separator:
     def once(self, statements: tuple[Stmt, ...]) -> For:
         """One trip around statements that touch arrays."""
         span, variable = statements[0].span, "once"
-        taken = self.typing.names.keys() - _once_variables(self.function.body)
+        taken = self.typing.names.keys() - _single_variables(self.function.body)
         while variable in taken:
             variable += "_"
         trip = Range(variable, Const(0, span), Const(1, span), Const(1, span), span)
@@ -334,7 +334,7 @@ class _Separator:
         return self.refuse(elements, what, why, hint)
 
 
-def _once_variables(body: tuple[Stmt, ...]) -> set[str]:
+def _single_variables(body: tuple[Stmt, ...]) -> set[str]:
     """The variables of the loops of one trip that are there already; nothing reads them."""
     loops = every(For, *body)
     return {loop.space.var for loop in loops if loop.index == SYNTHETIC and isinstance(loop.space, Range)}

@@ -37,7 +37,7 @@ from orion.ir.nodes import (
     For,
     Function,
     If,
-    Made,
+    LocalArray,
     Node,
     Pass,
     Range,
@@ -83,7 +83,9 @@ def make_arrays(function: Function, typing: Typing, names: Collection[str]) -> F
     filler = _Filler(typing, maker, lengths, zero, min((FILLING + 1, *numbers)))
     body = expand(_one_by_one(function.body, names), filler.statement)
     made = [replace(one, alike=tuple(dict.fromkeys(filler.alike.get(one.name, ())))) for one in made]
-    changed = replace(function, params=(*function.params, *lengths), body=body, made=(*function.made, *made))
+    changed = replace(
+        function, params=(*function.params, *lengths), body=body, local_arrays=(*function.local_arrays, *made)
+    )
     return rewrite_function(changed, filler.extents)
 
 
@@ -162,7 +164,7 @@ class _Maker:
     values: Mapping[str, Expr]
     taken: set[str]
 
-    def made(self, name: str) -> Made:
+    def made(self, name: str) -> LocalArray:
         """The array `name`; UnsupportedLoopError where it cannot be made before the loops run."""
         nodes = [node for statement in self.function.body for node in walk(statement)]
         makers = [(value, node) for node in nodes if isinstance(node, Assign) for value in _given(node, name)]
@@ -182,7 +184,7 @@ class _Maker:
             raise self.refuse(name, makers[1][1], f"it is made with different {what}", f"use two names, or {BEFORE}")
         is_returned = any(isinstance(node, Return) and name in names_in(node) for node in nodes)
         is_zero = is_returned and len(makers) == 1 and first in self.function.body and _is_zeros(makers[0][0])
-        return Made(name, dtypes.pop(), lengths.pop(), is_returned, self.is_sure(first), span, is_zero)
+        return LocalArray(name, dtypes.pop(), lengths.pop(), is_returned, self.is_sure(first), span, is_zero)
 
     def is_sure(self, statement: Stmt) -> bool:
         """Whether a statement is run whenever the function is called."""

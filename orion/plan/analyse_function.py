@@ -19,7 +19,7 @@ from orion.rewrites.shared_locals.take import is_serial
 from orion.sets.maps import Maps
 from orion.source import Span
 from orion.typing.expression_types import Typing, with_names
-from orion.typing.infer import argument_value, infer_types, with_made
+from orion.typing.infer import argument_value, infer_types, with_local_arrays
 from orion.typing.narrow import with_local_integers
 
 
@@ -49,7 +49,7 @@ class _Analyser:
 
     def analyse(self, function: Function, types: Types, noted: Noted = ()) -> AnalysedFunction:
         """A function with its variants, which note rewrites of the whole function."""
-        types = with_made(types, function)
+        types = with_local_arrays(types, function)
         typing = infer_types(function, types)
         program = split_program(function, types, self.ordered)
         seen = Seen(function, self.rewrites, self.caches)
@@ -57,8 +57,8 @@ class _Analyser:
         variants = tuple(replace(variant, rewrites=noted) for variant in found)
         for variant in variants:
             program = variant.program
-            types = with_made(types, program.function)
-            copies = {one.name: argument_value(one.name, types[one.name]) for one in program.function.made}
+            types = with_local_arrays(types, program.function)
+            copies = {one.name: argument_value(one.name, types[one.name]) for one in program.function.local_arrays}
             typing = with_names(typing, program.variables, program.tests)
             typing = replace(typing, arguments=types, names={**copies, **typing.names})
         return AnalysedFunction(function, types, typing, variants, seen.analyses.maps)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from orion.cost.candidate import Strategy
 from orion.cost.placement import Placement, PlacementKind
-from orion.cost.worth import Changes, meeting_ns
+from orion.cost.worth import Changes, barrier_ns
 from orion.ir.nodes import For, every
 from orion.ir.program import LoopNest
 from orion.plan.plan import (
@@ -15,15 +15,15 @@ from orion.plan.plan import (
     FunctionPlan,
     Inside,
     LoopPlan,
-    Once,
     Reordered,
-    ReorderedOnce,
+    ReorderedSingle,
+    Single,
     Tiled,
     Uncut,
     is_of_source,
     source_nest,
 )
-from orion.plan.whole import enclosing_loops, in_formulas, loops_of_source, main_part
+from orion.plan.source_plans import enclosing_loops, in_formulas, loops_of_source, main_part
 from orion.reasons import Reason, ReasonKind
 
 
@@ -38,8 +38,8 @@ def considered(
         return None
     known = [one for one in changes if one.work is not None]
     most = min(workers, max(loop.runs_on for loop in shared))
-    time = sum(one.work or 0.0 for one in known) / most + meeting_ns(known) if known else None
-    starts = sum(one.meetings for one in changes)
+    time = sum(one.work or 0.0 for one in known) / most + barrier_ns(known) if known else None
+    starts = sum(one.barriers for one in changes)
     if any(isinstance(part.form, Reordered) and part.form.is_time_tiled for loop in shared for part in loop.parts):
         message = "at these sizes, arrays stay in the cache without it, or its tiles would be too small"
     else:
@@ -86,7 +86,7 @@ def _said(loop: LoopPlan, indices: set[int]) -> LoopPlan:
 
 def _with_inside(loop: LoopPlan, told: Iterable[LoopPlan], indices: set[int]) -> LoopPlan:
     """Statements that run once with the loops of the source in them, as they are then run: by one worker."""
-    if not isinstance(loop.form, Once | ReorderedOnce):
+    if not isinstance(loop.form, Single | ReorderedSingle):
         return loop
     own = _indices(loop.nest)
     inside = loop.form.inside or tuple(_inside(one, loop) for one in told if _index(one) in own)

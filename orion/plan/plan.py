@@ -7,7 +7,7 @@ from typing import assert_never
 
 from orion.analysis.one_loop import Origin
 from orion.cost.candidate import Strategy
-from orion.cost.local_arrays import MadeArray
+from orion.cost.local_arrays import SizedLocalArray
 from orion.cost.placement import Placement
 from orion.cost.sizes import Sizes
 from orion.cost.worth import Work
@@ -15,7 +15,7 @@ from orion.dependence.access import Dependence, LoopDependences, PrivateArray
 from orion.ir.program import LoopNest, Program
 from orion.ir.types import ArgumentType
 from orion.reasons import Reason
-from orion.rewrites.reorder.apply import Outlined
+from orion.rewrites.reorder.apply import Deferred
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ class Copies:
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
-    """Why a loop of the source is run together with its neighbours: `lines` of those, the arrays that are used again
+class FusedWith:
+    """Why a loop of the source is fused with its neighbours: `lines` of those, the arrays that are used again
     while a cache still has them, and the bytes that need not go through memory once more."""
 
     lines: tuple[int, ...]
@@ -145,7 +145,7 @@ class LoopPlan:
     @property
     def parts(self) -> tuple[LoopPlan, ...]:
         """Of a loop of the source in another order the planned loops that stand for it; none of any other."""
-        return self.form.parts if isinstance(self.form, Whole) else ()
+        return self.form.parts if isinstance(self.form, Merged) else ()
 
 
 # ---------------------------------------------------------------- what a loop is to the source
@@ -173,9 +173,9 @@ class Reordered:
 
 
 @dataclass(frozen=True, slots=True)
-class ReorderedOnce:
+class ReorderedSingle:
     """Statements of a loop in another order that are in none of its new loops: one worker runs them, once in each round
-    of the serial loops around them. `inside` as in `Once`."""
+    of the serial loops around them. `inside` as in `Single`."""
 
     origin: Origin
     inside: tuple[LoopPlan, ...]
@@ -183,14 +183,14 @@ class ReorderedOnce:
 
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """A loop that stands for neighbours of the source (`orion.plan.together`). `members` are these, each as it would be
+    """A loop that stands for neighbours of the source (`orion.plan.fused`). `members` are these, each as it would be
     run by itself, in the same blocks."""
 
     members: tuple[LoopPlan, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Once:
+class Single:
     """Statements between loops that touch arrays, as a loop of one trip: one worker runs them. `inside` are the loops
     of the source in them that the plan has something to say of."""
 
@@ -204,10 +204,10 @@ class Fill:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A loop that is run together with its neighbours, what it is by itself, and why."""
+    """A loop that is fused with its neighbours, what it is by itself, and why."""
 
     form: Written | Fill
-    together: Together
+    fused_with: FusedWith
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +216,7 @@ class Inside:
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class Merged:
     """A loop of the source in another order, with the planned loops that stand for it, its `parts`.
 
     Its plan has the nest and analysis of the loop as written, which is not cut.
@@ -226,20 +226,20 @@ class Whole:
     parts: tuple[LoopPlan, ...]
 
 
-Form = Written | Reordered | ReorderedOnce | Fused | Once | Fill | Member | Inside | Whole
-"""The first six are forms of planned loops, which are run. `Written`, `Member`, `Inside` and `Whole` are those of the
-loops of the source, of which `orion.plan.whole.whole_loops` makes a plan each, beside `Once` and `Fill`."""
+Form = Written | Reordered | ReorderedSingle | Fused | Single | Fill | Member | Inside | Merged
+"""The first six are forms of planned loops, which are run. `Written`, `Member`, `Inside` and `Merged` are those of the
+loops of the source, of which `orion.plan.source_plans.source_plans` makes a plan each, beside `Single` and `Fill`."""
 
 
 def is_of_source(loop: LoopPlan) -> bool:
     """Whether it is a loop of the source, or stands for one: not statements that run once, and not the filling of an
     array that the function makes."""
     match loop.form:
-        case Once() | ReorderedOnce() | Fill() | Member(form=Fill()):
+        case Single() | ReorderedSingle() | Fill() | Member(form=Fill()):
             return False
         case Fused((first, *_)):
             return is_of_source(first)
-        case Written() | Reordered() | Fused() | Member() | Inside() | Whole():
+        case Written() | Reordered() | Fused() | Member() | Inside() | Merged():
             return True
         case _:
             assert_never(loop.form)
@@ -248,9 +248,9 @@ def is_of_source(loop: LoopPlan) -> bool:
 def source_nest(loop: LoopPlan) -> LoopNest:
     """The loop of the source that a loop stands for in another order; of any other loop its own."""
     match loop.form:
-        case Reordered(origin=origin) | ReorderedOnce(origin=origin) | Whole(origin=origin):
+        case Reordered(origin=origin) | ReorderedSingle(origin=origin) | Merged(origin=origin):
             return origin.nest
-        case Written() | Fused() | Once() | Fill() | Member() | Inside():
+        case Written() | Fused() | Single() | Fill() | Member() | Inside():
             return loop.nest
         case _:
             assert_never(loop.form)
@@ -273,20 +273,20 @@ class Considered:
 @dataclass(frozen=True, slots=True)
 class FunctionPlan:
     """The plans of all loops of a function, in textual order, and the program they are part of: what a call runs, and
-    all that is shown and checked. `verdicts` has one for each `for` of the source, in textual order. `separate` is the
-    program with its loops one after the other, where the plan has neighbours run as one. `outlined`: what is to be made
+    all that is shown and checked. `verdicts` has one for each `for` of the source, in textual order. `unfused` is the
+    program with its loops one after the other, where the plan has neighbours run as one. `deferred`: what is to be made
     yet of its loops before they can be run. `rewrites` are the names of those that made its program, with the lines of
-    the loops of the source that they were taken for. `made` are the arrays that the function makes, and `considered`
+    the loops of the source that they were taken for. `local_arrays` are those that the function makes, and `considered`
     other ways to run it that were not taken. `sizes` are those that it is for."""
 
     program: Program
     loops: tuple[LoopPlan, ...]
     types: tuple[tuple[str, ArgumentType], ...]
     verdicts: tuple[Verdict, ...] = ()
-    separate: Program | None = None
-    outlined: tuple[Outlined, ...] = ()
+    unfused: Program | None = None
+    deferred: tuple[Deferred, ...] = ()
     rewrites: tuple[tuple[str, int], ...] = ()
-    made: tuple[MadeArray, ...] = ()
+    local_arrays: tuple[SizedLocalArray, ...] = ()
     considered: tuple[Considered, ...] = ()
     sizes: Sizes = field(default_factory=Sizes, compare=False, repr=False)
 

@@ -16,26 +16,27 @@ from orion.analysis.one_loop import (
     NewOrder,
     Origin,
     OutsideBands,
-    is_once,
     is_shared_out,
+    is_single,
     members_of,
     origin_of,
 )
 from orion.cost.candidate import Candidate, Strategy
 from orion.cost.extents import coordinate_ranges, parameter_values
 from orion.cost.grid import DISPATCH_NS, ROUND_NS, cuts, predicted_ns
-from orion.cost.local_arrays import made_arrays
+from orion.cost.local_arrays import local_arrays_at
 from orion.cost.placement import Placement, cheapest, placements
 from orion.cost.sizes import Sizes
-from orion.cost.worth import Changes, depth_of, in_compiled_rounds, is_worthwhile, meetings_of, work_ns, work_of_parts
+from orion.cost.worth import Changes, barriers_of, depth_of, in_compiled_rounds, is_worthwhile, work_ns, work_of_parts
 from orion.ir.program import LoopNest, OfFilling, OfStatements
 from orion.ir.types import Types
 from orion.plan.at_values import at_values
 from orion.plan.conditions import may_hold, with_conditions
 from orion.plan.considered import considered, copies_not_made, with_considered
+from orion.plan.copied_in import why_not_copied_in, with_costly_copies
 from orion.plan.copies import why_no_copies, with_copies
 from orion.plan.explain import blocking_reasons, not_stronger
-from orion.plan.fusing import fused_program
+from orion.plan.fused import along, fused_program, keeps_blocks, why_fused, with_members, with_reasons
 from orion.plan.neighbours import handovers, moved_between
 from orion.plan.plan import (
     Fill,
@@ -43,15 +44,13 @@ from orion.plan.plan import (
     FunctionPlan,
     Fused,
     LoopPlan,
-    Once,
     Reordered,
-    ReorderedOnce,
+    ReorderedSingle,
+    Single,
     Tiled,
     Uncut,
     Written,
 )
-from orion.plan.renaming import why_not_renamed, with_dear_copies
-from orion.plan.together import along, keeps_blocks, why_together, with_members, with_reasons
 from orion.plan.variants import Changed, Variant
 from orion.plan.wide import check_ranges, may_leave_64_bits
 from orion.reasons import Hint, Reason, ReasonKind
@@ -90,9 +89,9 @@ def choose(variants: tuple[Variant, ...], types: Types, sizes: Sizes, maps: Maps
         variants = tuple(rest)
         if may_leave_64_bits(whole.loops, sizes.values):
             continue
-        too_costly = why_not_renamed(whole, plan, sizes)
+        too_costly = why_not_copied_in(whole, plan, sizes)
         if too_costly:
-            tell.append(partial(with_dear_copies, reasons=too_costly))
+            tell.append(partial(with_costly_copies, reasons=too_costly))
         elif _is_worthwhile(whole, plan.loops, sizes, maps):
             break
         else:
@@ -123,10 +122,10 @@ def _plan_of(variant: Variant, types: Types, sizes: Sizes, maps: Maps) -> tuple[
         loops,
         tuple(types.items()),
         variant.verdicts,
-        separate=variant.program if chosen else None,
-        outlined=whole.outlined,
+        unfused=variant.program if chosen else None,
+        deferred=whole.deferred,
         rewrites=_rewrites_of(whole),
-        made=made_arrays(whole.program.function, sizes.shapes),
+        local_arrays=local_arrays_at(whole.program.function, sizes.shapes),
         considered=tuple(copies_not_made(loops)),
         sizes=sizes,
     )
@@ -150,7 +149,7 @@ def _told_of(analysed: Variant, plan: FunctionPlan, instead: FunctionPlan, sizes
 
 
 def _is_better_as_one(neighbours: Fusable, types: Types, sizes: Sizes, maps: Maps) -> bool:
-    if why_together(neighbours.loop, types, sizes) is None:
+    if why_fused(neighbours.loop, types, sizes) is None:
         return False
     summing = [
         one for one in members_of(neighbours.loop) if one.analysis.scalars.reductions or one.analysis.scalars.choices
@@ -163,14 +162,14 @@ def _with_neighbours(
     analysed: Variant, loop: AnalysedLoop, plan: LoopPlan, types: Types, sizes: Sizes, maps: Maps
 ) -> LoopPlan:
     """The plan of a loop of a program with what there is to say of its neighbours."""
-    plan = with_reasons(plan, analysed.neighbours.apart, types, sizes)
+    plan = with_reasons(plan, analysed.neighbours.not_fused, types, sizes)
     if not isinstance(loop.form, AsOne):
         return plan
     assert isinstance(plan.tiles, Tiled)
     space = plan.tiles.space
     in_blocks = (along(member, space) for member in loop.form.members)
     members = tuple(_plan_loop(member, types, sizes, maps) for member in in_blocks)
-    why = why_together(loop, types, sizes)
+    why = why_fused(loop, types, sizes)
     assert why is not None
     return with_members(plan, members, why)
 
@@ -190,7 +189,7 @@ def _agreed(analysed: Variant, types: Types, sizes: Sizes, maps: Maps) -> tuple[
     for _ in loops:
         before = list(loops)
         for number in sorted({k for one in found for k in (one.first, one.second)}):
-            runs = meetings_of(analysed.program, range(number, number + 1), values, 0)
+            runs = barriers_of(analysed.program, range(number, number + 1), values, 0)
 
             def beside(own: Iterable[Placement], number: int = number, runs: float = runs) -> float:
                 return moved_between(number, own, loops, found, types, sizes.shapes) / max(1.0, runs)
@@ -215,7 +214,7 @@ def _is_worthwhile(analysed: Variant, loops: tuple[LoopPlan, ...], sizes: Sizes,
     """Whether opened loops, and those in another order, are worth their meetings at these sizes."""
     if not _are_shared_out(analysed, loops, sizes):
         return False
-    if any("time_tiles" in one.rewrites for one in analysed.changed) and not _sweeps_pay(analysed, sizes, maps):
+    if any("time_tiles" in one.rewrites for one in analysed.changed) and not _time_tiles_pay(analysed, sizes, maps):
         return False
     if sizes.symbolic or sizes.force_parallel:
         return True
@@ -239,9 +238,9 @@ def _changes(changed: Changed, analysed: Variant, loops: Sequence[LoopPlan], siz
         apart = work_of_parts(program, parts, sizes, around, maps)
         work = max(apart, work or 0.0)  # as a whole it may have loops whose trips nobody knows
     values = sizes.values
-    meetings = meetings_of(program, numbers, values, 0)
-    rounds = meetings / (meetings_of(program, numbers, values, around) or 1.0)
-    return Changes(None if work is None else work * rounds, meetings, in_python)
+    barriers = barriers_of(program, numbers, values, 0)
+    rounds = barriers / (barriers_of(program, numbers, values, around) or 1.0)
+    return Changes(None if work is None else work * rounds, barriers, in_python)
 
 
 def _compiled_rounds(analysed: Variant) -> Iterator[tuple[int, ...]]:
@@ -260,13 +259,13 @@ def _with_rounds(analysed: Variant, sizes: Sizes, maps: Maps) -> Variant:
     return replace(analysed, loops=tuple(loops))
 
 
-def _sweeps_pay(analysed: Variant, sizes: Sizes, maps: Maps) -> bool:
+def _time_tiles_pay(analysed: Variant, sizes: Sizes, maps: Maps) -> bool:
     """Whether the tiles of all sweeps over arrays pay."""
     values = parameter_values(sizes.shapes, sizes.integers)
     for loop in analysed.loops:
         if isinstance(loop.form, InTimeTiles):
             ranges = coordinate_ranges(loop.analysis.domain, len(loop.nest.dims), values, maps)
-            if not pays(loop.form.sweeps, sizes, [None if span is None else span[1] - span[0] for span in ranges]):
+            if not pays(loop.form.time_tiles, sizes, [None if span is None else span[1] - span[0] for span in ranges]):
                 return False
     return True
 
@@ -301,18 +300,18 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
     options = {c: placements(loop.uses, c, nest, types, sizes.shapes, at_least_two) for c in legal}
     chosen = cheapest(options, nest.elements is not None or is_new_order, beside) if options else None
     iterations = _iterations(nest, extents, sizes)
-    sweeps = loop.form.sweeps if isinstance(loop.form, InTimeTiles) else None
-    free = not (sizes.symbolic or sweeps or analysis.scalars.has_results or analysis.private or analysis.sums)
+    time_tiles = loop.form.time_tiles if isinstance(loop.form, InTimeTiles) else None
+    free = not (sizes.symbolic or time_tiles or analysis.scalars.has_results or analysis.private or analysis.sums)
     blocks = [_one_block(extent, sizes) for extent in extents]
     grid = cuts(nest, chosen, blocks, workers, few=bool(analysis.sums), free=free)
-    if sweeps and chosen:
-        grid = boxes(sweeps, extents, workers) or grid
+    if time_tiles and chosen:
+        grid = boxes(time_tiles, extents, workers) or grid
     runs_on, reasons = _worth(nest, chosen, grid, _short_time(loop, iterations, sizes, maps), iterations, sizes)
     strategy = _strategy(loop, chosen)
     written = origin_of(loop) or loop
     pairs = written.analysis.dependences
     why = not_stronger(strategy, pairs, written.nest, maps) if chosen else blocking_reasons(pairs, written.nest, maps)
-    if not legal and (loop.candidates or not (analysis.reasons or why or loop.capped or is_once(nest))):
+    if not legal and (loop.candidates or not (analysis.reasons or why or loop.capped or is_single(nest))):
         why = (*why, _unknown_range(nest))
     return LoopPlan(
         nest=nest,
@@ -353,11 +352,11 @@ def _form(loop: AnalysedLoop, values: Mapping[str, int], sizes: Sizes, maps: Map
             written = _written_iterations(origin, values, sizes, maps)
             return Reordered(origin, written, places, is_time_tiled=isinstance(loop.form, InTimeTiles))
         case OutsideBands(origin=origin), _:
-            return ReorderedOnce(origin, ())
+            return ReorderedSingle(origin, ())
         case AsOne(), _:
             return Fused(())
         case AsWritten(), OfStatements():
-            return Once(())
+            return Single(())
         case AsWritten(), OfFilling():
             return Fill()
         case _:

@@ -17,9 +17,9 @@ from orion.plan.plan import Verdict
 from orion.plan.variants import Changed, Variant
 from orion.plan.verdicts import verdicts
 from orion.rewrites.fuse.found import Found
-from orion.rewrites.reorder.apply import Outlined
+from orion.rewrites.reorder.apply import Deferred
 from orion.rewrites.rewrite import OfArrays, OfLoop, OfNeighbours, Rewrite, Site, Tried
-from orion.typing.infer import with_made
+from orion.typing.infer import with_local_arrays
 
 
 def variants_of(program: Program, types: Types, seen: Seen) -> tuple[Variant, ...]:
@@ -82,7 +82,7 @@ class _Rewriter:
         self.written: list[AnalysedLoop] = []
         self.judged: list[Verdict] = []
         self.changed: list[Changed] = []
-        self.outlined: list[Outlined] = []
+        self.deferred: list[Deferred] = []
 
     def variant(self, without: frozenset[str]) -> tuple[Variant, Variant]:
         """The program with all its loops as they are best, and that with its loops as the source has them."""
@@ -102,11 +102,11 @@ class _Rewriter:
                 self.loops.append(loop)
                 continue
             self.note(first.site.analysis, loop, best.loops, depth_of(program, number), best.rewrites)
-            self.outlined += best.outlined
+            self.deferred += best.deferred
             program = best.program
-            types = with_made(types, program.function)
-        judged, changed, outlined = tuple(self.judged), tuple(self.changed), tuple(self.outlined)
-        found = Variant(program, tuple(self.loops), judged, changed, outlined, NONE, ())
+            types = with_local_arrays(types, program.function)
+        judged, changed, deferred = tuple(self.judged), tuple(self.changed), tuple(self.deferred)
+        found = Variant(program, tuple(self.loops), judged, changed, deferred, NONE, ())
         return found, Variant(self.source, tuple(self.written), judged, (), (), NONE, ())
 
     def note(

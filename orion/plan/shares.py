@@ -15,8 +15,8 @@ from orion.ir.nodes import For
 from orion.ir.program import Repeat, RunLoop, Step, blocks_of
 from orion.ir.types import ArrayType, ScalarType, SparseType, Types
 from orion.passes.between import SYNTHETIC
-from orion.plan.plan import FunctionPlan, Fused, Inside, LoopPlan, Once, Reordered, ReorderedOnce
-from orion.plan.whole import loops_of_source
+from orion.plan.plan import FunctionPlan, Fused, Inside, LoopPlan, Reordered, ReorderedSingle, Single
+from orion.plan.source_plans import loops_of_source
 from orion.sets.maps import Maps
 
 NOMINAL = 1000
@@ -79,7 +79,7 @@ def _loop_ns(loop: LoopPlan, sizes: Sizes, maps: Maps) -> float:
 
 
 def _rounds_of(loop: LoopPlan, around: tuple[tuple[bool, float], ...]) -> float:
-    is_reordered = isinstance(loop.form, Reordered | ReorderedOnce)
+    is_reordered = isinstance(loop.form, Reordered | ReorderedSingle)
     return prod(rounds for is_new, rounds in around if not (is_new and is_reordered))
 
 
@@ -115,7 +115,7 @@ def is_parallel(plan: FunctionPlan) -> bool:
 def _must_run_alone(loop: LoopPlan) -> bool:
     """Whether one worker runs a loop, or statements, whatever the sizes."""
     match loop.form:
-        case Once(inside):
+        case Single(inside):
             return not (inside and all(one.is_parallel for one in inside))
         case _:
             return not loop.is_parallel
@@ -123,7 +123,7 @@ def _must_run_alone(loop: LoopPlan) -> bool:
 
 def runs_alone(loop: LoopPlan, workers: int) -> bool:
     """Whether one worker runs a planned loop at the sizes of the plan, though there are more or might be."""
-    return isinstance(loop.form, Once) or loop.strategy is Strategy.SERIAL or (loop.runs_on == 1 and workers > 1)
+    return isinstance(loop.form, Single) or loop.strategy is Strategy.SERIAL or (loop.runs_on == 1 and workers > 1)
 
 
 def costliest_part(loop: LoopPlan, found: Iterable[Share]) -> LoopPlan:
@@ -141,8 +141,9 @@ def costliest_loop(plan: FunctionPlan) -> LoopPlan | None:
 
 
 def share_of(loop: LoopPlan, found: Iterable[Share]) -> float:
-    """The share of a loop of the source (`orion.plan.whole.whole_loops`): of the planned loops that stand for it. Of
-    neighbours that are run as one, each has that of all; loops in statements that run once have none of their own."""
+    """The share of a loop of the source (`orion.plan.source_plans.source_plans`): of the planned loops that stand for
+    it. Of neighbours that are run as one, each has that of all; loops in statements that run once have none of their
+    own."""
     if isinstance(loop.form, Inside):
         return 0.0
     numbers = {part.nest.number for part in loop.parts or (loop,)}

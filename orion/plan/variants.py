@@ -9,15 +9,15 @@ from orion.cost.worth import Work
 from orion.ir.program import Program
 from orion.plan.plan import Verdict
 from orion.rewrites.fuse.found import Found
-from orion.rewrites.reorder.apply import Outlined
+from orion.rewrites.reorder.apply import Deferred
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
     """A program that does what the source does, with its analysed loops. `changed` are those that stand for others of
-    the source. `outlined`: what is still to be made of loops in another order (`orion.plan.bodies`). `neighbours` are
-    those that may be run as one. `rewrites` are the names of those of the whole function, with the lines of their
-    loops.
+    the source. `deferred`: what is still to be made of loops in another order (`orion.plan.deferred_bodies`).
+    `neighbours` are those that may be run as one. `rewrites` are the names of those of the whole function, with the
+    lines of their loops.
 
     The conditions under which it may run are `program.function.assumed`.
     """
@@ -26,7 +26,7 @@ class Variant:
     loops: tuple[AnalysedLoop, ...]
     verdicts: tuple[Verdict, ...]
     changed: tuple[Changed, ...]
-    outlined: tuple[Outlined, ...]
+    deferred: tuple[Deferred, ...]
     neighbours: Found
     rewrites: tuple[tuple[str, int], ...]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orion.analysis.one_loop import Sweeps
+from orion.analysis.one_loop import TimeTiles
 from orion.dependence.access import Dependence
 from orion.source import Span
 
@@ -55,11 +55,11 @@ class Band:
     `distance` and `direction` are over the coordinates). `places` is the isl union map, as text, from the instances
     of statements to the coordinates of the `around` loops around the band and of the band. `formulas` has for each
     coordinate what it is in terms of the loop variables of the source, for the statement with the most loops.
-    `in_lockstep`: see `orion.rewrites.lockstep.apply`. `jammed` are the loops of which several trips are made
+    `in_lockstep`: see `orion.rewrites.lockstep.apply`. `unroll_and_jam` are the loops of which several trips are made
     together, as the variables of the loop and of the innermost one: see `orion.rewrites.jam.apply`. `loop_order` are
     the coordinates of a band in lockstep from the outermost loop to the innermost. `skew`: see
-    `orion.rewrites.skewed_buffers.find`. `sweeps`: see `orion.rewrites.time_tiles.find`; inside of a box the loops are
-    as written."""
+    `orion.rewrites.skewed_buffers.find`. `time_tiles`: see `orion.rewrites.time_tiles.find`; inside of a box the loops
+    are as written."""
 
     around: int
     places: str
@@ -69,11 +69,11 @@ class Band:
     dependences: tuple[Dependence, ...]
     formulas: tuple[str, ...] = ()
     in_lockstep: bool = False
-    jammed: tuple[tuple[str, str], ...] = ()
+    unroll_and_jam: tuple[tuple[str, str], ...] = ()
     loop_order: tuple[int, ...] = ()
     cache_tiles: tuple[tuple[int, int], ...] = ()
     skew: Skew | None = None
-    sweeps: Sweeps | None = None
+    time_tiles: TimeTiles | None = None
 
     @property
     def rewrites(self) -> tuple[str, ...]:
@@ -81,7 +81,7 @@ class Band:
         own = (
             ("tile", bool(self.cache_tiles)),
             ("lockstep", self.in_lockstep),
-            ("jam", bool(self.jammed) and not self.in_lockstep),
-            ("time_tiles", self.sweeps is not None),
+            ("jam", bool(self.unroll_and_jam) and not self.in_lockstep),
+            ("time_tiles", self.time_tiles is not None),
         )
         return tuple(name for name, is_there in own if is_there)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orion.analysis.one_loop import is_once, may_be_shared
+from orion.analysis.one_loop import is_single, may_be_shared
 from orion.cost.worth import depth_of
 from orion.ir.nodes import For, If, Stmt, Walked, While, children, walk
 from orion.ir.program import OfNewOrder
@@ -16,11 +16,11 @@ MANY = 1000
 def depth_on_one_worker(better: Replacement) -> int:
     """How many loops stand around what one worker runs, at most: with branches and `while`s around loops in it more
     than any other, as nothing is known of those. 0 where all is shared out."""
-    alone = [loop.nest for loop in better.loops if is_once(loop.nest) or not may_be_shared(loop)]
+    alone = [loop.nest for loop in better.loops if is_single(loop.nest) or not may_be_shared(loop)]
     nodes = [node for nest in alone for part in nest.body for node in walk(part)]
     if any(isinstance(node, If | While) and is_split(node) for node in nodes):
         return MANY
-    own = [0 if is_once(nest) or isinstance(nest.form, OfNewOrder) else len(nest.dims) for nest in alone]
+    own = [0 if is_single(nest) or isinstance(nest.form, OfNewOrder) else len(nest.dims) for nest in alone]
     depths = [dims + max(map(_depth, nest.body)) for dims, nest in zip(own, alone, strict=True)]
     around = [depth_of(better.program, nest.number) for nest in alone]
     return max((depth + outer for depth, outer in zip(depths, around, strict=True)), default=0)
@@ -28,7 +28,7 @@ def depth_on_one_worker(better: Replacement) -> int:
 
 def count_serial(better: Replacement) -> int:
     """How many loops of the source, other than statements that run once, are serial."""
-    return sum(not loop.candidates and not is_once(loop.nest) for loop in better.loops)
+    return sum(not loop.candidates and not is_single(loop.nest) for loop in better.loops)
 
 
 def _depth(statement: Stmt) -> int:

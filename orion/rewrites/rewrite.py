@@ -17,7 +17,7 @@ from orion.ir.nodes import Function
 from orion.ir.program import Program
 from orion.ir.types import Types
 from orion.rewrites.fuse.found import Found
-from orion.rewrites.reorder.apply import Outlined
+from orion.rewrites.reorder.apply import Deferred
 from orion.sets.maps import Maps
 from orion.typing.expression_types import Typing
 
@@ -25,11 +25,11 @@ from orion.typing.expression_types import Typing
 @dataclass(frozen=True, slots=True)
 class Replacement:
     """A program with one of its planned loops replaced by `loops`, the names of the rewrites that did it, and what is
-    still to be made of these loops (`orion.plan.bodies`)."""
+    still to be made of these loops (`orion.plan.deferred_bodies`)."""
 
     program: Program
     loops: tuple[AnalysedLoop, ...]
-    outlined: tuple[Outlined, ...]
+    deferred: tuple[Deferred, ...]
     rewrites: tuple[str, ...]
 
 

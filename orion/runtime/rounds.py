@@ -85,9 +85,9 @@ def _rounds(repeat: Repeat, loops: Sequence[PreparedLoop]) -> Rounds:
     variables = set(_variables([repeat]))
     if not all(_is_short(loops[number]) for number in inside):
         raise NotCompiledError
-    meetings = Meetings(loops)
-    still_open = meetings.after([repeat], frozenset())
-    text = _Text(loops, variables, meetings.before)
+    barriers = Barriers(loops)
+    still_open = barriers.after([repeat], frozenset())
+    text = _Text(loops, variables, barriers.before)
     lines = text.function(repeat, inside)
     return Rounds(repeat, tuple(text.started), tuple(text.values), still_open, tuple(lines))
 
@@ -122,7 +122,7 @@ def _variables(steps: Iterable[Step]) -> Iterator[str]:
 
 
 @dataclass
-class Meetings:
+class Barriers:
     """Before which loops the workers meet: wherever a loop may have been run since the last meeting that this one must
     not overlap with. `before` has their numbers."""
 

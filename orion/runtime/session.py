@@ -276,18 +276,18 @@ def session(
     ...     here.workers
     1
     """
-    return Opened(settings_from(backend, workers, address, force_parallel))
+    return PeeledLoop(settings_from(backend, workers, address, force_parallel))
 
 
-class Opened(ContextDecorator, AbstractContextManager[Session]):
+class PeeledLoop(ContextDecorator, AbstractContextManager[Session]):
     """The session for a `with` statement, as an object with methods of its own so that what they raise, Ctrl-C among
     it, ends in the user's line."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
-    def _recreate_cm(self) -> Opened:
-        return Opened(self._settings)
+    def _recreate_cm(self) -> PeeledLoop:
+        return PeeledLoop(self._settings)
 
     @ends_in_users_line
     def __enter__(self) -> Session:

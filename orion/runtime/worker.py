@@ -55,7 +55,7 @@ class Worker:
         self.compiled = compiled
         self.memory = memory
         self._meet = meet
-        self.meetings = 0
+        self.barriers = 0
         self.pending: list[LoopPart] = []
         self._before: LoopPart | None = None
         self._last = None if number == 0 else last
@@ -96,12 +96,12 @@ class Worker:
         barrier = make_barrier(self.workers)
         waits = (barrier.wait_offsets, barrier.waits, barrier.lags)
         meeting = (barrier.order[self.number], EVERYWHERE, *waits, self.memory.meeting, self.memory.control[-1])
-        state = np.array([0, self.meetings, *(loop.round for loop in part.parts)], np.int64)
+        state = np.array([0, self.barriers, *(loop.round for loop in part.parts)], np.int64)
         part.run(0, len(trips), trips.start, trips.step, state, *part.arguments(meeting, values))
         if any(loop.control[0] != GO for loop in part.parts) or self.memory.control[-1][0] != GO:
             self.memory.abort()
             raise AbortedError
-        self.meetings = int(state[1])
+        self.barriers = int(state[1])
         for loop, round in zip(part.parts, state[2:].tolist(), strict=True):
             loop.round = round
         self._before = None
@@ -116,8 +116,8 @@ class Worker:
         """
         barrier = make_barrier(self.workers)
         waits = (barrier.wait_offsets, barrier.waits, barrier.lags)
-        self._wait(barrier.order[self.number], self.meetings, waits, self.memory.meeting, self.memory.control[-1])
-        self.meetings += 1
+        self._wait(barrier.order[self.number], self.barriers, waits, self.memory.meeting, self.memory.control[-1])
+        self.barriers += 1
         self.pending.clear()
 
     def _wait(self, tiles: Ints, round: int, waits: Waits, done: Ints, control: Ints) -> None:

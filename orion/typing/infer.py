@@ -42,9 +42,9 @@ from orion.typing.value_type import INT, NONE, Limits, ValueType, dtype_limits, 
 __all__ = ["Typing", "ValueType", "infer_types"]
 
 
-def with_made(types: Types, function: Function) -> dict[str, ArgumentType]:
+def with_local_arrays(types: Types, function: Function) -> dict[str, ArgumentType]:
     """The types of all parameters: those of the arguments, and of the arrays that the function makes."""
-    return {**types, **{one.name: ArrayType(one.dtype, len(one.lengths)) for one in function.made}}
+    return {**types, **{one.name: ArrayType(one.dtype, len(one.lengths)) for one in function.local_arrays}}
 
 
 def infer_types(function: Function, types: Types) -> Typing:

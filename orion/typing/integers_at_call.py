@@ -11,7 +11,7 @@ from orion.ir.nodes import Const, Function, walk
 from orion.ir.printer import print_expr
 from orion.ir.types import ScalarType, Shapes, Types
 from orion.typing.expression_types import Typing
-from orion.typing.infer import infer_types, with_made
+from orion.typing.infer import infer_types, with_local_arrays
 from orion.typing.narrow import in_places, is_narrow, limits_of, with_python_integers
 from orion.typing.wide_integers import leaving_64_bits
 
@@ -63,7 +63,7 @@ class IntegersAtCall:
 def integers_at_call(function: Function, types: Types) -> IntegersAtCall | None:
     """A function by its integers; None where it has no operations on integers in subscripts, bounds or tests that
     depend on arguments, or may leave 64 bits by themselves."""
-    typing = infer_types(function, with_made(types, function))
+    typing = infer_types(function, with_local_arrays(types, function))
     has_narrow = any(is_narrow(kind.dtype) for kind in typing.names.values())
     has_narrow = has_narrow and with_python_integers(function, typing, {}, {}) is not function
     nodes = [node for statement in function.body for node in walk(statement)]

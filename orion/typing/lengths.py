@@ -35,7 +35,7 @@ def check_lengths(nodes: Iterable[Node], typing: Typing, shapes: Shapes, source:
     Lengths that depend on more than shapes and constants are left to the compiled loop, which checks them as it runs.
     """
     for node in nodes:
-        for left, right, kind in _meetings(node):
+        for left, right, kind in _barriers(node):
             _check(left, right, kind, typing, shapes, source)
 
 
@@ -44,7 +44,7 @@ PRODUCT, OPERANDS, WRITTEN = "product", "operands", "written"
 single element stands for as many as the other has; what is written stays as long as it is."""
 
 
-def _meetings(node: Node) -> Iterator[tuple[Expr, Expr, str]]:
+def _barriers(node: Node) -> Iterator[tuple[Expr, Expr, str]]:
     """The pairs of operands whose rows must fit, and how they meet."""
     match node:
         case Binary("@", left, right) | Call("np.dot", (left, right)):

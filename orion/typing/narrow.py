@@ -43,8 +43,8 @@ from orion.ir.nodes import (
     For,
     Function,
     If,
+    LocalArray,
     Logic,
-    Made,
     Node,
     Range,
     Slice,
@@ -135,10 +135,12 @@ class Marker:
 
     def whole(self) -> Function:
         function = self.function
-        found = replace(function, made=tuple(map(self.made, function.made)), body=self.block(function.body))
+        found = replace(
+            function, local_arrays=tuple(map(self.local_array, function.local_arrays)), body=self.block(function.body)
+        )
         return function if found == function else found
 
-    def made(self, array: Made) -> Made:
+    def local_array(self, array: LocalArray) -> LocalArray:
         """An array that is made before the loops, of which integers are what they are when the function begins."""
         alike = tuple((self.marked(one), self.marked(other)) for one, other in array.alike)
         return replace(array, lengths=tuple(map(self.marked, array.lengths)), alike=alike)

@@ -37,16 +37,16 @@ from orion.plan.plan import (
     Inside,
     LoopPlan,
     Member,
-    Once,
+    Merged,
     Reordered,
-    ReorderedOnce,
-    Whole,
+    ReorderedSingle,
+    Single,
     Written,
 )
-from orion.plan.whole import in_formulas, rounds_around, whole_loops
+from orion.plan.source_plans import in_formulas, rounds_around, source_plans
 from orion.schedule.schedule import Schedule
 from orion.verify.conflicts import Conflict, Uses, any_parameters, described, in_one_round, in_other_rounds, uses_of
-from orion.verify.copied import assigned_arrays, original, prove_copied, prove_made
+from orion.verify.copied import assigned_arrays, original, prove_copied, prove_copied_before
 from orion.verify.events import Iterations
 from orion.verify.fused import prove_fused
 from orion.verify.moved import between_outer_rounds, between_rounds, coordinates, in_round, moved, moved_accesses
@@ -103,7 +103,7 @@ class _Checker:
     @cached_property
     def apart(self) -> Program:
         """The program with its loops one after the other."""
-        return self.plan.separate or self.plan.program
+        return self.plan.unfused or self.plan.program
 
     @cached_property
     def written(self) -> tuple[For | None, ...]:
@@ -123,7 +123,7 @@ class _Checker:
     def text(self) -> tuple[Stmt, ...]:
         """The program as one text, without the loops that make copies for others."""
         loops: dict[int, tuple[For, ...]] = {}
-        made = {one.copy for loop in self.alone for one in loop.nest.renamed}
+        made = {one.copy for loop in self.alone for one in loop.nest.copied_in}
         for number, (loop, written) in enumerate(zip(self.alone, self.written, strict=True)):
             is_copy = isinstance(loop.nest.form, OfFilling) and not assigned_arrays(loop.nest.body).isdisjoint(made)
             loops[number] = () if written is None or is_copy else (written,)
@@ -141,7 +141,7 @@ class _Checker:
 
     @cached_property
     def found_apart(self) -> dict[int, Iterations]:
-        return self.found if self.plan.separate is None else self.read(self.plan.separate, self.alone)
+        return self.found if self.plan.unfused is None else self.read(self.plan.unfused, self.alone)
 
     @cached_property
     def alone(self) -> tuple[LoopPlan, ...]:
@@ -154,8 +154,8 @@ class _Checker:
         self.prove_assumed()
         self.prove_program()
         sources: dict[int, Source] = {}
-        for whole in whole_loops(self.plan):
-            if isinstance(whole.form, Whole):
+        for whole in source_plans(self.plan):
+            if isinstance(whole.form, Merged):
                 self.prove_order(whole, whole.form.origin, sources)
         for number, loop in enumerate(self.plan.loops):
             try:
@@ -194,7 +194,7 @@ class _Checker:
     def prove_loop(self, number: int, loop: LoopPlan, source: Source | None) -> None:
         prove_scalars(loop, live_after(self.plan_text, loop.nest.loops[0]))
         match loop.form:
-            case ReorderedOnce():
+            case ReorderedSingle():
                 self.prove_single(loop)
             case Reordered(places=places):
                 if source is not None:
@@ -204,16 +204,16 @@ class _Checker:
                 own = [self.found_apart[first + at] for at in range(len(members))]
                 prove_fused(loop, members, self.found[number], own, self.context)
                 self.prove_iterations(loop, self.found[number])
-            case Written() | Once() | Fill() | Member() | Inside() | Whole():
+            case Written() | Single() | Fill() | Member() | Inside() | Merged():
                 self.prove_iterations(loop, self.found[number])
             case _:
                 assert_never(loop.form)
 
     def prove_iterations(self, loop: LoopPlan, found: Iterations) -> None:
         """A loop that is run as its text has it, in tiles."""
-        for one in loop.nest.renamed:
+        for one in loop.nest.copied_in:
             prove_copied(found, one, self.context)
-            prove_made(self.plan.program, loop.nest.number, one)
+            prove_copied_before(self.plan.program, loop.nest.number, one)
         for array in loop.private_arrays:
             prove_private(found, array.name, self.context)
         for copies in loop.copies:
@@ -290,7 +290,7 @@ def members_of(loop: LoopPlan) -> tuple[LoopPlan, ...]:
 
 def origin_of(loop: LoopPlan) -> Origin | None:
     """The loop of the source that a loop stands for in another order."""
-    return loop.form.origin if isinstance(loop.form, Reordered | ReorderedOnce | Whole) else None
+    return loop.form.origin if isinstance(loop.form, Reordered | ReorderedSingle | Merged) else None
 
 
 def is_repeated(steps: Sequence[Step], number: int) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from orion.errors import PlanError
 from orion.ir.nodes import Assign, Expr, For, Stmt, Subscript, Var, every
-from orion.ir.program import LoopNest, OfFilling, Program, Renamed, RunLoop, Step, blocks_of
+from orion.ir.program import CopiedIn, LoopNest, OfFilling, Program, RunLoop, Step, blocks_of
 from orion.ir.rewriting import rewrite
 from orion.ir.spans import without_spans
 from orion.verify.conflicts import union
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def original(nest: LoopNest) -> tuple[For, ...]:
     """The loops of a nest with reads of arrays in place of those of copies."""
-    arrays = {one.copy: one.array for one in nest.renamed}
+    arrays = {one.copy: one.array for one in nest.copied_in}
 
     def read(expr: Expr) -> Expr:
         match expr:
@@ -38,7 +38,7 @@ def original(nest: LoopNest) -> tuple[For, ...]:
     return tuple(rewrite(loop, read) for loop in nest.loops[:1]) if arrays else nest.loops[:1]
 
 
-def prove_copied(found: Iterations, one: Renamed, context: isl.Context) -> None:
+def prove_copied(found: Iterations, one: CopiedIn, context: isl.Context) -> None:
     """PlanError where a read of the copy comes after a write of the element. The iterations are those of the loop with
     copies: reads of them are events of the copy."""
     import islpy as isl
@@ -67,7 +67,7 @@ def _meet(write: Event, read: Event, found: Iterations, context: isl.Context) ->
     return not same.is_empty()
 
 
-def prove_made(program: Program, number: int, one: Renamed) -> None:
+def prove_copied_before(program: Program, number: int, one: CopiedIn) -> None:
     """PlanError where loops right before planned loop `number` do not copy all of the array."""
     if not any(_is_made(block, program, number, one) for block in _blocks(program.steps)):
         span = program.nests[number].span
@@ -81,7 +81,7 @@ def _blocks(steps: tuple[Step, ...]) -> Iterator[tuple[Step, ...]]:
             yield from _blocks(block)
 
 
-def _is_made(steps: Sequence[Step], program: Program, number: int, one: Renamed) -> bool:
+def _is_made(steps: Sequence[Step], program: Program, number: int, one: CopiedIn) -> bool:
     place = next((at for at, step in enumerate(steps) if step == RunLoop(number)), 0)
     for step in reversed(steps[:place]):
         if not isinstance(step, RunLoop) or not isinstance(program.nests[step.number].form, OfFilling):
@@ -91,9 +91,9 @@ def _is_made(steps: Sequence[Step], program: Program, number: int, one: Renamed)
     return False
 
 
-def _copies(nest: LoopNest, one: Renamed, program: Program) -> bool:
+def _copies(nest: LoopNest, one: CopiedIn, program: Program) -> bool:
     """Whether a nest copies all elements."""
-    made = next((made for made in program.function.made if made.name == one.copy), None)
+    made = next((made for made in program.function.local_arrays if made.name == one.copy), None)
     match nest.body:
         case (Assign(Subscript(Var(target), to), Subscript(Var(source), of)),) if made is not None:
             index = tuple(part.name for part in to if isinstance(part, Var))

@@ -25,7 +25,7 @@ from orion.errors import (
     UnprovedWarning,
     UnsupportedLoopError,
 )
-from orion.plan.plan import Reordered, Whole
+from orion.plan.plan import Merged, Reordered
 from orion.planned import Plan
 from orion.prepare import Prepared
 from orion.rewrites.lockstep import apply as lockstep
@@ -126,7 +126,7 @@ def _check_nest(nest: Nest, tally: Tally, compiled: bool, thorough: bool) -> Non
     forms = [loop.form for loop in plan.function.loops]
     tally.counts["in sweeps"] += any(isinstance(form, Reordered) and form.is_time_tiled for form in forms)
     tally.counts["slow"] += process_time() - begun > SLOW_SECONDS
-    tally.counts["rewritten"] += any(isinstance(loop.form, Whole) for loop in plan.loops)
+    tally.counts["rewritten"] += any(isinstance(loop.form, Merged) for loop in plan.loops)
     tally.counts["parallel"] += any(loop.is_parallel for loop in plan.loops)
     check_proof(plan, thorough, tally)
     in_vectors = is_in_vectors(prepared)
@@ -213,7 +213,7 @@ def check_leaving(decorated: ParallelFunction, nest: Nest, tally: Tally, compile
         turns = Order(3 * nest.seed + 5 * workers)
         program = scheduled(prepared, workers, coarse=turns if number else None)
         with must_leave(f"interpreted, {program.workers} workers, order {turns.seed}"):
-            run_interpreted(program, codes, nest.arguments() | made_arrays(prepared.local), turns)
+            run_interpreted(program, codes, nest.arguments() | local_arrays_at(prepared.local), turns)
     for workers in COMPILED_WORKERS if compiled or in_vectors else ():
         with must_leave(f"compiled, {workers} workers"):
             run_compiled(decorated, nest.arguments(), workers)
@@ -315,7 +315,7 @@ def check_program(
     local: LocalArrays | None = None,
 ) -> None:
     """Run a scheduled program in the interpreter and compare its results."""
-    arguments, own = nest.arguments(), made_arrays(local)
+    arguments, own = nest.arguments(), local_arrays_at(local)
     where = f"interpreted, {program.workers} workers, order {turns.seed}"
     try:
         result = run_interpreted(program, codes, {**arguments, **own}, turns)
@@ -326,7 +326,7 @@ def check_program(
     compare(arguments | {"return": result}, expected, where, nest, program)
 
 
-def made_arrays(local: LocalArrays | None) -> dict[str, Any]:
+def local_arrays_at(local: LocalArrays | None) -> dict[str, Any]:
     """The arrays that the function makes, full of what nobody has made them."""
     own = local.take() if local else {}
     for array in own.values():

@@ -11,7 +11,7 @@ from orion.inspect.text.conflicts import told_conflicts
 from orion.inspect.text.telling import each_for
 from orion.inspect.text.words import choice_in_words
 from orion.plan.plan import FunctionPlan, LoopPlan, is_of_source
-from orion.plan.whole import whole_loops
+from orion.plan.source_plans import source_plans
 from orion.source import Span
 
 
@@ -60,7 +60,7 @@ def _remark(words: str) -> str:
 def _notes(plan: FunctionPlan) -> dict[int, Note]:
     """The notes by line number."""
     notes: dict[int, Note] = {}
-    for loop in whole_loops(plan):
+    for loop in source_plans(plan):
         for number in sorted({access.span.line for access in loop.analysis.accesses}):
             own = [access for access in loop.analysis.accesses if access.span.line == number]
             notes[number] = Note(
@@ -96,7 +96,7 @@ def _for_notes(loop: LoopPlan, plan: FunctionPlan) -> dict[int, Note]:
 def _marks(plan: FunctionPlan) -> list[tuple[Span, bool]]:
     """The places of all accesses that conflict, and whether they write."""
     written: dict[Span, bool] = {}
-    for loop in whole_loops(plan):
+    for loop in source_plans(plan):
         for conflict in told_conflicts(loop):
             for dependence in conflict.dependences:
                 for access in (dependence.source, dependence.sink):

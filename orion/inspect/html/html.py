@@ -14,7 +14,7 @@ from orion.inspect.html.annotate import source_table
 from orion.inspect.html.style import STYLE
 from orion.inspect.pictures.svg import plan_svg
 from orion.inspect.text.conflicts import Conflict, told_conflicts
-from orion.inspect.text.parts import Told, new_order, whole_in_words
+from orion.inspect.text.parts import Told, new_order, tiles_in_words
 from orion.inspect.text.telling import (
     NO_CONFLICTS,
     Blocker,
@@ -22,34 +22,34 @@ from orion.inspect.text.telling import (
     but_for,
     conditions,
     considered,
+    copied_in,
     data,
     flattened,
+    fused_with,
     inductions,
     makes,
     not_written_by_user,
     notes,
     private_arrays,
     reductions,
-    renamed,
     runs_on,
     signature,
-    together,
     why_not,
 )  # fmt: skip
 from orion.inspect.text.text import plan_text, quoted
 from orion.inspect.text.where import summary, where_the_work_is
 from orion.inspect.text.words import iterations_in_words, lines_in_words, order_in_words, place
-from orion.plan.plan import FunctionPlan, LoopPlan, Reordered, ReorderedOnce
+from orion.plan.plan import FunctionPlan, LoopPlan, Reordered, ReorderedSingle
 from orion.plan.shares import costliest_part, is_parallel, shares
-from orion.plan.whole import whole_loops
+from orion.plan.source_plans import source_plans
 from orion.reasons import CODES
 from orion.schedule.schedule import Schedule
 
 
 def plan_html(plan: FunctionPlan, pictures: Sequence[Schedule | None]) -> str:
     """The plan of a function as a piece of HTML. `pictures` has the schedule of each loop of the source
-    (`orion.plan.whole.whole_loops`), None where there is none."""
-    loops = whole_loops(plan)
+    (`orion.plan.source_plans.source_plans`), None where there is none."""
+    loops = source_plans(plan)
     kind = "o-parallel" if is_parallel(plan) else "o-serial"
     badge, _, where = where_the_work_is(plan).partition("; ")
     sections = (_section(loop, plan, schedule) for loop, schedule in zip(loops, pictures, strict=True))
@@ -75,7 +75,7 @@ def _summary(plan: FunctionPlan) -> str:
 def _key(plan: FunctionPlan) -> str:
     """What the marks in the source mean, where there are any."""
     forms = [(loop.form, loop.analysis) for loop in plan.loops]
-    written = (one.origin.analysis if isinstance(one, Reordered | ReorderedOnce) else own for one, own in forms)
+    written = (one.origin.analysis if isinstance(one, Reordered | ReorderedSingle) else own for one, own in forms)
     if not any(analysis.dependences for analysis in written):
         return ""
     return (
@@ -119,17 +119,17 @@ def _section(loop: LoopPlan, plan: FunctionPlan, schedule: Schedule | None) -> s
 def _facts(loop: LoopPlan, plan: FunctionPlan) -> str:
     kind = "o-parallel" if loop.is_parallel else "o-serial"
     rows = [
-        ("strategy", f"{_badge(loop.strategy, kind)} {escape(whole_in_words(loop))}"),
+        ("strategy", f"{_badge(loop.strategy, kind)} {escape(tiles_in_words(loop))}"),
         ("order", escape(order_in_words(loop))),
         ("new order", "<br>".join(_told(told) for told in new_order(loop, plan))),
         ("iterations", escape(iterations_in_words(loop))),
         ("runs on", "<br>".join(map(_prose, runs_on(loop)))),
-        ("together", "<br>".join(map(_prose, together(loop)))),
+        ("fused", "<br>".join(map(_prose, fused_with(loop)))),
         ("reductions", "<br>".join(map(escape, reductions(loop)))),
         ("inductions", "<br>".join(map(_prose, inductions(loop)))),
         ("rows", "<br>".join(map(escape, flattened(loop)))),
         ("private", "<br>".join(map(escape, private_arrays(loop)))),
-        ("renamed", "<br>".join(map(_prose, renamed(loop, plan)))),
+        ("copied in", "<br>".join(map(_prose, copied_in(loop, plan)))),
         ("notes", "<br>".join(map(_prose, notes(loop)))),
     ]
     body = "".join(f'<tr><th scope="row">{name}</th><td>{words}</td></tr>' for name, words in rows if words)

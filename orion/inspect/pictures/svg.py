@@ -12,7 +12,7 @@ from orion.inspect.pictures.tiles import tiles_picture
 from orion.inspect.text.parts import lines_of
 from orion.inspect.text.words import lines_in_words
 from orion.plan.plan import LoopPlan, Reordered, Tiled, Uncut
-from orion.plan.whole import in_formulas, main_part
+from orion.plan.source_plans import in_formulas, main_part
 from orion.schedule.build import build_schedule
 from orion.schedule.schedule import Schedule
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from orion.dependence.access import Access, Dependence
 from orion.plan.explain import iterations_in_words, witness
 from orion.plan.plan import LoopPlan
-from orion.plan.whole import in_formulas
+from orion.plan.source_plans import in_formulas
 from orion.reasons import Reason, ReasonKind
 from orion.source import SourceText, Span
 

@@ -11,8 +11,8 @@ from orion.inspect.text.words import blocks_in_words, counted, lines_in_words, l
 from orion.ir.nodes import Assign, For, If, Stmt, Var, walk
 from orion.ir.program import LoopNest, Repeat, RunLoop, Step, blocks_of
 from orion.passes.between import SYNTHETIC
-from orion.plan.plan import FunctionPlan, LoopPlan, Reordered, ReorderedOnce
-from orion.plan.whole import formulas, in_formulas
+from orion.plan.plan import FunctionPlan, LoopPlan, Reordered, ReorderedSingle
+from orion.plan.source_plans import formulas, in_formulas
 
 PROOF = (
     "every dependence of the loop as written still goes forwards in this order (proved by isl), "
@@ -104,7 +104,7 @@ def part_in_words(part: LoopPlan) -> str:
     where = lines_in_words(lines) if lines else "nothing"
     if len(lines) == 1:
         where += f", `{source.line(lines[0]).strip()}`"
-    if isinstance(part.form, ReorderedOnce):
+    if isinstance(part.form, ReorderedSingle):
         return f"{where}: {ONCE}"
     shown = in_formulas(part)
     said = [f"{where}: {part.strategy}: {strategy_in_words(shown)}"]
@@ -131,7 +131,7 @@ def lines_of(nest: LoopNest) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def whole_in_words(loop: LoopPlan) -> str:
+def tiles_in_words(loop: LoopPlan) -> str:
     """What the strategy of a loop does, in one sentence, whether it is run as written or not."""
     if not loop.parts or loop.strategy is Strategy.SERIAL:
         return strategy_in_words(loop)

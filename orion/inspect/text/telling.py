@@ -20,9 +20,9 @@ from orion.ir.nodes import For, Induction, Rows, every, names_in, walk
 from orion.ir.printer import print_expr
 from orion.plan.conditions import conditions_in_words
 from orion.plan.explain import not_stronger
-from orion.plan.plan import Fill, FunctionPlan, Inside, LoopPlan, Member, Once, Reordered, Tiled, Verdict
+from orion.plan.plan import Fill, FunctionPlan, Inside, LoopPlan, Member, Reordered, Single, Tiled, Verdict
 from orion.plan.shares import is_parallel
-from orion.plan.whole import enclosing_loops, in_formulas, loops_of_source
+from orion.plan.source_plans import enclosing_loops, in_formulas, loops_of_source
 from orion.reasons import Hint, Reason, ReasonKind
 from orion.source import Span
 
@@ -49,7 +49,7 @@ def conditions(plan: FunctionPlan) -> list[str]:
 def makes(plan: FunctionPlan) -> list[tuple[str, str, str]]:
     """The arrays that the function makes: name, dtype and shape, and where they live."""
     found = []
-    for one in plan.made:
+    for one in plan.local_arrays:
         shape = "" if one.shape is None else f" ({', '.join(map(str, one.shape))}), {bytes_in_words(one.nbytes)}"
         whose = "the caller gets it" if one.is_returned else "used again by the next call"
         found.append((one.name, f"{one.dtype}{shape}", f"in memory that all workers share; {whose}"))
@@ -70,7 +70,7 @@ def considered(plan: FunctionPlan) -> list[tuple[str, str, str]]:
 def not_written_by_user(loop: LoopPlan) -> tuple[str, str] | None:
     """What a loop is that is not in the source, and who runs it; None for one that is."""
     match loop.form:
-        case Once():
+        case Single():
             return "once", RUNS_ONCE
         case Fill() | Member(form=Fill()):
             name = next((p.array for p in loop.placements if p.is_written), "")
@@ -204,19 +204,19 @@ def private_arrays(loop: LoopPlan) -> list[str]:
     ]
 
 
-def together(loop: LoopPlan) -> list[str]:
+def fused_with(loop: LoopPlan) -> list[str]:
     """With which neighbouring loops a loop is run as one, and what that saves, or why it is not."""
-    apart = notes(loop, "together")
+    not_fused = notes(loop, "fused")
     if not isinstance(loop.form, Member):
-        return apart
-    why = loop.form.together
+        return not_fused
+    why = loop.form.fused_with
     others = f"the {'loop' if len(why.lines) == 1 else 'loops'} in {lines_in_words(why.lines)}"
     arrays = listed([f"`{array}`" for array in why.arrays])
     saved = "" if why.saved is None else f": {bytes_in_words(why.saved)} go through memory once less"
     return [
         f"with {others}, iteration by iteration, so that {arrays} {'is' if len(why.arrays) == 1 else 'are'} "
         f"still in the cache when used again{saved}",
-        *apart,
+        *not_fused,
     ]
 
 
@@ -226,11 +226,11 @@ def notes(loop: LoopPlan, label: str = "notes") -> list[str]:
     return [reason.told + reason.help for reason in found]
 
 
-def renamed(loop: LoopPlan, plan: FunctionPlan) -> list[str]:
+def copied_in(loop: LoopPlan, plan: FunctionPlan) -> list[str]:
     """The arrays of which a loop reads a copy that is made before it."""
     found = []
-    for one in loop.nest.renamed:
-        size = next((made.nbytes for made in plan.made if made.name == one.copy), None)
+    for one in loop.nest.copied_in:
+        size = next((made.nbytes for made in plan.local_arrays if made.name == one.copy), None)
         where = lines_in_words(read.span.line for read in one.reads)
         reads = listed(list(dict.fromkeys(print_expr(read).replace(" ", NO_BREAK) for read in one.reads)))
         amount = "" if size is None else f" ({bytes_in_words(size)})"
@@ -339,8 +339,8 @@ def but_for(loop: LoopPlan) -> str:
     arrays = dict.fromkeys(f"`{d.array}`" for d in pairs)
     copy = "a copy" if len(arrays) == 1 else "copies"
     said = f"parallel but for {listed(list(reads))}, read before a later iteration writes it"
-    is_dear = any(reason.code == "ORN124" for reason in loop.reasons)
-    return said if is_dear else f"{said}: read from {copy} of {listed(list(arrays))} made before the loop"
+    is_too_costly = any(reason.code == "ORN124" for reason in loop.reasons)
+    return said if is_too_costly else f"{said}: read from {copy} of {listed(list(arrays))} made before the loop"
 
 
 def blockers(loop: LoopPlan, conflicts: Sequence[Conflict]) -> list[Blocker]:

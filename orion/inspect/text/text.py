@@ -10,7 +10,7 @@ from shutil import get_terminal_size
 from textwrap import wrap
 
 from orion.inspect.text.conflicts import Conflict, told_conflicts
-from orion.inspect.text.parts import Told, new_order, whole_in_words
+from orion.inspect.text.parts import Told, new_order, tiles_in_words
 from orion.inspect.text.telling import (
     NO_BREAK,
     NO_CONFLICTS,
@@ -20,9 +20,11 @@ from orion.inspect.text.telling import (
     but_for,
     conditions,
     considered,
+    copied_in,
     data,
     each_for,
     flattened,
+    fused_with,
     inductions,
     loops_around,
     makes,
@@ -30,16 +32,14 @@ from orion.inspect.text.telling import (
     notes,
     private_arrays,
     reductions,
-    renamed,
     runs_on,
     signature,
-    together,
     why_not,
 )  # fmt: skip
 from orion.inspect.text.where import summary, where_the_work_is
 from orion.inspect.text.words import iterations_in_words, order_in_words, place
 from orion.plan.plan import FunctionPlan, LoopPlan
-from orion.plan.whole import whole_loops
+from orion.plan.source_plans import source_plans
 from orion.source import SourceText, Span
 
 WIDTH = 100
@@ -60,7 +60,7 @@ def plan_text(plan: FunctionPlan, width: int = WIDTH) -> str:
     lines = [Line(f"{signature(plan)}: {where_the_work_is(plan)}", 0, 4), *(table(rows) if len(rows) > 1 else [])]
     told = [Line(condition) for condition in conditions(plan)]
     parts = [[*lines, *_labelled("if", told, gap=True), *_labelled("makes", table(makes(plan)), gap=True)]]
-    parts += [list(_loop(loop, plan)) for loop in whole_loops(plan)]
+    parts += [list(_loop(loop, plan)) for loop in source_plans(plan)]
     if considered(plan):
         parts.append([Line("considered, and not taken"), *_considered(plan)])
     return "\n\n".join("\n".join(text for line in part for text in line.laid_out(width)) for part in parts)
@@ -95,17 +95,17 @@ def _loop(loop: LoopPlan, plan: FunctionPlan) -> Iterator[Line]:
     for outer in (*loops_around(loop, plan), *nest.loops):
         yield Line(f"  {outer.span.line:4d} | {source.line(outer.span.line)}", verbatim=True)
     yield Line("")
-    yield from _labelled("strategy", [Line(f"{loop.strategy}: {whole_in_words(loop)}")])
+    yield from _labelled("strategy", [Line(f"{loop.strategy}: {tiles_in_words(loop)}")])
     yield from _labelled("order", [Line(order_in_words(loop))])
     yield from _labelled("new order", map(_indented, new_order(loop, plan)))
     yield from _labelled("iterations", [Line(iterations_in_words(loop))])
     yield from _labelled("runs on", map(Line, runs_on(loop)))
-    yield from _labelled("together", map(Line, together(loop)))
+    yield from _labelled("fused", map(Line, fused_with(loop)))
     yield from _labelled("reductions", map(Line, reductions(loop)))
     yield from _labelled("inductions", map(Line, inductions(loop)))
     yield from _labelled("rows", map(Line, flattened(loop)))
     yield from _labelled("private", map(Line, private_arrays(loop)))
-    yield from _labelled("renamed", map(Line, renamed(loop, plan)))
+    yield from _labelled("copied in", map(Line, copied_in(loop, plan)))
     yield from _labelled("notes", map(Line, notes(loop)))
     lines = each_for(loop, plan)
     if len(lines) > 1 or loop.parts:

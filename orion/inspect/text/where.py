@@ -19,16 +19,16 @@ from orion.plan.plan import (
     Inside,
     LoopPlan,
     Member,
-    Once,
+    Merged,
     Reordered,
-    ReorderedOnce,
-    Whole,
+    ReorderedSingle,
+    Single,
     Written,
     is_of_source,
     source_nest,
 )
 from orion.plan.shares import NOMINAL, Share, runs_alone, share_of, shares
-from orion.plan.whole import loops_of_source, whole_loops
+from orion.plan.source_plans import loops_of_source, source_plans
 
 LITTLE = 0.005
 """A part of the work that is not worth a word."""
@@ -96,7 +96,7 @@ def _why_alone(alone: Sequence[Share], plan: FunctionPlan) -> str:
 
 def _lines(loop: LoopPlan) -> tuple[int, ...]:
     """The lines of the source that a planned loop runs, with those of its own `for`s."""
-    if isinstance(loop.form, Reordered | ReorderedOnce):
+    if isinstance(loop.form, Reordered | ReorderedSingle):
         return lines_of(loop.nest)
     spans = [node.span for top in _source(loop.nest) for node in walk(top) if node.span.file == loop.nest.span.file]
     return tuple(range(min(s.line for s in spans), max(s.end_line for s in spans) + 1))
@@ -111,14 +111,14 @@ def _why(loop: LoopPlan, plan: FunctionPlan) -> str:
     """Which lines one worker runs, and why: "lines 4–7 are serial because …"."""
     lines = _lines(loop)
     where, verb = lines_in_words(lines), "is" if len(lines) == 1 else "are"
-    inside = loop.form.inside if isinstance(loop.form, Once | ReorderedOnce) else ()
+    inside = loop.form.inside if isinstance(loop.form, Single | ReorderedSingle) else ()
     told = max(inside, key=lambda one: not one.is_parallel) if inside else loop
     if is_of_source(told) and not isinstance(told.form, Reordered):
         sizing = sizing_reasons(told)[:1] if told.is_parallel else ()
         return "".join(f"{where}: {r.message} [{r.code}]" for r in sizing) or f"{where} {verb} {_why_serial(told)}"
     for line, words in _verdicts(loop, plan):
         return f"{where} {verb} serial because the `for` in line {line} {words}"
-    if isinstance(loop.form, Reordered | ReorderedOnce):
+    if isinstance(loop.form, Reordered | ReorderedSingle):
         return f"{where} {verb} run once per round of the loop in line {source_nest(loop).span.line}"
     return f"{where} {verb} no loop"
 
@@ -137,7 +137,7 @@ def _why_serial(loop: LoopPlan) -> str:
 def _verdicts(loop: LoopPlan, plan: FunctionPlan) -> Iterator[tuple[int, str]]:
     """The `for`s in statements that run once which are not parallel by themselves, and what is said of them."""
     inside = {node.index for node in every(For, *loop.nest.body)}
-    if isinstance(loop.form, Reordered | ReorderedOnce):
+    if isinstance(loop.form, Reordered | ReorderedSingle):
         spans = {node.span for part in loop.nest.body for node in walk(part)}
         around: dict[bool, set[int]] = {True: set(), False: set()}
         for statement in loop.form.origin.statements:
@@ -154,7 +154,7 @@ def _verdicts(loop: LoopPlan, plan: FunctionPlan) -> Iterator[tuple[int, str]]:
 def summary(plan: FunctionPlan) -> list[tuple[str, str, str, str]]:
     """Per loop of the source, and per statements that run once: the line, its text, how it is run, its share."""
     found, rows = shares(plan), []
-    for loop in whole_loops(plan):
+    for loop in source_plans(plan):
         source, line = loop.nest.function.source, loop.nest.span.line
         part = share_of(loop, found)
         share = f"{_percent(part)} of the work" if part >= LITTLE else "little of the work"
@@ -168,13 +168,13 @@ def _run_by(loop: LoopPlan) -> str:
     match loop.form:
         case Inside():
             return "serial, in the statements above"
-        case Member(together=together):
-            return f"{loop.strategy}, {workers}, as one with {lines_in_words(together.lines)}"
-        case Once():
+        case Member(fused_with=fused_with):
+            return f"{loop.strategy}, {workers}, as one with {lines_in_words(fused_with.lines)}"
+        case Single():
             return f"once, {workers}"
         case Fill():
             return f"fills, {workers}"
-        case Written() | Whole() | Fused() | Reordered() | ReorderedOnce():
+        case Written() | Merged() | Fused() | Reordered() | ReorderedSingle():
             return f"{loop.strategy}, {workers}"
         case _:
             assert_never(loop.form)

@@ -11,8 +11,8 @@ from orion.cost.placement import Placement, PlacementKind
 from orion.dependence.access import Choice
 from orion.ir.nodes import Elements, Node, Var, every
 from orion.ir.program import LoopNest
-from orion.plan.plan import LoopPlan, Tiled, Whole
-from orion.plan.whole import in_formulas
+from orion.plan.plan import LoopPlan, Merged, Tiled
+from orion.plan.source_plans import in_formulas
 from orion.source import Span, cell_of
 
 
@@ -177,7 +177,7 @@ def _is_upper_bound(nest: LoopNest) -> bool:
 def placement_in_words(placement: Placement, loop: LoopPlan) -> str:
     """Where an array lives while the loop runs."""
     dim = "" if placement.loop_dim is None else loop.nest.dims[placement.loop_dim]
-    if isinstance(loop.form, Whole):
+    if isinstance(loop.form, Merged):
         return "in memory that all workers share" if loop.runs_on > 1 else "whole, on the worker"
     count = {copies.array: copies.count for copies in loop.copies}.get(placement.array)
     if count is not None:

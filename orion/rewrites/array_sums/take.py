@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from orion.analysis.analyse_nest import candidates_of, changing_names
-from orion.analysis.one_loop import AnalysedLoop, Summed, is_once
+from orion.analysis.one_loop import AnalysedLoop, Summed, is_single
 from orion.cost.placement import array_uses
 from orion.ir.program import Program
 from orion.ir.types import Types
@@ -22,7 +22,7 @@ def take(loop: AnalysedLoop, program: Program, types: Types, maps: Maps) -> Anal
     """A serial loop with how it is parallel with copies of the arrays whose elements it adds to, beside arrays that are
     private to its iterations."""
     nest = loop.nest
-    if loop.candidates or is_once(nest) or not with_element_sums(loop.analysis, nest, types).sums:
+    if loop.candidates or is_single(nest) or not with_element_sums(loop.analysis, nest, types).sums:
         return loop
     analysis = loop.analysis
     if "privatize" not in nest.function.without:

@@ -15,14 +15,28 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from orion.dependence.access import LoopDependences
-from orion.ir.nodes import Assign, Const, Dim, Expr, For, Function, Made, Range, Stmt, Subscript, Var, names_in, walk
+from orion.ir.nodes import (
+    Assign,
+    Const,
+    Dim,
+    Expr,
+    For,
+    Function,
+    LocalArray,
+    Range,
+    Stmt,
+    Subscript,
+    Var,
+    names_in,
+    walk,
+)
 from orion.ir.program import (
     FILLING,
+    CopiedIn,
     LoopNest,
     OfFilling,
     OfSource,
     Program,
-    Renamed,
     RunLoop,
     Step,
     form_of,
@@ -49,30 +63,30 @@ def with_copies_before(program: Program, number: int, types: Types, analysis: Lo
     if not reads:
         return None
     taken = _names(program)
-    renamed = tuple(Renamed(array, fresh(f"{array}_before", taken), own) for array, own in reads.items())
-    made = tuple(_copy_of(one, program.function, types, nest.span) for one in renamed)
+    copied_in = tuple(CopiedIn(array, fresh(f"{array}_before", taken), own) for array, own in reads.items())
+    made = tuple(_copy_of(one, program.function, types, nest.span) for one in copied_in)
     function = replace(
         program.function,
         params=(*program.function.params, *(one.name for one in made)),
-        made=(*program.function.made, *made),
+        local_arrays=(*program.function.local_arrays, *made),
     )
-    renamer = _Renamer(program, number, function, renamed, taken)
+    renamer = _Renamer(program, number, function, copied_in, taken)
     steps = with_loops(program.steps, renamer.steps)
     return Program(function, tuple(renamer.nests), steps, (*program.variables, *renamer.variables), program.tests)
 
 
 def original(nest: LoopNest) -> LoopNest:
     """A nest with reads that see copies as it was without those."""
-    arrays = {one.copy: one.array for one in nest.renamed}
+    arrays = {one.copy: one.array for one in nest.copied_in}
     return replace(_with_reads(nest, lambda read: arrays.get(read.base.name)), form=form_of(nest.loops[0]))
 
 
-def _copy_of(one: Renamed, function: Function, types: Types, span: Span) -> Made:
+def _copy_of(one: CopiedIn, function: Function, types: Types, span: Span) -> LocalArray:
     kind = types[one.array]
     assert isinstance(kind, ArrayType)
-    known = {made.name: made.lengths for made in function.made}
+    known = {made.name: made.lengths for made in function.local_arrays}
     lengths = known.get(one.array) or tuple(Dim(one.array, axis, NOWHERE) for axis in range(kind.ndim))
-    return Made(one.copy, kind.dtype, lengths, is_returned=False, is_sure=True, span=span)
+    return LocalArray(one.copy, kind.dtype, lengths, is_returned=False, is_sure=True, span=span)
 
 
 def _names(program: Program) -> set[str]:
@@ -88,7 +102,7 @@ class _Renamer:
     program: Program
     number: int
     function: Function
-    renamed: tuple[Renamed, ...]
+    copied_in: tuple[CopiedIn, ...]
     taken: set[str]
     nests: list[LoopNest] = field(default_factory=list)
     variables: list[str] = field(default_factory=list)
@@ -103,13 +117,13 @@ class _Renamer:
         return RunLoop(len(self.nests) - 1)
 
     def replaced(self, nest: LoopNest) -> list[LoopNest]:
-        copies = {read: one.copy for one in self.renamed for read in one.reads}
-        return [*(self.copying(one, nest) for one in self.renamed), _renamed(nest, copies, self.renamed)]
+        copies = {read: one.copy for one in self.copied_in for read in one.reads}
+        return [*(self.copying(one, nest) for one in self.copied_in), _renamed(nest, copies, self.copied_in)]
 
-    def copying(self, one: Renamed, nest: LoopNest) -> LoopNest:
+    def copying(self, one: CopiedIn, nest: LoopNest) -> LoopNest:
         """The loop that makes a copy."""
         span = nest.span
-        lengths = next(made.lengths for made in self.function.made if made.name == one.copy)
+        lengths = next(made.lengths for made in self.function.local_arrays if made.name == one.copy)
         names = [fresh(f"{one.copy}_{axis}", self.taken) for axis in range(len(lengths))]
         self.variables += names
         index = tuple(Var(name, span) for name in names)
@@ -126,8 +140,8 @@ class _Renamer:
         return LoopNest(0, OfFilling(), tuple(loops), tuple(names), loops[-1].body, True, self.function)
 
 
-def _renamed(nest: LoopNest, copies: Mapping[Subscript, str], renamed: tuple[Renamed, ...]) -> LoopNest:
-    return replace(_with_reads(nest, copies.get), form=OfSource(renamed))
+def _renamed(nest: LoopNest, copies: Mapping[Subscript, str], copied_in: tuple[CopiedIn, ...]) -> LoopNest:
+    return replace(_with_reads(nest, copies.get), form=OfSource(copied_in))
 
 
 def _with_reads(nest: LoopNest, name: Callable[[Subscript], str | None]) -> LoopNest:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from orion.analysis.analyses import Analyses
-from orion.analysis.one_loop import AnalysedLoop, is_once, origin_of
+from orion.analysis.one_loop import AnalysedLoop, is_single, origin_of
 from orion.ir.program import Program
 from orion.ir.types import Types
 from orion.rewrites.compare import count_serial
 from orion.rewrites.copy_in.apply import with_copies_before
 from orion.rewrites.peel.apply import peeled
 from orion.rewrites.rewrite import OfLoop, Replacement, Site, Tried
-from orion.typing.infer import with_made
+from orion.typing.infer import with_local_arrays
 
 
 def take(site: Site, best: Tried) -> Tried:
@@ -32,7 +32,7 @@ def take(site: Site, best: Tried) -> Tried:
 def _alone(site: Site) -> Tried:
     """The program with copies made before a serial loop, or one in it where that is peeled, so that it is parallel."""
     loop = site.loop
-    if loop.candidates or is_once(loop.nest):
+    if loop.candidates or is_single(loop.nest):
         return None
     found = _before(site.program, loop, site.types, site.analyses)
     return found or peeled(site, distributes=False, inside=_before)
@@ -40,12 +40,12 @@ def _alone(site: Site) -> Tried:
 
 def _before(program: Program, loop: AnalysedLoop, types: Types, analyses: Analyses) -> Tried:
     """The program with copies made before a serial loop that is then parallel."""
-    if loop.candidates or is_once(loop.nest):
+    if loop.candidates or is_single(loop.nest):
         return None
     changed = with_copies_before(program, loop.nest.number, types, loop.analysis)
     if changed is None:
         return None
-    types = with_made(types, changed.function)
+    types = with_local_arrays(types, changed.function)
     last = loop.nest.number + len(changed.nests) - len(program.nests)
     *copies, freed = (analyses.of(changed, number, types).loop for number in range(loop.nest.number, last + 1))
     if not freed.candidates:

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from orion.analysis.one_loop import is_once
+from orion.analysis.one_loop import is_single
 from orion.rewrites.compare import depth_on_one_worker
 from orion.rewrites.peel.apply import peeled
 from orion.rewrites.rewrite import OfLoop, Site, Tried
@@ -20,7 +20,7 @@ from orion.rewrites.rewrite import OfLoop, Site, Tried
 def take(site: Site, best: Tried) -> Tried:
     """What is run on one worker taken apart, where less is left on it then than in `best`: there, what is not a loop is
     not worth it."""
-    if is_once(site.loop.nest):
+    if is_single(site.loop.nest):
         return site.once("distribute", _apart)
     if best is not None and depth_on_one_worker(best) < 2:
         return best  # what one worker runs is a loop at most

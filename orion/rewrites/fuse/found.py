@@ -18,7 +18,7 @@ class Fusable:
 
 
 @dataclass(frozen=True, slots=True)
-class Separate:
+class NotFused:
     """Planned loop `number` and the one before it, which go through the same arrays and are not run as one."""
 
     number: int
@@ -31,4 +31,4 @@ class Found:
     """Neighbours that may be run as one, and those that use the same arrays but may not."""
 
     fusable: tuple[Fusable, ...]
-    apart: tuple[Separate, ...]
+    not_fused: tuple[NotFused, ...]

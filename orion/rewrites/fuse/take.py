@@ -5,7 +5,7 @@ parallel without tiles that wait, and the fused loop keeps the strategy that bot
 Only where they go through an array in the same blocks is there anything to gain. Loops in a new order are left alone,
 and so are those that choose scalars. Sums must not be rounded in another way where caches have another size: each is
 one loop's own, and all of the dimensions of that loop are shared, so that it has the same blocks
-(`orion.plan.together.keeps_blocks`) and the same order in them.
+(`orion.plan.fused.keeps_blocks`) and the same order in them.
 
 Statements share their innermost loop only where that stays one which the processor's compiler makes vectors of: plain
 arithmetic on few arrays. Else the loops inside run one after the other, row by row.
@@ -29,7 +29,7 @@ from orion.ir.types import Types
 from orion.reasons import Reason
 from orion.rewrites.fuse.apply import Group, fuse_loops, neighbours
 from orion.rewrites.fuse.find import shared_depth
-from orion.rewrites.fuse.found import Found, Fusable, Separate
+from orion.rewrites.fuse.found import Found, Fusable, NotFused
 from orion.rewrites.rewrite import OfNeighbours
 from orion.sets.affine import Affine, affine_form, parameter
 from orion.sets.maps import Maps
@@ -41,11 +41,11 @@ MAX_ARRAYS = 8
 
 def find(program: Program, loops: tuple[AnalysedLoop, ...], owners: dict[int, int], types: Types) -> Found:
     """Which neighbours in a program may be run as one; `owners` are the loops of the source that several of its loops
-    stand for. Where that pays is decided when sizes are known (`orion.plan.together`)."""
+    stand for. Where that pays is decided when sizes are known (`orion.plan.fused`)."""
     finder = _Finder(program, loops, owners, types)
     found = (_fusable(program, loops, group, types) for group in finder.groups())
     fusable = tuple(one for one in found if one is not None)
-    return Found(fusable, tuple(finder.apart))
+    return Found(fusable, tuple(finder.not_fused))
 
 
 def _fusable(program: Program, loops: tuple[AnalysedLoop, ...], group: Group, types: Types) -> Fusable | None:
@@ -92,8 +92,8 @@ class _Finder:
     def __init__(self, program: Program, loops: tuple[AnalysedLoop, ...], owners: dict[int, int], types: Types) -> None:
         self.program, self.loops, self.owners, self.types = program, loops, owners, types
         self.maps = Maps()
-        self.apart: list[Separate] = []
-        self.copies = {one.copy for loop in loops for one in loop.nest.renamed}
+        self.not_fused: list[NotFused] = []
+        self.copies = {one.copy for loop in loops for one in loop.nest.copied_in}
 
     def groups(self) -> Iterator[Group]:
         """The longest runs of loops that may be one, from the first on."""
@@ -107,7 +107,7 @@ class _Finder:
                     continue
                 if found.reason is not None:
                     arrays = shared_arrays([self.loops[k] for k in (members[-1], number)])
-                    self.apart.append(Separate(number, arrays, found.reason))
+                    self.not_fused.append(NotFused(number, arrays, found.reason))
                 if len(members) > 1:
                     yield Group(members[0], len(members), depth)
                 members = [number]
@@ -195,8 +195,7 @@ def _meeting(nest: LoopNest, first: Access, second: Access) -> Reason:
     verbs = ["written" if one.is_write else "read" for one in (first, second)]
     one, other = (f"`{a.text}` ({verb} in line {a.span.line})" for a, verb in zip((first, second), verbs, strict=True))
     message = (
-        f"not run together with the loop in line {nest.span.line}: "
-        f"{one} and {other} meet in different iterations of the two"
+        f"not fused with the loop in line {nest.span.line}: {one} and {other} meet in different iterations of the two"
     )
     return Reason.of("ORN123", message, first.span, second.span)
 

@@ -17,13 +17,13 @@ from dataclasses import replace
 
 from orion.analysis.analyses import Analyses
 from orion.analysis.limits import with_limits
-from orion.analysis.one_loop import AnalysedLoop, is_once, is_shared_out, may_be_shared
+from orion.analysis.one_loop import AnalysedLoop, is_shared_out, is_single, may_be_shared
 from orion.ir.program import Program, Repeat, RunLoop, Step, with_loops
 from orion.ir.types import Types
-from orion.passes.between import Opened
+from orion.passes.between import PeeledLoop
 from orion.passes.split import Splitter
 from orion.rewrites.rewrite import Replacement, Site, Tried
-from orion.typing.infer import with_made
+from orion.typing.infer import with_local_arrays
 
 Inside = Callable[[Program, AnalysedLoop, Types, Analyses], Tried]
 """What is tried for a serial loop inside of one that is peeled, where peeling that too does not help."""
@@ -47,16 +47,20 @@ class _Peeler:
 
     def peeled(self, program: Program, number: int, types: Types) -> Tried:
         nest = program.nests[number]
-        name = "distribute" if is_once(nest) else "peel"
+        name = "distribute" if is_single(nest) else "peel"
         if name in self.without:
             return None
-        opened = open_outer_loop(program, number, self.analyses.opened(nest, types), plainly=not self.distributes)
-        if opened is None:
+        peeled_loop = peel_outer_loop(
+            program, number, self.analyses.peeled_loop(nest, types), plainly=not self.distributes
+        )
+        if peeled_loop is None:
             return None
-        program, found, names = self.loops_inside(opened, number, len(opened.nests) - len(program.nests) + 1, types)
-        if not is_once(nest) and not is_shared_out(found):
+        program, found, names = self.loops_inside(
+            peeled_loop, number, len(peeled_loop.nests) - len(program.nests) + 1, types
+        )
+        if not is_single(nest) and not is_shared_out(found):
             return None
-        is_apart = any(is_once(loop.nest) for loop in found)
+        is_apart = any(is_single(loop.nest) for loop in found)
         return Replacement(program, tuple(found), (), (name, *names, *("distribute",) * is_apart))
 
     def loops_inside(
@@ -69,12 +73,12 @@ class _Peeler:
         while number < last:
             analysis = self.analyses.of(program, number, types)
             loop = with_limits(analysis.loop, analysis.given_up)
-            changed = None if may_be_shared(loop) and not is_once(loop.nest) else self.better(program, loop, types)
+            changed = None if may_be_shared(loop) and not is_single(loop.nest) else self.better(program, loop, types)
             if changed is None:
                 found.append(loop)
                 number += 1
                 continue
-            program, types = changed.program, with_made(types, changed.program.function)
+            program, types = changed.program, with_local_arrays(types, changed.program.function)
             found += changed.loops
             names += changed.rewrites
             last += len(changed.loops) - 1
@@ -86,29 +90,31 @@ class _Peeler:
         return found or (self.inside(program, loop, types, self.analyses) if self.inside else None)
 
 
-def open_outer_loop(program: Program, number: int, opened: Opened | None, *, plainly: bool = False) -> Program | None:
+def peel_outer_loop(
+    program: Program, number: int, peeled_loop: PeeledLoop | None, *, plainly: bool = False
+) -> Program | None:
     """The program with planned loop `number` made into a serial loop around the loops in its body; statements that run
-    once, into the planned loops in them and what stands between these. `opened` is what `open_loop` makes of it. None
+    once, into the planned loops in them and what stands between these. `opened` is what `peel_loop` makes of it. None
     where it has no such form.
 
     `plainly`: only where that gives no statements that run once, and no branches or `while`s around loops.
     """
     nest = program.nests[number]
-    if opened is None or (plainly and not opened.is_plain):
+    if peeled_loop is None or (plainly and not peeled_loop.is_plain):
         return None
     splitter = Splitter(program.function, nest.ordered)
 
     def change(old: int) -> Iterator[Step]:
         if old == number:
-            yield from splitter.steps(opened.before)
-            inside = splitter.steps(opened.body)
-            yield from inside if opened.loop is None else [Repeat(opened.loop, inside)]
+            yield from splitter.steps(peeled_loop.before)
+            inside = splitter.steps(peeled_loop.body)
+            yield from inside if peeled_loop.loop is None else [Repeat(peeled_loop.loop, inside)]
         else:
             splitter.nests.append(replace(program.nests[old], number=len(splitter.nests)))
             yield RunLoop(len(splitter.nests) - 1)
 
     steps = with_loops(program.steps, change)
-    variables = (*program.variables, *(name for name, kind in opened.names if kind.dtype != "bool"))
-    tests = (*program.tests, *(name for name, kind in opened.names if kind.dtype == "bool"))
+    variables = (*program.variables, *(name for name, kind in peeled_loop.names if kind.dtype != "bool"))
+    tests = (*program.tests, *(name for name, kind in peeled_loop.names if kind.dtype == "bool"))
     unique = tuple(dict.fromkeys(variables)), tuple(dict.fromkeys(tests))
     return Program(program.function, tuple(splitter.nests), steps, *unique)

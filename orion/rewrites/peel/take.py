@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from orion.analysis.one_loop import is_once
+from orion.analysis.one_loop import is_single
 from orion.rewrites.peel.apply import peeled
 from orion.rewrites.rewrite import OfLoop, Site, Tried
 
 
 def take(site: Site, best: Tried) -> Tried:
     """A serial loop with nothing but loops in it, peeled; `best` for any other."""
-    if is_once(site.loop.nest) or site.loop.candidates:
+    if is_single(site.loop.nest) or site.loop.candidates:
         return best
     return site.once("peel", lambda one: peeled(one, distributes=False)) or best
 

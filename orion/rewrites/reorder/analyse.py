@@ -41,7 +41,7 @@ def _analyse_part(
     domain = band.domain if band else own_space(nest, types).text()
     analysis = LoopDependences(domain, (), band.dependences if band else (), scalars, ())
     candidates = candidates_of(nest, analysis, site.maps) if band else []
-    if band and band.sweeps:  # blocks of space are shared out, those of rounds follow one another
+    if band and band.time_tiles:  # blocks of space are shared out, those of rounds follow one another
         candidates = [one for one in candidates if (one.space, one.time) == (1, (0,))]
     touched: dict[str, bool] = {}
     for access in collect_references(nest, types) if band is None else _accesses_of(nest, band, study):
@@ -65,8 +65,8 @@ def _form(nest: LoopNest, band: Band | None, origin: Origin, study: Study) -> Ne
     told = work_of_statements(study, _statements_of(nest, band, study))
     if band is None:
         return OutsideBands(origin, told)
-    if band.sweeps:
-        return InTimeTiles(origin, told, band.places, band.sweeps)
+    if band.time_tiles:
+        return InTimeTiles(origin, told, band.places, band.time_tiles)
     return InBand(origin, told, band.places)
 
 

@@ -28,8 +28,8 @@ from orion.rewrites.reorder.order import Order, as_given, new_order
 from orion.rewrites.reorder.outline import Around, Leaf, Piece, Tiles, cache_tiles, known_names, outline
 from orion.rewrites.skewed_buffers.apply import buffers_of
 from orion.rewrites.tile.sizes import Memory, memory_of
-from orion.rewrites.time_tiles.apply import in_sweeps
-from orion.rewrites.time_tiles.find import MOST, find_sweeps
+from orion.rewrites.time_tiles.apply import in_time_tiles
+from orion.rewrites.time_tiles.find import MOST, find_time_tiles
 from orion.sets.maps import Maps
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ own. Those of all thirty PolyBench kernels take fewer than 300,000; past the lim
 
 
 @dataclass(frozen=True, slots=True)
-class Outlined:
+class Deferred:
     """Loops number `first` and following of a program that run outlines, and what their bodies are made from: the
     statements, the new order as the text of an isl schedule tree, its bands and their tiles, and the names of its
     variables. `live` has for each loop the scalars whose values are needed after it."""
@@ -64,7 +64,7 @@ class Rewritten:
     `order` are the texts of isl union maps between the instances of the statements of the loop that was replaced: what
     must be kept, and the new order. `trips` are what one trip of the innermost loops costs in memory, as written and in
     the new order (`orion.cost.strides`). `live` are the scalars whose values are needed after each new loop.
-    `outlined`: what is to be made yet of them, None where nothing.
+    `deferred`: what is to be made yet of them, None where nothing.
     """
 
     program: Program
@@ -74,7 +74,7 @@ class Rewritten:
     order: str
     trips: tuple[int, int]
     live: tuple[frozenset[str], ...]
-    outlined: Outlined | None
+    deferred: Deferred | None
 
 
 def rewrite_loop(program: Program, study: Study, types: Types, maps: Maps, caches: Caches) -> Rewritten | None:
@@ -114,11 +114,11 @@ def rewrite_loop(program: Program, study: Study, types: Types, maps: Maps, cache
     texts = str(written), str(places)
     after, bands = live_after_each(found), tuple(replacer.added)
     live = tuple(after[number + position] for position in range(len(bands)))
-    outlined = Outlined(number, region, str(order.tree), order.bands, tiles, order.variables, order.memory, live)
-    return Rewritten(found, number, bands, *texts, order.trips, live, outlined if can_wait else None)
+    deferred = Deferred(number, region, str(order.tree), order.bands, tiles, order.variables, order.memory, live)
+    return Rewritten(found, number, bands, *texts, order.trips, live, deferred if can_wait else None)
 
 
-def rewrite_sweeps(program: Program, study: Study, types: Types, maps: Maps, caches: Caches) -> Rewritten | None:
+def rewrite_in_time_tiles(program: Program, study: Study, types: Types, maps: Maps, caches: Caches) -> Rewritten | None:
     """The program with a planned loop in tiles of rounds and space: see `orion.rewrites.time_tiles.find`. None where it
     has no such tiles, or where finding them would take too long."""
     import islpy as isl
@@ -127,19 +127,19 @@ def rewrite_sweeps(program: Program, study: Study, types: Types, maps: Maps, cac
     variables = tuple(fresh_names(MOST + 1, _names(program)))
     try:
         with capped(relations.domain.get_ctx(), MAX_OPERATIONS):
-            swept = find_sweeps(region, relations, types)
-            if swept is None:
+            tiled = find_time_tiles(region, relations, types)
+            if tiled is None:
                 return None
-            sweeps, places = swept
+            time_tiles, places = tiled
             order = places.flat_range_product(relations.written)
             prove_order(relations.dependences, order)
-            band = replace(band_of(places, relations, variables, 0, len(sweeps.slopes) + 1), sweeps=sweeps)
+            band = replace(band_of(places, relations, variables, 0, len(time_tiles.slopes) + 1), time_tiles=time_tiles)
     except CapReached:
         maps.give_up("whether rounds can be gone through in tiles was not found out; they run one after another")
         return None
     except isl.Error:
         return None
-    body = in_sweeps(region, band, sweeps, caches)
+    body = in_time_tiles(region, band, time_tiles, caches)
     found = _Replacer(region, (Leaf(band, body),)).program(program, (band,), (*variables, *new_names(body, variables)))
     live = (live_after_each(found)[number],)
     return Rewritten(found, number, (band,), str(relations.dependences), str(order), (0, 0), live, None)
@@ -159,14 +159,14 @@ def _can_wait(region: Region, order: Order, types: Types) -> bool:
     return not region.scalars and is_convex and all(name in names for name in parameters)
 
 
-def with_bodies(program: Program, outlined: Outlined, types: Types) -> Program:
+def with_bodies(program: Program, deferred: Deferred, types: Types) -> Program:
     """The program with the bodies of loops that ran outlines."""
     import islpy as isl
 
-    tree = isl.Schedule(outlined.tree, isl.Context())
-    order = Order(tree, outlined.bands, (0, 0), outlined.variables, 0, outlined.memory)
-    bodies = generate(outlined.region, order, types, outlined.tiles)
-    return _with_bodies(program, outlined.first, bodies, outlined.variables)
+    tree = isl.Schedule(deferred.tree, isl.Context())
+    order = Order(tree, deferred.bands, (0, 0), deferred.variables, 0, deferred.memory)
+    bodies = generate(deferred.region, order, types, deferred.tiles)
+    return _with_bodies(program, deferred.first, bodies, deferred.variables)
 
 
 def _with_bodies(program: Program, first: int, bodies: Iterable[Body], variables: Sequence[str]) -> Program:

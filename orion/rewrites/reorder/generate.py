@@ -73,7 +73,7 @@ class _Generator:
         together = in_lockstep(body, self.order.variables) if band.in_lockstep else body
         short_chains = band.loop_order and not band.in_lockstep  # their rows are best one after the other
         if together == body and not short_chains:
-            together = in_register_tiles(body, band.jammed)
+            together = in_register_tiles(body, band.unroll_and_jam)
         return band, in_cache_tiles(together, self.tiles[number], self.writer.span)
 
     def scan(self, node: isl.ScheduleNode, band: Band | None) -> isl.AstNode:

@@ -243,7 +243,7 @@ class _Marker:
     bands: list[Band] = field(default_factory=list)
     shared: int = 0
     last_order: list[int] = field(default_factory=list)
-    jammed: list[tuple[str, str]] = field(default_factory=list)
+    unroll_and_jam: list[tuple[str, str]] = field(default_factory=list)
     cache_tiles: tuple[tuple[int, int], ...] = ()
 
     def visit(self, node: isl.ScheduleNode) -> isl.ScheduleNode:
@@ -270,7 +270,7 @@ class _Marker:
         number = len(self.bands)
         self.bands.append(describe_band(node, self.relations, self.variables, number))
         self.shared += node.get_domain().n_set()
-        self.jammed, self.cache_tiles = [], ()
+        self.unroll_and_jam, self.cache_tiles = [], ()
         node = self.inside(node, is_planned=True)
         chained = False
         if node.band_n_member() > 1 and not has_free_member(node) and not holds_band(node.child(0)):
@@ -279,7 +279,9 @@ class _Marker:
         names = tuple_names(node.get_domain())
         below = [statement for statement in self.region.statements if statement.name in names]
         lockstep = chained and chain_cycles(below, self.types) >= LONG_CHAIN
-        found = replace(self.bands[number], in_lockstep=lockstep, jammed=tuple(self.jammed), loop_order=order)
+        found = replace(
+            self.bands[number], in_lockstep=lockstep, unroll_and_jam=tuple(self.unroll_and_jam), loop_order=order
+        )
         self.bands[number] = replace(found, cache_tiles=self.cache_tiles)
         return node.insert_mark(isl.Id(f"{PLANNED}:{number}", context=node.get_ctx()))
 
@@ -312,7 +314,7 @@ class _Marker:
                 node = tiled(node, sizes)
             names = self.variables[depth : depth + len(gains) + 1]
             gains = gains if self.has("jam") else []
-            self.jammed += [(name, names[-1]) for name, gain in zip(names, gains, strict=False) if gain]
+            self.unroll_and_jam += [(name, names[-1]) for name, gain in zip(names, gains, strict=False) if gain]
         return node
 
 

@@ -106,14 +106,14 @@ def leaves(node: isl.ScheduleNode) -> Iterator[tuple[isl.ScheduleNode, int | Non
 
     if node.get_type() == isl.schedule_node_type.mark:
         yield node.child(0), int(node.mark_get_id().get_name().removeprefix(f"{PLANNED}:"))
-    elif _is_once(node):
+    elif _is_single(node):
         yield node, None
     else:
         for position in range(node.n_children()):
             yield from leaves(node.child(position))
 
 
-def _is_once(node: isl.ScheduleNode) -> bool:
+def _is_single(node: isl.ScheduleNode) -> bool:
     """Whether all below a node is run by one worker."""
     import islpy as isl
 
@@ -133,7 +133,7 @@ class _Outliner:
         import islpy as isl
 
         kind = node.get_type()
-        if kind == isl.schedule_node_type.mark or _is_once(node):
+        if kind == isl.schedule_node_type.mark or _is_single(node):
             for inner, number in leaves(node):
                 yield Leaf(None if number is None else self.order.bands[number], tuple(self.outlines(inner)))
         elif kind == isl.schedule_node_type.band:

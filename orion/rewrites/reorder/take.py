@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from orion.analysis.one_loop import is_once, is_without_waits
+from orion.analysis.one_loop import is_single, is_without_waits
 from orion.cost.strides import JUMP, cannot_gain
 from orion.cost.worth import work_of
 from orion.dependence.model import model_loop
@@ -18,7 +18,7 @@ from orion.rewrites.stored_sums.apply import with_stored_sums
 def take(site: Site, best: Tried) -> Tried:
     """A new order, or `best`: loops without tiles that wait, in a serial one, are preferred to a new order of the
     whole, if nothing else is in it."""
-    if is_once(site.loop.nest):
+    if is_single(site.loop.nest):
         return best
     if best is not None and ("time_tiles" in best.rewrites or all(map(is_without_waits, best.loops))):
         return best
@@ -47,8 +47,8 @@ def reordered(site: Site, *, must_gain: bool) -> Tried:
     if found is None:
         return None
     loops = tuple(replace(one, rewrites=(*names, *one.rewrites)) for one in analyse_parts(found, site, study))
-    outlined = () if found.outlined is None else (found.outlined,)
-    return Replacement(found.program, loops, outlined, names) if any(new.candidates for new in loops) else None
+    deferred = () if found.deferred is None else (found.deferred,)
+    return Replacement(found.program, loops, deferred, names) if any(new.candidates for new in loops) else None
 
 
 def _with_stored_sums(site: Site) -> tuple[Study, Rewritten] | None:
@@ -69,7 +69,7 @@ def _is_faster(found: Rewritten) -> bool:
     """Whether a new order is better than a parallel loop as written: its innermost loops go through memory in smaller
     steps, several of their chains of dependent trips are run at a time, or elements stay in registers for several trips
     of the loops around them."""
-    gains = any(band is not None and (band.in_lockstep or band.jammed) for band in found.bands)
+    gains = any(band is not None and (band.in_lockstep or band.unroll_and_jam) for band in found.bands)
     return gains or found.trips[1] < found.trips[0]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from orion.analysis.one_loop import Sweeps
+from orion.analysis.one_loop import TimeTiles
 from orion.cost.caches import Caches
 from orion.dependence.region import Place, Region, Statement
 from orion.ir.nodes import Assign, Binary, Call, Compare, Const, Dim, Expr, For, If, Logic, Range, Stmt, Var
@@ -27,18 +27,18 @@ INNER = 8
 """The size in the second coordinate of space, where there are two."""
 
 
-def in_sweeps(region: Region, band: Band, sweeps: Sweeps, caches: Caches) -> tuple[Stmt, ...]:
+def in_time_tiles(region: Region, band: Band, time_tiles: TimeTiles, caches: Caches) -> tuple[Stmt, ...]:
     """What is run for a box of the band: its tiles one after the other, each in the written order."""
     span = region.nest.span
     sizes = [f"{dim}_size" for dim in band.dims]
     tile = [(f"{dim}_start", f"{dim}_stop") for dim in band.dims]
-    body: Stmt = _Clipped(region, tile, sweeps).rounds()
+    body: Stmt = _Clipped(region, tile, time_tiles).rounds()
     for (start, stop), (first, end), size in reversed([*zip(tile, band.limits, sizes, strict=True)]):
         further = Binary("+", Var(start, span), Var(size, span), span)
         last = Assign(Var(stop, span), Call("min", (Var(end, span), further), span), span)
         space = Range(start, Var(first, span), Var(end, span), Var(size, span), span)
         body = For(space, (last, body), SYNTHETIC, span)
-    return (*tile_sizes(sweeps, sizes, caches, span), body)
+    return (*tile_sizes(time_tiles, sizes, caches, span), body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class _Clipped:
 
     region: Region
     limits: Sequence[tuple[str, str]]
-    sweeps: Sweeps
+    time_tiles: TimeTiles
 
     @property
     def span(self) -> Span:
@@ -61,10 +61,10 @@ class _Clipped:
 
     def block(self, body: Sequence[Stmt], level: int, statements: list[Statement]) -> Iterator[Stmt]:
         """The statements of the body of a loop at depth `level` - 1, of which `statements` are those of the region."""
-        if level > len(self.sweeps.slopes):
+        if level > len(self.time_tiles.slopes):
             yield from body
             return
-        spots = [*spots_of(self.region.statements, range(1, len(self.sweeps.slopes) + 1))]
+        spots = [*spots_of(self.region.statements, range(1, len(self.time_tiles.slopes) + 1))]
         fixed = {spot.places[level - 1]: spot.fixed[level - 1 :] for spot in spots}
         for place in sorted({statement.place[: level + 1] for statement in statements}):
             inside = [statement for statement in statements if statement.place[: level + 1] == place]
@@ -92,7 +92,7 @@ class _Clipped:
 
     def moved(self, limit: str, place: Place, level: int) -> Expr:
         """The limit of a coordinate as one of the loop variable: c = s t + x + f, so x = c − s t − f."""
-        slope, shift = self.sweeps.slopes[level - 1], dict(self.sweeps.shifts)[level - 1, place]
+        slope, shift = self.time_tiles.slopes[level - 1], dict(self.time_tiles.shifts)[level - 1, place]
         t: Expr = Var(self.region.nest.dims[0], self.span)
         moved = t if slope == 1 else Binary("*", Const(slope, self.span), t, self.span)
         found = Binary("-", Var(limit, self.span), moved, self.span)
@@ -103,23 +103,23 @@ class _Clipped:
         return Range(space.var, start, stop, space.step, space.span)
 
 
-def tile_sizes(sweeps: Sweeps, names: Sequence[str], caches: Caches, span: Span) -> tuple[Stmt, ...]:
+def tile_sizes(time_tiles: TimeTiles, names: Sequence[str], caches: Caches, span: Span) -> tuple[Stmt, ...]:
     """Assignments of the sizes of a tile to `names`, one for each coordinate, from the extents of arrays.
 
     With R bytes for each value of the coordinates of space, a tile of b values and b / s rounds touches the bytes of
     2 b values: 2 b R = C / SHARE, with C bytes in the cache; with two coordinates of space 4 b b' R, where b' is INNER.
     """
-    shared = 2 if len(sweeps.slopes) == 1 else 4 * INNER
+    shared = 2 if len(time_tiles.slopes) == 1 else 4 * INNER
     total: Expr = Const(1, span)
-    for array, size, axes in sweeps.rows:
+    for array, size, axes in time_tiles.rows:
         row: Expr = Const(size, span)
         for axis in axes:
             row = Binary("*", row, Dim(array, axis, span), span)
         total = Binary("+", total, row, span)
     fitting = Binary("//", Const(caches.second // SHARE // shared, span), total, span)
     first = Call("max", (Const(SHORTEST, span), Call("min", (fitting, Const(LONGEST, span)), span)), span)
-    inner = [Const(INNER, span)] * (len(sweeps.slopes) - 1)
+    inner = [Const(INNER, span)] * (len(time_tiles.slopes) - 1)
     least = Call("min", (Var(names[1], span), *inner), span) if inner else Var(names[1], span)
-    rounds = Call("max", (Const(1, span), Binary("//", least, Const(max(sweeps.slopes), span), span)), span)
+    rounds = Call("max", (Const(1, span), Binary("//", least, Const(max(time_tiles.slopes), span), span)), span)
     values = [rounds, first, *inner]
     return tuple(Assign(Var(names[k], span), values[k], span) for k in (*range(1, len(values)), 0))

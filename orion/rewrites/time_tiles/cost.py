@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil, prod
 
-from orion.analysis.one_loop import Sweeps
+from orion.analysis.one_loop import TimeTiles
 from orion.cost.grid import SHARED_GRID, whole_multiple
 from orion.cost.sizes import Sizes
 
@@ -22,24 +22,24 @@ FITTING = 16
 MOST_BOXES = 4096
 
 
-def pays(sweeps: Sweeps, sizes: Sizes, extents: Sequence[int | None]) -> bool:
+def pays(time_tiles: TimeTiles, sizes: Sizes, extents: Sequence[int | None]) -> bool:
     """Whether to run in tiles at these sizes; `extents` are those of the coordinates.
 
     It saves going through arrays that do not fit into a cache once per round. Not where the boxes that can be run at
     the same time would be too small, or all boxes too many.
     """
     shapes, cache = sizes.shapes, sizes.caches.second
-    if any(array not in shapes for array, _, _ in sweeps.rows):
+    if any(array not in shapes for array, _, _ in time_tiles.rows):
         return False
-    whole = sum(size * prod(shapes[array]) for array, size, _ in sweeps.rows)
-    row = sum(size * prod(shapes[array][axis] for axis in axes) for array, size, axes in sweeps.rows)
-    found = boxes(sweeps, extents, 1)
+    whole = sum(size * prod(shapes[array]) for array, size, _ in time_tiles.rows)
+    row = sum(size * prod(shapes[array][axis] for axis in axes) for array, size, axes in time_tiles.rows)
+    found = boxes(time_tiles, extents, 1)
     if found is None or extents[0] is None or extents[0] < FEWEST_ROUNDS:
         return False
     return whole > FILLED * cache and row * FITTING <= cache and prod(found) <= MOST_BOXES
 
 
-def boxes(sweeps: Sweeps, extents: Sequence[int | None], workers: int) -> tuple[int, ...] | None:
+def boxes(time_tiles: TimeTiles, extents: Sequence[int | None], workers: int) -> tuple[int, ...] | None:
     """The number of blocks of each coordinate, 1 from the third on; None where extents are not known.
 
     Of T rounds over n values each, with slope s, boxes of h = T / b_0 rounds and w = (n + s T) / b_1 values have
@@ -49,7 +49,7 @@ def boxes(sweeps: Sweeps, extents: Sequence[int | None], workers: int) -> tuple[
     rounds, reach = extents[:2]
     if rounds is None or reach is None:
         return None
-    slope, abreast = sweeps.slopes[0], whole_multiple(SHARED_GRID, workers)
+    slope, abreast = time_tiles.slopes[0], whole_multiple(SHARED_GRID, workers)
     width = reach - slope * (rounds - 1)
     if width < 2 * abreast:
         return None

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from orion.analysis.one_loop import Sweeps
+from orion.analysis.one_loop import TimeTiles
 from orion.dependence.region import Place, Region, Statement
 from orion.dependence.relations import Relations
 from orion.ir.nodes import Const, Expr, Range, names_in
@@ -62,7 +62,7 @@ class Spot:
         return frozenset(names) - {*self.statement.space.dims}
 
 
-def find_sweeps(region: Region, relations: Relations, types: Types) -> tuple[Sweeps, isl.UnionMap] | None:
+def find_time_tiles(region: Region, relations: Relations, types: Types) -> tuple[TimeTiles, isl.UnionMap] | None:
     """The sweeps of a region, and the map from the instances of its statements to the coordinates.
 
     None where no such coordinates exist, or where the rounds do not depend on each other across space (no slope).
@@ -89,7 +89,7 @@ def find_sweeps(region: Region, relations: Relations, types: Types) -> tuple[Swe
     places = isl.UnionMap(text, relations.domain.get_ctx()).intersect_domain(relations.domain)
     if not is_permutable(relations.dependences, places, len(slopes)):
         return None
-    return Sweeps(slopes, tuple(shifts.items()), tuple(_rows(region, types, spots))), places
+    return TimeTiles(slopes, tuple(shifts.items()), tuple(_rows(region, types, spots))), places
 
 
 def spots_of(statements: Sequence[Statement], levels: range) -> Iterator[Spot]:

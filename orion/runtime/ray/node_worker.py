@@ -113,7 +113,7 @@ class NodeWorker(Worker):
         self._arrive(regions, receivers, results)
 
     def _arrive(self, regions: tuple[Region, ...], receivers: tuple[str, ...], results: tuple[Results, ...]) -> None:
-        flag = Flag(BARRIER, self.number, self.meetings)
+        flag = Flag(BARRIER, self.number, self.barriers)
         for node in self._others:
             self._post(node, (flag,), self._pieces(regions) if node in receivers else (), results)
         super().meet()

@@ -12,7 +12,7 @@ count.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,9 +23,11 @@ from orion.cost.grid import LINE_BLOCKS
 from orion.cost.placement import ArrayUse, array_bytes
 from orion.cost.sizes import Sizes
 from orion.ir.types import ArrayType, Shapes, Types
-from orion.plan.plan import Fill, Fused, LoopPlan, Member, Together, Written
+from orion.plan.plan import Fill, Fused, FusedWith, LoopPlan, Member, Written
+from orion.plan.variants import Changed, Variant
 from orion.reasons import ReasonKind
-from orion.rewrites.fuse.found import Separate
+from orion.rewrites.fuse.apply import fuse_loops
+from orion.rewrites.fuse.found import Found, Fusable, NotFused
 from orion.rewrites.fuse.take import shared_arrays
 
 SHARE = 0.5
@@ -35,7 +37,7 @@ LINE = 64
 """Bytes in a cache line."""
 
 
-def why_together(loop: AnalysedLoop, types: Types, sizes: Sizes) -> Together | None:
+def why_fused(loop: AnalysedLoop, types: Types, sizes: Sizes) -> FusedWith | None:
     """Why the neighbours that a fused loop stands for are run as one; None where they better are not, or it stands for
     none."""
     members = members_of(loop)
@@ -45,7 +47,7 @@ def why_together(loop: AnalysedLoop, types: Types, sizes: Sizes) -> Together | N
     lines = tuple(member.nest.span.line for member in members)
     large = tuple(array for array in arrays if (array_bytes(array, types, sizes.shapes) or 0) > sizes.caches.second)
     if sizes.force_parallel:
-        return Together(lines, large or arrays, None)
+        return FusedWith(lines, large or arrays, None)
     if any(array_bytes(use.array, types, sizes.shapes) is None for use in loop.uses):
         return None
     used = sum(_bytes_per_iteration(use, len(loop.nest.dims), types, sizes.shapes) for use in loop.uses)
@@ -53,7 +55,7 @@ def why_together(loop: AnalysedLoop, types: Types, sizes: Sizes) -> Together | N
         return None
     times = {array: sum(array in _used(member) for member in members) - 1 for array in large}
     saved = sum(times[array] * (array_bytes(array, types, sizes.shapes) or 0) for array in large)
-    return Together(lines, large, saved)
+    return FusedWith(lines, large, saved)
 
 
 def _used(loop: AnalysedLoop) -> set[str]:
@@ -90,7 +92,7 @@ def keeps_blocks(fused: LoopPlan, member: LoopPlan) -> bool:
     return member.tiles == fused.tiles and member.cuts == fused.cuts
 
 
-def with_members(plan: LoopPlan, members: Iterable[LoopPlan], why: Together) -> LoopPlan:
+def with_members(plan: LoopPlan, members: Iterable[LoopPlan], why: FusedWith) -> LoopPlan:
     """The plan of a fused loop with those of the loops that it stands for; all run in its blocks, on its workers."""
     sizing = tuple(reason for reason in plan.reasons if reason.kind is ReasonKind.SIZES)
     apart = tuple(reason for reason in plan.reasons if reason.kind is ReasonKind.NOTE)
@@ -118,11 +120,37 @@ def with_members(plan: LoopPlan, members: Iterable[LoopPlan], why: Together) -> 
     return replace(plan, form=Fused(tuple(found)))
 
 
-def with_reasons(plan: LoopPlan, apart: Iterable[Separate], types: Types, sizes: Sizes) -> LoopPlan:
-    """The plan of a loop with the reason why it is not run together with the loop before it, where that would save
+def with_reasons(plan: LoopPlan, apart: Iterable[NotFused], types: Types, sizes: Sizes) -> LoopPlan:
+    """The plan of a loop with the reason why it is not fused with the loop before it, where that would save
     something at these sizes."""
     for one in apart:
         sizes_of = [array_bytes(array, types, sizes.shapes) or 0 for array in one.arrays]
         if one.number == plan.nest.number and max(sizes_of, default=0) > sizes.caches.second:
             return replace(plan, reasons=(*plan.reasons, one.reason))
     return plan
+
+
+def fused_program(analysed: Variant, chosen: Sequence[Fusable]) -> Variant:
+    """The program with some of its neighbours run as one."""
+    if not chosen:
+        return analysed
+    program = fuse_loops(analysed.program, tuple(one.group for one in chosen))
+    assert program is not None
+    first_of = {one.group.first: one.loop for one in chosen}
+    gone = {number for one in chosen for number in one.group.numbers[1:]}
+    loops: list[AnalysedLoop] = []
+    numbers: list[int] = []
+    for number, old in enumerate(analysed.loops):
+        if number not in gone:
+            loops.append(replace(first_of.get(number, old), nest=program.nests[len(loops)]))
+        numbers.append(len(loops) - 1)
+    changed = tuple(_renumbered(one, numbers) for one in analysed.changed)
+    not_fused = tuple(replace(one, number=numbers[one.number]) for one in analysed.neighbours.not_fused)
+    deferred = tuple(replace(one, first=numbers[one.first]) for one in analysed.deferred)
+    found = replace(analysed, program=program, loops=tuple(loops), changed=changed, deferred=deferred)
+    return replace(found, neighbours=Found((), not_fused))
+
+
+def _renumbered(changed: Changed, numbers: Sequence[int]) -> Changed:
+    inside = changed.numbers
+    return replace(changed, numbers=range(numbers[inside[0]], numbers[inside[-1]] + 1)) if inside else changed

@@ -23,7 +23,7 @@ SHARE = 0.5
 longer."""
 
 
-def why_not_renamed(analysed: Variant, plan: FunctionPlan, sizes: Sizes) -> dict[int, Reason]:
+def why_not_copied_in(analysed: Variant, plan: FunctionPlan, sizes: Sizes) -> dict[int, Reason]:
     """Why copies made before loops are not worth it at these sizes, by the number of the `for` in the source.
 
     The number of workers does not count, like everywhere where loops are changed.
@@ -31,11 +31,11 @@ def why_not_renamed(analysed: Variant, plan: FunctionPlan, sizes: Sizes) -> dict
     if sizes.symbolic or sizes.force_parallel:
         return {}
     pairs = zip(plan.loops, analysed.loops, strict=True)
-    dear = [loop for loop, known in pairs if loop.nest.renamed and not _pays(known.work, loop, plan, sizes)]
-    return {loop.nest.loops[0].index: _reason(loop, plan) for loop in dear}
+    costly = [loop for loop, known in pairs if loop.nest.copied_in and not _pays(known.work, loop, plan, sizes)]
+    return {loop.nest.loops[0].index: _reason(loop, plan) for loop in costly}
 
 
-def with_dear_copies(plan: FunctionPlan, reasons: dict[int, Reason]) -> FunctionPlan:
+def with_costly_copies(plan: FunctionPlan, reasons: dict[int, Reason]) -> FunctionPlan:
     """The plan of a function with reasons added to the loops that hold these `for`s of the source."""
 
     def said(loop: LoopPlan) -> LoopPlan:
@@ -66,15 +66,15 @@ def _pays(works: tuple[Work, ...], loop: LoopPlan, plan: FunctionPlan, sizes: Si
 
 def copied_bytes(loop: LoopPlan, plan: FunctionPlan) -> int | None:
     """The bytes of the copies that are made before a loop; None where a size is not known."""
-    names = {one.copy for one in loop.nest.renamed}
-    found = [one.nbytes for one in plan.made if one.name in names]
+    names = {one.copy for one in loop.nest.copied_in}
+    found = [one.nbytes for one in plan.local_arrays if one.name in names]
     known = [size for size in found if size is not None]
     return sum(known) if len(known) == len(found) else None
 
 
 def _reason(loop: LoopPlan, plan: FunctionPlan) -> Reason:
-    names = " and ".join(f"`{one.array}`" for one in loop.nest.renamed)
+    names = " and ".join(f"`{one.array}`" for one in loop.nest.copied_in)
     size = copied_bytes(loop, plan) or 0
-    copies = "a copy" if len(loop.nest.renamed) == 1 else "copies"
+    copies = "a copy" if len(loop.nest.copied_in) == 1 else "copies"
     message = f"{copies} of {names} made before the loop, {size:,} bytes, would cost more than running it serially"
     return Reason.of("ORN124", message, loop.nest.span)

@@ -13,7 +13,7 @@ from orion.dependence.scalars import scalar_roles
 from orion.ir.program import Program
 from orion.ir.types import Types
 from orion.plan.plan import FunctionPlan, LoopPlan
-from orion.rewrites.reorder.apply import Outlined, with_bodies
+from orion.rewrites.reorder.apply import Deferred, with_bodies
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,17 +24,17 @@ class Bodies:
     scalars: dict[int, ScalarRoles]
 
 
-def with_all_bodies(program: Program, outlined: Sequence[Outlined], types: Types) -> Bodies:
+def with_deferred_bodies(program: Program, deferred: Sequence[Deferred], types: Types) -> Bodies:
     """The program with the bodies of all loops that run outlines."""
-    for one in outlined:
+    for one in deferred:
         program = with_bodies(program, one, types)
-    live = {one.first + position: after for one in outlined for position, after in enumerate(one.live)}
+    live = {one.first + position: after for one in deferred for position, after in enumerate(one.live)}
     return Bodies(program, {number: scalar_roles(program.nests[number], types, live[number]) for number in live})
 
 
 def plan_with_bodies(plan: FunctionPlan, made: Bodies) -> FunctionPlan:
     """The plan of a program for the same one with the bodies of its loops."""
-    return replace(plan, program=made.program, outlined=(), loops=tuple(_loop(loop, made) for loop in plan.loops))
+    return replace(plan, program=made.program, deferred=(), loops=tuple(_loop(loop, made) for loop in plan.loops))
 
 
 def _loop(loop: LoopPlan, made: Bodies) -> LoopPlan:

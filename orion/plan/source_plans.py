@@ -20,11 +20,11 @@ from orion.plan.plan import (
     FunctionPlan,
     Fused,
     LoopPlan,
-    Once,
+    Merged,
     Reordered,
-    ReorderedOnce,
+    ReorderedSingle,
+    Single,
     Uncut,
-    Whole,
     is_of_source,
     source_nest,
 )
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import islpy as isl
 
 
-def whole_loops(plan: FunctionPlan) -> tuple[LoopPlan, ...]:
+def source_plans(plan: FunctionPlan) -> tuple[LoopPlan, ...]:
     """One plan per planned loop of the source, in textual order; statements between loops stay as they are.
 
     Planned loops that stand for one loop of the source in another order are merged (`merged`). In place of one that
@@ -44,11 +44,11 @@ def whole_loops(plan: FunctionPlan) -> tuple[LoopPlan, ...]:
     for _, group in groupby(plan.loops, lambda loop: id(source_nest(loop))):
         first, *others = group
         match first.form:
-            case Reordered(origin=origin) | ReorderedOnce(origin=origin):
+            case Reordered(origin=origin) | ReorderedSingle(origin=origin):
                 found.append(merged((first, *others), origin))
             case Fused(members):
                 found += members
-            case Once(inside):
+            case Single(inside):
                 found += (first, *inside)
             case _:
                 found.append(first)
@@ -56,9 +56,9 @@ def whole_loops(plan: FunctionPlan) -> tuple[LoopPlan, ...]:
 
 
 def loops_of_source(plan: FunctionPlan) -> tuple[LoopPlan, ...]:
-    """Those of `whole_loops` that are loops of the source: not statements between loops, and not the filling of arrays
+    """Those of `source_plans` that are loops of the source: not statements between loops, and not the filling of arrays
     that the function makes."""
-    return tuple(filter(is_of_source, whole_loops(plan)))
+    return tuple(filter(is_of_source, source_plans(plan)))
 
 
 def merged(parts: Iterable[LoopPlan], origin: Origin) -> LoopPlan:
@@ -74,7 +74,7 @@ def merged(parts: Iterable[LoopPlan], origin: Origin) -> LoopPlan:
     iterations = next(part.form.written_iterations for part in parts if isinstance(part.form, Reordered))
     return LoopPlan(
         nest=replace(origin.nest, number=parts[0].nest.number),
-        form=Whole(origin, parts),
+        form=Merged(origin, parts),
         strategy=min((part.strategy for part in shared), key=strength, default=Strategy.SERIAL),
         tiles=Uncut(),
         cuts=(1,) * dims,
