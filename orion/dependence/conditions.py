@@ -30,6 +30,10 @@ MAX_PARTS = 12
 MAX_RAW_PARTS = 40
 """The same before they are made simpler."""
 
+MAX_CONSTRAINTS = 100
+"""Of the sizes at which there are dependences. isl multiplies them out to find all others, and counts no operations
+meanwhile: 640 took ten seconds. Conditions that a reader can follow come from fewer than thirty."""
+
 
 def free_of(dependences: Iterable[Dependence], depth: int, known: Collection[str], maps: Maps) -> isl.Set | None:
     """Where the loop at `depth` carries none of the dependences; None where there are no such sizes at which it goes
@@ -48,7 +52,9 @@ def free_of(dependences: Iterable[Dependence], depth: int, known: Collection[str
     try:
         with capped(maps.context):
             met = _union([_over(relation.params(), known) for relation in relations])
-            return None if met is None else _simplest(met.complement(), [_pairs(one, depth) for one in reached], depth)
+            if met is None or sum(len(part.get_constraints()) for part in _basic_sets(met)) > MAX_CONSTRAINTS:
+                return None
+            return _simplest(met.complement(), [_pairs(one, depth) for one in reached], depth)
     except (CapReached, isl.Error):
         return None
 
