@@ -79,7 +79,8 @@ def separate(function: Function, types: Types) -> Function:
     if shared:
         return separate(make_arrays(function, separator.typing, shared), types)
     body = LoopVariables(function, separator.typing, separator.names).kept(body, ())
-    return replace(function, body=(*separator.zeros(body), *body))
+    body = (*separator.zeros(body), *body)
+    return function if body == function.body else replace(function, body=body)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from functools import partial
 import numpy as np
 
 from orion.ir.cures import hold
+from orion.ir.kept import kept
 from orion.ir.nodes import (
     Assign,
     Bind,
@@ -53,8 +54,14 @@ def infer_types(function: Function, types: Types) -> Typing:
     Raises `UnsupportedLoopError`, with the place, where an expression has no type (ranks that do not fit, a name that
     is not assigned before, a name that is a scalar in one place and a row in another).
     """
-    given = {name: argument_value(name, types[name]) for name in function.params}
-    return _Inference(function, function.helpers, types, dict(given)).run()
+    return _inferred(function, tuple(types.items()))
+
+
+@kept
+def _inferred(function: Function, types: tuple[tuple[str, ArgumentType], ...]) -> Typing:
+    known = dict(types)
+    given = {name: argument_value(name, known[name]) for name in function.params}
+    return _Inference(function, function.helpers, known, given).run()
 
 
 def argument_value(name: str, kind: ArgumentType) -> ValueType:
