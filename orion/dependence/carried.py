@@ -18,6 +18,7 @@ from orion.dependence.region import Region, Statement
 from orion.dependence.relations import Pair, Relations
 from orion.dependence.scalars import carries
 from orion.ir.nodes import For
+from orion.sets.maps import Maps
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -40,13 +41,13 @@ def carried_by_loops(region: Region, relations: Relations) -> tuple[Carried, ...
     found: dict[int, list[Dependence]] = {index: [] for index in sorted(loops)}
     function = region.nest.function
     for pair in relations.pairs:
-        for index, dependence in _carried(pair, statements):
+        for index, dependence in _carried(pair, statements, relations.maps):
             if pair.array not in region.scalars or carries(pair.array, loops[index].body, function):
                 found[index].append(dependence)
     return tuple(Carried(loops[index], tuple(dependences)) for index, dependences in found.items())
 
 
-def _carried(pair: Pair, statements: dict[str, Statement]) -> Iterator[tuple[int, Dependence]]:
+def _carried(pair: Pair, statements: dict[str, Statement], known: Maps) -> Iterator[tuple[int, Dependence]]:
     import islpy as isl
 
     maps: list[isl.Map] = []
@@ -61,7 +62,7 @@ def _carried(pair: Pair, statements: dict[str, Statement]) -> Iterator[tuple[int
             if here.is_empty():
                 continue
             distance, direction = distance_vector(here, len(together))
-            text = str(here.coalesce())
+            text = known.text(here.coalesce())
             for one, other in pair.accesses:
                 kind = KINDS[one.is_write, other.is_write]
                 exact = one.exact and other.exact

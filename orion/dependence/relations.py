@@ -49,13 +49,15 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Relations:
-    """A region in isl: its instances, their written order, all dependences, and those of them that are flow."""
+    """A region in isl: its instances, their written order, all dependences, and those of them that are flow. `maps` is
+    what they were made in."""
 
     domain: isl.UnionSet
     written: isl.UnionMap
     pairs: tuple[Pair, ...]
     dependences: isl.UnionMap
     flow: isl.UnionMap
+    maps: Maps
 
 
 def prepare_maps(region: Region, maps: Maps) -> None:
@@ -103,7 +105,7 @@ def relations_of(region: Region, maps: Maps) -> Relations:
         pairs.append(Pair(tuple(alike), instances))
     everything = united((pair.instances for pair in pairs), context)
     flow = united((pair.instances for pair in pairs if pair.is_flow), context)
-    return Relations(domain, written, tuple(pairs), everything.coalesce(), flow)
+    return Relations(domain, written, tuple(pairs), everything.coalesce(), flow, maps)
 
 
 def united(parts: Iterable[isl.UnionMap], context: isl.Context) -> isl.UnionMap:

@@ -62,6 +62,12 @@ class Maps:
         self._maps.setdefault(text, relation)
         return text
 
+    def text_of_set(self, members: isl.Set) -> str:
+        """The text of a set, which is the set of it from now on."""
+        text = str(members)
+        self._sets.setdefault(text, members)
+        return text
+
     def box(self, array: str, axes: int) -> isl.Set:
         """All elements of an array."""
         if (array, axes) not in self._boxes:

@@ -53,7 +53,7 @@ def band_of(
             relation = relation.intersect(fixed)
             relation = relation.project_out(isl.dim_type.in_, 0, around).project_out(isl.dim_type.out, 0, around)
         relation = relation.subtract(isl.Map.identity(relation.get_space())).coalesce()
-        text = str(relation)
+        text = relations.maps.text(relation)
         if relation.is_empty() or text in seen:
             continue
         seen[text] = None
@@ -63,7 +63,7 @@ def band_of(
         found.append(Dependence(pair.array, kind, source, sink, text, distance, direction, exact))
     own = tuple(variables[around : around + dims])
     limits = tuple((f"{name}_first{number}", f"{name}_end{number}") for name in own)
-    return Band(around, str(places), own, limits, str(domain.coalesce()), tuple(found))
+    return Band(around, str(places), own, limits, relations.maps.text_of_set(domain.coalesce()), tuple(found))
 
 
 def _formulas(schedule: isl.MultiUnionPwAff) -> tuple[str, ...]:
