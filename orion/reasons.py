@@ -125,6 +125,7 @@ CODES = {
         considered="copies made before the loop",
     ),
     "ORN125": Code("a condition on sizes or integers does not hold in this call", ReasonKind.NOTE),
+    "ORN126": Code("tiles would run one after another", ReasonKind.SIZES, considered="tiles that wait for each other"),
 }
 
 

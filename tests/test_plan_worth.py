@@ -4,6 +4,8 @@ Loops between scalar statements, branches or `while`s, and those with results, a
 others in a compiled serial loop, for much less.
 """
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -249,3 +251,21 @@ def test_chains_that_are_not_in_vectors_still_have_tiles_that_wait():
     with orion.session("threads", 2):
         plan = orion.parallel_for(wave).plan(np.zeros(1_000_000), 300)
     assert [loop.strategy for loop in plan.function.loops] == ["wavefront"]
+
+
+@orion.parallel_for
+def strip(A, w):
+    for i in range(A.shape[0] - w.shape[0]):
+        for k in range(w.shape[0]):
+            A[i] += A[i + k + 1] * w[k]
+
+
+@pytest.mark.parametrize(("count", "is_chain"), [(4, True), (3000, False)])
+def test_tiles_along_a_line_are_not_shared_out(count, is_chain):
+    """Of (i, i + k) with few k those tiles that hold iterations follow one another, whatever the number of workers."""
+    with orion.session("threads", 2), warnings.catch_warnings():
+        warnings.simplefilter("ignore", orion.SerialLoopWarning)
+        plan = strip.plan(np.zeros(6000), np.zeros(count))
+    assert [loop.strategy for loop in plan.loops] == ["serial" if is_chain else "wavefront"]
+    assert ("ORN126" in {one.reason.code for one in plan.considered}) == is_chain
+    assert ("each tile would wait for the one before it" in " ".join(str(plan).split())) == is_chain

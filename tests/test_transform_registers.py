@@ -99,9 +99,9 @@ def coordinates(element):
 
 @pytest.mark.parametrize("jammed", ["p", "q", "pq"])
 @pytest.mark.parametrize("function", LOOPS, ids=lambda f: f.__name__)
-def test_every_trip_is_made_once_and_no_dependence_of_a_permutable_band_is_turned_around(function, unroll_and_jam):
+def test_every_trip_is_made_once_and_no_dependence_of_a_permutable_band_is_turned_around(function, jammed):
     body = parse_function(function).body
-    changed = in_register_tiles(body, {(name, "s") for name in unroll_and_jam})
+    changed = in_register_tiles(body, {(name, "s") for name in jammed})
     for n in (0, 1, 2, 3, 4, 5, 7, 8, 9, 13):
         written, found = run(body, n).order, run(changed, n).order
         assert sorted(found) == sorted(written)

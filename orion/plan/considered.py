@@ -122,8 +122,8 @@ def _indices(nest: LoopNest) -> set[int]:
     return {node.index for node in every(For, nest.loops[0])}
 
 
-def copies_not_made(loops: Iterable[LoopPlan]) -> Iterator[Considered]:
-    """The ways to run loops with copies of arrays that cost too much, from the reasons that the loops have."""
+def not_made(loops: Iterable[LoopPlan]) -> Iterator[Considered]:
+    """The ways to run loops that cost too much, or gain nothing, from the reasons that the loops have."""
     for loop in loops:
         for reason in loop.reasons:
             if reason.row.considered:

@@ -22,17 +22,19 @@ from orion.analysis.one_loop import (
     origin_of,
 )
 from orion.cost.candidate import Candidate, Strategy
+from orion.cost.chains import is_chain
 from orion.cost.extents import coordinate_ranges, parameter_values
 from orion.cost.grid import DISPATCH_NS, ROUND_NS, cuts, predicted_ns
 from orion.cost.local_arrays import local_arrays_at
 from orion.cost.placement import Placement, cheapest, placements
 from orion.cost.sizes import Sizes
 from orion.cost.worth import Changes, barriers_of, depth_of, in_compiled_rounds, is_worthwhile, work_ns, work_of_parts
+from orion.dependence.bounds import fix_parameters
 from orion.ir.program import LoopNest, OfFilling, OfStatements
 from orion.ir.types import Types
 from orion.plan.at_values import at_values
 from orion.plan.conditions import may_hold, with_conditions
-from orion.plan.considered import considered, copies_not_made, with_considered
+from orion.plan.considered import considered, not_made, with_considered
 from orion.plan.copied_in import why_not_copied_in, with_costly_copies
 from orion.plan.copies import why_no_copies, with_copies
 from orion.plan.explain import blocking_reasons, not_stronger
@@ -126,7 +128,7 @@ def _plan_of(variant: Variant, types: Types, sizes: Sizes, maps: Maps) -> tuple[
         deferred=whole.deferred,
         rewrites=_rewrites_of(whole),
         local_arrays=local_arrays_at(whole.program.function, sizes.shapes),
-        considered=tuple(copies_not_made(loops)),
+        considered=tuple(not_made(loops)),
         sizes=sizes,
     )
     return whole, plan
@@ -142,7 +144,8 @@ def _told_of(analysed: Variant, plan: FunctionPlan, instead: FunctionPlan, sizes
     """The plan that is taken `instead` of one with opened loops, or some in another order, and that this one was
     considered."""
     if not _are_shared_out(analysed, plan.loops, sizes):
-        return with_considered(instead, None, plan)
+        instead = with_considered(instead, None, plan)
+        return replace(instead, considered=tuple(dict.fromkeys((*plan.considered, *instead.considered))))
     changes = [_changes(one, analysed, plan.loops, sizes, maps) for one in analysed.changed]
     numbers = [number for one in analysed.changed for number in one.numbers]
     return with_considered(instead, considered(plan, numbers, changes, sizes.workers), plan)
@@ -291,8 +294,9 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
     workers = sizes.workers
     values = parameter_values(sizes.shapes, sizes.integers)
     ranges = coordinate_ranges(analysis.domain, len(nest.dims), values, maps)
-    legal = [c for c in loop.candidates if sizes.symbolic or all(ranges[d] for d in (c.space, *c.time))]
+    known = [c for c in loop.candidates if sizes.symbolic or all(ranges[d] for d in (c.space, *c.time))]
     extents = [None if span is None else span[1] - span[0] for span in ranges]
+    legal = [c for c in known if not _is_chain(loop, c, extents, sizes, maps)]
     is_new_order = isinstance(loop.form, NewOrder)
     if is_new_order:  # nothing is moved: what counts is that there are many tiles
         legal.sort(key=lambda c: -min(extents[d] or 0 for d in (c.space, *c.time)))
@@ -311,15 +315,17 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
     written = origin_of(loop) or loop
     pairs = written.analysis.dependences
     why = not_stronger(strategy, pairs, written.nest, maps) if chosen else blocking_reasons(pairs, written.nest, maps)
-    if not legal and (loop.candidates or not (analysis.reasons or why or loop.capped or is_single(nest))):
+    if not known and (loop.candidates or not (analysis.reasons or why or loop.capped or is_single(nest))):
         why = (*why, _unknown_range(nest))
+    elif known and not legal:
+        why = (*why, _one_by_one(nest))
     return LoopPlan(
         nest=nest,
         form=_form(loop, values, sizes, maps),
         strategy=strategy,
         tiles=Tiled(chosen.space, chosen.time) if chosen else Uncut(),
         cuts=grid,
-        is_parallel=chosen is not None,
+        is_parallel=bool(known),
         ordered=nest.ordered,
         analysis=analysis,
         placements=placements(loop.uses, chosen, nest, types, sizes.shapes, runs_on),
@@ -331,6 +337,19 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
         copies=(),
         works=loop.form.told if isinstance(loop.form, NewOrder) else loop.work,
     )
+
+
+def _is_chain(loop: AnalysedLoop, candidate: Candidate, extents: list[int | None], sizes: Sizes, maps: Maps) -> bool:
+    """Whether the tiles of a candidate that wait for each other would run one after another at these sizes."""
+    if not candidate.time or sizes.symbolic or sizes.force_parallel:
+        return False
+    grid = cuts(loop.nest, candidate, extents, max(2, sizes.workers))
+    return is_chain(fix_parameters(maps.set(loop.analysis.domain), sizes.values), candidate, extents, grid)
+
+
+def _one_by_one(nest: LoopNest) -> Reason:
+    message = "each tile would wait for the one before it: those that hold iterations lie along a line at these sizes"
+    return Reason.of("ORN126", message, nest.span)
 
 
 def _short_time(loop: AnalysedLoop, iterations: int | None, sizes: Sizes, maps: Maps) -> float | None:
