@@ -6,7 +6,7 @@ table in its order, and note the names of those that they took.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 from orion.analysis.analyses import Analyses, Analysis
@@ -49,7 +49,7 @@ class Site:
     analyses: Analyses
     caches: Caches
     without: frozenset[str]
-    made: dict[tuple[str, bool], Tried] = field(compare=False, repr=False)
+    made: dict[Hashable, Tried] = field(compare=False, repr=False)
 
     @property
     def loop(self) -> AnalysedLoop:
@@ -63,11 +63,11 @@ class Site:
     def maps(self) -> Maps:
         return self.analyses.maps
 
-    def once(self, name: str, make: Callable[[Site], Tried], flag: bool = False) -> Tried:
-        """What `make` makes of the loop, made at the first call with that name and flag."""
-        if (name, flag) not in self.made:
-            self.made[name, flag] = make(self)
-        return self.made[name, flag]
+    def once(self, key: Hashable, make: Callable[[Site], Tried]) -> Tried:
+        """What `make` makes of the loop, made at the first call with that key."""
+        if key not in self.made:
+            self.made[key] = make(self)
+        return self.made[key]
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ def take(site: Site, best: Tried) -> Tried:
     if best is not None and ("time_tiles" in best.rewrites or all(map(is_without_waits, best.loops))):
         return best
     is_fine = bool(site.loop.candidates) or (best is not None and all(inner.candidates for inner in best.loops))
-    found = site.once("reorder", lambda one: reordered(one, must_gain=is_fine), is_fine)
+    found = site.once(("reorder", is_fine), lambda one: reordered(one, must_gain=is_fine))
     return best if found is None or _loses_vectors(found, site.study) else found
 
 
