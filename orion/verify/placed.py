@@ -1,30 +1,64 @@
 """That arrays live where their iterations need them: what the placements of a loop claim, by the elements it touches.
 
+Workers go on from a loop to the next without meeting where neither writes an array that the other touches, as the
+placements have it. So each array that the text of a loop names must be among them, and one that it writes be called
+written.
+
 An array that is cut along axis k in the blocks of loop dimension d, with halo (a, b), is touched by iteration x at
 elements e with x_d + a ≤ e_k ≤ x_d + b alone; and one that iterations write is said to be written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from orion.cost.placement import Placement
 from orion.errors import PlanError
+from orion.ir.nodes import Assign, Call, For, Function, Subscript, Tuple, Update, Var, every, names_in
+from orion.ir.program import LoopNest
+from orion.ir.types import ArrayType, Types
+from orion.passes.writes import Ranks, written_positions
 from orion.sets.names import number_text
 from orion.verify.conflicts import any_parameters
 from orion.verify.events import Iterations
+from orion.verify.reading import views_in
 
 if TYPE_CHECKING:
     import islpy as isl
 
 
+def prove_named(nest: LoopNest, placements: Sequence[Placement], types: Types) -> None:
+    """PlanError where a loop has an array that its placements do not name, or writes one that they call read only."""
+    loop, function = nest.loops[0], nest.function
+    told = {one.array: one.is_written for one in placements}
+    ranks = {name: kind.ndim for name, kind in types.items() if isinstance(kind, ArrayType)}
+    views = views_in((loop,), types)
+    written = {array for name in _written(loop, function, ranks) for array in views.get(name, {name})}
+    for array in ranks.keys() & (names_in(loop) | written):
+        if array not in told:
+            raise PlanError(f"{array} is touched, and the plan does not say so")
+        if array in written and not told[array]:
+            raise PlanError(f"{array} is written, and the plan does not say so")
+
+
+def _written(loop: For, function: Function, ranks: Ranks) -> Iterator[str]:
+    """The names that statements of a loop, and calls in it, write elements by."""
+    for node in every((Assign, Update), loop):
+        for target in node.target.items if isinstance(node.target, Tuple) else (node.target,):
+            if isinstance(target, Subscript):
+                yield target.base.name
+            elif isinstance(target, Var):
+                yield target.name
+    for call in every(Call, loop):
+        for position in written_positions(call, function, ranks):
+            yield from names_in(call.arguments[position])
+
+
 def prove_placed(found: Iterations, placements: Sequence[Placement], context: isl.Context) -> None:
-    """PlanError where an iteration touches elements that are elsewhere, or writes what is not brought back."""
+    """PlanError where an iteration touches elements that are elsewhere."""
     for one in placements:
         events = [event for event in found.events if event.array == one.array]
-        if any(event.is_write for event in events) and not one.is_written:
-            raise PlanError(f"{one.array} is written, and the plan does not say so")
         if one.dim is None or one.loop_dim is None:
             continue
         for event in events:

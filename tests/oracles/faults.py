@@ -145,13 +145,18 @@ def _strategies(loop: LoopPlan) -> Iterator[tuple[str, LoopPlan]]:
 
 
 def _placements(loop: LoopPlan) -> Iterator[tuple[str, LoopPlan]]:
-    """Only a cluster's workers look at them: a fault that survives changes nothing in threads."""
+    """Where workers meet depends on what is written; all else only a cluster's workers look at, so that a fault that
+    survives changes nothing in threads."""
     for number, one in enumerate(loop.placements):
 
         def other(**fields: Any) -> LoopPlan:
             placements = (*loop.placements[:number], replace(one, **fields), *loop.placements[number + 1 :])  # noqa: B023
             return replace(loop, placements=placements)
 
+        yield (
+            "placements: one left out",
+            replace(loop, placements=(*loop.placements[:number], *loop.placements[number + 1 :])),
+        )
         if one.is_written:
             yield "placements: not written", other(is_written=False)
         if one.dim is not None:
