@@ -66,18 +66,17 @@ class _Analyser:
     def rewritten(self, found: AnalysedFunction, rewrite: OfFunction) -> AnalysedFunction:
         """The function with a rewrite applied to all its loops, one after the other, that are no longer serial then."""
         tried: set[Span] = set()
-        noted: Noted = ()
         while (loop := _next(found, rewrite, tried)) is not None:
             span = loop.nest.span
             tried.add(span)
             function = rewrite.apply(found.function, found.types, found.typing, rewrite.find(loop, found.typing))
             try:
-                now = (*noted, (rewrite.name, span.line))
-                other = None if function is None else self.analyse(function, found.types, now)
+                noted = (*found.variants[0].rewrites, (rewrite.name, span.line))
+                other = None if function is None else self.analyse(function, found.types, noted)
             except UnsupportedLoopError:
                 continue
             if other is not None and not any(is_serial(one, span) for one in other.variants[0].loops):
-                found, noted = other, now
+                found = other
         return found
 
     def with_condition(self, found: AnalysedFunction, types: Types) -> AnalysedFunction:
