@@ -35,7 +35,8 @@ def program(body: str, ordered: bool | None = None) -> Program:
 
 
 def opened_at(split: Program, number: int, *, plainly: bool = False) -> Program | None:
-    return peel_outer_loop(split, number, peel_loop(split.nests[number], TYPES), plainly=plainly)
+    peeled = peel_loop(split.nests[number], TYPES)
+    return None if peeled is None or (plainly and not peeled.is_plain) else peel_outer_loop(split, number, peeled)
 
 
 def shown(steps: tuple[Step, ...], split: Program) -> list:

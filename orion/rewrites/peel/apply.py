@@ -50,18 +50,15 @@ class _Peeler:
         name = "distribute" if is_single(nest) else "peel"
         if name in self.without:
             return None
-        peeled_loop = peel_outer_loop(
-            program, number, self.analyses.peeled_loop(nest, types), plainly=not self.distributes
-        )
-        if peeled_loop is None:
+        taken = self.analyses.peeled_loop(nest, types)
+        if taken is None or not (taken.is_plain or self.distributes):
             return None
-        program, found, names = self.loops_inside(
-            peeled_loop, number, len(peeled_loop.nests) - len(program.nests) + 1, types
-        )
+        peeled = peel_outer_loop(program, number, taken)
+        count = len(peeled.nests) - len(program.nests) + 1
+        program, found, names = self.loops_inside(peeled, number, count, types)
         if not is_single(nest) and not is_shared_out(found):
             return None
-        is_apart = any(is_single(loop.nest) for loop in found)
-        return Replacement(program, tuple(found), (), (name, *names, *("distribute",) * is_apart))
+        return Replacement(program, tuple(found), (), (name, *names, *("distribute",) * (not taken.is_plain)))
 
     def loops_inside(
         self, program: Program, number: int, count: int, types: Types
@@ -90,18 +87,11 @@ class _Peeler:
         return found or (self.inside(program, loop, types, self.analyses) if self.inside else None)
 
 
-def peel_outer_loop(
-    program: Program, number: int, peeled_loop: PeeledLoop | None, *, plainly: bool = False
-) -> Program | None:
+def peel_outer_loop(program: Program, number: int, peeled_loop: PeeledLoop) -> Program:
     """The program with planned loop `number` made into a serial loop around the loops in its body; statements that run
-    once, into the planned loops in them and what stands between these. `opened` is what `peel_loop` makes of it. None
-    where it has no such form.
-
-    `plainly`: only where that gives no statements that run once, and no branches or `while`s around loops.
+    once, into the planned loops in them and what stands between these. `peeled_loop` is what `peel_loop` makes of it.
     """
     nest = program.nests[number]
-    if peeled_loop is None or (plainly and not peeled_loop.is_plain):
-        return None
     splitter = Splitter(program.function, nest.ordered)
 
     def change(old: int) -> Iterator[Step]:
