@@ -298,3 +298,25 @@ def test_many_steps_are_not_all_compiled():
         kinds = [compiled.plan(np.zeros(100), 0, 100, step).is_parallel for step in range(1, 12)]
     assert kinds == [True] * 8 + [False] * 3
     assert compiled.plan(np.zeros(100), 0, 100, 4).is_parallel
+
+
+def below_in_rounds(a, n, m):
+    for _i in range(n):
+        for _j in range(m):
+            for k in range(_i):
+                e = 0 - k
+                a[e] += 0.5
+
+
+@pytest.mark.parametrize(("n", "m"), [(2, 2), (5, 4), (0, 3)])
+def test_a_condition_on_a_loop_around_is_known_inside(n, m):
+    """The parameters of the ranges of serial loops around a nest are those of its domain, where conditions name them
+    too."""
+    expected, got = np.zeros(13), np.zeros(13)
+    below_in_rounds(expected, n, m)
+    compiled = orion.parallel_for(below_in_rounds)
+    with orion.session("threads", 2, force_parallel=True), warnings.catch_warnings():
+        warnings.simplefilter("ignore", orion.SerialLoopWarning)
+        compiled.plan(got, n, m).check()
+        compiled(got, n, m)
+    np.testing.assert_array_equal(got, expected)

@@ -57,14 +57,27 @@ class Space:
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """What holds of the parameters of a nest, such as the variables of loops around it: constraints as isl text, and
+    the parameters in them."""
+
+    constraints: tuple[str, ...] = ()
+    names: frozenset[str] = frozenset()
+
+
+NOTHING = Known()
+
+
+@dataclass(frozen=True, slots=True)
 class Model:
     """A planned loop as all of its analyses see it: its references, its iteration space by itself (`own`), and the one
-    with what is known of the serial loops around it (`space`). Their variables are parameters within their ranges.
+    with what is `known` of the serial loops around it (`space`). Their variables are parameters within their ranges.
     `live_after` are the scalars whose values are needed after it."""
 
     nest: LoopNest
     references: tuple[Reference, ...]
     own: Space
+    known: Known
     space: Space
     live_after: frozenset[str]
 
@@ -74,8 +87,10 @@ def model_loop(program: Program, number: int, types: Types) -> Model:
     nest = program.nests[number]
     scope = loop_scope(nest, types)
     own = own_space(nest, types, scope)
-    space = _within(own, loops_around(program.steps, number) or (), scope)
-    return Model(nest, collect_references(nest, types, scope), own, space, live_after(program, number))
+    around = loops_around(program.steps, number) or ()
+    known = _around(around, scope)
+    space = _within(own, around, known, scope)
+    return Model(nest, collect_references(nest, types, scope), own, known, space, live_after(program, number))
 
 
 def own_space(nest: LoopNest, types: Types, scope: Mapping[str, Form] | None = None) -> Space:
@@ -125,18 +140,30 @@ def _keeps_its_range(repeat: Repeat) -> bool:
     return repeat.space is not None and changed.keys().isdisjoint({repeat.space.var, *_known(repeat.space)})
 
 
-def _within(space: Space, around: tuple[Range, ...], scope: Mapping[str, Form]) -> Space:
-    """`space` with the variables of the loops around it as parameters that lie within their ranges."""
-    constraints, names, is_exact = list(space.constraints), set(space.names), True
+def _bounds(outer: Range, scope: Mapping[str, Form]) -> list[Form]:
+    return [affine_form(bound, {**scope, **_known(outer)}) for bound in (outer.start, outer.stop, outer.step)]
+
+
+def _around(around: tuple[Range, ...], scope: Mapping[str, Form]) -> Known:
+    """What holds of the variables of loops around a nest: they lie within their ranges."""
+    constraints: list[str] = []
+    names = {isl_name(outer.var) for outer in around}
     for outer in around:
-        bounds = [affine_form(bound, {**scope, **_known(outer)}) for bound in (outer.start, outer.stop, outer.step)]
+        bounds = _bounds(outer, scope)
         constraints += inner_constraints(InnerLoop(isl_name(outer.var), *bounds))
         names |= {name for form in bounds if isinstance(form, Affine) for name in form.names}
-        is_exact &= all(isinstance(form, Affine) for form in bounds) and has_constant_step(outer)
-    variables = tuple(isl_name(outer.var) for outer in around)
-    names |= set(variables)
+    return Known(tuple(constraints), frozenset(names))
+
+
+def _within(space: Space, around: tuple[Range, ...], known: Known, scope: Mapping[str, Form]) -> Space:
+    """`space` with what is known of the variables of the loops around it, which are parameters."""
+    forms = (form for outer in around for form in _bounds(outer, scope))
     return replace(
-        space, constraints=tuple(constraints), names=frozenset(names), around=variables, around_is_exact=is_exact
+        space,
+        constraints=(*space.constraints, *known.constraints),
+        names=space.names | known.names,
+        around=tuple(isl_name(outer.var) for outer in around),
+        around_is_exact=all(isinstance(form, Affine) for form in forms) and all(map(has_constant_step, around)),
     )
 
 

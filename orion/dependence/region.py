@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.dependence.access import Access
-from orion.dependence.model import Space, access_relation, inner_constraints, own_space
+from orion.dependence.model import NOTHING, Known, Space, access_relation, inner_constraints, own_space
 from orion.dependence.references import InnerLoop, Reference, collect_references, condition_in, definitions, loop_scope
 from orion.ir.assigned import assigned_places, leaves_loop
 from orion.ir.exposed import exposed_reads
@@ -81,18 +81,6 @@ class Region:
 
 class NoRegionError(Exception):
     """The nest has no form as statements with affine domains; never shown to users."""
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What holds of the parameters of a nest, such as the variables of loops around it: constraints as isl text, and
-    the parameters in them."""
-
-    constraints: tuple[str, ...] = ()
-    names: frozenset[str] = frozenset()
-
-
-NOTHING = Known()
 
 
 def known_of(loops: Iterable[For]) -> Known:

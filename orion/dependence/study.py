@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from orion.dependence.access import Dependence
 from orion.dependence.carried import Carried, carried_by_loops, over_common
 from orion.dependence.conflicts import KINDS, CapReached, capped, distance_vector
-from orion.dependence.model import Model, model_loop
-from orion.dependence.region import NOTHING, Known, Region, find_region
+from orion.dependence.model import NOTHING, Known, Model, model_loop
+from orion.dependence.region import Region, find_region
 from orion.dependence.relations import Pair, Relations, prepare_maps, relations_of
 from orion.ir.program import LoopNest, OfFilling, OfSource, Program
 from orion.ir.types import Types
@@ -43,9 +43,7 @@ def study_loop(
     if nest.elements is not None or not nest.ordered or not isinstance(nest.form, OfSource | OfFilling):
         return None
     model = model or model_loop(program, number, types)
-    around = [text for text in model.space.constraints if text not in model.own.constraints]
-    known = Known(tuple(around), model.space.names - model.own.names)
-    return study_nest(nest, types, model.live_after, known, maps)
+    return study_nest(nest, types, model.live_after, model.known, maps)
 
 
 def study_nest(
