@@ -301,9 +301,10 @@ def test_many_steps_are_not_all_compiled():
 
 
 def below_in_rounds(a, n, m):
-    for _i in range(n):
+    for i in range(n):
         for _j in range(m):
-            for k in range(_i):
+            t = 0.3  # noqa: F841 - so that these loops are no nest
+            for k in range(i):
                 e = 0 - k
                 a[e] += 0.5
 
