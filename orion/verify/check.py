@@ -50,7 +50,7 @@ from orion.verify.copied import assigned_arrays, original, prove_copied, prove_c
 from orion.verify.events import Iterations
 from orion.verify.fused import prove_fused
 from orion.verify.moved import between_outer_rounds, between_rounds, coordinates, in_round, moved, moved_accesses
-from orion.verify.placed import prove_named, prove_placed
+from orion.verify.placed import prove_placed, prove_written
 from orion.verify.private import prove_last, prove_private
 from orion.verify.reading import Reader
 from orion.verify.scalars import prove_scalars
@@ -193,7 +193,7 @@ class _Checker:
 
     def prove_loop(self, number: int, loop: LoopPlan, source: Source | None) -> None:
         prove_scalars(loop, live_after(self.plan_text, loop.nest.loops[0]))
-        prove_named(loop.nest, loop.placements, self.types)
+        prove_written(loop.nest, loop.placements, self.types)
         match loop.form:
             case ReorderedSingle():
                 self.prove_single(loop)

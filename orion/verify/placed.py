@@ -1,8 +1,8 @@
 """That arrays live where their iterations need them: what the placements of a loop claim, by the elements it touches.
 
 Workers go on from a loop to the next without meeting where neither writes an array that the other touches, as the
-placements have it. So each array that the text of a loop names must be among them, and one that it writes be called
-written.
+placements have it: which it writes (what it reads is known from its kernel). So each array that the text of a loop
+writes must be among them, and be called written.
 
 An array that is cut along axis k in the blocks of loop dimension d, with halo (a, b), is touched by iteration x at
 elements e with x_d + a ≤ e_k ≤ x_d + b alone; and one that iterations write is said to be written.
@@ -28,17 +28,15 @@ if TYPE_CHECKING:
     import islpy as isl
 
 
-def prove_named(nest: LoopNest, placements: Sequence[Placement], types: Types) -> None:
-    """PlanError where a loop has an array that its placements do not name, or writes one that they call read only."""
+def prove_written(nest: LoopNest, placements: Sequence[Placement], types: Types) -> None:
+    """PlanError where a loop writes an array that its placements do not name, or call read only."""
     loop, function = nest.loops[0], nest.function
     told = {one.array: one.is_written for one in placements}
     ranks = {name: kind.ndim for name, kind in types.items() if isinstance(kind, ArrayType)}
     views = views_in((loop,), types)
     written = {array for name in _written(loop, function, ranks) for array in views.get(name, {name})}
-    for array in ranks.keys() & (names_in(loop) | written):
-        if array not in told:
-            raise PlanError(f"{array} is touched, and the plan does not say so")
-        if array in written and not told[array]:
+    for array in ranks.keys() & written:
+        if not told.get(array, False):
             raise PlanError(f"{array} is written, and the plan does not say so")
 
 

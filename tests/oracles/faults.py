@@ -153,11 +153,9 @@ def _placements(loop: LoopPlan) -> Iterator[tuple[str, LoopPlan]]:
             placements = (*loop.placements[:number], replace(one, **fields), *loop.placements[number + 1 :])  # noqa: B023
             return replace(loop, placements=placements)
 
-        yield (
-            "placements: one left out",
-            replace(loop, placements=(*loop.placements[:number], *loop.placements[number + 1 :])),
-        )
         if one.is_written:
+            rest = (*loop.placements[:number], *loop.placements[number + 1 :])
+            yield "placements: one left out", replace(loop, placements=rest)
             yield "placements: not written", other(is_written=False)
         if one.dim is not None:
             yield "placements: another halo", other(halo=(one.halo[0] + 1, one.halo[1] + 1))
