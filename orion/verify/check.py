@@ -27,8 +27,20 @@ import numpy as np
 
 from orion.analysis.one_loop import Origin
 from orion.errors import PlanError
-from orion.ir.nodes import For, Stmt
-from orion.ir.program import SYNTHETIC, OfFilling, Program, Repeat, RunLoop, Step, blocks_of
+from orion.ir.nodes import Const, Expr, For, Stmt, Var
+from orion.ir.program import (
+    SYNTHETIC,
+    LoopNest,
+    OfFilling,
+    OfNewOrder,
+    OfStatements,
+    Program,
+    Repeat,
+    RunLoop,
+    Step,
+    blocks_of,
+    with_loops,
+)
 from orion.ir.types import Types
 from orion.plan.plan import (
     Fill,
@@ -177,9 +189,20 @@ class _Checker:
                 raise PlanError(f"the plan is for calls with {one.constraint}, which this one is not")
 
     def prove_program(self) -> None:
-        """The steps of the program are the text of the function."""
-        if self.text != bare(self.apart.function.body):
-            raise PlanError(f"{self.apart.function.span}: the planned loops are not those of the function")
+        """The steps of the program are the text of the function, with fused loops in place of their members."""
+        function, steps = self.apart.function, with_loops(self.plan.program.steps, self.members)
+        if steps != self.apart.steps or self.text != bare(function.body):
+            raise PlanError(f"{function.span}: the planned loops are not those of the function")
+        if [*_run(self.plan.program.steps)] != [*range(len(self.plan.loops))]:
+            raise PlanError(f"{function.span}: the steps of the program do not run each planned loop once, in order")
+        for nest in (loop.nest for loop in self.plan.loops):
+            if isinstance(nest.form, OfNewOrder | OfStatements) and not _is_outline(nest):
+                raise PlanError(f"{nest.span}: the loops around what is run once, or for a box, are not those of it")
+
+    def members(self, number: int) -> Iterator[RunLoop]:
+        """The planned loops of `apart` that a planned loop is run for."""
+        first = sum(len(members_of(other)) or 1 for other in self.plan.loops[:number])
+        yield from map(RunLoop, range(first, first + (len(members_of(self.plan.loops[number])) or 1)))
 
     def prove_order(self, whole: LoopPlan, origin: Origin, sources: dict[int, Source]) -> None:
         """The texts of the loops that stand for one in another order."""
@@ -201,8 +224,7 @@ class _Checker:
                 if source is not None:
                     self.prove_part(loop, places, source)
             case Fused(members):
-                first = sum(len(members_of(other)) or 1 for other in self.plan.loops[:number])
-                own = [self.found_apart[first + at] for at in range(len(members))]
+                own = [self.found_apart[step.number] for step in self.members(number)]
                 prove_fused(loop, members, self.found[number], own, self.context)
                 self.prove_iterations(loop, self.found[number])
             case Written() | Single() | Fill() | Member() | Inside() | Merged():
@@ -316,3 +338,23 @@ def _name(loop: LoopPlan, schedule: Schedule, tile: int) -> str:
     blocks = np.unravel_index(tile, schedule.grid)
     spans = zip(in_formulas(loop).nest.dims, schedule.bounds, blocks, strict=True)
     return "(" + ", ".join(f"{dim} in {b[k]}..{b[k + 1] - 1}" for dim, b, k in spans) + ")"
+
+
+def _run(steps: Iterable[Step]) -> Iterator[int]:
+    """The numbers of the planned loops that steps run."""
+    for step in steps:
+        if isinstance(step, RunLoop):
+            yield step.number
+        for block in blocks_of(step):
+            yield from _run(block)
+
+
+def _is_outline(nest: LoopNest) -> bool:
+    """Whether loops go from limit to limit of a box, or are one trip from 0 to 1."""
+    limits = nest.limits or ((0, 1),)
+    bounds = [tuple(map(_plain, (space.start, space.stop, space.step))) for space in nest.ranges]
+    return bounds == [(first, end, 1) for first, end in limits]
+
+
+def _plain(part: Expr) -> object:
+    return part.value if isinstance(part, Const) else part.name if isinstance(part, Var) else None

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from orion.errors import PlanError
-from orion.ir.nodes import Assign, Expr, For, Stmt, Subscript, Var, every
+from orion.ir.nodes import Assign, Const, Expr, For, Stmt, Subscript, Var, every
 from orion.ir.program import CopiedIn, LoopNest, OfFilling, Program, RunLoop, Step, blocks_of
 from orion.ir.rewriting import rewrite
 from orion.ir.spans import without_spans
@@ -97,11 +97,15 @@ def _copies(nest: LoopNest, one: CopiedIn, program: Program) -> bool:
     match nest.body:
         case (Assign(Subscript(Var(target), to), Subscript(Var(source), of)),) if made is not None:
             index = tuple(part.name for part in to if isinstance(part, Var))
-            ends = tuple(without_spans(space.stop) for space in nest.ranges)
-            whole = ends == tuple(map(without_spans, made.lengths))
+            ends = tuple((*_values(space.start, space.step), without_spans(space.stop)) for space in nest.ranges)
+            whole = ends == tuple((0, 1, without_spans(length)) for length in made.lengths)
             return (target, source) == (one.copy, one.array) and to == of and index == nest.dims and whole
         case _:
             return False
+
+
+def _values(*parts: Expr) -> Iterator[object]:
+    return (part.value if isinstance(part, Const) else None for part in parts)
 
 
 def assigned_arrays(body: Sequence[Stmt]) -> frozenset[str]:
