@@ -12,8 +12,9 @@ import numpy as np
 
 from orion.cost.candidate import Strategy
 from orion.dependence.access import PrivateArray
-from orion.ir.nodes import Assign, Binary, Const, For, Range, Stmt, Update, every
-from orion.ir.rewriting import expand
+from orion.ir.nodes import Assign, Binary, Const, Expr, For, Range, Slice, Stmt, Subscript, Update, every
+from orion.ir.program import Repeat, RunLoop
+from orion.ir.rewriting import expand, rewrite
 from orion.ir.types import ArrayType
 from orion.plan.plan import FunctionPlan, LoopPlan, Reordered, Tiled, Written
 from orion.schedule.schedule import Schedule
@@ -101,6 +102,11 @@ def plan_faults(plan: FunctionPlan, types: Mapping[str, Any]) -> Iterator[Broken
     for number in range(len(steps) - 1):
         swapped = (*steps[:number], steps[number + 1], steps[number], *steps[number + 2 :])
         yield "steps: two swapped", replace(plan, program=replace(plan.program, steps=swapped))
+    for number, step in enumerate(steps):
+        if isinstance(step, RunLoop | Repeat):
+            for kind, others in (("left out", ()), ("twice", (step, step))):
+                broken = replace(plan.program, steps=(*steps[:number], *others, *steps[number + 1 :]))
+                yield f"steps: one {kind}", replace(plan, program=broken)
 
 
 def _loop_faults(loop: LoopPlan, types: Mapping[str, Any]) -> Iterator[tuple[str, LoopPlan]]:
@@ -202,9 +208,9 @@ def _scalars(loop: LoopPlan) -> Iterator[tuple[str, LoopPlan]]:
 
 
 def _texts(loop: LoopPlan) -> Iterator[tuple[str, LoopPlan]]:
-    """The text of a loop with a bound that is off by one, a statement left out or two swapped."""
+    """The text of a loop with a bound that is off by one, a statement left out or two swapped, another operator."""
     body = loop.nest.body
-    for kind, new in (*_bound_faults(body), *_statement_faults(body)):
+    for kind, new in (*_bound_faults(body), *_statement_faults(body), *_expression_faults(body)):
         if new != body and new:
             outer = loop.nest.loops[-1]
             loops = (*loop.nest.loops[:-1], replace(outer, body=new))
@@ -242,3 +248,25 @@ def _statement_faults(body: tuple[Stmt, ...]) -> Iterator[tuple[str, tuple[Stmt,
             return (second,) if s == first else (first,) if s == second else (s,)
 
         yield "text: two statements swapped", expand(body, swapped)
+
+
+def _expression_faults(body: tuple[Stmt, ...]) -> Iterator[tuple[str, tuple[Stmt, ...]]]:
+    """Values that are stored with another operator, and subscripts that are one more."""
+    for one in [*every((Assign, Update), *body)][:4]:
+        for old in [*every(Binary, one.value)][:2]:
+            if old.op in ("+", "-", "*"):
+                other = replace(old, op="-" if old.op != "-" else "+")
+                yield "text: another operator", _with(body, one, replace(one, value=_instead(one.value, old, other)))
+        for place in [*every(Subscript, one.value)][:2]:
+            first, *rest = place.index
+            if not isinstance(first, Slice):
+                moved = replace(place, index=(Binary("+", first, Const(1, first.span), first.span), *rest))
+                yield "text: another subscript", _with(body, one, replace(one, value=_instead(one.value, place, moved)))
+
+
+def _with(body: tuple[Stmt, ...], old: Stmt, new: Stmt) -> tuple[Stmt, ...]:
+    return expand(body, lambda statement: (new,) if statement is old else (statement,))
+
+
+def _instead(value: Expr, old: Expr, new: Expr) -> Expr:
+    return rewrite(value, lambda part: new if part == old else part)
