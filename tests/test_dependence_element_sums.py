@@ -196,7 +196,7 @@ def test_a_plan_with_copies_of_an_array_that_is_read_is_not_proved():
     program = replace(plan.function.program, nests=(broken.nest,))
     with pytest.raises(PlanError, match="iterations cannot add to copies of hist"):
         replace(honest, function=replace(honest.function, program=program, loops=(broken,))).check()
-    with pytest.raises(PlanError, match="not those of the function"):
+    with pytest.raises(PlanError, match="planned loop 0 is not that of its program"):
         replace(honest, function=replace(honest.function, loops=(broken,))).check()
     without = replace(honest.function, loops=(replace(loop, copies=()),))
     with pytest.raises(PlanError, match="does not keep a dependence"):

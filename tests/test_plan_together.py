@@ -294,7 +294,7 @@ def test_an_order_that_breaks_a_dependence_is_caught():
     wrong = replace(other.function, program=together, unfused=other.function.program, loops=(fused,))
     with pytest.raises(PlanError, match="not legal as one"):
         replace(other, function=wrong).check()
-    wrong = replace(wrong, loops=(replace(fused, nest=loop.nest),))
+    wrong = replace(wrong, program=replace(together, nests=(loop.nest,)), loops=(replace(fused, nest=loop.nest),))
     with pytest.raises(PlanError, match="does not do what they do"):
         replace(other, function=wrong).check()
 

@@ -19,7 +19,7 @@ bits, and that a kernel runs its text.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, assert_never
 
@@ -27,10 +27,9 @@ import numpy as np
 
 from orion.analysis.one_loop import Origin
 from orion.errors import PlanError
-from orion.ir.nodes import Const, Expr, For, Stmt, Var
+from orion.ir.nodes import For, Stmt
 from orion.ir.program import (
     SYNTHETIC,
-    LoopNest,
     OfFilling,
     OfNewOrder,
     OfStatements,
@@ -62,12 +61,13 @@ from orion.verify.copied import assigned_arrays, original, prove_copied, prove_c
 from orion.verify.events import Iterations
 from orion.verify.fused import prove_fused
 from orion.verify.moved import between_outer_rounds, between_rounds, coordinates, in_round, moved, moved_accesses
+from orion.verify.nests import is_outline, prove_nest
 from orion.verify.placed import prove_placed, prove_written
 from orion.verify.private import prove_last, prove_private
 from orion.verify.reading import Reader
 from orion.verify.scalars import prove_scalars
 from orion.verify.statements import Source, live_after
-from orion.verify.sums import prove_own_copies, prove_sums
+from orion.verify.sums import prove_own_copies, prove_shape, prove_sums
 from orion.verify.text import prove_text, source_of
 from orion.verify.text_of import bare, inlined, text_of
 from orion.verify.text_values import UnprovedError
@@ -164,6 +164,10 @@ class _Checker:
 
     def run(self) -> None:
         self.prove_assumed()
+        for number, loop in enumerate(self.plan.loops):
+            prove_nest(loop.nest, number, self.plan.program)
+        for number, loop in enumerate(self.alone):
+            prove_nest(replace(loop.nest, number=number), number, self.apart)
         self.prove_program()
         sources: dict[int, Source] = {}
         for whole in source_plans(self.plan):
@@ -196,7 +200,7 @@ class _Checker:
         if sorted(_run(self.plan.program.steps)) != [*range(len(self.plan.loops))]:
             raise PlanError(f"{function.span}: the steps of the program do not run each planned loop once")
         for nest in (loop.nest for loop in self.plan.loops):
-            if isinstance(nest.form, OfNewOrder | OfStatements) and not _is_outline(nest):
+            if isinstance(nest.form, OfNewOrder | OfStatements) and not is_outline(nest):
                 raise PlanError(f"{nest.span}: the loops around what is run once, or for a box, are not those of it")
 
     def members(self, number: int) -> Iterator[RunLoop]:
@@ -216,7 +220,6 @@ class _Checker:
 
     def prove_loop(self, number: int, loop: LoopPlan, source: Source | None) -> None:
         prove_scalars(loop, live_after(self.plan_text, loop.nest.loops[0]))
-        prove_written(loop.nest, loop.placements, self.types)
         match loop.form:
             case ReorderedSingle():
                 self.prove_single(loop)
@@ -231,6 +234,7 @@ class _Checker:
                 self.prove_iterations(loop, self.found[number])
             case _:
                 assert_never(loop.form)
+        prove_written(loop.nest, loop.placements, self.types)
 
     def prove_iterations(self, loop: LoopPlan, found: Iterations) -> None:
         """A loop that is run as its text has it, in tiles."""
@@ -241,6 +245,7 @@ class _Checker:
             prove_private(found, array.name, self.context)
         for copies in loop.copies:
             prove_sums(self.plan.program.function, loop.nest.loops[0], copies, self.types)
+            prove_shape(copies, self.types, self.values)
         prove_placed(found, loop.placements, self.context)
         several = {array.name for array in loop.private_arrays} | {copies.array for copies in loop.copies}
         uses = uses_of(found, self.context).items()
@@ -347,14 +352,3 @@ def _run(steps: Iterable[Step]) -> Iterator[int]:
             yield step.number
         for block in blocks_of(step):
             yield from _run(block)
-
-
-def _is_outline(nest: LoopNest) -> bool:
-    """Whether loops go from limit to limit of a box, or are one trip from 0 to 1."""
-    limits = nest.limits or ((0, 1),)
-    bounds = [tuple(map(_plain, (space.start, space.stop, space.step))) for space in nest.ranges]
-    return bounds == [(first, end, 1) for first, end in limits]
-
-
-def _plain(part: Expr) -> object:
-    return part.value if isinstance(part, Const) else part.name if isinstance(part, Var) else None

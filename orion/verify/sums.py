@@ -6,16 +6,18 @@ values of its dtype, f and v not reading X; and no two workers have the same cop
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from orion.arrays.aligned import padded_shape
 from orion.errors import PlanError, UnsupportedLoopError
 from orion.ir.nodes import Assign, Binary, Call, Expr, For, Function, Stmt, Subscript, Update, Var, count_names, every
 from orion.ir.spans import without_spans
 from orion.ir.types import ArrayType, Types
 from orion.plan.plan import Copies, LoopPlan
 from orion.schedule.schedule import Schedule
+from orion.sets.names import extent_name
 from orion.typing.expression_types import UntypedNameError
 from orion.typing.infer import infer_types
 
@@ -41,6 +43,17 @@ def prove_sums(function: Function, loop: For, copies: Copies, types: Types) -> N
         raise wrong
 
 
+def prove_shape(copies: Copies, types: Types, values: Mapping[str, int]) -> None:
+    """PlanError where copies have another shape than their array has in memory."""
+    kind = types[copies.array]
+    assert isinstance(kind, ArrayType)
+    extents = [values.get(extent_name(copies.array, axis)) for axis in range(kind.ndim)]
+    shape = tuple(extent for extent in extents if extent is not None)
+    memory = padded_shape(shape, np.dtype(kind.dtype)) if kind.padded else shape
+    if len(shape) == kind.ndim and copies.shape != memory:
+        raise PlanError(f"copies of {copies.array} have another shape than it")
+
+
 def prove_own_copies(plan: LoopPlan, schedule: Schedule) -> None:
     """PlanError where two workers add to the same copy, or there are fewer copies than blocks."""
     if not plan.copies:
@@ -48,7 +61,8 @@ def prove_own_copies(plan: LoopPlan, schedule: Schedule) -> None:
     blocks = np.unravel_index(np.arange(schedule.tiles), schedule.grid)[plan.space or 0]
     pairs = set(zip(blocks.tolist(), schedule.owner.tolist(), strict=True))
     own = plan.space is not None and len(pairs) <= schedule.grid[plan.space]
-    if not own or schedule.grid != plan.cuts:
+    few = any(plan.space is None or one.count != schedule.grid[plan.space] for one in plan.copies)
+    if not own or few or schedule.grid != plan.cuts:
         raise PlanError("two workers add to the same copy")
 
 

@@ -115,6 +115,7 @@ def _loop_faults(loop: LoopPlan, types: Mapping[str, Any]) -> Iterator[tuple[str
     yield from _scalars(loop)
     yield from _texts(loop)
     yield from _placements(loop)
+    yield from _nests(loop)
     if not loop.rounds_overlap:
         yield "rounds overlap", replace(loop, rounds_overlap=True)
     if loop.ordered and loop.time:
@@ -167,6 +168,14 @@ def _placements(loop: LoopPlan) -> Iterator[tuple[str, LoopPlan]]:
             yield "placements: another halo", other(halo=(one.halo[0] + 1, one.halo[1] + 1))
 
 
+def _nests(loop: LoopPlan) -> Iterator[tuple[str, LoopPlan]]:
+    """The body that is run is another than that of the loops, or the number another."""
+    nest = loop.nest
+    if len(nest.body) > 1:
+        yield "nest: another body", replace(loop, nest=replace(nest, body=nest.body[1:]))
+    yield "nest: another number", replace(loop, nest=replace(nest, number=nest.number + 1))
+
+
 def _copies(loop: LoopPlan, types: Mapping[str, Any]) -> Iterator[tuple[str, LoopPlan]]:
     private = loop.private_arrays
     for one in private:
@@ -183,6 +192,8 @@ def _copies(loop: LoopPlan, types: Mapping[str, Any]) -> Iterator[tuple[str, Loo
         yield "copies: one left out", replace(loop, copies=rest)
         op = "*" if one.op == "+" else "+"
         yield "copies: another operator", replace(loop, copies=(*rest, replace(one, op=op)))
+        yield "copies: fewer", replace(loop, copies=(*rest, replace(one, count=1)))
+        yield "copies: shorter", replace(loop, copies=(*rest, replace(one, shape=tuple(x - 1 for x in one.shape))))
 
 
 def _scalars(loop: LoopPlan) -> Iterator[tuple[str, LoopPlan]]:
