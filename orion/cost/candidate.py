@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Strategy(StrEnum):
-    """How the tiles of a loop may follow one another: the names of the strategies of `orion.plan.rules`."""
+    """How the tiles of a loop may follow one another: the names of the strategies of `orion.analysis.rules`."""
 
     SERIAL = "serial"
     WAVEFRONT = "wavefront"

@@ -27,9 +27,11 @@ import numpy as np
 
 from orion.analysis.one_loop import Origin
 from orion.errors import PlanError
-from orion.ir.nodes import For, Stmt
+from orion.ir.assigned import assigned_names
+from orion.ir.nodes import For, Stmt, names_in
 from orion.ir.program import (
     SYNTHETIC,
+    Branch,
     OfFilling,
     OfNewOrder,
     OfStatements,
@@ -71,7 +73,7 @@ from orion.verify.sums import prove_own_copies, prove_shape, prove_sums
 from orion.verify.text import prove_text, source_of
 from orion.verify.text_of import bare, inlined, text_of
 from orion.verify.text_values import UnprovedError
-from orion.verify.tiles import Broken, broken_between_rounds, broken_in_round, prove_covered
+from orion.verify.tiles import Broken, broken_between_rounds, broken_in_round, prove_covered, prove_whole
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -140,7 +142,24 @@ class _Checker:
             is_copy = isinstance(loop.nest.form, OfFilling) and not assigned_arrays(loop.nest.body).isdisjoint(made)
             loops[number] = () if written is None or is_copy else (written,)
         names = {*self.apart.variables, *self.apart.tests}
-        return inlined(bare(text_of(self.apart.steps, loops)), names)
+        return inlined(bare(text_of(self.outside(self.apart.steps), loops)), names)
+
+    def outside(self, steps: Iterable[Step]) -> tuple[Step, ...]:
+        """The steps without serial loops of a new order, which are around parts of it alone."""
+        found: list[Step] = []
+        for step in steps:
+            inside = [*_run((step,))]
+            if isinstance(step, Repeat) and isinstance(step.loop, For) and step.loop.index == SYNTHETIC:
+                is_own = bool(inside) and all(origin_of(self.alone[number]) for number in inside)
+                found += self.outside(step.steps) if is_own else (step,)
+            elif isinstance(step, Repeat):
+                found.append(replace(step, steps=self.outside(step.steps)))
+            elif isinstance(step, Branch):
+                first, second = step.sides
+                found.append(replace(step, sides=(self.outside(first), self.outside(second))))
+            else:
+                found.append(step)
+        return tuple(found)
 
     def read(self, program: Program, loops: Iterable[LoopPlan]) -> dict[int, Iterations]:
         reader = Reader(program.function, self.types, self.values)
@@ -195,6 +214,9 @@ class _Checker:
     def prove_program(self) -> None:
         """The steps of the program are the text of the function, with fused loops in place of their members."""
         function, steps = self.apart.function, with_loops(self.plan.program.steps, self.members)
+        own = {*self.plan.program.variables, *self.plan.program.tests, *self.apart.variables, *self.apart.tests}
+        if not own.isdisjoint({*function.params, *names_in(*function.body), *assigned_names(function.body)}):
+            raise PlanError(f"{function.span}: names that the program has beside the function's are those of it")
         if steps != self.apart.steps or self.text != bare(function.body):
             raise PlanError(f"{function.span}: the planned loops are not those of the function")
         if sorted(_run(self.plan.program.steps)) != [*range(len(self.plan.loops))]:
@@ -220,6 +242,10 @@ class _Checker:
 
     def prove_loop(self, number: int, loop: LoopPlan, source: Source | None) -> None:
         prove_scalars(loop, live_after(self.plan_text, loop.nest.loops[0]))
+        if loop.ordered != loop.nest.ordered:
+            raise PlanError("the order of the iterations is not that of the loop")
+        if isinstance(loop.form, Reordered | ReorderedSingle) and (loop.private_arrays or loop.copies):
+            raise PlanError("tiles of a new order have arrays of their own")
         match loop.form:
             case ReorderedSingle():
                 self.prove_single(loop)
@@ -266,6 +292,7 @@ class _Checker:
         iterations = any_parameters(found.domain(self.context)) if found.is_exact else None
         for count in self.counts:
             schedule = self.scheduled(loop, count)
+            prove_whole(schedule)
             if iterations is not None:
                 prove_covered(iterations, schedule)
             self.refuse(broken_in_round(now, schedule, loop.ordered), loop, schedule, told)

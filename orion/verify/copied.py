@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from orion.errors import PlanError
-from orion.ir.nodes import Assign, Const, Expr, For, Stmt, Subscript, Var, every
+from orion.ir.nodes import Assign, Const, Dim, Expr, For, Stmt, Subscript, Var, every
 from orion.ir.program import CopiedIn, LoopNest, OfFilling, Program, RunLoop, Step, blocks_of
 from orion.ir.rewriting import rewrite
-from orion.ir.spans import without_spans
+from orion.ir.spans import NOWHERE, without_spans
 from orion.verify.conflicts import union
 from orion.verify.events import Event, Iterations
 from orion.verify.private import earlier
@@ -98,7 +98,10 @@ def _copies(nest: LoopNest, one: CopiedIn, program: Program) -> bool:
         case (Assign(Subscript(Var(target), to), Subscript(Var(source), of)),) if made is not None:
             index = tuple(part.name for part in to if isinstance(part, Var))
             ends = tuple((*_values(space.start, space.step), without_spans(space.stop)) for space in nest.ranges)
-            whole = ends == tuple((0, 1, without_spans(length)) for length in made.lengths)
+            known = {one.name: one.lengths for one in program.function.local_arrays}
+            lengths = known.get(one.array) or tuple(Dim(one.array, axis, NOWHERE) for axis in range(len(made.lengths)))
+            own = tuple(map(without_spans, lengths)) == tuple(map(without_spans, made.lengths))
+            whole = own and ends == tuple((0, 1, without_spans(length)) for length in lengths)
             return (target, source) == (one.copy, one.array) and to == of and index == nest.dims and whole
         case _:
             return False

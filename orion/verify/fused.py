@@ -9,14 +9,18 @@ With L_k the loops and x[d] the first d coordinates of an iteration, d being tho
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import TYPE_CHECKING
 
 from orion.errors import PlanError
-from orion.ir.nodes import For, Range, Stmt
+from orion.ir.assigned import assigned_names
+from orion.ir.exposed import exposed_reads
+from orion.ir.nodes import Expr, For, Range, Stmt, names_in
 from orion.ir.program import LoopNest
 from orion.ir.renaming import renamed
+from orion.ir.spans import without_spans
 from orion.plan.plan import LoopPlan
+from orion.sets.affine import Affine, affine_form, parameter
 from orion.verify.conflicts import uses_of
 from orion.verify.events import Iterations
 from orion.verify.text_of import bare
@@ -37,6 +41,10 @@ def prove_fused(
     bodies = tuple(part for member in members for part in _body(loop.nest, member.nest, depth))
     if bare(bodies) != bare(loop.nest.body):
         raise PlanError(f"{loop.nest.span}: the loop that neighbours are run as does not do what they do")
+    _prove_scalars(loop, members)
+    for member in members:
+        if not _same_ranges(loop.nest, member.nest, depth):
+            raise PlanError(f"{loop.nest.span}: the loop that neighbours are run as has other ranges than they")
     for one in own:
         same = _outer(one, depth, context).is_equal(fused.domain(context)) if one.is_exact and fused.is_exact else True
         if not same:
@@ -47,6 +55,34 @@ def prove_fused(
             lines = f"{members[k].nest.span.line} and {members[number].nest.span.line}"
             message = f"the loops in lines {lines} are not legal as one: {pairs.sample()}"
             raise PlanError(f"{loop.nest.span}: {message}")
+
+
+def _prove_scalars(loop: LoopPlan, members: Sequence[LoopPlan]) -> None:
+    """PlanError where one member needs what another leaves in a scalar: its last value, in whichever iteration."""
+    for one, other in permutations(members, 2):
+        dims = {*one.nest.dims, *other.nest.dims}
+        needed = exposed_reads(other.nest.body, {*other.nest.dims})
+        passed = (assigned_names(one.nest.body) - dims) & {*needed}
+        combined = {role.name for role in other.analysis.scalars.reductions}
+        if passed - combined:
+            raise PlanError(f"{loop.nest.span}: neighbours pass {', '.join(sorted(passed))} to one another")
+
+
+def _same_ranges(nest: LoopNest, member: LoopNest, depth: int) -> bool:
+    """Whether the outer loops of a member have the ranges of the loop that it is run in: by their text where that is
+    not affine."""
+    names = dict(zip(member.dims[:depth], nest.dims[:depth], strict=True))
+    pairs = zip(nest.ranges[:depth], member.ranges[:depth], strict=True)
+    return all(
+        _form(getattr(mine, part)) == _form(renamed(getattr(its, part), dict(names)))
+        for mine, its in pairs
+        for part in ("start", "stop", "step")
+    )
+
+
+def _form(bound: Expr) -> object:
+    form = affine_form(bound, {name: parameter(name) for name in names_in(bound)})
+    return form.text if isinstance(form, Affine) else without_spans(bound)
 
 
 def _outer(found: Iterations, depth: int, context: isl.Context) -> isl.Set:

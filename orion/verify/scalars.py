@@ -25,14 +25,15 @@ from orion.ir.nodes import (
     Expr,
     If,
     Logic,
-    Range,
     Stmt,
+    Subscript,
     Tuple,
     Unary,
     Update,
     Var,
     count_names,
     every,
+    names_in,
     walk,
 )
 from orion.ir.spans import without_spans
@@ -50,7 +51,7 @@ KEEPING = {
 def prove_scalars(loop: LoopPlan, after: frozenset[str]) -> None:
     """PlanError where a scalar that iterations assign is not what the plan says. `after` may be read after the loop."""
     roles, body = loop.analysis.scalars, loop.nest.body
-    variables = {space.var for space in every(Range, *loop.nest.loops[:1])}
+    variables = {*loop.nest.dims}
     carried = {name for name, _ in roles.carried}
     if carried and loop.space is not None:
         raise PlanError(f"iterations need {', '.join(sorted(carried))} from one another")
@@ -144,8 +145,23 @@ def _replaces(node: If, one: Choice) -> int:
     compared = _compared(tests[0], one.names[0])
     if compared is None or compared[0] != one.op or without_spans(compared[1]) != without_spans(values[one.names[0]]):
         return 0
+    if _changes_before(node.body, one.names[0], compared[1]):
+        return 0
     own = mentions_in(tests[0], one.names) + len(one.names)
     return own if sum(mentions(node, name) for name in one.names) == own else 0
+
+
+def _changes_before(body: Sequence[Stmt], name: str, value: Expr) -> bool:
+    """Whether statements change what a value is made of before it is stored under a name."""
+    for statement in body:
+        if name in assigned_names((statement,)):
+            return False
+        targets = (node.target for node in every((Assign, Update), statement))
+        parts = (part for target in targets for part in (target.items if isinstance(target, Tuple) else (target,)))
+        changed = {part.base.name if isinstance(part, Subscript) else part.name for part in parts}
+        if not changed.isdisjoint(names_in(value)):
+            return True
+    return False
 
 
 def mentions_in(expr: Expr, names: Sequence[str]) -> int:

@@ -61,6 +61,8 @@ def prove_own_copies(plan: LoopPlan, schedule: Schedule) -> None:
     blocks = np.unravel_index(np.arange(schedule.tiles), schedule.grid)[plan.space or 0]
     pairs = set(zip(blocks.tolist(), schedule.owner.tolist(), strict=True))
     own = plan.space is not None and len(pairs) <= schedule.grid[plan.space]
+    if len({one.array for one in plan.copies}) < len(plan.copies):
+        raise PlanError("an array has copies twice")
     few = any(plan.space is None or one.count != schedule.grid[plan.space] for one in plan.copies)
     if not own or few or schedule.grid != plan.cuts:
         raise PlanError("two workers add to the same copy")

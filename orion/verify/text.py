@@ -257,7 +257,10 @@ def _maps(relation: isl.UnionMap) -> list[isl.Map]:
 def _steps_of(steps: Sequence[Step], numbers: set[int]) -> tuple[Step, ...]:
     """The steps that stand for a loop of the source, whose planned loops have these numbers: whole serial loops that
     are not in the source, or planned loops."""
-    own = tuple(step for step in steps if _numbers((step,)) & numbers)
+    places = [at for at, step in enumerate(steps) if _numbers((step,)) & numbers]
+    if places and places != [*range(places[0], places[-1] + 1)]:
+        raise PlanError("something else stands between the parts of a loop in another order")
+    own = tuple(steps[at] for at in places)
     if len(own) == 1 and not isinstance(own[0], RunLoop):
         loop = own[0].loop if isinstance(own[0], Repeat) else None
         if not isinstance(loop, For) or loop.index != SYNTHETIC:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from orion.ir.nodes import Assign, Expr, For, If, Node, Range, Stmt, Var, While
+from orion.ir.nodes import Assign, Const, Expr, For, If, Node, Range, Stmt, Var, While
 from orion.ir.program import SYNTHETIC, Branch, Repeat, RunLoop, Scalars, Step
 from orion.ir.rewriting import rewrite
 from orion.ir.spans import without_spans
@@ -69,7 +69,7 @@ def bare(body: Iterable[Stmt]) -> tuple[Stmt, ...]:
 
 def _bare(statement: Stmt) -> Iterator[Stmt]:
     match statement:
-        case For(_, body, index) if index == SYNTHETIC:
+        case For(Range(_, Const(0), Const(1), Const(1)), body, index) if index == SYNTHETIC:
             yield from bare(body)
         case For(_, body) | While(_, body):
             yield without_spans(replace(statement, body=bare(body)))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,7 +57,7 @@ class Broken:
 def broken_in_round(conflicts: Iterable[Conflict], schedule: Schedule, ordered: bool) -> Iterator[Broken]:
     """The pairs of tiles of one round that break a schedule. PlanError where it does not run each tile once."""
     after = reachable(schedule)
-    _prove_complete(schedule, after)
+    _prove_complete(schedule, after, ordered)
     fine = after if ordered else after | after.T
     np.fill_diagonal(fine, True)
     yield from _broken(conflicts, schedule, fine)
@@ -69,6 +70,23 @@ def broken_between_rounds(conflicts: Iterable[Conflict], schedule: Schedule) -> 
     round after that, on the same worker.
     """
     yield from _broken(conflicts, schedule, reachable_next(schedule))
+
+
+def prove_whole(schedule: Schedule) -> None:
+    """PlanError where the parts of a schedule are not of one size: blocks and grid, tiles and what there is for each of
+    them, workers and their orders, waits and lags."""
+    count, waits = schedule.tiles, schedule.waits.size
+    owned = [schedule.owner[order] == worker for worker, order in enumerate(schedule.order)]
+    sizes = (
+        schedule.grid == tuple(len(edges) - 1 for edges in schedule.bounds),
+        count == prod(schedule.grid) == schedule.step.size == schedule.wait_offsets.size - 1,
+        len(schedule.order) == schedule.workers and all(map(np.all, owned)),
+        schedule.wait_offsets[0] == 0 and schedule.wait_offsets[-1] == waits == schedule.lags.size,
+        (np.diff(schedule.wait_offsets) >= 0).all() and np.isin(schedule.lags, (0, 1)).all(),
+        not waits or (schedule.waits.min() >= 0 and schedule.waits.max() < count),
+    )
+    if not all(sizes):
+        raise PlanError("the parts of the schedule are not of one size")
 
 
 def prove_covered(iterations: isl.Set, schedule: Schedule) -> None:
@@ -233,10 +251,14 @@ def _closure(after: NDArray[np.bool_]) -> NDArray[np.bool_]:
         after = further
 
 
-def _prove_complete(schedule: Schedule, after: NDArray[np.bool_]) -> None:
-    """Every tile is run exactly once, by its owner, and no tile waits for itself."""
+def _prove_complete(schedule: Schedule, after: NDArray[np.bool_], ordered: bool) -> None:
+    """Every tile is run exactly once, and no tile waits for itself; one worker runs them in an order that they may have
+    on several."""
     run = np.sort(np.concatenate(schedule.order)) if schedule.order else np.zeros(0)
     if not np.array_equal(run, np.arange(schedule.tiles)):
         raise PlanError("the schedule does not run every tile exactly once")
+    place = np.argsort(schedule.serial_tiles())  # one worker goes by steps
+    if ordered and (place[:, None] >= place[None, :])[after].any():
+        raise PlanError("the steps of the schedule are not in the order of its tiles")
     if after.diagonal().any():
         raise PlanError("the schedule has tiles that wait for each other")
