@@ -158,7 +158,8 @@ def _changes_before(body: Sequence[Stmt], name: str, value: Expr) -> bool:
             return False
         targets = (node.target for node in every((Assign, Update), statement))
         parts = (part for target in targets for part in (target.items if isinstance(target, Tuple) else (target,)))
-        changed = {part.base.name if isinstance(part, Subscript) else part.name for part in parts}
+        bases = (part.base if isinstance(part, Subscript) else part for part in parts)
+        changed = {base.name for base in bases if isinstance(base, Var)}
         if not changed.isdisjoint(names_in(value)):
             return True
     return False
