@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from orion.errors import PlanError
 from orion.ir.assigned import assigned_names
 from orion.ir.exposed import exposed_reads
-from orion.ir.nodes import Expr, For, Range, Stmt, names_in
+from orion.ir.nodes import Const, Expr, For, Range, Stmt, names_in
 from orion.ir.program import LoopNest
 from orion.ir.renaming import renamed
 from orion.ir.spans import without_spans
@@ -42,11 +42,10 @@ def prove_fused(
     if bare(bodies) != bare(loop.nest.body):
         raise PlanError(f"{loop.nest.span}: the loop that neighbours are run as does not do what they do")
     _prove_scalars(loop, members)
-    for member in members:
-        if not _same_ranges(loop.nest, member.nest, depth):
-            raise PlanError(f"{loop.nest.span}: the loop that neighbours are run as has other ranges than they")
-    for one in own:
-        same = _outer(one, depth, context).is_equal(fused.domain(context)) if one.is_exact and fused.is_exact else True
+    for member, one in zip(members, own, strict=True):
+        same = _same_ranges(loop.nest, member.nest, depth)
+        if one.is_exact and fused.is_exact and (same or _by_ones(loop.nest, member.nest, depth)):
+            same = _outer(one, depth, context).is_equal(fused.domain(context))
         if not same:
             raise PlanError(f"{loop.nest.span}: the loop that neighbours are run as has other iterations than they")
     for (k, first), (number, second) in combinations(enumerate(own), 2):
@@ -78,6 +77,12 @@ def _same_ranges(nest: LoopNest, member: LoopNest, depth: int) -> bool:
         for mine, its in pairs
         for part in ("start", "stop", "step")
     )
+
+
+def _by_ones(nest: LoopNest, member: LoopNest, depth: int) -> bool:
+    """Whether coordinates are values of variables, not numbers of trips: all steps are 1."""
+    steps = (space.step for space in (*nest.ranges[:depth], *member.ranges[:depth]))
+    return all(isinstance(step, Const) and step.value == 1 for step in steps)
 
 
 def _form(bound: Expr) -> object:
