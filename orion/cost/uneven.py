@@ -23,6 +23,7 @@ from orion.cost.extents import coordinate_ranges
 from orion.cost.sizes import Sizes
 from orion.cost.worth import Work
 from orion.dependence.bounds import fix_parameters
+from orion.sets.coalesced import coalesced
 from orion.sets.maps import Maps
 from orion.sets.names import isl_name
 
@@ -92,7 +93,7 @@ def points_along(points: isl.Set, dim: int, at: Floats) -> Floats | None:
     points = points.project_out(isl.dim_type.param, 0, points.dim(isl.dim_type.param))
     total = np.zeros(at.size)
     parts: list[isl.BasicSet] = []
-    points.coalesce().make_disjoint().foreach_basic_set(parts.append)
+    coalesced(points).make_disjoint().foreach_basic_set(parts.append)
     for part in parts:
         levels = [*_levels(part, [dim, *(other for other in range(dims) if other != dim)])]
         if not all(level.lower and level.upper for level in levels):

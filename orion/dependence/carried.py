@@ -18,6 +18,7 @@ from orion.dependence.region import Region, Statement
 from orion.dependence.relations import Pair, Relations
 from orion.dependence.scalars import carries
 from orion.ir.nodes import For
+from orion.sets.coalesced import coalesced
 from orion.sets.maps import Maps
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def _carried(pair: Pair, statements: dict[str, Statement], known: Maps) -> Itera
             if here.is_empty():
                 continue
             distance, direction = distance_vector(here, len(together))
-            text = known.text(here.coalesce())
+            text = known.text(coalesced(here))
             for one, other in pair.accesses:
                 kind = KINDS[one.is_write, other.is_write]
                 exact = one.exact and other.exact

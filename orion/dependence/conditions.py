@@ -18,6 +18,7 @@ from orion.dependence.access import Dependence
 from orion.dependence.bounds import fix_parameters
 from orion.dependence.conflicts import CapReached, capped
 from orion.ir.assumed import Assumed
+from orion.sets.coalesced import coalesced
 from orion.sets.maps import Maps
 from orion.sets.names import isl_name, number_text
 
@@ -63,7 +64,7 @@ def _simplest(free: isl.Set, accessed: Sequence[isl.Map], depth: int) -> isl.Set
     """The cases of a condition with as few constraints as they need, without those that only short loops fulfil, or
     that others have already in calls in which all accesses are made in several iterations; `accessed` are pairs of
     iterations with one of them."""
-    parts = _parts(free.coalesce())
+    parts = _parts(coalesced(free))
     if len(parts) > MAX_RAW_PARTS:
         return None
     useful = [part for part in parts if all(_is_any_length(pairs.intersect_params(part), depth) for pairs in accessed)]

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from orion.dependence.access import Access, Dependence
 from orion.reasons import Reason
+from orion.sets.coalesced import coalesced
 from orion.sets.maps import Maps
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class _Relations:
         except CapReached:
             relation = everything(self.maps.set(self.domain), ordered)
             distance, direction, exact = (None,) * self.dims, ("*",) * self.dims, False
-        return self.maps.text(relation.coalesce()), distance, direction, exact
+        return self.maps.text(coalesced(relation)), distance, direction, exact
 
 
 def conflict_relation(a: isl.Map, b: isl.Map, ordered: bool) -> isl.Map:

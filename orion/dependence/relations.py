@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from orion.dependence.access import Access
 from orion.dependence.region import Region, Statement
 from orion.dependence.within import at_sizes, sizes_within
+from orion.sets.coalesced import coalesced
 from orion.sets.maps import Maps
 from orion.sets.names import number_text, parameter_list
 
@@ -99,13 +100,13 @@ def relations_of(region: Region, maps: Maps) -> Relations:
         if found.is_empty():
             continue
         sizes = _sizes(region, maps) if sizes is None else sizes
-        instances = at_sizes(isl.UnionMap.from_map(found.coalesce()), sizes)
+        instances = at_sizes(isl.UnionMap.from_map(coalesced(found)), sizes)
         if instances.is_empty():
             continue
         pairs.append(Pair(tuple(alike), instances))
     everything = united((pair.instances for pair in pairs), context)
     flow = united((pair.instances for pair in pairs if pair.is_flow), context)
-    return Relations(domain, written, tuple(pairs), everything.coalesce(), flow, maps)
+    return Relations(domain, written, tuple(pairs), coalesced(everything), flow, maps)
 
 
 def united(parts: Iterable[isl.UnionMap], context: isl.Context) -> isl.UnionMap:

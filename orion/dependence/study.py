@@ -13,6 +13,7 @@ from orion.dependence.region import Region, find_region
 from orion.dependence.relations import Pair, Relations, prepare_maps, relations_of
 from orion.ir.program import LoopNest, OfFilling, OfSource, Program
 from orion.ir.types import Types
+from orion.sets.coalesced import coalesced
 from orion.sets.maps import Maps
 
 MAX_OPERATIONS = 2_000_000
@@ -97,7 +98,7 @@ def _over_nest(pair: Pair, dims: int, maps: Maps) -> Iterator[Dependence]:
     if relation.is_empty():
         return
     distance, direction = distance_vector(relation, dims)
-    text = maps.text(relation.coalesce())
+    text = maps.text(coalesced(relation))
     for source, sink in pair.accesses:
         kind = KINDS[source.is_write, sink.is_write]
         yield Dependence(source.array, kind, source, sink, text, distance, direction, source.exact and sink.exact)

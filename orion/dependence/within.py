@@ -19,6 +19,7 @@ from orion.dependence.conflicts import CapReached, capped
 from orion.dependence.model import Space, inner_constraints
 from orion.dependence.references import Reference
 from orion.sets.affine import Affine
+from orion.sets.coalesced import coalesced
 from orion.sets.maps import Maps
 from orion.sets.names import extent_name, parameter_list
 
@@ -77,7 +78,7 @@ def _none_of(leaving: Sequence[isl.Set], context: isl.Context) -> isl.Set:
 
     sizes = isl.Set("{ : }", context)
     for found in leaving:
-        fewer = sizes.subtract(found.params()).coalesce()
+        fewer = coalesced(sizes.subtract(found.params()))
         if fewer.n_basic_set() <= MAX_PIECES:
             sizes = fewer
     return sizes

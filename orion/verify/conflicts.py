@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from orion.ir.nodes import Subscript, Var
 from orion.ir.printer import print_expr
+from orion.sets.coalesced import coalesced
 from orion.verify.events import Event, Iterations
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def in_other_rounds(uses: Mapping[str, Uses]) -> Iterator[Conflict]:
 
 def _pairs(written: isl.Map, touched: isl.Map) -> isl.Map:
     pairs = written.apply_range(touched.reverse())
-    return pairs.union(pairs.reverse()).coalesce()
+    return coalesced(pairs.union(pairs.reverse()))
 
 
 def any_parameters(relation: isl.Map | isl.Set) -> isl.Map | isl.Set:

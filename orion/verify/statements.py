@@ -21,6 +21,7 @@ from orion.ir.assigned import assigned_names
 from orion.ir.exposed import exposed_reads
 from orion.ir.nodes import For, Function, Range, Stmt, every, names_in
 from orion.ir.types import Types
+from orion.sets.coalesced import coalesced
 from orion.sets.names import isl_name
 from orion.verify.conflicts import uses_of
 from orion.verify.events import Event, Iterations, defined
@@ -112,7 +113,7 @@ def _sizes(statements: Sequence[Statement], context: isl.Context) -> isl.Set:
     for one in statements:
         for event in one.instances.events:
             for leaving in one.instances.leaving(event, context):
-                fewer = sizes.subtract(leaving).coalesce()
+                fewer = coalesced(sizes.subtract(leaving))
                 sizes = fewer if fewer.n_basic_set() <= MAX_PIECES else sizes
     return sizes
 

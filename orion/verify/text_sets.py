@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from orion.sets.coalesced import coalesced as in_fewer_pieces
 from orion.verify.text_values import UnprovedError
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def coalesced(values: isl.Set) -> isl.Set:
     constraints = sum(piece.n_constraint() for piece in pieces)
     if constraints**2 * max((piece.total_dim() for piece in pieces), default=0) > MAX_COALESCING:
         raise UnprovedError("a set whose pieces have too many conditions")
-    return values.coalesce()
+    return in_fewer_pieces(values)
 
 
 def parameters(values: isl.Set) -> frozenset[str]:

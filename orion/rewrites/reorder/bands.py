@@ -15,6 +15,7 @@ from orion.dependence.access import Dependence
 from orion.dependence.conflicts import KINDS, distance_vector
 from orion.dependence.relations import Relations
 from orion.rewrites.band import Band
+from orion.sets.coalesced import coalesced
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -52,7 +53,7 @@ def band_of(
             fixed = isl.Map(_fixed(names, dims, "{ [A] -> [B] : a and b }"), relation.get_ctx())
             relation = relation.intersect(fixed)
             relation = relation.project_out(isl.dim_type.in_, 0, around).project_out(isl.dim_type.out, 0, around)
-        relation = relation.subtract(isl.Map.identity(relation.get_space())).coalesce()
+        relation = coalesced(relation.subtract(isl.Map.identity(relation.get_space())))
         text = relations.maps.text(relation)
         if relation.is_empty() or text in seen:
             continue
@@ -63,7 +64,7 @@ def band_of(
         found.append(Dependence(pair.array, kind, source, sink, text, distance, direction, exact))
     own = tuple(variables[around : around + dims])
     limits = tuple((f"{name}_first{number}", f"{name}_end{number}") for name in own)
-    return Band(around, str(places), own, limits, relations.maps.text_of_set(domain.coalesce()), tuple(found))
+    return Band(around, str(places), own, limits, relations.maps.text_of_set(coalesced(domain)), tuple(found))
 
 
 def _formulas(schedule: isl.MultiUnionPwAff) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from orion.rewrites.lockstep.apply import can_lockstep
 from orion.rewrites.lockstep.chains import LONG_CHAIN, chain_cycles
 from orion.rewrites.reorder.bands import describe_band
 from orion.rewrites.tile.sizes import Memory, tile_sizes
+from orion.sets.coalesced import coalesced
 from orion.sets.names import isl_value
 
 if TYPE_CHECKING:
@@ -149,8 +150,8 @@ def simplified(dependences: isl.UnionMap, domain: isl.UnionSet) -> isl.UnionMap:
     Conditions that hold for every so many iterations only, such as `x mod 3 = 0`, make it very slow: they are left out,
     and where it would be slow all the same, so is what follows from the domain.
     """
-    found = dependences.remove_divs().coalesce()
-    return found if weight(found) <= MAX_WEIGHT else found.gist_domain(domain).gist_range(domain).coalesce()
+    found = coalesced(dependences.remove_divs())
+    return found if weight(found) <= MAX_WEIGHT else coalesced(found.gist_domain(domain).gist_range(domain))
 
 
 def weight(dependences: isl.UnionMap) -> float:

@@ -34,6 +34,7 @@ from orion.ir.types import ArrayType, Types
 from orion.rewrites.band import Band, Layout, Skew
 from orion.rewrites.skewed_buffers.halfspaces import Form, InexactError, combined, inequalities, replaced
 from orion.rewrites.tile.sizes import Memory
+from orion.sets.coalesced import coalesced
 from orion.sets.names import extent_name, isl_name, parameter_list
 from orion.source import Span
 
@@ -357,4 +358,4 @@ def _inside(forms: Sequence[_Form], place: isl.Map, domain: isl.Set, elements: i
     places, found = domain.apply(place), isl.Set("{ : }", domain.get_ctx())
     for form in forms:
         found = found.subtract(places.apply(form.relation).subtract(elements).params())
-    return found.coalesce()
+    return coalesced(found)
