@@ -61,6 +61,8 @@ def prove_scalars(loop: LoopPlan, after: frozenset[str]) -> None:
     for name in sorted(assigned_names(body) - variables):
         if name in combined:
             _prove_combined(body, combined[name])
+            if combined[name].op in ("min", "max") and name in loop.nest.function.running:
+                raise PlanError(f"blocks cannot combine `{name}` by {combined[name].op}: a NaN counts by its place")
         elif name in chosen and chosen[name].op != "last":
             _prove_chosen(body, chosen[name])
         elif name in carried:
