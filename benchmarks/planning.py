@@ -84,7 +84,7 @@ def examples() -> Iterator[Example]:
     sys.path.insert(0, str(ROOT / "examples"))
     import sgd_mf
 
-    from tests import transform_loops, trap_loops
+    from tests import reorder_loops, trap_loops
 
     elements = orion.sparse((np.arange(30) % 6, np.arange(30) % 5), np.ones(30))
     factors = (np.ones((6, 4)), np.ones((5, 4)))
@@ -94,7 +94,7 @@ def examples() -> Iterator[Example]:
     yield Example("sgd_mf", "rmse", sgd_mf.rmse.__wrapped__, lambda: (elements, *factors))
     for function, (make, _) in trap_loops.TRAPS.items():
         yield Example("traps", function.__name__, function, make)
-    for function, arguments in transform_loops.arguments(12).items():
+    for function, arguments in reorder_loops.arguments(12).items():
         yield Example("orders", function.__name__, function, lambda given=arguments: given)
     for kernel in KERNELS:
         yield Example("polybench", kernel.name, kernel.function, lambda k=kernel: tuple(k.inputs("tiny").values()))

@@ -9,7 +9,7 @@ from orion.dependence import conflicts, study, within
 from orion.plan.plan import Merged
 from orion.rewrites.reorder import apply, generate, order
 from orion.rewrites.reorder.outline import hull
-from tests.transform_loops import arguments, gemm, gs, lcs, lu, trisolv
+from tests.reorder_loops import arguments, gemm, gs, lcs, lu, trisolv
 
 
 def stencil(A, T):

@@ -29,10 +29,7 @@ from orion.rewrites.reorder import take
 from orion.verify import text as verify_text
 from tests.loop_text import defined
 from tests.oracles.nest_check import SMALL_SIZES
-from tests.test_transform_skew import arguments as skewed_arguments
-from tests.test_transform_skew import conditional, from_below
-from tests.test_transform_sweeps import line
-from tests.transform_loops import (
+from tests.reorder_loops import (
     arguments,
     atax,
     backwards,
@@ -48,6 +45,9 @@ from tests.transform_loops import (
     trisolv,
     warped,
 )
+from tests.test_rewrites_skewed_buffers import arguments as skewed_arguments
+from tests.test_rewrites_skewed_buffers import conditional, from_below
+from tests.test_rewrites_time_tiles import line
 
 POLYBENCH = {kernel.function.__name__: kernel for kernel in KERNELS}
 

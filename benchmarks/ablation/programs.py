@@ -16,13 +16,13 @@ from benchmarks import cliffs, wavefront
 from benchmarks.polybench.kernels import KERNELS
 from tests import made_functions as made
 from tests import renamed_loops as renamed
+from tests import reorder_loops as orders
 from tests import test_dependence_element_sums as element_sums
 from tests import test_plan_neighbours as neighbours
 from tests import test_renaming as renaming
+from tests import test_rewrites_stored_sums as sums
+from tests import test_rewrites_time_tiles as sweeps
 from tests import test_stages as stages
-from tests import test_transform_sums as sums
-from tests import test_transform_sweeps as sweeps
-from tests import transform_loops as orders
 from tests import trap_loops as traps
 from tests import whole_functions as whole
 

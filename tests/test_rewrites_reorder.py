@@ -16,7 +16,7 @@ from orion.passes.split import split_program
 from orion.pipeline import through_passes
 from orion.plan.plan import Written
 from orion.rewrites.reorder.apply import prove_order
-from tests.transform_loops import (
+from tests.reorder_loops import (
     arguments,
     atax,
     backwards,
@@ -177,9 +177,7 @@ def test_dependences_are_those_of_brute_force(function):
             for point in points(isl.Set(statement.domain))
             for order in [written_place(statement, point, 5)]
         ]
-        touched = {
-            (statement.name, point): elements(statement, point) for _, statement, point in instances
-        }
+        touched = {(statement.name, point): elements(statement, point) for _, statement, point in instances}
         expected = set()
         for order, statement, point in instances:
             for later, other, there in instances:

@@ -1,6 +1,7 @@
 """Sweeps over arrays in tiles of rounds and space: when they may be, that they compute the same bits, when they pay."""
 
 import textwrap
+from math import isqrt
 
 import islpy as isl
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 import orion
 from orion.analysis.one_loop import TimeTiles
+from orion.cost.caches import caches_here
 from orion.cost.sizes import Sizes
 from orion.dependence.model import model_loop
 from orion.dependence.study import study_loop
@@ -292,7 +294,8 @@ def test_large_arrays_are_swept_in_tiles_and_small_ones_are_not():
         plan = f.plan(*np.zeros((2, 1000, 1000)), 20)
         assert plan.only.strategy == "wavefront"
         assert "stays in the cache of that worker from round to round" in " ".join(str(plan).split())
-        small = f.plan(*np.zeros((2, 200, 200)), 20)  # it runs as written, on one worker
+        side = min(200, isqrt(caches_here().second // 32))  # both arrays fill half of the cache at most
+        small = f.plan(*np.zeros((2, side, side)), 20)  # it runs as written, on one worker
         assert [(loop.strategy, loop.reasons[-1].code) for loop in small.loops] == [("serial", "ORN120")]
         assert [loop.strategy for loop in f.plan(*np.zeros((2, 1000, 1000)), 3).loops] == ["independent"] * 2
 

@@ -13,7 +13,7 @@ from orion.pipeline import through_passes
 from orion.rewrites.reorder.apply import rewrite_loop
 from orion.rewrites.reorder.take import _is_faster
 from orion.sets.maps import Maps
-from tests import transform_loops, trap_loops
+from tests import reorder_loops, trap_loops
 
 
 def add(A, B):
@@ -77,7 +77,7 @@ def test_what_cannot_gain(function, values, expected):
     assert cannot_gain(study.region) == expected
 
 
-KNOWN = {**{f: v for f, v, _ in TABLE}, **transform_loops.arguments(12)}
+KNOWN = {**{f: v for f, v, _ in TABLE}, **reorder_loops.arguments(12)}
 KNOWN |= {function: make() for function, (make, _) in trap_loops.TRAPS.items()}
 
 

@@ -15,7 +15,7 @@ from orion.rewrites.skewed_buffers.find import ROUNDS, box_of, in_box, is_skewab
 from orion.rewrites.skewed_buffers.halfspaces import InexactError, Scanner, between, simplified, without
 from orion.rewrites.tile.sizes import Memory
 from orion.source import Span
-from tests.transform_loops import gs, lcs, seidel9
+from tests.reorder_loops import gs, lcs, seidel9
 
 # ---------------------------------------------------------------- loops
 

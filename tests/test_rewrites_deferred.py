@@ -13,9 +13,9 @@ from orion.pipeline import REWRITES, through_passes
 from orion.plan.deferred_bodies import with_deferred_bodies
 from orion.plan.rewriting import Seen, variants_of
 from orion.rewrites.reorder import apply
-from tests import transform_loops
+from tests import reorder_loops
 
-LOOPS = transform_loops.arguments(12)
+LOOPS = reorder_loops.arguments(12)
 
 
 def planned(function, values):
