@@ -20,14 +20,14 @@ import numpy as np
 from orion.analysis.one_loop import AnalysedLoop, AsOne, AsWritten, InBand, InTimeTiles, OutsideBands
 from orion.arrays.sparse import SparseArray
 from orion.cost.caches import Caches
-from orion.cost.extents import parameter_values
 from orion.cost.local_arrays import names_in_lengths
 from orion.cost.sizes import Sizes
-from orion.dependence.bounds import BoundsChecks, Place, all_checks, bounds_checks, prove_bounds
+from orion.dependence.bounds import BoundsChecks, all_checks, bounds_checks
 from orion.dependence.guarded import guarded_by
 from orion.errors import ArgumentError
 from orion.frontend.check import check_function
 from orion.ir.assigned import assigned_places
+from orion.ir.assumed import OfSizes
 from orion.ir.nodes import Function
 from orion.ir.program import Program
 from orion.ir.signature import index_value
@@ -45,7 +45,7 @@ from orion.passes.plain_ifs import with_plain_ifs
 from orion.passes.views import replace_views
 from orion.plan.analyse_function import analyse_function
 from orion.plan.deferred_bodies import plan_with_bodies, with_deferred_bodies
-from orion.plan.plan import FunctionPlan, Fused, source_nest
+from orion.plan.plan import FunctionPlan, Fused
 from orion.plan.planner import plan_program
 from orion.plan.variants import Variant
 from orion.planned import Plan
@@ -174,7 +174,8 @@ def analyse(function: Function, types: Types, ordered: bool | None, caches: Cach
         name for name, kind in types.items() if isinstance(kind, ScalarType) and np.dtype(kind.dtype).kind in "iu"
     ]
     changed = assigned_places(function.body)  # those have other values than the arguments when their loop begins
-    used |= {name for variant in every for one in variant.program.function.assumed for name in one.names}
+    assumed = (one for variant in every for one in variant.program.function.assumed if isinstance(one, OfSizes))
+    used |= {name for one in assumed for name in one.names}
     parameters = tuple(name for name in integers if not used.isdisjoint({name, isl_name(name)}) and name not in changed)
     written = frozenset(use.array for loop in every[-1].loops for use in loop.uses if use.is_written)
     guarded = guarded_by(function, typing, _combined(every) - function.in_turn)
@@ -214,7 +215,12 @@ def make_plan(typed: Typed, arguments: Mapping[str, Any], shapes: Shapes, worker
     integers = {name: index_value(name, arguments[name]) for name in typed.parameters}
     counts = {name: len(array) for name, array in arrays.items()}
     sizes = typed.all_sizes(Sizes(shapes, integers, counts, workers, force_parallel, caches=typed.caches))
-    return Plan(plan_program(typed.variants, typed.types, sizes), sizes, arrays)
+    return planned(typed, sizes, arrays)
+
+
+def planned(typed: Typed, sizes: Sizes, arrays: Mapping[str, Any]) -> Plan:
+    plan = plan_program(typed.variants, typed.types, sizes)
+    return Plan(plan, sizes, arrays, tuple(checks_of(typed, plan)))
 
 
 def local_specs(plan: Plan) -> tuple[LocalSpec, ...]:
@@ -241,12 +247,9 @@ def kernels_of(typed: Typed, plan: Plan, made: FunctionPlan, fastmath: bool) -> 
     from orion.kernel.emit.kernel import emit_kernel
 
     shapes = plan.sizes.shapes
-    values = parameter_values(shapes, plan.sizes.integers)
     kernels = []
     typing = with_names(typed.typing, made.program.variables, made.program.tests)
-    every = checks_of(typed, plan.function)
-    for loop, checks in zip(made.loops, every, strict=True):
-        proved: frozenset[Place] = prove_bounds(checks, values, source_nest(loop))
+    for loop, proved in zip(made.loops, plan.inside(), strict=True):
         integers = {**plan.sizes.named, **plan.sizes.integers}
         kernels.append(emit_kernel(loop, typed.types, shapes, typing, fastmath, proved, integers))
     return kernels

@@ -13,17 +13,18 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from orion.cost.extents import coordinate_ranges, parameter_values
 from orion.cost.placement import Placement
 from orion.cost.sizes import Sizes
 from orion.dependence.access import Dependence
-from orion.dependence.bounds import fix_parameters
+from orion.dependence.bounds import BoundsChecks, Place, fix_parameters, prove_bounds
 from orion.errors import PlanError, UnprovedWarning
 from orion.plan.conditions import conditions_in_words
 from orion.plan.deferred_bodies import plan_with_bodies, with_deferred_bodies
-from orion.plan.plan import Considered, FunctionPlan, LoopPlan, Tiled, Verdict
+from orion.plan.plan import Considered, FunctionPlan, LoopPlan, Tiled, Verdict, source_nest
 from orion.plan.shares import costliest_loop, costliest_part, is_parallel, shares
 from orion.plan.source_plans import loops_of_source, main_part, source_plans
 from orion.reasons import Reason
@@ -57,12 +58,13 @@ class Plan:
     """How the loops of a function are run for arguments of these types and sizes, and the proof that they may be.
 
     `workers` is the number that was asked for. `arrays` are the sparse arrays of the call, by argument name; a plan
-    made without arguments has none, and no schedule.
+    made without arguments has none, and no schedule. `checks` are the bounds checks of its planned loops.
     """
 
     function: FunctionPlan
     sizes: Sizes
     arrays: Mapping[str, Any]
+    checks: tuple[BoundsChecks, ...]
 
     # ------------------------------------------------------------ what was found
 
@@ -202,12 +204,19 @@ class Plan:
         schedules of its parts are held to all of them; and of the text of its loops, for all sizes and all boxes, that
         each iteration is run once and in such an order (`orion.verify.text`). Of arrays that tiles have of
         their own, or copies of, and of reads that see a copy of their array made before the loop, that they may; of
-        neighbouring loops that are run as one, that this keeps every dependence between them. An `UnprovedWarning` says
-        what could be proved neither right nor wrong.
+        neighbouring loops that are run as one, that this keeps every dependence between them; of subscripts that
+        kernels do not look at, that they lie inside of their arrays (OutOfBoundsError where one leaves its array for
+        sure). An `UnprovedWarning` says what could be proved neither right nor wrong.
         """
         counts = sorted({1, 2, 3, 4, self.sizes.workers}) if workers is None else [workers]
-        for sentence in check(self.with_bodies(), self._values(), self.schedule_of, counts):
+        for sentence in check(self.with_bodies(), self._values(), self.schedule_of, counts, self.inside()):
             warnings.warn(sentence, UnprovedWarning, stacklevel=3)
+
+    def inside(self) -> tuple[frozenset[Place], ...]:
+        """The subscripts of each planned loop that lie in `[0, extent)` for sure, so that its kernel does not look.
+        OutOfBoundsError where one is outside for sure."""
+        nests = map(source_nest, self.function.loops)
+        return tuple(map(prove_bounds, self.checks, repeat(self._values()), nests))
 
     def _loop(self, number: int | None) -> LoopPlan:
         return self.only if number is None else self.loops[number]

@@ -239,7 +239,7 @@ def schedules_of(plan: FunctionPlan, function, workers: int = 4) -> list[Schedul
     """A schedule per loop of the source: even blocks over the shapes of the sparse array, or over the ranges."""
     found: list[Schedule | None] = []
     types, shapes = CASES[function]
-    whole = Plan(plan, Sizes(shapes, dict.fromkeys(types, 500), COUNTS, workers), {})
+    whole = Plan(plan, Sizes(shapes, dict.fromkeys(types, 500), COUNTS, workers), {}, ())
     for loop in source_plans(plan):
         if loop.nest.elements is None:
             found.append(whole.schedule_of(loop, workers))

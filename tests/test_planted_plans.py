@@ -4,8 +4,10 @@ checker refuses them."""
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+import orion
 from orion.cost.candidate import Strategy
 from orion.dependence.access import Choice, PrivateArray, Reduction
 from orion.errors import PlanError
@@ -84,6 +86,18 @@ def fused(source, change=lambda loop: loop):
 
 
 ELEMENTWISE = "def nest(t, x, n):\n    for i in range(n):\n        t[i] = t[i] + x[i]\n"
+SCALED = """\
+def nest(t, n, m):
+    for i in range(n):
+        t[i] = t[i] * m
+"""
+SHRINKING = """\
+def nest(A, n, m):
+    for i in range(n):
+        for j in range(m):
+            A[i, j] = 1.0
+            m = 3
+"""
 SEIDEL = """def nest(A, n, m):
     for i in range(1, n):
         for j in range(1, m):
@@ -159,6 +173,13 @@ ONCE = "def nest(t, x, n):\n    t[0] = 5.0\n    for i in range(1, n):\n        x
 ROWS = (
     "def nest(A, t, n, m):\n    for i in range(n):\n        for j in range(m):\n            A[i, j] = A[i, j] + t[i]\n"
 )
+ENDED = """def nest(t, x, n):
+    for i in range(n):
+        if x[i] < 0.0:
+            break
+        t[i] = t[i] + 1.0
+"""
+BEHIND = "def nest(t, x, n):\n    for i in range(n):\n        t[i] = 2.0 * x[i - 1]\n"
 ADDED = "def nest(t, x, n):\n    c = 1.0\n    for i in range(n):\n        t[i] = t[i] + x[i] + c\n"
 
 
@@ -170,6 +191,14 @@ def of_steps(source, change):
 def of_loop(source, change, number=0):
     one = given(source)
     return one, with_loop(one.made, number, change(one.made.loops[number]))
+
+
+def never_outside(source):
+    """No subscript is found to leave its array, or to count from its end."""
+    one = given(source)
+    none = {"outside": "{ [x] : false }", "wraps": "{ [x] : false }"}
+    checks = [replace(part, checks=tuple(replace(each, **none) for each in part.checks)) for part in one.plan.checks]
+    return replace(one, plan=replace(one.plan, checks=tuple(checks))), one.made
 
 
 def in_rounds(count):
@@ -243,6 +272,14 @@ def carried_alone(loop):
     return with_scalars(shared(loop), carried=(), private=("j",))
 
 
+def nothing_given(loop):
+    return with_scalars(loop, inputs=())
+
+
+def own_bound(loop):
+    return with_scalars(shared(loop), carried=(), private=("m",))
+
+
 def as_choice(loop):
     return with_scalars(shared(loop), carried=(), choices=(Choice(("best",), "<", loop.nest.span),))
 
@@ -280,11 +317,15 @@ PLANS: dict[str, Callable] = {
     "too few copies": lambda: of_loop(SUMS, of_copies(count=1)),
     "copies that are too small": lambda: of_loop(SUMS, of_copies(shape=(3,))),
     "a name of the function beside it": named_beside,
+    "an integer that is not given": lambda: of_loop(SCALED, nothing_given),
+    "a bound that the loop changes": lambda: of_loop(SHRINKING, own_bound),
+    "a loop that ends early, shared out": lambda: of_loop(ENDED, shared),
+    "a subscript that counts from the end": lambda: never_outside(BEHIND),
 }
 
 
 def checked(one, made, schedules):
-    return check(made, one.plan._values(), lambda loop, _: schedules[made.loops.index(loop)], [0])
+    return check(made, one.plan._values(), lambda loop, _: schedules[made.loops.index(loop)], [0], one.plan.inside())
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -321,3 +362,64 @@ def test_a_wrong_schedule_is_refused(name, workers):
     assert checked(one, one.made, schedules) == ()
     with pytest.raises(PlanError):
         checked(one, one.made, [change(schedules[0]), *schedules[1:]])
+
+
+def rounds_that_wrap(A, m, c):
+    for i in range(2 * c):
+        for j in range(i, m, 2):
+            A[j] *= 0.5
+
+
+@pytest.mark.parametrize("c", [np.int16(3), np.int16(32766)])
+def test_what_is_not_known_of_a_loop_around_is_not_taken_for_all_that_there_is(c):
+    with orion.session("threads", 2, force_parallel=True):
+        orion.parallel_for(rounds_that_wrap).plan(np.ones(9), 8, c).check()
+
+
+def direct_beside_a_band(A, m, n):
+    u = 0.0
+    for i in range(5):
+        u = u + A[i + 2, i + 9]
+        for j in range(m):
+            for k in range(n // 2):
+                if k <= i - 1:
+                    A[j + 1, k + 10] = 0.3 * (A[j + 1, k + 9] + A[j, k + 8])
+
+
+def moved_by_nothing(a, x, n):
+    low = 50.0
+    for i in range(n):
+        i += 0
+        for _ in range(i):
+            for k in range(i, 2):
+                if low >= a[i + 3] - x[k + 1]:
+                    low = a[i + 3] - x[k + 1]
+    return low
+
+
+def remainders(P, idx, n):
+    """Two accesses meet in no iteration, but by fractions: isl's `coalesce` ended the process."""
+    d = 1
+    g = 0
+    for i in range(-2, n - 2):
+        P[11 - i, g + 4] = (P[(i + 3) % P.shape[0], (2 - i) % 3 + 4] * 3 - P[i + 4, i + 2]) % 97
+        for j in range(i, 0, -1):
+            d = (P[i + 3, (j + 4) * (j + 4) % P.shape[1]] + P[n - 1 - i + 3, (2 * (i + 4) + 1) % P.shape[1]]) % 97
+            P[i + 2, (2 * (j + 4) + 1) % P.shape[1]] = d % 97 + P[(idx[i + 2] + i + 3) % P.shape[0], j + 3]
+            P[i + 6, 2 * j + 3] ^= (P[i + 2, j - i + 3] + P[i + 3, j + 5]) % 97
+        g += 1  # noqa: SIM113
+    return d
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        (direct_beside_a_band, (np.ones((14, 29)), 8, 10)),
+        (moved_by_nothing, (np.ones(10), np.ones(9), 2)),
+        (remainders, (np.ones((14, 9), np.int64), np.zeros(4, np.int64), 4)),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::orion.errors.UnprovedWarning")
+def test_a_plan_is_not_refused_for_what_is_not_known(function, arguments):
+    with orion.session("threads", 3, force_parallel=True):
+        orion.parallel_for(function).plan(*arguments).check()

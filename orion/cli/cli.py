@@ -27,7 +27,7 @@ from orion.errors import ArgumentError, OrionError
 from orion.frontend.parse import parse_function
 from orion.ir.types import Shapes, Types
 from orion.known import Typed
-from orion.plan.planner import plan_program
+from orion.pipeline import planned
 from orion.planned import Plan
 from orion.prepare import Preparation
 from orion.reasons import CODES
@@ -236,7 +236,7 @@ def _typed_plan(function: AnyFunction, types: Types, given: Given) -> tuple[Type
     counts = {name: given.elements[name] for name in types if name in given.elements}
     sizes = Sizes(shapes, integers, counts, given.workers, symbolic=True)
     sizes = typed.all_sizes(sizes)
-    return typed, Plan(plan_program(typed.variants, typed.types, sizes), sizes, {})
+    return typed, planned(typed, sizes, {})
 
 
 def _types(function: AnyFunction, annotated: dict[str, str], given: Given) -> Types:

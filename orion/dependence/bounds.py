@@ -147,17 +147,20 @@ def prove_bounds(checks: BoundsChecks, values: Mapping[str, int], nest: LoopNest
     import islpy as isl
 
     context = isl.Context()
-    open_places = set(checks.unchecked)
-    for check in checks.checks:
-        outside, wraps = isl.Set(check.outside, context), isl.Set(check.wraps, context)
-        try:
-            with capped(context):
-                is_proved = check.names <= values.keys() and _is_inside(check, outside, wraps, values, nest)
-        except CapReached:
-            is_proved = False
-        if not is_proved:
-            open_places.add((check.span, check.axis))
+    open_places = {*checks.unchecked}
+    open_places.update((one.span, one.axis) for one in checks.checks if not _is_proved(one, values, nest, context))
     return frozenset((check.span, check.axis) for check in checks.checks) - open_places
+
+
+def _is_proved(check: BoundsCheck, values: Mapping[str, int], nest: LoopNest, context: isl.Context) -> bool:
+    import islpy as isl
+
+    outside, wraps = isl.Set(check.outside, context), isl.Set(check.wraps, context)
+    try:
+        with capped(context):
+            return check.names <= values.keys() and _is_inside(check, outside, wraps, values, nest)
+    except CapReached:
+        return False
 
 
 def _is_inside(check: BoundsCheck, outside: isl.Set, wraps: isl.Set, values: Mapping[str, int], nest: LoopNest) -> bool:

@@ -8,6 +8,7 @@ copies. Reads and writes are read from the text here (`orion.verify.reading`), a
     loops in another order run each instance once, conflicts in order    `orion.verify.text`, `moved`
     arrays and scalars of which there are several may be so              `private`, `sums`, `copied`, `scalars`
     arrays live where iterations touch them                              `placed`
+    subscripts that kernels do not look at lie inside of their arrays    `inside`
     neighbours may be run as one                                         `fused`
     the sizes and integers of the call are such as the plan assumes      here
 
@@ -18,7 +19,7 @@ bits, and that a kernel runs its text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, assert_never
@@ -28,6 +29,7 @@ import numpy as np
 from orion.analysis.one_loop import Origin
 from orion.errors import PlanError
 from orion.ir.assigned import assigned_names
+from orion.ir.assumed import OfArray
 from orion.ir.nodes import For, Stmt, names_in
 from orion.ir.program import (
     SYNTHETIC,
@@ -42,7 +44,7 @@ from orion.ir.program import (
     blocks_of,
     with_loops,
 )
-from orion.ir.types import Types
+from orion.ir.types import ArrayType, SparseType, Types
 from orion.plan.plan import (
     Fill,
     FunctionPlan,
@@ -62,8 +64,9 @@ from orion.verify.conflicts import Conflict, Uses, any_parameters, described, in
 from orion.verify.copied import assigned_arrays, original, prove_copied, prove_copied_before
 from orion.verify.events import Iterations
 from orion.verify.fused import prove_fused
+from orion.verify.inside import Place, prove_inside
 from orion.verify.moved import between_outer_rounds, between_rounds, coordinates, in_round, moved, moved_accesses
-from orion.verify.nests import is_outline, prove_nest
+from orion.verify.nests import is_outline, prove_ended, prove_nest
 from orion.verify.placed import prove_placed, prove_written
 from orion.verify.private import prove_last, prove_private
 from orion.verify.reading import Reader
@@ -86,12 +89,16 @@ Scheduled = Callable[[LoopPlan, int], Schedule]
 
 
 def check(
-    plan: FunctionPlan, values: Mapping[str, int], scheduled: Scheduled, counts: Sequence[int]
+    plan: FunctionPlan,
+    values: Mapping[str, int],
+    scheduled: Scheduled,
+    counts: Sequence[int],
+    inside: Sequence[Set[Place]],
 ) -> tuple[str, ...]:
     """Prove that a plan, with the texts of all its loops, does what its function says, on each of these numbers of
-    workers. `values` are those of isl's parameters. PlanError where it does not; what could be proved neither right nor
-    wrong is returned, a sentence each."""
-    checker = _Checker(plan, values, scheduled, counts)
+    workers. `values` are those of isl's parameters, `inside` the subscripts that kernels do not look at, by loops.
+    PlanError where it does not; what could be proved neither right nor wrong is returned, a sentence each."""
+    checker = _Checker(plan, values, scheduled, counts, inside)
     checker.run()
     return tuple(checker.unproved)
 
@@ -102,6 +109,7 @@ class _Checker:
     values: Mapping[str, int]
     scheduled: Scheduled
     counts: Sequence[int]
+    inside: Sequence[Set[Place]]
     unproved: list[str] = field(default_factory=list)
 
     @cached_property
@@ -113,6 +121,10 @@ class _Checker:
     @cached_property
     def types(self) -> Types:
         return dict(self.plan.types)
+
+    @cached_property
+    def arrays(self) -> Set[str]:
+        return {name for name, kind in self.plan.types if isinstance(kind, ArrayType | SparseType)}
 
     @cached_property
     def apart(self) -> Program:
@@ -203,6 +215,9 @@ class _Checker:
         import islpy as isl
 
         for one in self.plan.program.function.assumed:
+            if isinstance(one, OfArray):
+                self.unproved.append(f"not proved: {one.array} is {one.has}, as no elements are looked at here")
+                continue
             if not all(name in self.values for name in one.names):
                 self.unproved.append(f"not proved: {one.constraint}, as the call's values are not known")
                 continue
@@ -241,7 +256,7 @@ class _Checker:
         self.unproved += prove_text(self.plan, whole, source)
 
     def prove_loop(self, number: int, loop: LoopPlan, source: Source | None) -> None:
-        prove_scalars(loop, live_after(self.plan_text, loop.nest.loops[0]))
+        prove_scalars(loop, live_after(self.plan_text, loop.nest.loops[0]), self.arrays)
         if loop.ordered != loop.nest.ordered:
             raise PlanError("the order of the iterations is not that of the loop")
         if isinstance(loop.form, Reordered | ReorderedSingle) and (loop.private_arrays or loop.copies):
@@ -261,6 +276,11 @@ class _Checker:
             case _:
                 assert_never(loop.form)
         prove_written(loop.nest, loop.placements, self.types)
+        if isinstance(loop.form, Reordered | ReorderedSingle):
+            parts = () if source is None else [one.instances for one in source.statements]
+        else:
+            parts = [self.found[number]]
+        self.unproved += prove_inside(parts, self.inside[number], self.values, self.context)
 
     def prove_iterations(self, loop: LoopPlan, found: Iterations) -> None:
         """A loop that is run as its text has it, in tiles."""
@@ -272,7 +292,7 @@ class _Checker:
         for copies in loop.copies:
             prove_sums(self.plan.program.function, loop.nest.loops[0], copies, self.types)
             prove_shape(copies, self.types, self.values)
-        prove_placed(found, loop.placements, self.context)
+        self.unproved += prove_placed(found, loop.placements, self.context)
         several = {array.name for array in loop.private_arrays} | {copies.array for copies in loop.copies}
         uses = uses_of(found, self.context).items()
         self.prove_tiles(loop, found, {array: one for array, one in uses if one.is_written and array not in several})
@@ -293,6 +313,7 @@ class _Checker:
         for count in self.counts:
             schedule = self.scheduled(loop, count)
             prove_whole(schedule)
+            prove_ended(loop.nest, schedule)
             if iterations is not None:
                 prove_covered(iterations, schedule)
             self.refuse(broken_in_round(now, schedule, loop.ordered), loop, schedule, told)

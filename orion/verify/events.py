@@ -14,12 +14,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Leaving:
+    """When a subscript is `outside` of an axis of its array, and when it is `negative`, as isl text."""
+
+    axis: int
+    outside: str
+    negative: str
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """A reading or writing of an array, or of a scalar as an array without dimensions, in an iteration.
 
     `around` says, as isl text, for which (x, v) it is, and `at` for which e, over the dimensions `dims` and e0, e1, …;
-    all other names that are not defined (`Iterations.definitions`) are parameters. `outside` are conditions under which
-    a subscript leaves the array. `place[0], v[0], place[1], v[1], …` is its time in the
+    all other names that are not defined (`Iterations.definitions`) are parameters. `leaving` says when its
+    subscripts leave the array. `place[0], v[0], place[1], v[1], …` is its time in the
     iteration. `is_exact`: all affine parts of the text are in the conditions; `is_sure`: it happens for all (x, v) that
     the conditions leave, and touches all of these e; `is_certain`: it happens for all of them, whichever e it touches.
     """
@@ -31,7 +40,7 @@ class Event:
     rank: int
     around: tuple[str, ...]
     at: tuple[str, ...]
-    outside: tuple[str, ...]
+    leaving: tuple[Leaving, ...]
     place: tuple[int, ...]
     is_exact: bool
     is_sure: bool
@@ -75,8 +84,12 @@ class Iterations:
     def leaving(self, event: Event, context: isl.Context) -> Iterator[isl.Set]:
         """The parameters for which a subscript leaves its array for sure, by subscripts."""
         if event.is_certain:
-            for condition in event.outside:
-                yield self.as_map((), event.dims, (*event.around, condition), context).params()
+            for one in event.leaving:
+                yield self.instances(event, one.outside, context).params()
+
+    def instances(self, event: Event, condition: str, context: isl.Context) -> isl.Set:
+        """The (x, v) at which an event is, where a condition holds."""
+        return self.as_map((), event.dims, (*event.around, condition), context).range()
 
     def as_map(
         self, dims: Sequence[str], to: Sequence[str], conditions: Sequence[str], context: isl.Context

@@ -53,7 +53,7 @@ from orion.ir.program import Branch, LoopNest, OfNewOrder, Repeat, RunLoop, Scal
 from orion.ir.types import ArrayType, ScalarType, Types
 from orion.passes.writes import written_positions
 from orion.sets.names import extent_name, isl_name, number_text, sum_text
-from orion.verify.events import Event, Iterations
+from orion.verify.events import Event, Iterations, Leaving, defined
 from orion.verify.subscripts import is_of_data, leaving, on_axis
 from orion.verify.text_values import (
     Scope,
@@ -61,6 +61,7 @@ from orion.verify.text_values import (
     Value,
     compared,
     constant,
+    names_of,
     shape_key,
     size_key,
     total,
@@ -101,6 +102,8 @@ class Reader:
     place: list[int] = field(default_factory=list)
     events: list[Event] | None = None
     views: dict[str, set[str]] = field(default_factory=dict)
+    unlimited: set[str] = field(default_factory=set)
+    """Variables of loops around, as parameters, that may not have all values that the conditions leave."""
 
     def __post_init__(self) -> None:
         names = {name: self.of_parameter(name) for name, kind in self.types.items() if not isinstance(kind, ArrayType)}
@@ -158,10 +161,11 @@ class Reader:
                 if holds_break(loop.body) or holds(Return, *loop.body):
                     self.at.unsure += 1
                 self.enter(loop.space, bounds if loop is loops[0] else self.bounds(loop.space))
-            dims, conditions, is_exact = tuple(self.at.dims), tuple(self.at.conditions), not self.at.missing
+            dims, conditions, definitions = tuple(self.at.dims), tuple(self.at.conditions), self.at.scope.definitions
+            known = self.unlimited.isdisjoint(names_of(defined(conditions, definitions)[0]))
             self.views = views_in(body, self.types)
             self.block(body)
-            found = Iterations(dims, conditions, tuple(self.events), is_exact, self.at.scope.definitions)
+            found = Iterations(dims, conditions, tuple(self.events), known and not self.at.missing, definitions)
         self.found[number_] = found
         self.events, self.views = None, {}
 
@@ -224,12 +228,16 @@ class Reader:
         self.at.scope.names[space.var] = {name: 1}
         start, stop, step = bounds
         width = None if step is None else constant(step)
-        if width and start is not None and stop is not None:
-            first, last = ("<=", "<") if width > 0 else (">=", ">")
-            self.at.conditions += [compared(start, first, {name: 1}), compared({name: 1}, last, stop)]
-            if abs(width) > 1:
-                begin = sum_text(self.at.scope.named(start, space.var))
-                self.at.conditions.append(f"({name} - ({begin})) mod {number_text(abs(width))} = 0")
+        first, last = ("<=", "<") if width and width > 0 else (">=", ">")
+        if width and start is not None:
+            self.at.conditions.append(compared(start, first, {name: 1}))
+        if width and stop is not None:
+            self.at.conditions.append(compared({name: 1}, last, stop))
+        if width and abs(width) > 1 and start is not None:
+            begin = sum_text(self.at.scope.named(start, space.var))
+            self.at.conditions.append(f"({name} - ({begin})) mod {number_text(abs(width))} = 0")
+        if not width or start is None or stop is None:
+            self.unlimited.add(name)
 
     @contextmanager
     def guarded(self, test: Expr, wanted: bool) -> Iterator[None]:
@@ -399,7 +407,7 @@ class Reader:
     def element(self, array: str, node: Expr, index: Sequence[Expr], is_write: bool, *, exact: bool) -> None:
         kind = self.types[array]
         assert isinstance(kind, ArrayType)
-        texts, outside = list[str](), list[str]()
+        texts, left = list[str](), list[Leaving]()
         sure = exact
         for axis in range(kind.ndim):
             length = self.at.scope.value(Dim(array, axis, node.span))
@@ -408,10 +416,10 @@ class Reader:
             if axis < len(index):
                 try:
                     texts.append(on_axis(self.at.scope, index[axis], at, length))
-                    outside += leaving(self.at.scope, index[axis], length)
+                    left += leaving(self.at.scope, index[axis], axis, length)
                 except UnprovedError:
                     sure, exact = False, exact and is_of_data(self.at.scope, index[axis])
-        self.note(array, node, kind.ndim, is_write, texts, outside, exact=exact, sure=sure)
+        self.note(array, node, kind.ndim, is_write, texts, left, exact=exact, sure=sure)
 
     def note(
         self,
@@ -420,7 +428,7 @@ class Reader:
         rank: int,
         is_write: bool,
         at: list[str],
-        outside: list[str],
+        left: list[Leaving],
         *,
         exact: bool,
         sure: bool,
@@ -430,7 +438,7 @@ class Reader:
         known = exact and not self.at.missing, sure and certain, certain
         place = tuple(self.place)
         self.tick()
-        found = tuple(self.at.conditions), tuple(at), tuple(outside)
+        found = tuple(self.at.conditions), tuple(at), tuple(left)
         self.events.append(Event(array, node, is_write, tuple(self.at.dims), rank, *found, place, *known))
 
 

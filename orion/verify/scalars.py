@@ -7,11 +7,13 @@ Each scalar that a loop assigns is one of these:
     last        no iteration reads it before giving it a value; its last value is kept
     carried     the loop is not shared out: one worker runs its iterations in their order
     private     no iteration reads it before giving it a value, and nothing after the loop needs it
+
+and each other that it reads is given to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from orion.dependence.access import Choice, Reduction
 from orion.errors import PlanError
@@ -48,8 +50,8 @@ KEEPING = {
 """The comparison by which a call with a scalar at a place takes another value in its stead, for numbers with NaN."""
 
 
-def prove_scalars(loop: LoopPlan, after: frozenset[str]) -> None:
-    """PlanError where a scalar that iterations assign is not what the plan says. `after` may be read after the loop."""
+def prove_scalars(loop: LoopPlan, after: frozenset[str], arrays: Set[str]) -> None:
+    """PlanError where a scalar of a loop is not what the plan says. `after` may be read after the loop."""
     roles, body = loop.analysis.scalars, loop.nest.body
     variables = {*loop.nest.dims}
     carried = {name for name, _ in roles.carried}
@@ -57,8 +59,12 @@ def prove_scalars(loop: LoopPlan, after: frozenset[str]) -> None:
         raise PlanError(f"iterations need {', '.join(sorted(carried))} from one another")
     combined = {one.name: one for one in roles.reductions}
     chosen = {name: one for one in roles.choices for name in one.names}
-    exposed = exposed_reads(body, variables)
-    for name in sorted(assigned_names(body) - variables):
+    assigned = assigned_names(body) - variables
+    exposed = exposed_reads(loop.nest.loops[:1], variables)
+    missing = exposed.keys() - assigned - arrays - loop.nest.own_names - {*roles.inputs}
+    if missing:
+        raise PlanError(f"the loop is not given {', '.join(sorted(missing))}")
+    for name in sorted(assigned):
         if name in combined:
             _prove_combined(body, combined[name])
             if combined[name].op in ("min", "max") and name in loop.nest.function.running:

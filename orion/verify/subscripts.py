@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from orion.ir.nodes import Expr, Slice, Var, every
 from orion.sets.names import number_text
+from orion.verify.events import Leaving
 from orion.verify.text_values import Scope, UnprovedError, Value, all_of, any_of, compared, constant, total
 
 
@@ -30,11 +31,12 @@ def on_axis(scope: Scope, index: Expr, at: str, length: Value) -> str:
     return all_of(texts)
 
 
-def leaving(scope: Scope, index: Expr, length: Value) -> Iterator[str]:
-    """The conditions under which a subscript is outside of its axis."""
+def leaving(scope: Scope, index: Expr, axis: int, length: Value) -> Iterator[Leaving]:
+    """The conditions under which a subscript is outside of its axis, and under which it counts from the end."""
     if not isinstance(index, Slice):
         at = scope.value(index)
-        yield any_of([compared(at, ">=", length), compared(total(at, length), "<", {})])
+        outside = any_of([compared(at, ">=", length), compared(total(at, length), "<", {})])
+        yield Leaving(axis, outside, compared(at, "<", {}))
 
 
 def is_of_data(scope: Scope, expr: Expr) -> bool:

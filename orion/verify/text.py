@@ -29,6 +29,7 @@ from orion.analysis.one_loop import Origin
 from orion.dependence.conflicts import CapReached, capped
 from orion.errors import PlanError
 from orion.ir.assigned import assigned_places
+from orion.ir.assumed import OfSizes
 from orion.ir.nodes import For, Range, names_in
 from orion.ir.program import LoopNest, Repeat, RunLoop, Step, blocks_of
 from orion.ir.types import ArrayType, Types
@@ -122,17 +123,18 @@ class _Proof:
     # ------------------------------------------------------------ the loops one after the other
 
     def prove_loops(self) -> None:
-        walk = self.walk(Path(), set())
+        walk = self.walk(Path(), set(), [part for part in self.loop.parts if not part.nest.limits])
         scope = Scope(self.numbers)
         found = self.steps(_steps_of(self.plan.program.steps, set(self.parts)), walk, scope, ())
         _check_names(walk)
         expected = {s.name: s.domain for s in self.source.statements}
         self.compare(walk, found, expected, "of the loop")
 
-    def walk(self, path: Path, live: set[str]) -> Walk:
+    def walk(self, path: Path, live: set[str], parts: Iterable[LoopPlan]) -> Walk:
+        """Goes through texts of these parts, with their buffers."""
         import islpy as isl
 
-        buffers = {buffer.name: buffer for part in self.loop.parts for buffer in part.nest.buffers}
+        buffers = {buffer.name: buffer for part in parts for buffer in part.nest.buffers}
         walk = Walk(self.context, self.source.statements, self.forwards, path, live, buffers)
         extents = [
             extent_name(name, axis)
@@ -145,7 +147,8 @@ class _Proof:
         for condition in self.source.known:  # a text may have the name or what it stands for
             path.enter(condition)
         for one in self.plan.program.function.assumed:
-            path.enter(walk.condition(one.constraint))
+            if isinstance(one, OfSizes):
+                path.enter(walk.condition(one.constraint))
         return walk
 
     def steps(self, steps: Iterable[Step], walk: Walk, scope: Scope, rounds: tuple[str, ...]) -> Found:
@@ -198,7 +201,7 @@ class _Proof:
             self.prove_permutable(box.part)
         body, limits = one_tile(nest) if is_time_tiled else (nest.body, nest.limits)
         names = [*box.rounds, *(name for pair in limits for name in pair)]
-        walk = self.walk(box.path, set(names))
+        walk = self.walk(box.path, set(names), [box.part])
         scope = Scope(self.numbers)
         scope.forget(assigned_places(body))
         found = walk.block(body, scope)

@@ -63,15 +63,29 @@ def part_within(relation: isl.Map | isl.Set, conditions: Sequence[isl.Set]) -> i
     """A part of a relation that is not empty and in one piece of each condition."""
     import islpy as isl
 
-    if relation.is_empty():
-        return None
-    if not conditions:
-        return relation
-    for piece in conditions[0].get_basic_sets():
-        found = part_within(relation.intersect_params(isl.Set.from_basic_set(piece)), conditions[1:])
-        if found is not None:
+    is_map = isinstance(relation, isl.Map)
+    split = [[isl.Set.from_basic_set(piece) for piece in one.get_basic_sets()] for one in conditions]
+    for piece in relation.get_basic_maps() if is_map else relation.get_basic_sets():
+        alone = isl.Map.from_basic_map(piece) if is_map else isl.Set.from_basic_set(piece)
+        if not alone.is_empty() and (found := _piece_within(alone, split)) is not None:
             return found
     return None
+
+
+def _piece_within(piece: isl.Map | isl.Set, conditions: Sequence[Sequence[isl.Set]]) -> isl.Map | isl.Set | None:
+    """The same of one piece. The condition that leaves the fewest possibilities is gone into first (Haralick and
+    Elliott 1980, *Increasing tree search efficiency for constraint satisfaction problems*)."""
+    if not conditions:
+        return piece
+    left = []
+    for pieces in conditions:
+        left.append([part for one in pieces if not (part := piece.intersect_params(one)).is_empty()])
+        if not left[-1]:
+            return None
+    fewest = min(range(len(left)), key=lambda number: len(left[number]))
+    others = [pieces for number, pieces in enumerate(conditions) if number != fewest]
+    found = (_piece_within(part, others) for part in left[fewest])
+    return next((part for part in found if part is not None), None)
 
 
 def united(one: Found, other: Found) -> Found:

@@ -142,6 +142,7 @@ class Turns:
         self.running = 0
         self.locks: list[threading.Semaphore] = []
         self.waiting: dict[int, Callable[[], bool]] = {}
+        self.wide: frozenset[str] = frozenset()
 
     def run(self, body: Callable[[int], None], workers: int, _abort: Callable[[], None]) -> None:
         """Run `body(number)` of every worker to its end; `body` keeps its errors."""
@@ -211,11 +212,13 @@ class Turns:
         exec(code, scope)
         scope |= instead
         function = scope[entry]
+        names = function.__code__.co_varnames[: function.__code__.co_argcount]
+        wide = [name in self.wide for name in names]
 
         def guarded(*arguments: Any) -> None:
             control = arguments[7]
             try:
-                function(*arguments)
+                function(*(np.int64(one) if is_wide else one for one, is_wide in zip(arguments, wide, strict=True)))
             except Exception:
                 if control[0] in (GO, ABORT):
                     control[0] = ABORT
@@ -244,11 +247,11 @@ def run_interpreted(
     return run_with(Turns(order), prepared, codes, arguments)
 
 
-def run_with(
-    turns: Turns, prepared: PreparedProgram, codes: Sequence[CodeType], arguments: Mapping[str, Any]
-) -> Any:
-    """The same with workers that take these turns."""
+def run_with(turns: Turns, prepared: PreparedProgram, codes: Sequence[CodeType], arguments: Mapping[str, Any]) -> Any:
+    """The same with workers that take these turns. Arguments that are NumPy's integers of 64 bits stay so, as they do
+    in machine code: beside others they are not as narrow as those, which Python's are."""
     workers = prepared.workers
+    turns.wide = frozenset(name for name, value in arguments.items() if isinstance(value, np.int64))
     walks = tuple(turns.walk(code, loop.kernel.entry) for code, loop in zip(codes, prepared.loops, strict=True))
     memory = allocate_run_memory(prepared)
     loaded = LoadedProgram(

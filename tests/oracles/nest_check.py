@@ -301,7 +301,7 @@ def fewer(edges: Ints, choice: Order) -> Ints:
 
 def prove(plan: Plan, schedules: Mapping[int, Schedule]) -> None:
     try:
-        check(plan.with_bodies(), plan._values(), lambda loop, _: schedules[loop.nest.number], [0])
+        check(plan.with_bodies(), plan._values(), lambda loop, _: schedules[loop.nest.number], [0], plan.inside())
     except PlanError as error:
         raise Failure("proof", str(error), "a schedule does not keep a dependence") from error
 
