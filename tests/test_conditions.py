@@ -7,13 +7,18 @@ import json
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import orion
+from orion.cost.sizes import Sizes
 from orion.dependence.conditions import as_assumed, holds, in_words, is_possible
-from orion.ir.assumed import Assumed
+from orion.ir.assumed import OfArray, OfSizes, Property
+from orion.ir.signature import argument_types
+from orion.plan.conditions import conditions_in_words
+from orion.plan.planner import plan_program
 
 N = 12
 
@@ -203,8 +208,29 @@ def test_conditions_as_values():
     assert not holds(assumed, {"lo": -1})
     assert is_possible(assumed, {"lo": -1})
     assert not is_possible(assumed, {"lo": -1, "n": 100})
-    words = in_words(Assumed(0, "(m >= n and A__1 >= m)", ("m", "n", "A__1")), {"A__1": "A.shape[1]"})
+    words = in_words(OfSizes(0, "(m >= n and A__1 >= m)", ("m", "n", "A__1")), {"A__1": "A.shape[1]"})
     assert words in {"m >= n and A.shape[1] >= m", "A.shape[1] >= m and m >= n"}
+
+
+def test_a_property_of_an_array_is_a_condition_that_only_its_elements_show():
+    types, shapes = argument_types({"a": np.zeros(40), "m": 20, "n": 20})
+    typed, shapes = orion.parallel_for(shift)._preparation.typed_for(types, shapes, {})
+    (condition,) = typed.variants[0].program.function.assumed
+    permuted = OfArray(condition.index, "a", Property.PERMUTATION)
+
+    def with_property(variant):
+        function = replace(variant.program.function, assumed=(permuted,))
+        return replace(variant, program=replace(variant.program, function=function))
+
+    variants = [with_property(one) if one.program.function.assumed else one for one in typed.variants]
+    sizes = Sizes(shapes, {"m": 5, "n": 20}, workers=2, force_parallel=True)
+    plan = plan_program(variants, typed.types, sizes)
+    assert not plan.loops[0].is_parallel
+    assert [one.reason.message for one in plan.considered] == ["`a: a permutation` does not hold"]
+    for known in (replace(sizes, shown=frozenset({("a", Property.PERMUTATION)})), replace(sizes, symbolic=True)):
+        plan = plan_program(variants, typed.types, known)
+        assert plan.loops[0].is_parallel
+        assert conditions_in_words(plan.program.function, typed.types) == ("a: a permutation",)
 
 
 def test_a_condition_needs_dependences_that_are_known_exactly():

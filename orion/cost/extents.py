@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from orion.dependence.bounds import fix_parameters
 from orion.ir.nodes import INTEGER, Binary, Call, Const, Dim, Function, Node, Unary, Var
@@ -11,6 +12,9 @@ from orion.passes.local_arrays import definitions
 from orion.sets.affine import fold
 from orion.sets.maps import Maps
 from orion.sets.names import extent_name, isl_name
+
+if TYPE_CHECKING:
+    import islpy as isl
 
 UNKNOWN_TRIPS = 256
 """Trips of a loop of which nothing is known."""
@@ -45,7 +49,12 @@ def coordinate_ranges(
     >>> coordinate_ranges("[n] -> { [i, j] : 0 <= i < n and i <= j < n }", 2, {"n": 4})
     ((0, 4), (0, 4))
     """
-    iterations = fix_parameters((maps or Maps()).set(domain), values)
+    maps = maps or Maps()
+    return _ranges(maps.set(domain), dims, values)
+
+
+def _ranges(domain: isl.Set, dims: int, values: Mapping[str, int]) -> tuple[tuple[int, int] | None, ...]:
+    iterations = fix_parameters(domain, values)
     if iterations.is_empty():
         return ((0, 0),) * dims
     found: list[tuple[int, int] | None] = []
@@ -58,9 +67,13 @@ def coordinate_ranges(
 
 def bounded_dims(domain: str, dims: int, maps: Maps | None = None) -> tuple[int, ...]:
     """The loop dimensions whose coordinates are bounded once all parameters have values: those that can be cut."""
+    maps = maps or Maps()
+    return _bounded(maps.set(domain), dims)
+
+
+def _bounded(iterations: isl.Set, dims: int) -> tuple[int, ...]:
     import islpy as isl
 
-    iterations = (maps or Maps()).set(domain)
     bounded = []
     for dim in range(dims):
         rest = iterations.project_out(isl.dim_type.set, dim + 1, iterations.dim(isl.dim_type.set) - dim - 1)

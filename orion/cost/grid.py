@@ -8,6 +8,7 @@ cache line is not brought into the cache once for each of many blocks.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from math import prod
 
 from orion.cost.candidate import Candidate
@@ -43,6 +44,7 @@ DISPATCH_NS = 100_000
 ROUND_NS = 15_000
 """The same for the longest loop in a serial one that is compiled: the others are awake, and look for the next round."""
 
+OPERATIONS = (Binary, Unary, Call, Update)
 OPERATION_NS = 0.5
 ITERATION_NS = 1.0
 
@@ -102,17 +104,9 @@ def _cost(nodes: Sequence[Node], shapes: Shapes, values: Mapping[str, int], trip
             inside = 1 if statement.index == SYNTHETIC else trips_of(statement.space, values)
             total += _cost(statement.body, shapes, values, trips * inside)
             continue
-        total += OPERATION_NS * trips * _operations(statement, shapes)[1]
+        counts = [count for node, count in elements_in(statement, shapes) if isinstance(node, OPERATIONS)]
+        total += OPERATION_NS * trips * sum(max(1, count / 8) for count in counts)  # on vectors of 8
     return total
-
-
-def _operations(node: Node, shapes: Shapes) -> tuple[int, float]:
-    """How many elements a node works on, and how many operations it does, on vectors of 8."""
-    below = [_operations(part, shapes) for part in children(node)]
-    is_leaf = isinstance(node, Subscript) or not below
-    elements = elements_of(node, shapes) if is_leaf else max(one for one, _ in below)
-    own = max(1, elements / 8) if isinstance(node, Binary | Unary | Call | Update) else 0
-    return elements, own + sum(count for _, count in below)
 
 
 def trips_of(space: Range | Elements, values: Mapping[str, int], unknown: int = UNKNOWN_TRIPS) -> int:
@@ -132,23 +126,27 @@ def trips_of(space: Range | Elements, values: Mapping[str, int], unknown: int = 
     return max(0, -((start - stop) // step))  # a range may be longer than `len` takes
 
 
-def elements_of(node: Node, shapes: Shapes) -> int:
-    """How many elements an operation works on, as far as shapes tell: 1 of scalars, those of the longest row otherwise.
+def elements_in(node: Node, shapes: Shapes) -> list[tuple[Node, int]]:
+    """A node, then those below it, each with how many elements it works on, as far as shapes tell: 1 of scalars, those
+    of the longest row otherwise.
 
     >>> from orion.ir.nodes import Slice, Subscript, Var
     >>> from orion.source import Span
     >>> span = Span("f.py", 1, 0, 1, 1)
     >>> A, i = Var("A", span), Var("i", span)
     >>> whole = Slice(None, None, None, span)
-    >>> [elements_of(part, {"A": (5, 40)}) for part in (A, Subscript(A, (i,), span), Subscript(A, (whole, i), span))]
+    >>> parts = A, Subscript(A, (i,), span), Subscript(A, (whole, i), span)
+    >>> [elements_in(part, {"A": (5, 40)})[0][1] for part in parts]
     [200, 40, 5]
     """
+    below = [elements_in(part, shapes) for part in children(node)]
     match node:
         case Var(name):
-            return prod(shapes.get(name, ()))
+            elements = prod(shapes.get(name, ()))
         case Subscript(base, index):
             shape = shapes.get(base.name, ())
             sliced = [extent for extent, part in zip(shape, index, strict=False) if isinstance(part, Slice)]
-            return prod((*sliced, *shape[len(index) :]))
+            elements = prod((*sliced, *shape[len(index) :]))
         case _:
-            return max((elements_of(part, shapes) for part in children(node)), default=1)
+            elements = max((found[0][1] for found in below), default=1)
+    return [(node, elements), *chain.from_iterable(below)]

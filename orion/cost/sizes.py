@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from orion.cost.caches import Caches
 from orion.cost.extents import parameter_values
+from orion.ir.assumed import Property
 from orion.ir.types import Shapes
 
 
@@ -16,6 +17,8 @@ class Sizes:
 
     `named` are the values of names that the function gives once, by the others (`n, m = A.shape`): what is predicted
     from bounds that use them needs those.
+
+    `shown` are the properties of arrays that a pass over them has shown in this call.
 
     `symbolic`: there is no call, and unknown sizes stand for any.
     """
@@ -28,6 +31,7 @@ class Sizes:
     symbolic: bool = False
     caches: Caches = field(default_factory=Caches)
     named: Mapping[str, int] = field(default_factory=dict)
+    shown: frozenset[tuple[str, Property]] = frozenset()
 
     @property
     def values(self) -> dict[str, int]:

@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 
 from orion.cost.extents import UNKNOWN_TRIPS, coordinate_ranges
-from orion.cost.grid import elements_of, predicted_ns, trips_of
+from orion.cost.grid import OPERATIONS, elements_in, predicted_ns, trips_of
 from orion.cost.sizes import Sizes
 from orion.cost.strides import JUMP, STILL, trip_cost
 from orion.dependence.region import Statement
@@ -27,7 +27,6 @@ from orion.ir.nodes import (
     Range,
     Stmt,
     Subscript,
-    Unary,
     Update,
     Var,
     While,
@@ -139,10 +138,10 @@ def _operations(statement: Stmt, cost: float, values: Mapping[str, int], shapes:
             return cost + UNKNOWN_TRIPS * inside(body, OPERATION_NS)
         case If(_, body, orelse):
             return cost + inside((*body, *orelse), cost)
-    nodes = [statement, *every((Binary, Unary, Call, Update), statement)]
-    counts = [elements_of(node, shapes) for node in nodes]
+    elements = {id(node): count for node, count in elements_in(statement, shapes)}
+    counts = [elements[id(node)] for node in (statement, *every(OPERATIONS, statement))]
     plain = sum(cost if count == 1 else max(OPERATION_NS, VECTOR_NS * count) for count in counts)
-    return plain + sum(SLOW_NS * elements_of(node, shapes) for node in _slow(statement))
+    return plain + sum(SLOW_NS * elements[id(node)] for node in _slow(statement))
 
 
 def body_ns(body: Iterable[Stmt], values: Mapping[str, int], shapes: Shapes) -> float:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from orion.dependence.access import Dependence
 from orion.dependence.bounds import fix_parameters
 from orion.dependence.conflicts import CapReached, capped
-from orion.ir.assumed import Assumed
+from orion.ir.assumed import OfSizes
 from orion.sets.coalesced import coalesced
 from orion.sets.maps import Maps
 from orion.sets.names import isl_name, number_text
@@ -154,7 +154,7 @@ def _is_any_length(pairs: isl.Map, depth: int) -> bool:
 # ---------------------------------------------------------------- conditions as values
 
 
-def as_assumed(index: int, condition: isl.Set) -> Assumed:
+def as_assumed(index: int, condition: isl.Set) -> OfSizes:
     """A set of parameters as the condition of a `for`."""
     import islpy as isl
 
@@ -165,40 +165,40 @@ def as_assumed(index: int, condition: isl.Set) -> Assumed:
     ]
     names = tuple(str(condition.get_dim_name(isl.dim_type.param, position)) for position in used)
     constraint = str(condition).partition("{")[2].rpartition("}")[0].strip().removeprefix(":").strip()
-    return Assumed(index, f"({constraint or 'true'})", names)
+    return OfSizes(index, f"({constraint or 'true'})", names)
 
 
-def equals(index: int, name: str, value: int) -> Assumed:
+def equals(index: int, name: str, value: int) -> OfSizes:
     """That an integer argument has a value, as the condition of a `for`."""
-    return Assumed(index, f"({isl_name(name)} = {number_text(value)})", (isl_name(name),))
+    return OfSizes(index, f"({isl_name(name)} = {number_text(value)})", (isl_name(name),))
 
 
-def as_set(assumed: Assumed, context: isl.Context | None = None) -> isl.Set:
+def as_set(assumed: OfSizes, context: isl.Context | None = None) -> isl.Set:
     """A condition as a set of parameters."""
     import islpy as isl
 
     return isl.Set(f"[{', '.join(assumed.names)}] -> {{ : {assumed.constraint} }}", context)
 
 
-def holds(assumed: Assumed, values: Mapping[str, int]) -> bool:
+def holds(assumed: OfSizes, values: Mapping[str, int]) -> bool:
     """Whether a condition holds whatever parameters without a value are.
 
-    >>> condition = Assumed(0, "(lo >= 0 or hi <= lo + a__0)", ("lo", "hi", "a__0"))
+    >>> condition = OfSizes(0, "(lo >= 0 or hi <= lo + a__0)", ("lo", "hi", "a__0"))
     >>> holds(condition, {"lo": -3, "hi": 5, "a__0": 8}), holds(condition, {"lo": -3, "hi": 6, "a__0": 8})
     (True, False)
     """
     return bool(fix_parameters(as_set(assumed).complement(), values).is_empty())
 
 
-def is_possible(assumed: Assumed, values: Mapping[str, int]) -> bool:
+def is_possible(assumed: OfSizes, values: Mapping[str, int]) -> bool:
     """Whether a condition may hold for parameters without a value."""
     return not fix_parameters(as_set(assumed), values).is_empty()
 
 
-def in_words(assumed: Assumed, names: Mapping[str, str]) -> str:
+def in_words(assumed: OfSizes, names: Mapping[str, str]) -> str:
     """A condition as an expression of Python; `names` are what parameters are called there.
 
-    >>> in_words(Assumed(0, "(lo >= 0 or 2hi <= a__0)", ("lo", "hi", "a__0")), {"a__0": "a.shape[0]"})
+    >>> in_words(OfSizes(0, "(lo >= 0 or 2hi <= a__0)", ("lo", "hi", "a__0")), {"a__0": "a.shape[0]"})
     'lo >= 0 or a.shape[0] >= 2*hi'
     """
     import re

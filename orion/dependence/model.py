@@ -15,6 +15,7 @@ from orion.dependence.access import Access
 from orion.dependence.references import InnerLoop, Interval, Reference, collect_references, loop_scope
 from orion.dependence.scalars import live_after
 from orion.ir.assigned import assigned_places
+from orion.ir.assumed import OfSizes
 from orion.ir.nodes import For, Range, Var, every, walk
 from orion.ir.program import LoopNest, Program, Repeat, RunLoop, Step, blocks_of
 from orion.ir.types import SparseType, Types
@@ -101,7 +102,7 @@ def own_space(nest: LoopNest, types: Types, scope: Mapping[str, Form] | None = N
     else:
         space = _range_space(nest, loop_scope(nest, types) if scope is None else scope)
     for assumed in nest.function.assumed:
-        if any(loop.index == assumed.index for loop in every(For, *nest.loops[:1])):
+        if isinstance(assumed, OfSizes) and any(loop.index == assumed.index for loop in every(For, *nest.loops[:1])):
             constraints, names = (*space.constraints, assumed.constraint), space.names.union(assumed.names)
             space = replace(space, constraints=constraints, names=names)
     return space

@@ -72,8 +72,8 @@ def scalar_roles(nest: LoopNest, types: Types, live_after: Set[str]) -> ScalarRo
     return ScalarRoles(tuple(private), tuple(inputs), tuple(reductions), tuple(carried), choices)
 
 
-def _bounds(nest: LoopNest) -> list[Node]:
-    return [] if nest.limits else [bound for space in nest.ranges for bound in (space.start, space.stop, space.step)]
+def _bounds(nest: LoopNest) -> tuple[Node, ...]:
+    return () if nest.limits else nest.ranges
 
 
 def carries(name: str, body: tuple[Stmt, ...], function: Function) -> bool:
@@ -198,6 +198,8 @@ def _live(
             case Repeat(loop, inner):
                 around = after | frozenset(exposed_reads([loop.test if isinstance(loop, While) else loop.space], ()))
                 once = _live(inner, around, around, program, results)
+                if not once <= around:  # it may be read in the next trip
+                    once = _live(inner, around | once, around | once, program, results)
                 bound = {loop.space.var} if isinstance(loop, For) and isinstance(loop.space, Range) else set()
-                after = around | (_live(inner, around | once, around | once, program, results) - bound)
+                after = around | (once - bound)
     return after

@@ -40,6 +40,7 @@ from orion.source import Span
 STATEMENTS = (Assign, Update, Bind, Evaluate, If, While, For, Break, Continue, Return, Pass)
 BINARY = frozenset({"+", "-", "*", "/", "//", "%", "**", "@", "&", "|", "^", "<<", ">>"})
 UNARY = frozenset({"-", "+", "not", "~"})
+OPERATORS = BINARY | UNARY | {"and", "or"}
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 
 
@@ -83,14 +84,16 @@ class _Checker:
     def block(self, body: tuple[Stmt, ...], defined: set[str], *, in_loop: bool) -> set[str]:
         """Check the statements; the names that may be defined after them."""
         for statement in body:
-            self.require(isinstance(statement, STATEMENTS), statement, "is not a statement")
+            if not isinstance(statement, STATEMENTS):
+                raise self.malformed(statement, "is not a statement")
             defined = self.statement(statement, defined, in_loop)
         return defined
 
     def statement(self, statement: Stmt, defined: set[str], in_loop: bool) -> set[str]:
         match statement:
             case If(test, body, orelse):
-                self.require(bool(body), statement, "has an empty block")
+                if not body:
+                    raise self.malformed(statement, "has an empty block")
                 self.value(test, defined)
                 after = self.block(body, set(defined), in_loop=in_loop)
                 return after | self.block(orelse, set(defined), in_loop=in_loop)
@@ -100,24 +103,28 @@ class _Checker:
                 self.value(value, defined)
                 self.target(target, defined)
             case Update(target, op, value):
-                self.require(op in BINARY, statement, f"has an unknown operator {op}")
+                if op not in BINARY:
+                    raise self.malformed(statement, f"has an unknown operator {op}")
                 self.value(target, defined)
                 self.value(value, defined)
             case Bind(_, row):
-                self.require(isinstance(row, Subscript), statement, "binds something that is not a subscript")
+                if not isinstance(row, Subscript):
+                    raise self.malformed(statement, "binds something that is not a subscript")
                 self.value(row, defined)
             case Evaluate(value):
                 self.value(value, defined)
             case Return(value) if value is not None:
                 self.value(value, defined)
             case Break() | Continue():
-                self.require(in_loop, statement, "stands outside of a loop")
+                if not in_loop:
+                    raise self.malformed(statement, "stands outside of a loop")
             case _:
                 pass
         return defined | assigned_names((statement,))
 
     def loop(self, loop: For | While, defined: set[str]) -> set[str]:
-        self.require(bool(loop.body), loop, "has an empty block")
+        if not loop.body:
+            raise self.malformed(loop, "has an empty block")
         inside = defined | assigned_names((loop,))  # a later round sees what an earlier one has assigned
         if isinstance(loop, While):
             self.value(loop.test, inside)
@@ -128,18 +135,23 @@ class _Checker:
 
     def header(self, loop: For, defined: set[str]) -> None:
         if loop.index >= 0:
-            self.require(loop.index not in self.numbers, loop, "has the number of another `for`")
+            if loop.index in self.numbers:
+                raise self.malformed(loop, "has the number of another `for`")
             self.numbers.add(loop.index)
         match loop.space:
             case Range(_, start, stop, step):
                 for bound in (start, stop, step):
                     self.value(bound, defined)
-                self.require(not (isinstance(step, Const) and step.value == 0), loop, "has the step 0")
+                if isinstance(step, Const) and step.value == 0:
+                    raise self.malformed(loop, "has the step 0")
             case Elements(array, keys, values, single):
                 self.name(array, loop, defined)
-                self.require(len({*keys, *values}) == len(keys) + len(values), loop, "names a variable twice")
-                self.require(bool(keys) and len(values) >= 1, loop, "has no keys or no values")
-                self.require(not single or len(values) == 1, loop, "has one value and names several")
+                if len({*keys, *values}) != len(keys) + len(values):
+                    raise self.malformed(loop, "names a variable twice")
+                if not keys or not values:
+                    raise self.malformed(loop, "has no keys or no values")
+                if single and len(values) != 1:
+                    raise self.malformed(loop, "has one value and names several")
 
     def target(self, target: Expr, defined: set[str]) -> None:
         match target:
@@ -149,26 +161,30 @@ class _Checker:
                 self.value(target, defined)
             case Tuple(items):
                 for item in items:
-                    self.require(isinstance(item, Var | Subscript), target, "is a nested target")
+                    if not isinstance(item, Var | Subscript):
+                        raise self.malformed(target, "is a nested target")
                     self.target(item, defined)
             case _:
-                self.require(False, target, "cannot be assigned to")
+                raise self.malformed(target, "cannot be assigned to")
 
     # ------------------------------------------------------------ expressions
 
     def value(self, expr: Node, defined: set[str]) -> None:
-        self.require(not isinstance(expr, (*STATEMENTS, Range, Elements)), expr, "is a statement")
-        self.require(not isinstance(expr, Slice | Dtype), expr, "stands where a value is needed")
         match expr:
+            case Slice() | Dtype():
+                raise self.malformed(expr, "stands where a value is needed")
             case Var(name) | Dim(name) | Count(name):
                 self.name(name, expr, defined)
             case Subscript(base, index):
                 self.name(base.name, expr, defined)
-                self.require(bool(index), expr, "has no subscripts")
+                if not index:
+                    raise self.malformed(expr, "has no subscripts")
                 for part in index:
                     self.index(part, defined)
             case Call():
                 self.call(expr, defined)
+            case _ if isinstance(expr, (*STATEMENTS, Range, Elements)):
+                raise self.malformed(expr, "is a statement")
             case _:
                 self.operators(expr)
                 for child in children(expr):
@@ -187,24 +203,29 @@ class _Checker:
                 self.value(argument, defined)
         if call.function.startswith("helper:"):
             params = self.helpers.get(call.function.removeprefix("helper:"))
-            self.require(params is not None, call, "calls a function that is not there")
-            self.require(params == len(call.arguments) and not call.keywords, call, "does not fit the parameters")
+            if params is None:
+                raise self.malformed(call, "calls a function that is not there")
+            if params != len(call.arguments) or call.keywords:
+                raise self.malformed(call, "does not fit the parameters")
 
     def operators(self, expr: Node) -> None:
         op = getattr(expr, "op", None)
         ops = getattr(expr, "ops", ())
-        self.require(op is None or op in BINARY | UNARY | {"and", "or"}, expr, f"has an unknown operator {op}")
-        self.require(all(one in COMPARISONS for one in ops), expr, "has an unknown comparison")
-        self.require(not ops or len(getattr(expr, "operands", ())) == len(ops) + 1, expr, "has operands to spare")
+        if op is not None and op not in OPERATORS:
+            raise self.malformed(expr, f"has an unknown operator {op}")
+        if not all(one in COMPARISONS for one in ops):
+            raise self.malformed(expr, "has an unknown comparison")
+        if ops and len(getattr(expr, "operands", ())) != len(ops) + 1:
+            raise self.malformed(expr, "has operands to spare")
 
     def name(self, name: str, node: Node, defined: set[str]) -> None:
-        self.require(name in self.known, node, f"uses `{name}`, which nothing defines")
+        if name not in self.known:
+            raise self.malformed(node, f"uses `{name}`, which nothing defines")
         if name not in defined:
             raise UndefinedNameError(name, node.span, self.function)
 
-    def require(self, condition: bool, node: Node, what: str) -> None:
-        if not condition:
-            raise MalformedError(f"{node.span}: {_text(node)} {what}")
+    def malformed(self, node: Node, what: str) -> MalformedError:
+        return MalformedError(f"{node.span}: {_text(node)} {what}")
 
 
 def _text(node: Node) -> str:

@@ -18,15 +18,17 @@ from orion.ir.nodes import (
     Tuple,
     Update,
     Var,
+    Walked,
     While,
-    every,
+    children,
+    names_in,
 )  # fmt: skip
 from orion.source import Span
 
 
 def mentions(node: Node, names: set[str]) -> bool:
     """Whether any of the names is read or written in the code."""
-    return any(part.name in names for part in every(Var, node))
+    return not names.isdisjoint(names_in(node))
 
 
 def assigned_names(body: Iterable[Stmt]) -> set[str]:
@@ -42,7 +44,8 @@ def assigned_places(body: Iterable[Stmt]) -> dict[str, Span]:
 @kept
 def assignments(code: Node) -> tuple[tuple[str, Span], ...]:
     """The names that the code assigns, with the places, once for each place that does."""
-    return tuple((name, node.span) for node in every(ASSIGNING, code) for name in assigned_by(node))
+    below = (found for part in children(code) if isinstance(part, Walked) for found in assignments(part))
+    return (*((name, code.span) for name in assigned_by(code)), *below)
 
 
 ASSIGNING = (Assign, Update, Bind, For)

@@ -1,12 +1,23 @@
-"""What a variant of a function takes to hold of the sizes and integers of a call."""
+"""What a variant of a function takes to hold of a call: a condition on its sizes and integers, or a property of an
+array."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Property(StrEnum):
+    """What one pass over the elements of an array of integers shows."""
+
+    IN_RANGE = "all in range"
+    SORTED = "sorted"
+    DISTINCT = "no two equal"
+    PERMUTATION = "a permutation"
 
 
 @dataclass(frozen=True, slots=True)
-class Assumed:
+class OfSizes:
     """A condition on extents and integer arguments under which a `for` of the source is parallel.
 
     `index` is that of the `for`. `constraint` is the text of isl over `names`, such as `(lo >= 0 or hi <= 0)`. The
@@ -17,3 +28,16 @@ class Assumed:
     index: int
     constraint: str
     names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OfArray:
+    """A property of an array under which a `for` of the source is parallel. No size tells whether it holds: elements
+    have to be looked at in each call (`orion.cost.sizes.Sizes.shown`)."""
+
+    index: int
+    array: str
+    has: Property
+
+
+Assumed = OfSizes | OfArray

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from orion.ir.assigned import assigned_by
 from orion.ir.kept import kept
-from orion.ir.nodes import Assign, Bind, For, If, Node, Tuple, Var, While, every
+from orion.ir.nodes import Assign, Bind, For, If, Node, Tuple, Var, While, walk
 from orion.source import Span
 
 
@@ -84,6 +84,7 @@ def _targets(target: Node) -> Iterator[Exposure]:
 
 def _reads(node: Node) -> Exposure:
     reads: dict[str, Span] = {}
-    for part in every(Var, node):
-        reads.setdefault(part.name, part.span)
+    for part in walk(node):
+        if type(part) is Var:
+            reads.setdefault(part.name, part.span)
     return Exposure(reads, frozenset())

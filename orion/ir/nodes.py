@@ -26,6 +26,7 @@ themselves.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from operator import itemgetter
@@ -430,6 +431,9 @@ def holds(kinds: type | tuple[type, ...], *nodes: Node) -> bool:
 def _of_kinds(node: Node, kinds: tuple[type, ...]) -> tuple[Any, ...]:
     if not isinstance(node, Walked):
         return tuple([part for part in walk(node) if type(part) in kinds])
+    if isinstance(node, For | While | If):
+        own = [node] if type(node) in kinds else []
+        return (*own, *(part for child in children(node) for part in _of_kinds(child, kinds)))
     known = _by_class(node)
     found = [pair for kind in kinds for pair in known.get(kind, ())]
     return tuple([part for _, part in (found if len(kinds) == 1 else sorted(found, key=itemgetter(0)))])
@@ -446,12 +450,23 @@ def _by_class(node: Node) -> dict[type, list[tuple[int, Node]]]:
 
 def names_in(*nodes: Node) -> set[str]:
     """The names that the code mentions, where it reads them or assigns them; not the variables that loops bind."""
-    return {part.name for part in every(Var, *nodes)}
+    return {name for node in nodes for name in _names(node)}
 
 
 def count_names(nodes: Iterable[Node], *names: str) -> int:
     """How often the code mentions one of the names."""
-    return sum(part.name in names for part in every(Var, *nodes))
+    return sum(_names(node)[name] for node in nodes for name in names)
+
+
+@kept
+def _names(node: Node) -> Counter[str]:
+    """How often the code mentions each name."""
+    if not isinstance(node, Walked):
+        return Counter([part.name for part in walk(node) if type(part) is Var])
+    found = Counter[str]()
+    for part in children(node):
+        found.update(_names(part))
+    return found
 
 
 NODE_CLASSES = (

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from orion.errors import UnsupportedLoopError
-from orion.ir.assigned import assigned_names
+from orion.ir.assigned import assigned_by
 from orion.ir.exposed import exposed_reads
 from orion.ir.nodes import (
     Assign,
@@ -31,8 +31,10 @@ from orion.ir.nodes import (
     Tuple,
     Update,
     Var,
+    Walked,
     While,
     children,
+    count_names,
     every,
 )  # fmt: skip
 from orion.ir.program import SYNTHETIC
@@ -110,29 +112,30 @@ class LoopVariables:
 
 def _variables(loop: For) -> set[str]:
     """The variables of a planned loop."""
-    return {name for one in perfect_loops(loop) for name in assigned_names((replace(one, body=()),))}
+    return {name for one in perfect_loops(loop) for name in assigned_by(one)}
 
 
-def _reads_elsewhere(node: Node, name: str) -> Iterator[Span]:
+def _reads_elsewhere(statement: Stmt, name: str) -> Iterator[Span]:
     """Where a name is read outside of the loops that have it as their variable. Inside one that stands around another
     such loop it may be read after that one."""
-    if isinstance(node, For) and _binds(node, name) and not _binds_inside(node, name):
-        yield from _reads_elsewhere(node.space, name)
-    elif isinstance(node, Var):
-        if node.name == name:
-            yield node.span
-    else:
-        for child in children(node):
-            if not (isinstance(node, Assign) and child is node.target and isinstance(child, Var)):
-                yield from _reads_elsewhere(child, name)
-
-
-def _binds(loop: For, name: str) -> bool:
-    return name in assigned_names((replace(loop, body=()),))
+    if not count_names((statement,), name):
+        return
+    match statement:
+        case For(space) if name in assigned_by(statement) and not _binds_inside(statement, name):
+            parts: list[Node] = [space]
+        case Assign(Var(), value):
+            parts = [value]
+        case _:
+            parts = children(statement)
+    for part in parts:
+        if isinstance(part, Walked):
+            yield from _reads_elsewhere(part, name)
+        else:
+            yield from (var.span for var in every(Var, part) if var.name == name)
 
 
 def _binds_inside(loop: For, name: str) -> bool:
-    return any(node is not loop and _binds(node, name) for node in every(For, loop))
+    return any(node is not loop and name in assigned_by(node) for node in every(For, loop))
 
 
 def _holds_planned(unit: For | If | While) -> bool:

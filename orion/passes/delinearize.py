@@ -31,7 +31,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from orion.ir.assigned import assigned_by, leaves_loop
+from orion.ir.assigned import assigned_by, assignments, leaves_loop
 from orion.ir.nodes import (
     Assign,
     Binary,
@@ -56,6 +56,7 @@ from orion.ir.nodes import (
     While,
     children,
     count_names,
+    every,
     holds,
     walk,
 )  # fmt: skip
@@ -223,10 +224,10 @@ class _Finder:
     variables: Counter[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        nodes = [node for statement in self.function.body for node in walk(statement)]
-        self.mentions = Counter(name for node in nodes for name in _mentioned(node))
-        self.counts = Counter(name for node in nodes for name in assigned_by(node))
-        self.variables = Counter(name for node in nodes if isinstance(node, For) for name in assigned_by(node))
+        body = self.function.body
+        self.mentions = Counter(name for node in every((Var, Dim, Count, For), *body) for name in _mentioned(node))
+        self.counts = Counter(name for statement in body for name, _ in assignments(statement))
+        self.variables = Counter(name for loop in every(For, *body) for name in assigned_by(loop))
 
     def block(self, body: Sequence[Stmt], known: Mapping[str, Terms]) -> None:
         """Note the subscripts in some statements. `known` are the names that stand for a sum there."""

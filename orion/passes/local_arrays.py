@@ -21,7 +21,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from orion.errors import UnsupportedLoopError
-from orion.ir.assigned import assigned_by, assigned_names
+from orion.ir.assigned import assigned_by, assigned_names, assignments
 from orion.ir.exposed import exposed_reads
 from orion.ir.nodes import (
     INTEGER,
@@ -121,8 +121,7 @@ def fresh(name: str, taken: set[str]) -> str:
 
 def definitions(function: Function) -> dict[str, Expr]:
     """The values of the names that are assigned once in the function, at its top level, and are no parameters."""
-    nodes = [node for statement in function.body for node in walk(statement)]
-    counts = Counter(name for node in nodes for name in assigned_by(node))
+    counts = Counter(name for statement in function.body for name, _ in assignments(statement))
     found: dict[str, Expr] = {}
     for target, value in (pair for statement in function.body for pair in _pairs(statement)):
         if isinstance(target, Var) and counts[target.name] == 1 and target.name not in function.params:

@@ -11,22 +11,18 @@ all of them hold. Where one does not, the function is run as it is for any value
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from orion.dependence.conditions import as_assumed, free_of
 from orion.ir.assigned import assigned_names
-from orion.ir.assumed import Assumed
+from orion.ir.assumed import Assumed, OfSizes
 from orion.ir.nodes import For, Function, children
 from orion.ir.types import ArrayType, ScalarType, Types
 from orion.plan.plan import Verdict
 from orion.plan.variants import Variant
 from orion.sets.maps import Maps
 from orion.sets.names import extent_name, isl_name
-
-if TYPE_CHECKING:
-    pass
 
 
 def assumed_for(written: Variant, maps: Maps, types: Types) -> tuple[Assumed, ...]:
@@ -42,7 +38,7 @@ def assumed_for(written: Variant, maps: Maps, types: Types) -> tuple[Assumed, ..
 
 def _names(function: Function, types: Types) -> Iterator[str]:
     """The parameters of isl that a call has values for."""
-    fixed = {name for assumed in function.assumed for name in assumed.names}
+    fixed = {name for one in function.assumed if isinstance(one, OfSizes) for name in one.names}
     changed = assigned_names(function.body) | fixed
     for name in function.given:
         match types[name]:

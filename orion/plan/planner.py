@@ -73,7 +73,8 @@ def plan_program(variants: Sequence[Variant], types: Types, sizes: Sizes) -> Fun
     """
     if not sizes.symbolic:
         check_ranges(variants[-1].program.function, sizes.values)
-    return choose(tuple(variants), types, sizes, Maps())
+    maps = Maps()  # is there until all that is made in it is gone
+    return choose(tuple(variants), types, sizes, maps)
 
 
 def choose(variants: tuple[Variant, ...], types: Types, sizes: Sizes, maps: Maps) -> FunctionPlan:

@@ -9,7 +9,7 @@ from orion.dependence.access import Dependence, LoopDependences
 from orion.dependence.region import known_of
 from orion.dependence.study import Study, study_nest
 from orion.ir.assigned import assigned_by
-from orion.ir.nodes import For, Node, Range, Var, children, every, walk
+from orion.ir.nodes import For, Node, Range, Var, children, every
 from orion.ir.program import LoopNest, OfNewOrder, form_of
 from orion.ir.types import Types
 from orion.passes.between import SYNTHETIC
@@ -98,7 +98,7 @@ def _inner_loops(loop: For) -> list[For]:
 def _loops_around(outer: For, inner: For) -> list[For]:
     """The loops in `outer`, and itself, that `inner` stands in."""
     loops = [outer, *_inner_loops(outer)]
-    return [loop for loop in loops if loop is not inner and any(node is inner for node in walk(loop))]
+    return [loop for loop in loops if loop is not inner and any(node is inner for node in every(For, loop))]
 
 
 def _names_outside(outer: For, inner: For) -> frozenset[str]:
@@ -117,7 +117,7 @@ def _names_outside(outer: For, inner: For) -> frozenset[str]:
 
 def _bound_in(node: Node, child: Node, inner: For) -> frozenset[str]:
     """The variable of a loop, for what stands in its body; none where `inner`, which may assign it, is there too."""
-    if isinstance(node, For) and child is not node.space and all(part is not inner for part in walk(node)):
+    if isinstance(node, For) and child is not node.space and all(part is not inner for part in every(For, node)):
         return frozenset(assigned_by(node))
     return frozenset()
 

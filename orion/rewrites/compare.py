@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from orion.analysis.one_loop import is_single, may_be_shared
 from orion.cost.worth import depth_of
-from orion.ir.nodes import For, If, Stmt, Walked, While, children, walk
+from orion.ir.nodes import For, If, Stmt, Walked, While, children, every
 from orion.ir.program import OfNewOrder
 from orion.passes.between import is_split
 from orion.rewrites.rewrite import Replacement
@@ -17,8 +17,7 @@ def depth_on_one_worker(better: Replacement) -> int:
     """How many loops stand around what one worker runs, at most: with branches and `while`s around loops in it more
     than any other, as nothing is known of those. 0 where all is shared out."""
     alone = [loop.nest for loop in better.loops if is_single(loop.nest) or not may_be_shared(loop)]
-    nodes = [node for nest in alone for part in nest.body for node in walk(part)]
-    if any(isinstance(node, If | While) and is_split(node) for node in nodes):
+    if any(map(is_split, every((If, While), *(part for nest in alone for part in nest.body)))):
         return MANY
     own = [0 if is_single(nest) or isinstance(nest.form, OfNewOrder) else len(nest.dims) for nest in alone]
     depths = [dims + max(map(_depth, nest.body)) for dims, nest in zip(own, alone, strict=True)]

@@ -19,7 +19,6 @@ class Maps:
     def __init__(self) -> None:
         import islpy as isl
 
-        self.context = isl.Context()
         self._maps: dict[str, isl.Map] = {}
         self._sets: dict[str, isl.Set] = {}
         self._negative: dict[tuple[str, str], bool] = {}
@@ -28,6 +27,7 @@ class Maps:
         self._accesses: dict[tuple[str, str, str, tuple[str, ...]], isl.Map | None] = {}
         self.plain: set[str] = set()
         self._given_up: dict[str, None] = {}
+        self.context = isl.Context()  # the last: islpy frees a context whose own object goes after all others of it
 
     def give_up(self, what: str) -> None:
         """Note what was not found out because it takes too long, and what is taken to be instead."""
