@@ -249,7 +249,7 @@ def kernels_of(typed: Typed, plan: Plan, made: FunctionPlan, fastmath: bool) -> 
     shapes = plan.sizes.shapes
     kernels = []
     typing = with_names(typed.typing, made.program.variables, made.program.tests)
-    for loop, proved in zip(made.loops, plan.inside(), strict=True):
+    for loop, proved in zip(made.loops, plan.inside, strict=True):
         integers = {**plan.sizes.named, **plan.sizes.integers}
         kernels.append(emit_kernel(loop, typed.types, shapes, typing, fastmath, proved, integers))
     return kernels

@@ -209,9 +209,10 @@ class Plan:
         sure). An `UnprovedWarning` says what could be proved neither right nor wrong.
         """
         counts = sorted({1, 2, 3, 4, self.sizes.workers}) if workers is None else [workers]
-        for sentence in check(self.with_bodies(), self._values(), self.schedule_of, counts, self.inside()):
+        for sentence in check(self.with_bodies(), self._values(), self.schedule_of, counts, self.inside):
             warnings.warn(sentence, UnprovedWarning, stacklevel=3)
 
+    @cached_property
     def inside(self) -> tuple[frozenset[Place], ...]:
         """The subscripts of each planned loop that lie in `[0, extent)` for sure, so that its kernel does not look.
         OutOfBoundsError where one is outside for sure."""

@@ -172,7 +172,7 @@ def outcome(
     numbers = {id(loop): schedule for loop, schedule in zip(made.loops, schedules, strict=True)}
     begun = perf_counter()
     try:
-        unproved = check(made, given.plan._values(), lambda loop, _: numbers[id(loop)], [0], given.plan.inside())
+        unproved = check(made, given.plan._values(), lambda loop, _: numbers[id(loop)], [0], given.plan.inside)
     except PlanError:
         return "killed"
     finally:

@@ -325,7 +325,7 @@ PLANS: dict[str, Callable] = {
 
 
 def checked(one, made, schedules):
-    return check(made, one.plan._values(), lambda loop, _: schedules[made.loops.index(loop)], [0], one.plan.inside())
+    return check(made, one.plan._values(), lambda loop, _: schedules[made.loops.index(loop)], [0], one.plan.inside)
 
 
 @pytest.mark.parametrize("name", PLANS)

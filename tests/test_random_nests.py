@@ -162,7 +162,7 @@ def with_schedule(program, schedule):
 def checked(plan, loop, schedule):
     """Prove another plan of the only loop, with a schedule."""
     text = plan.with_bodies()
-    check(replace(text, loops=(loop,)), plan._values(), lambda *_: schedule, [schedule.workers], plan.inside())
+    check(replace(text, loops=(loop,)), plan._values(), lambda *_: schedule, [schedule.workers], plan.inside)
 
 
 def wrong_in_some_order(program, codes, expected) -> bool:

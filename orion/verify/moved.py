@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from orion.sets.names import number_text, parameter_list
-from orion.verify.conflicts import Conflict, any_parameters, named, uses_of
+from orion.verify.conflicts import Conflict, any_parameters, named
 from orion.verify.statements import Source, met
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def between_outer_rounds(source: Source, places: str, values: Mapping[str, int],
         at[one.get_tuple_name(isl.dim_type.in_)] = one.intersect_params(known).set_tuple_name(isl.dim_type.in_, "")
 
     isl.UnionMap(places, context).foreach_map(note)
-    uses = {one.name: uses_of(one.instances, context) for one in source.statements if one.name in at}
+    uses = {one.name: one.uses for one in source.statements if one.name in at}
     for first, mine in uses.items():
         for second, others in uses.items():
             for array in mine.keys() & others.keys():

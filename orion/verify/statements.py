@@ -23,7 +23,7 @@ from orion.ir.nodes import For, Function, Range, Stmt, every, names_in
 from orion.ir.types import Types
 from orion.sets.coalesced import coalesced
 from orion.sets.names import isl_name
-from orion.verify.conflicts import uses_of
+from orion.verify.conflicts import Uses, uses_of
 from orion.verify.events import Event, Iterations, defined
 from orion.verify.reading import Reader
 from orion.verify.text_values import UnprovedError, Value, compared, names_of
@@ -47,7 +47,8 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement at `place`: place[d] is its position in the body of loop d - 1, of all that contain it."""
+    """A statement at `place`: place[d] is its position in the body of loop d - 1, of all that contain it. `uses` are
+    those of its instances."""
 
     name: str
     loops: tuple[For, ...]
@@ -55,6 +56,7 @@ class Statement:
     place: tuple[int, ...]
     domain: isl.Set
     instances: Iterations
+    uses: Mapping[str, Uses]
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +228,7 @@ class _Finder(Reader):
         if not found.is_exact:
             raise UnprovedError("a loop whose bounds are not affine")
         domain = found.domain(context).set_tuple_name(claim.name)
-        return Statement(claim.name, claim.loops, claim.body, place, domain, found)
+        return Statement(claim.name, claim.loops, claim.body, place, domain, found, uses_of(found, context))
 
 
 # ---------------------------------------------------------------- what keeps its order
@@ -240,9 +242,8 @@ def in_order(first: Statement, second: Statement, context: isl.Context) -> Itera
     if order is None:
         return
     names = first.name, second.name
-    one, other = (uses_of(statement.instances, context) for statement in (first, second))
-    for array in one.keys() & other.keys():
-        mine, its = one[array], other[array]
+    for array in first.uses.keys() & second.uses.keys():
+        mine, its = first.uses[array], second.uses[array]
         for left, right in ((mine.written, its.touched), (mine.touched, its.written)):
             relation = left.apply_range(right.reverse()).intersect(order)
             relation = relation.set_tuple_name(isl.dim_type.in_, names[0]).set_tuple_name(isl.dim_type.out, names[1])

@@ -35,7 +35,7 @@ from orion.rewrites.time_tiles import cost as sweeping
 from orion.runtime.local_arrays import LocalArrays
 from orion.runtime.prepared import PreparedProgram
 from orion.schedule.build import build_schedule
-from orion.schedule.schedule import Ints, Schedule
+from orion.schedule.schedule import Ints
 from orion.verify.check import check
 from tests.oracles.carried import mentions, update_of
 from tests.oracles.interpreted import Order, kernel_code, run_interpreted
@@ -212,6 +212,8 @@ def check_leaving(decorated: ParallelFunction, nest: Nest, tally: Tally, compile
     for number, workers in enumerate(() if in_vectors else WORKERS):
         turns = Order(3 * nest.seed + 5 * workers)
         program = scheduled(prepared, workers, coarse=turns if number else None)
+        if number:
+            prove(prepared.plan, [program])
         with must_leave(f"interpreted, {program.workers} workers, order {turns.seed}"):
             run_interpreted(program, codes, nest.arguments() | local_arrays_at(prepared.local), turns)
     for workers in COMPILED_WORKERS if compiled or in_vectors else ():
@@ -269,12 +271,16 @@ def check_results(prepared: Prepared, nest: Nest, expected: Mapping[str, Any]) -
     Nests are so small that most tiles have one iteration; in every other order neighbouring tiles are put together.
     """
     codes = [kernel_code(loop.kernel.text) for loop in prepared.program.loops]
+    runs: list[tuple[PreparedProgram, Order]] = []
     for workers in WORKERS:
         for number in range(ORDERS):
             turns = Order(3 * nest.seed + 5 * workers + number)
             program = scheduled(prepared, workers, coarse=turns if number else None)
             if workers == 1 or program.workers > 1:
-                check_program(program, codes, nest, expected, turns, prepared.local)
+                runs.append((program, turns))
+    prove(prepared.plan, [program for program, _ in runs])
+    for program, turns in runs:
+        check_program(program, codes, nest, expected, turns, prepared.local)
 
 
 def scheduled(prepared: Prepared, workers: int, coarse: Order | None = None) -> PreparedProgram:
@@ -287,8 +293,6 @@ def scheduled(prepared: Prepared, workers: int, coarse: Order | None = None) -> 
             bounds = tuple(fewer(edges, coarse) for edges in schedule.bounds)
             schedule = build_schedule(loop.plan, bounds, schedule.workers)
         loops.append(replace(loop, schedule=schedule))
-    if coarse is not None:
-        prove(plan, {loop.plan.nest.number: loop.schedule for loop in loops})
     return replace(prepared.program, loops=tuple(loops))
 
 
@@ -299,9 +303,17 @@ def fewer(edges: Ints, choice: Order) -> Ints:
     return np.array([edges[0], *inner, edges[-1]], np.int64)
 
 
-def prove(plan: Plan, schedules: Mapping[int, Schedule]) -> None:
+def prove(plan: Plan, programs: Sequence[PreparedProgram]) -> None:
+    """Prove a plan with the schedules of each of these programs."""
+    schedules = [{loop.plan.nest.number: loop.schedule for loop in program.loops} for program in programs]
     try:
-        check(plan.with_bodies(), plan._values(), lambda loop, _: schedules[loop.nest.number], [0], plan.inside())
+        check(
+            plan.with_bodies(),
+            plan._values(),
+            lambda loop, which: schedules[which][loop.nest.number],
+            [*range(len(programs))],
+            plan.inside,
+        )
     except PlanError as error:
         raise Failure("proof", str(error), "a schedule does not keep a dependence") from error
 
