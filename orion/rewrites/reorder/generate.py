@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 MAX_OPERATIONS = 500_000
 """isl operations that the loops of one box may cost to make, some 0.3 s."""
 
+MAX_COPIES = 24
+"""How often the statements of a nest may stand in the loops of one box, together: PolyBench's do 5 times at most. Rows
+side by side make eight of each, and 33 of them took LLVM a minute."""
+
 Body = tuple[Band | None, tuple[Stmt, ...]]
 """A band, with buffers if it is run in them, and what is run for a box of it, in which the limits of the box are
 variables; None and what is run once."""
@@ -79,8 +83,8 @@ class _Generator:
     def scan(self, node: isl.ScheduleNode, band: Band | None) -> isl.AstNode:
         """The program that runs all instances below a node, inside the limits of a box of the band if it is one.
 
-        isl takes loops apart so that no tests are left in them, which for some nests gives thousands of loops. Past a
-        limit each coordinate is one loop, with tests inside.
+        isl takes loops apart so that no tests are left in them, which for some nests gives thousands of loops. Past
+        limits each coordinate is one loop, with tests inside.
         """
         import islpy as isl
 
@@ -91,10 +95,12 @@ class _Generator:
         build = ast_build(self.order.variables[node.get_schedule_depth() :], context)
         try:
             with capped(domain.get_ctx(), MAX_OPERATIONS):
-                return build.node_from_schedule(copied)
+                program = build.node_from_schedule(copied)
+            if copies_in(program) <= MAX_COPIES:
+                return program
         except CapReached:
-            whole = copied.get_root().map_descendant_bottom_up(as_one_loop).get_schedule()
-            return build.node_from_schedule(whole)
+            pass
+        return build.node_from_schedule(copied.get_root().map_descendant_bottom_up(as_one_loop).get_schedule())
 
     def skewed(self, node: isl.ScheduleNode, band: Band, body: tuple[Stmt, ...]) -> Body | None:
         """A band in skewed buffers, if it can be: where those do not pay, it runs `body` in lockstep."""
@@ -115,6 +121,21 @@ class _Generator:
         prefix = node.get_prefix_schedule_union_map().intersect_domain(node.get_domain())
         domain = within(node.get_domain(), prefix, self.order.variables[: node.get_schedule_depth()])
         return domain if band is None else domain.intersect(in_box(band, domain.get_ctx()))
+
+
+def copies_in(program: isl.AstNode) -> int:
+    """How many statements stand in the text of a program."""
+    import islpy as isl
+
+    found = 0
+
+    def count(node: isl.AstNode) -> bool:
+        nonlocal found
+        found += node.get_type() == isl.ast_node_type.user
+        return True
+
+    program.foreach_descendant_top_down(count)
+    return found
 
 
 def as_one_loop(node: isl.ScheduleNode) -> isl.ScheduleNode:
