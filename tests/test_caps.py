@@ -274,3 +274,21 @@ def test_searches_for_an_order_that_took_isl_minutes(loops, given):
 
 def square_of(size):
     return np.random.default_rng(size).random((size, size))
+
+
+def far_apart(A, n):
+    """Remainders and quotients of numbers so large that isl did not find out when they meet, and saw no signal."""
+    for i in range(n):
+        for j in range(0, 10**12, 3 * 10**11 + 1):
+            A[(i + j) % 997] = A[(i + j) // 10**10] * 0.5
+
+
+def test_conditions_of_large_remainders_are_not_looked_for():
+    given, expected = np.arange(1000.0), np.arange(1000.0)
+    with orion.session("threads", 2, force_parallel=True):
+        plan = orion.parallel_for(far_apart).plan(given, 5)
+        plan.check()
+        orion.parallel_for(far_apart)(given, 5)
+    far_apart(expected, 5)
+    assert (plan.strategy, plan.conditions) == ("serial", ())
+    assert np.array_equal(given, expected)

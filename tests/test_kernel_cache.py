@@ -255,8 +255,31 @@ def test_processes_that_race_all_get_a_kernel_and_the_next_one_finds_it_compiled
     assert {path.suffix for path in folder.iterdir() if path.is_file()} == {".py"}
 
 
-@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
-def test_damaged_machine_code_is_made_again(tmp_path, suffix):
+def cut_off(data):
+    return data[:100]
+
+
+def emptied(data):
+    return b""
+
+
+def without_a_page(data):
+    middle = len(data) // 3
+    return data[:middle] + bytes(len(data[middle : middle + 4096])) + data[middle + 4096 :]
+
+
+def with_other_bits(data):
+    changed = bytearray(data)
+    for place in range(len(data) // 2, len(data), 997):
+        changed[place] ^= 8
+    return bytes(changed)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "damage"),
+    [(".nbi", cut_off), (".nbc", emptied), (".nbc", without_a_page), (".nbc", with_other_bits)],
+)
+def test_damaged_machine_code_is_made_again_and_kept(tmp_path, suffix, damage):
     script = tmp_path / "race.py"
     script.write_text(RACE)
     folder = tmp_path / "cache"
@@ -264,10 +287,13 @@ def test_damaged_machine_code_is_made_again(tmp_path, suffix):
     files = list(folder.rglob(f"*{suffix}"))
     assert files
     for file in files:
-        file.write_bytes(file.read_bytes()[:100])
-    process = python(script, folder)
-    process.communicate(timeout=100)
-    assert process.returncode == 0
+        file.write_bytes(damage(file.read_bytes()))
+    made = []
+    for _ in range(2):
+        process = python(script, folder)
+        made.append(process.communicate(timeout=100)[0].strip())
+        assert process.returncode == 0
+    assert made == ["2", "0"]
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(folder, monkeypatch):

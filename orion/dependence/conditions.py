@@ -36,6 +36,11 @@ MAX_CONSTRAINTS = 100
 meanwhile: 640 took ten seconds. Conditions that a reader can follow come from fewer than thirty."""
 
 
+MAX_INTEGERS = 2
+"""Integers of its own ("there is an e such that") that a case may have, remainders and quotients among them. Three of
+them with coefficients of 10¹² took isl longer than a minute, in one call that no signal ends."""
+
+
 def free_of(dependences: Iterable[Dependence], depth: int, known: Collection[str], maps: Maps) -> isl.Set | None:
     """Where the loop at `depth` carries none of the dependences; None where there are no such sizes at which it goes
     through any number of iterations with these accesses.
@@ -53,11 +58,20 @@ def free_of(dependences: Iterable[Dependence], depth: int, known: Collection[str
     try:
         with capped(maps.context):
             met = _union([_over(relation.params(), known) for relation in relations])
-            if met is None or sum(len(part.get_constraints()) for part in _basic_sets(met)) > MAX_CONSTRAINTS:
+            if met is None or not _is_simple(met):
                 return None
             return _simplest(met.complement(), [_pairs(one, depth) for one in reached], depth)
     except (CapReached, isl.Error):
         return None
+
+
+def _is_simple(met: isl.Set) -> bool:
+    """Whether isl finds all other sizes than these soon, and a reader could follow what they are."""
+    import islpy as isl
+
+    parts = _basic_sets(met)
+    integers = max((part.dim(isl.dim_type.div) for part in parts), default=0)
+    return integers <= MAX_INTEGERS and sum(len(part.get_constraints()) for part in parts) <= MAX_CONSTRAINTS
 
 
 def _simplest(free: isl.Set, accessed: Sequence[isl.Map], depth: int) -> isl.Set | None:

@@ -14,6 +14,7 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.extending import intrinsic, register_jitable
 
 from orion.kernel.build.cache import in_words, tell_not_kept
+from orion.kernel.build.checked import keep_checked
 from orion.kernel.calling import ABORT, ALARM, EVERYONE, FLAG_STRIDE, GO, OUT_OF_BOUNDS, RAISED
 
 SPINS_BEFORE_YIELD = 100
@@ -43,7 +44,7 @@ def kept(**settings: Any) -> Callable[[Callable[..., Any]], Any]:
 
     def decorate(function: Callable[..., Any]) -> Any:
         try:
-            return njit(cache=True, **settings)(function)
+            return keep_checked(njit(cache=True, **settings)(function))
         except (OSError, RuntimeError) as error:
             tell_not_kept(in_words(error))
             return njit(**settings)(function)

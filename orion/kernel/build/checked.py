@@ -1,0 +1,47 @@
+"""Files of machine code with a checksum: what a bad disk, a lost page or a copy that broke off has changed is compiled
+anew. LLVM ends the process over such a file, and would do so at every start."""
+
+from __future__ import annotations
+
+import pickle
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from numba.core.caching import IndexDataCacheFile
+
+DIGEST_BYTES = sha256().digest_size
+
+
+class CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]
+    """Numba's index and data files of a function, each data file with the SHA-256 of the rest before it. A damaged one
+    is taken for one that is not there, and is then written again."""
+
+    def _load_index(self) -> dict[Any, str]:
+        try:
+            found: dict[Any, str] = super()._load_index()
+        except OSError:
+            raise
+        except Exception:  # what unpickling damaged bytes may end in
+            return {}
+        return found
+
+    def _load_data(self, name: str) -> Any:
+        data = Path(self._data_path(name)).read_bytes()
+        if sha256(data[DIGEST_BYTES:]).digest() != data[:DIGEST_BYTES]:
+            raise OSError(f"{self._data_path(name)} is damaged")
+        return pickle.loads(data[DIGEST_BYTES:])
+
+    def _save_data(self, name: str, data: Any) -> None:
+        found = self._dump(data)
+        with self._open_for_write(self._data_path(name)) as file:
+            file.write(sha256(found).digest() + found)
+
+
+def keep_checked(dispatcher: Any) -> Any:
+    """The compiled function, whose machine code is kept in such files."""
+    kept = dispatcher._cache
+    files = kept._cache_file
+    name = files._index_name.removesuffix(".nbi")
+    kept._cache_file = CheckedFiles(kept.cache_path, name, files._source_stamp)
+    return dispatcher
