@@ -14,11 +14,14 @@ import pytest
 
 import orion
 from orion.cost.sizes import Sizes
-from orion.dependence.conditions import as_assumed, holds, in_words, is_possible
+from orion.dependence.conditions import as_assumed, holds, is_possible
 from orion.ir.assumed import OfArray, OfSizes, Property
+from orion.ir.nodes import Dim
 from orion.ir.signature import argument_types
-from orion.plan.conditions import conditions_in_words
+from orion.ir.spans import NOWHERE
+from orion.plan.conditions import conditions_in_words, in_words
 from orion.plan.planner import plan_program
+from tests.loop_text import defined
 
 N = 12
 
@@ -208,8 +211,27 @@ def test_conditions_as_values():
     assert not holds(assumed, {"lo": -1})
     assert is_possible(assumed, {"lo": -1})
     assert not is_possible(assumed, {"lo": -1, "n": 100})
-    words = in_words(OfSizes(0, "(m >= n and A__1 >= m)", ("m", "n", "A__1")), {"A__1": "A.shape[1]"})
+    names = {"A__1": Dim("A", 1, NOWHERE)}
+    words = in_words(OfSizes(0, "(m >= n and A__1 >= m)", ("m", "n", "A__1")), names)
     assert words in {"m >= n and A.shape[1] >= m", "A.shape[1] >= m and m >= n"}
+    rounded = OfSizes(0, "(n >= 8*floor((d + lo - 1)/8))", ("d", "lo", "n"))
+    words = in_words(rounded, {})
+    for d, lo, n in itertools.product(range(-9, 10, 3), range(-5, 30, 7), range(-30, 31, 5)):
+        values = {"d": d, "lo": lo, "n": n}
+        assert eval(words, values) == holds(rounded, values), words
+
+
+def by_columns(a, b, n, m, w):
+    for i in range(n):
+        for j in range(w):
+            a[i * w + j] = b[(i + m) * w + j] + a[(i + m) * w + j]
+
+
+def test_conditions_on_rows_of_a_flat_array_name_what_the_caller_has():
+    with orion.session("threads", 2, force_parallel=True):
+        plan = orion.parallel_for(by_columns).plan(np.ones(120), np.ones(120), 10, 3, 5)
+        told = [*plan.conditions, *(one.reason.message for one in plan.considered)]
+        assert not any("shape[1]" in one for one in told), told
 
 
 def test_a_property_of_an_array_is_a_condition_that_only_its_elements_show():
@@ -272,6 +294,34 @@ def test_a_step_of_the_call_is_the_number_that_it_is(step):
         plan.check()
         compiled(got, lo, hi, step)
     np.testing.assert_array_equal(got, expected)
+
+
+def with_step(step):
+    """Three functions with that step: a loop, a sum, and a nest that gets another order."""
+    bodies = (
+        "    for i in range(n, k, {step}):\n        a[i, 0] = a[i, 0] * 2 + i\n",
+        "    t = 0\n    for i in range(n, k, {step}):\n        t += a[i, 0]\n    a[0, 0] = t\n",
+        "    for t in range(3):\n        for i in range(n, k, {step}):\n            a[i, 0] = a[i, 0] * 2 + i + t\n",
+    )
+    return [defined(f"def f(a, n, k, s):\n{body.format(step=step)}") for body in bodies]
+
+
+STEPS = {"- -1": (), "-s": (-1, 2), "-3 + 4": (), "s * s": (-1,)}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_step_is_the_same_however_it_is_written(step):
+    for function in with_step(step):
+        for s in STEPS[step] or (0,):
+            n, k = (5, 30) if eval(step, {"s": s}) > 0 else (30, 5)
+            got = np.arange(64 * 3).reshape(64, 3)
+            expected = got.copy()
+            function(expected, n, k, s)
+            with orion.session("threads", 2, force_parallel=True), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                orion.parallel_for(function).plan(got, n, k, s).check()
+                orion.parallel_for(function)(got, n, k, s)
+            assert np.array_equal(got, expected), function.__name__
 
 
 def test_steps_change_from_call_to_call():

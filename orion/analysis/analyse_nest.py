@@ -40,6 +40,7 @@ def analyse_nest(
         summed=None,
         capped=(),
         round_ns=0.0,
+        middle_round=(),
         rewrites=(),
     )
 

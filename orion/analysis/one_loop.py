@@ -66,7 +66,8 @@ class AnalysedLoop:
     `form` says what the loop is to the source. `summed` is how it is parallel with copies of arrays that it adds to;
     None where it needs none, or they would not make it so. `capped` are what was not found out because it would have
     taken too long. `round_ns` is the predicted time of the longest loop in the compiled serial loop around it; 0 where
-    there is none. `rewrites` are those that put it in another order.
+    there is none. `middle_round` are the variables of the serial loops around it with their values in the middle round,
+    which is the one that is predicted. `rewrites` are those that put it in another order.
     """
 
     nest: LoopNest
@@ -79,6 +80,7 @@ class AnalysedLoop:
     summed: Summed | None
     capped: tuple[Reason, ...]
     round_ns: float
+    middle_round: tuple[tuple[str, int], ...]
     rewrites: tuple[str, ...]
 
     @property

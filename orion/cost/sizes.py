@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from orion.cost.caches import Caches
 from orion.cost.extents import parameter_values
@@ -32,6 +32,10 @@ class Sizes:
     caches: Caches = field(default_factory=Caches)
     named: Mapping[str, int] = field(default_factory=dict)
     shown: frozenset[tuple[str, Property]] = frozenset()
+
+    def at_round(self, variables: Iterable[tuple[str, int]]) -> Sizes:
+        """The same in a round of serial loops, whose variables have these values."""
+        return replace(self, named={**self.named, **dict(variables)})
 
     @property
     def values(self) -> dict[str, int]:

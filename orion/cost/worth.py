@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-from orion.cost.extents import UNKNOWN_TRIPS, coordinate_ranges
+from orion.cost.extents import UNKNOWN_TRIPS, coordinate_ranges, evaluated
 from orion.cost.grid import OPERATIONS, elements_in, predicted_ns, trips_of
 from orion.cost.sizes import Sizes
 from orion.cost.strides import JUMP, STILL, trip_cost
@@ -182,16 +182,16 @@ def work_ns(works: tuple[Work, ...], sizes: Sizes, maps: Maps) -> float | None:
 
 def work_of_parts(
     program: Program,
-    parts: Iterable[tuple[LoopNest, int | None, tuple[Work, ...]]],
+    parts: Iterable[tuple[LoopNest, int | None, tuple[Work, ...], tuple[tuple[str, int], ...]]],
     sizes: Sizes,
     around: int,
     maps: Maps,
 ) -> float:
     """The predicted time of planned loops that stand for one, each with the number of its iterations where that is
-    known, in one round of the `around` loops outermost."""
+    known and with its middle round, in one round of the `around` loops outermost."""
     total, values = 0.0, sizes.values
-    for nest, iterations, works in parts:
-        number, time = nest.number, work_ns(works, sizes, maps)
+    for nest, iterations, works, middle in parts:
+        number, time = nest.number, work_ns(works, sizes.at_round(middle), maps)
         if time is None and iterations is not None:
             time = predicted_ns(nest, iterations, sizes.shapes, values)
         total += (time or 0.0) * barriers_of(program, range(number, number + 1), values, around)
@@ -269,6 +269,18 @@ def _rounds(
             inside = (*around, rounds_of(step, values))
         for block in blocks_of(step):
             yield from _rounds(block, inside, values)
+
+
+def middle_round(around: Iterable[Range], values: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    """The values of the variables of serial loops, outermost first, in the middle of their ranges; without those whose
+    bounds are not known."""
+    found: dict[str, int] = {}
+    for space in around:
+        known = {**values, **{isl_name(name): value for name, value in found.items()}}
+        first, last, step = (evaluated(bound, known) for bound in (space.start, space.stop, space.step))
+        if first is not None and last is not None and step:
+            found[space.var] = first + len(range(first, last, step)) // 2 * step
+    return tuple(found.items())
 
 
 def rounds_of(step: Repeat, values: Mapping[str, int]) -> float:

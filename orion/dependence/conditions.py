@@ -207,20 +207,3 @@ def holds(assumed: OfSizes, values: Mapping[str, int]) -> bool:
 def is_possible(assumed: OfSizes, values: Mapping[str, int]) -> bool:
     """Whether a condition may hold for parameters without a value."""
     return not fix_parameters(as_set(assumed), values).is_empty()
-
-
-def in_words(assumed: OfSizes, names: Mapping[str, str]) -> str:
-    """A condition as an expression of Python; `names` are what parameters are called there.
-
-    >>> in_words(OfSizes(0, "(lo >= 0 or 2hi <= a__0)", ("lo", "hi", "a__0")), {"a__0": "a.shape[0]"})
-    'lo >= 0 or a.shape[0] >= 2*hi'
-    """
-    import re
-
-    import islpy as isl
-
-    condition = as_set(assumed)
-    text = isl.AstBuild.alloc(condition.get_ctx()).expr_from_set(condition).to_C_str()
-    text = text.replace("||", "or").replace("&&", "and").replace(" * ", "*")
-    text = re.sub(r"floord\((.+?), (\d+)\)", r"(\1 // \2)", text)
-    return re.sub(r"\w+", lambda found: names.get(found.group(), found.group()), text)

@@ -20,7 +20,7 @@ from orion.ir.nodes import For, Range, Var, every, walk
 from orion.ir.program import LoopNest, Program, Repeat, RunLoop, Step, blocks_of
 from orion.ir.types import SparseType, Types
 from orion.reasons import Reason
-from orion.sets.affine import Affine, Form, NotAffine, affine_form, parameter, step_form
+from orion.sets.affine import Affine, Form, NotAffine, affine_form, has_unit_step, parameter, step_form
 from orion.sets.maps import Maps
 from orion.sets.names import extent_name, isl_name, number_text, parameter_list, product_text
 
@@ -213,12 +213,6 @@ def _range_space(nest: LoopNest, scope: Mapping[str, Form]) -> Space:
     return Space(
         tuple(dims), tuple(constraints), tuple(equations), tuple(values), frozenset(names - own), tuple(reasons)
     )
-
-
-def has_unit_step(space: Range) -> bool:
-    """Whether the coordinate of the loop is the value of its variable."""
-    form = affine_form(space.step, {})
-    return isinstance(form, Affine) and form.value == 1
 
 
 def has_constant_step(space: Range) -> bool:

@@ -59,7 +59,8 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
     - `verdicts`: per `for` its `line`, `is_parallel`, `carries` (arrays), `copies` (those of which copies make it
       parallel), `private` (those of which each iteration must have its own) and `reasons` (what is not about arrays);
     - `dependences`: `array`, `kind`, `source` and `sink` (accesses), `distance`, `direction`, `exact`, `relation`
-      (isl text), `witness` (the coordinates of two iterations that conflict, or None);
+      (isl text), `witness` (the coordinates of two iterations that conflict, or None), all by coordinates: of a
+      range whose step is not 1, the number of the trip, from 0;
     - `reductions` (`name`, `operator`, `line`); `choices`, scalars taken from one iteration (`names`, `kind`: "min",
       "max" or "last", `comparison`: the operator or None, `line`); `inductions` (`name`, `step` per trip, `line`);
       `rows`, flattened arrays (`array`, `widths`: the lengths of rows, `written` and `shown`: a subscript, `line`);

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import reduce
 
 from orion.cost.sizes import Sizes
-from orion.dependence.conditions import holds, in_words, is_possible
+from orion.dependence.conditions import as_set, holds, is_possible
 from orion.ir.assumed import Assumed, OfArray, OfSizes
-from orion.ir.nodes import For, Function, every
+from orion.ir.nodes import Binary, Dim, Expr, For, Function, Logic, Var, every
+from orion.ir.printer import print_expr
+from orion.ir.spans import NOWHERE
 from orion.ir.types import ArrayType, ScalarType, Types
 from orion.plan.plan import Considered, FunctionPlan
 from orion.reasons import Reason
+from orion.rewrites.reorder.expressions import from_isl
 from orion.sets.names import extent_name, isl_name
 
 
@@ -29,7 +33,33 @@ def conditions_in_words(function: Function, types: Types) -> tuple[str, ...]:
     return tuple(_in_words(assumed, _names(function, types)) for assumed in function.assumed)
 
 
-def _in_words(assumed: Assumed, names: Mapping[str, str]) -> str:
+def in_words(assumed: OfSizes, names: Mapping[str, Expr]) -> str:
+    """A condition as an expression of Python; `names` are what parameters stand for.
+
+    >>> from orion.ir.spans import NOWHERE
+    >>> names = {"lo": Var("lo", NOWHERE), "a__0": Dim("a", 0, NOWHERE)}
+    >>> in_words(OfSizes(0, "(lo >= 0 or 2lo <= a__0)", ("lo", "a__0")), names)
+    'lo >= 0 or a.shape[0] >= 2*lo'
+    """
+    import islpy as isl
+
+    condition = as_set(assumed)
+    known = {name: names.get(name, Var(name, NOWHERE)) for name in assumed.names}
+    found = from_isl(isl.AstBuild.alloc(condition.get_ctx()).expr_from_set(condition), known, NOWHERE)
+    return _told(found)
+
+
+def _told(condition: Expr) -> str:
+    match condition:
+        case Logic(op, parts):
+            is_other = [isinstance(part, Logic) and part.op != op for part in parts]
+            texts = zip(map(_told, parts), is_other, strict=True)
+            return f" {op} ".join(f"({text})" if in_brackets else text for text, in_brackets in texts)
+        case _:
+            return print_expr(condition).replace(" * ", "*")
+
+
+def _in_words(assumed: Assumed, names: Mapping[str, Expr]) -> str:
     match assumed:
         case OfSizes():
             return in_words(assumed, names)
@@ -37,16 +67,20 @@ def _in_words(assumed: Assumed, names: Mapping[str, str]) -> str:
             return f"{array}: {wanted}"
 
 
-def _names(function: Function, types: Types) -> Mapping[str, str]:
-    """What the parameters of isl are called in the source."""
-    names: dict[str, str] = {}
+def _names(function: Function, types: Types) -> Mapping[str, Expr]:
+    """What the parameters of isl stand for in the source: an array that is taken for rows has one axis there."""
+    names: dict[str, Expr] = {}
+    rows = {one.array: one.widths for one in function.rows}
     for name in function.given:
         match types[name]:
             case ScalarType():
-                names[isl_name(name)] = name
+                names[isl_name(name)] = Var(name, NOWHERE)
+            case ArrayType() if name in rows:
+                elements = reduce(lambda left, right: Binary("*", left, right, NOWHERE), rows[name])
+                names[extent_name(name, 0)] = Binary("//", Dim(name, 0, NOWHERE), elements, NOWHERE)
+                names |= {extent_name(name, axis): width for axis, width in enumerate(rows[name], 1)}
             case ArrayType(ndim=ndim):
-                shapes = (f"{name}.shape[{axis}]" for axis in range(ndim))
-                names |= {extent_name(name, axis): shape for axis, shape in enumerate(shapes)}
+                names |= {extent_name(name, axis): Dim(name, axis, NOWHERE) for axis in range(ndim)}
             case _:
                 pass
     return names
@@ -59,8 +93,8 @@ def with_conditions(plan: FunctionPlan, failing: Iterable[Assumed]) -> FunctionP
     found = list(plan.considered)
     for assumed in failing:
         condition, span = _in_words(assumed, names), spans[assumed.index]
-        of_call = assumed.names if isinstance(assumed, OfSizes) else ()
-        values = ", ".join(f"{names.get(name, name)} = {known[name]}" for name in of_call if name in known)
+        of_call = [name for name in assumed.names if name in known] if isinstance(assumed, OfSizes) else []
+        values = ", ".join(f"{print_expr(names.get(name, Var(name, NOWHERE)))} = {known[name]}" for name in of_call)
         reason = Reason.of("ORN125", f"`{condition}` does not hold" + (f": {values}" if values else ""), span)
         found.append(Considered(f"line {span.line} in parallel, if {condition}", None, reason))
     return replace(plan, considered=tuple(found))

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING
 
 from orion.analysis.rules import stronger_than
 from orion.cost.candidate import Strategy
+from orion.cost.extents import evaluated
 from orion.dependence.access import Access, Dependence
 from orion.dependence.choices import directions
 from orion.dependence.conflicts import CapReached, capped
+from orion.ir.nodes import Binary, Const, Range
+from orion.ir.printer import print_expr
 from orion.ir.program import LoopNest
 from orion.reasons import Hint, Reason, ReasonKind
+from orion.sets.affine import has_unit_step
 from orion.sets.maps import Maps
 from orion.source import Span
 
@@ -52,7 +56,7 @@ def describe_pair(dependence: Dependence, nest: LoopNest, maps: Maps | None = No
     first, second = _place(dependence.source), _place(dependence.sink)
     pair = f"{first} meets itself" if first == second else f"{first} meets {second}"
     example = witness(dependence, nest, maps)
-    return f"{pair} in {iterations_in_words(dependence, nest.dims)}" + (f" (e.g. {example})" if example else "")
+    return f"{pair} in {iterations_in_words(dependence, nest)}" + (f" (e.g. {example})" if example else "")
 
 
 def _place(access: Access) -> str:
@@ -61,13 +65,15 @@ def _place(access: Access) -> str:
     return f"`{access.text}` ({verb} in line {access.span.line}{may})"
 
 
-def iterations_in_words(dependence: Dependence, dims: Sequence[str]) -> str:
+def iterations_in_words(dependence: Dependence, nest: LoopNest) -> str:
     """Which iterations conflict, from the distance vector.
 
-    With a constant distance in every dimension: "iterations (i) and (i+1)". Otherwise by the dimensions they agree in.
-    A dimension may have a formula as its name: "iterations (0, +1) apart in (t, t + i)".
+    With a constant distance in every dimension: "iterations (i) and (i+1)", in values of the variables, where a trip
+    may be further than 1. Otherwise by the dimensions they agree in. A dimension may have a formula as its name:
+    "iterations (0, +1) apart in (t, t + i)".
     """
-    distance = dependence.distance
+    dims = nest.dims
+    distance = [_ahead(nest, dim, trips) for dim, trips in enumerate(dependence.distance)]
     if all(step is not None for step in distance) and any(distance):
         if not all(name.isidentifier() for name in dims):
             apart = ", ".join(f"{step:+d}" if step else "0" for step in distance)
@@ -85,7 +91,7 @@ def witness(dependence: Dependence, nest: LoopNest, maps: Maps | None = None) ->
     pair = witness_pair(dependence, len(nest.dims), maps)
     if pair is None:
         return ""
-    first, second = (_coordinates(values, nest.dims) for values in pair)
+    first, second = (_coordinates(values, nest) for values in pair)
     if dependence.kind == "conflict":  # neither comes first: name the smaller one first
         first, second = sorted((first, second))
     return "" if first == second else f"{first} and {second}"
@@ -123,8 +129,39 @@ def _same_key(relation: isl.Map, dims: int) -> isl.Map:
     return pairs
 
 
-def _coordinates(values: Sequence[int], dims: Sequence[str]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in zip(dims, values, strict=True))
+def _coordinates(values: Sequence[int], nest: LoopNest) -> str:
+    return ", ".join(f"{name}={_value(nest, dim, values[dim])}" for dim, name in enumerate(nest.dims))
+
+
+def _value(nest: LoopNest, dim: int, coordinate: int) -> str:
+    """What the variable of a loop is at a coordinate: that is the number of the trip, where the step is not 1."""
+    space = nest.loops[dim].space
+    if not isinstance(space, Range) or has_unit_step(space):
+        return str(coordinate)
+    ahead = _ahead(nest, dim, coordinate)
+    if ahead is None:
+        factor = "" if coordinate == 1 else f"{coordinate}*"
+        return f"{print_expr(space.start)}+{factor}{print_expr(space.step)}"
+    match space.start:
+        case Binary("+", start, Const(int(amount))):
+            ahead += amount
+        case Binary("-", start, Const(int(amount))):
+            ahead -= amount
+        case start:
+            pass
+    known = evaluated(start, {})
+    if known is not None:
+        return str(known + ahead)
+    return print_expr(start) + (f"{ahead:+d}" if ahead else "")
+
+
+def _ahead(nest: LoopNest, dim: int, trips: int | None) -> int | None:
+    """How much the variable of a loop grows in so many trips; None where that is not known."""
+    space = nest.loops[dim].space if dim < len(nest.loops) else None
+    if not trips or not isinstance(space, Range):
+        return trips
+    step = evaluated(space.step, {})
+    return None if step is None else trips * step
 
 
 def _hint(dependence: Dependence, needed: Container[Span]) -> str:

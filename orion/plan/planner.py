@@ -28,8 +28,18 @@ from orion.cost.grid import DISPATCH_NS, ROUND_NS, cuts, predicted_ns
 from orion.cost.local_arrays import local_arrays_at
 from orion.cost.placement import Placement, cheapest, placements
 from orion.cost.sizes import Sizes
-from orion.cost.worth import Changes, barriers_of, depth_of, in_compiled_rounds, is_worthwhile, work_ns, work_of_parts
+from orion.cost.worth import (
+    Changes,
+    barriers_of,
+    depth_of,
+    in_compiled_rounds,
+    is_worthwhile,
+    middle_round,
+    work_ns,
+    work_of_parts,
+)
 from orion.dependence.bounds import fix_parameters
+from orion.dependence.model import loops_around
 from orion.ir.program import LoopNest, OfFilling, OfStatements
 from orion.ir.types import Types
 from orion.plan.at_values import at_values
@@ -238,7 +248,8 @@ def _changes(changed: Changed, analysed: Variant, loops: Sequence[LoopPlan], siz
     in_python = not compiled.issuperset(in_rounds) or ("distribute" in changed.rewrites and not changed.work)
     work = work_ns(changed.work, sizes, maps)
     if in_python or (work is not None and not any(origin_of(analysed.loops[number]) for number in numbers)):
-        parts = [(loops[one].nest, loops[one].iterations, analysed.loops[one].work) for one in numbers]
+        written = analysed.loops
+        parts = [(loops[k].nest, loops[k].iterations, written[k].work, written[k].middle_round) for k in numbers]
         apart = work_of_parts(program, parts, sizes, around, maps)
         work = max(apart, work or 0.0)  # as a whole it may have loops whose trips nobody knows
     values = sizes.values
@@ -253,11 +264,16 @@ def _compiled_rounds(analysed: Variant) -> Iterator[tuple[int, ...]]:
 
 
 def _with_rounds(analysed: Variant, sizes: Sizes, maps: Maps) -> Variant:
-    """The program with the times of the longest loops in compiled serial loops: where one of them is worth other
-    workers, so are all, since each worker then has its part of the arrays in its cache."""
-    loops = list(analysed.loops)
+    """The program with the middle rounds of its loops and the times of the longest ones in compiled serial loops: where
+    one of them is worth other workers, so are all, since each worker then has its part of the arrays in its cache."""
+    steps, values = analysed.program.steps, sizes.values
+    loops = [
+        replace(loop, middle_round=middle_round(loops_around(steps, number) or (), values))
+        for number, loop in enumerate(analysed.loops)
+    ]
     for numbers in _compiled_rounds(analysed):
-        longest = max((work_ns(loops[number].work, sizes, maps) or 0.0 for number in numbers), default=0.0)
+        times = [work_ns(loops[number].work, sizes.at_round(loops[number].middle_round), maps) for number in numbers]
+        longest = max((time or 0.0 for time in times), default=0.0)
         for number in numbers:
             loops[number] = replace(loops[number], round_ns=longest)
     return replace(analysed, loops=tuple(loops))
@@ -311,7 +327,7 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
     grid = cuts(nest, chosen, blocks, workers, few=bool(analysis.sums), free=free)
     if time_tiles and chosen:
         grid = boxes(time_tiles, extents, workers) or grid
-    runs_on, reasons = _worth(nest, chosen, grid, _short_time(loop, iterations, sizes, maps), iterations, sizes)
+    runs_on, reasons = _worth(loop, chosen, grid, extents, sizes, maps)
     strategy = _strategy(loop, chosen)
     written = origin_of(loop) or loop
     pairs = written.analysis.dependences
@@ -408,7 +424,7 @@ def _unknown_range(nest: LoopNest) -> Reason:
     return Reason(ReasonKind.BLOCKS, "ORN108", message, (nest.span,), Hint.RANGE)
 
 
-def _iterations(nest: LoopNest, extents: list[int | None], sizes: Sizes) -> int | None:
+def _iterations(nest: LoopNest, extents: Sequence[int | None], sizes: Sizes) -> int | None:
     if nest.elements is not None:
         return sizes.counts.get(nest.elements.array)
     known = [extent for extent in extents if extent is not None]
@@ -416,24 +432,35 @@ def _iterations(nest: LoopNest, extents: list[int | None], sizes: Sizes) -> int 
 
 
 def _worth(
-    nest: LoopNest,
+    loop: AnalysedLoop,
     chosen: Candidate | None,
     grid: tuple[int, ...],
-    time: float | None,
-    iterations: int | None,
+    extents: Sequence[int | None],
     sizes: Sizes,
+    maps: Maps,
 ) -> tuple[int, tuple[Reason, ...]]:
-    """How many workers a loop runs on, and why not on all of them: one where it takes but `time` nanoseconds there."""
+    """How many workers a loop runs on, and why not on all of them: one where it takes less time there, in one round of
+    the loops around it, than it takes to wake others."""
     if chosen is None:
         return 1, ()
-    workers = min(sizes.workers, grid[chosen.space])
+    nest, workers = loop.nest, min(sizes.workers, grid[chosen.space])
+    name, extent = nest.dims[chosen.space], extents[chosen.space]
     if workers < sizes.workers:
-        name = nest.dims[chosen.space]
         blocks = f"{grid[chosen.space]} block{'s' * (grid[chosen.space] != 1)}"
         message = f"`{name}` has only {blocks} for {sizes.workers} workers"
         return workers, (Reason(ReasonKind.SIZES, "ORN121", message, (nest.span,), ""),)
-    if time is not None and workers > 1 and not sizes.force_parallel:
+    if workers == 1 or sizes.force_parallel:
+        return workers, ()
+    here = sizes.at_round(loop.middle_round)
+    spans = coordinate_ranges(loop.analysis.domain, len(nest.dims), here.values, maps) if loop.middle_round else []
+    in_round = [None if span is None else span[1] - span[0] for span in spans] or extents
+    iterations, some = _iterations(nest, in_round, sizes), in_round[chosen.space]
+    time = _short_time(loop, iterations, here, maps)
+    if time is not None:
         microseconds = max(1, round(time / 1000))
         message = f"{iterations} iterations take about {microseconds} µs: waking other workers costs more"
         return 1, (Reason(ReasonKind.SIZES, "ORN120", message, (nest.span,), ""),)
+    if not sizes.symbolic and extent and some is not None and 2 * some < extent // workers:
+        message = f"a round has {some} of the {extent} values of `{name}`, most of them in one worker's blocks"
+        return 1, (Reason(ReasonKind.SIZES, "ORN121", message, (nest.span,), ""),)
     return workers, ()

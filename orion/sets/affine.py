@@ -20,6 +20,7 @@ from orion.ir.nodes import (
     Dim,
     Expr,
     Logic,
+    Range,
     Subscript,
     Unary,
     Var,
@@ -208,6 +209,21 @@ def step_form(expr: Expr, scope: Scope) -> Form:
     if isinstance(form, Affine) and not form.value:
         return NotAffine("ORN103", f"the step `{print_expr(expr)}` is not a constant", expr.span, Hint.STEP)
     return form
+
+
+def has_unit_step(space: Range) -> bool:
+    """Whether the coordinate of a loop is the value of its variable, in analyses, schedules and kernels alike: the step
+    is 1, however it is written. Else it is the number of the trip.
+
+    >>> from orion.source import Span
+    >>> span = Span("f.py", 1, 0, 1, 1)
+    >>> n = Const(9, span)
+    >>> steps = Const(1, span), Unary("-", Const(-1, span), span), Const(-1, span)
+    >>> [has_unit_step(Range("i", n, n, step, span)) for step in steps]
+    [True, True, False]
+    """
+    form = affine_form(space.step, {})
+    return isinstance(form, Affine) and form.value == 1
 
 
 def parameter(name: str) -> Affine:

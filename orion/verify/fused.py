@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 from orion.errors import PlanError
 from orion.ir.assigned import assigned_names
 from orion.ir.exposed import exposed_reads
-from orion.ir.nodes import Const, Expr, For, Range, Stmt, names_in
+from orion.ir.nodes import Expr, For, Range, Stmt, names_in
 from orion.ir.program import LoopNest
 from orion.ir.renaming import renamed
 from orion.ir.spans import without_spans
 from orion.plan.plan import LoopPlan
-from orion.sets.affine import Affine, affine_form, parameter
+from orion.sets.affine import Affine, affine_form, has_unit_step, parameter
 from orion.verify.conflicts import uses_of
 from orion.verify.events import Iterations
 from orion.verify.text_of import bare
@@ -81,8 +81,7 @@ def _same_ranges(nest: LoopNest, member: LoopNest, depth: int) -> bool:
 
 def _by_ones(nest: LoopNest, member: LoopNest, depth: int) -> bool:
     """Whether coordinates are values of variables, not numbers of trips: all steps are 1."""
-    steps = (space.step for space in (*nest.ranges[:depth], *member.ranges[:depth]))
-    return all(isinstance(step, Const) and step.value == 1 for step in steps)
+    return all(map(has_unit_step, (*nest.ranges[:depth], *member.ranges[:depth])))
 
 
 def _form(bound: Expr) -> object:

@@ -1,7 +1,7 @@
 """The same integers, written in other ways: what users write is not what a generator thinks of first.
 
-Subscripts, bounds of slices and of `range`s are rewritten into equal expressions: minus signs in front, factors on
-either side, constants first, parts that cancel.
+Subscripts, bounds of slices, bounds and steps of `range`s are rewritten into equal expressions: minus signs in front,
+factors on either side, constants first, parts that cancel.
 """
 
 from __future__ import annotations
@@ -61,6 +61,14 @@ class IntegerPlaces(ast.NodeTransformer, ABC):
 class _Speller(IntegerPlaces):
     def __init__(self, choose: Choose, one_in: int) -> None:
         self.choose, self.one_in = choose, one_in
+
+    def visit_For(self, node: ast.For) -> ast.For:
+        super().visit_For(node)
+        if isinstance(node.iter, ast.Call) and not self.choose(range(self.one_in)):
+            first, *rest = node.iter.args
+            start, stop, step = (number(0), first, number(1)) if not rest else (first, rest[0], [*rest, number(1)][1])
+            node.iter.args = [start, stop, self.changed(step)]
+        return node
 
     def changed(self, expression: ast.expr) -> ast.expr:
         for _ in range(MOST):

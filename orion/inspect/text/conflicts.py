@@ -48,7 +48,7 @@ def conflicts_of(loop: LoopPlan) -> tuple[Conflict, ...]:
     groups: dict[object, list[Dependence]] = {}
     for dependence in loop.dependences:
         why = dependence.reason
-        words = iterations_in_words(dependence, loop.nest.dims)
+        words = iterations_in_words(dependence, loop.nest)
         groups.setdefault((dependence.array, words, why.code if why else ""), []).append(dependence)
     return tuple(_conflict(group, loop) for group in sorted(groups.values(), key=_first_place))
 
@@ -70,7 +70,7 @@ def _conflict(group: list[Dependence], loop: LoopPlan) -> Conflict:
     first, source = group[0], loop.nest.function.source
     return Conflict(
         array=first.array,
-        iterations=iterations_in_words(first, loop.nest.dims),
+        iterations=iterations_in_words(first, loop.nest),
         example=witness(first, loop.nest),
         reads=_by_text((a for a in accesses if not a.is_write), source),
         writes=_by_text((a for a in accesses if a.is_write), source),

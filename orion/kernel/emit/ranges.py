@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from orion.ir.nodes import Const, Range, Stmt
+from orion.ir.nodes import Range, Stmt
 from orion.kernel.emit.code import SIGN
 from orion.kernel.emit.facts import LoopFacts
 from orion.kernel.emit.names import Names
 from orion.kernel.emit.statements import Statements
+from orion.sets.affine import has_unit_step
 
 
 def emit_ranges(facts: LoopFacts, names: Names, emitter: Statements, tile: str) -> dict[str, str]:
@@ -55,7 +56,7 @@ def _emit_cut_range(
     """
     var, writer = names.user(space.var), emitter.writer
     start, stop, step = emitter.range_bounds(space)
-    if isinstance(space.step, Const) and space.step.value == 1:
+    if has_unit_step(space):
         lowest = f"max({start.text}, {first})"
         if is_outermost:
             writer.add(f"for {var} in range({lowest}, min({stop.text}, {end})):")

@@ -57,6 +57,7 @@ def _analyse_part(
         summed=None,
         capped=(),
         round_ns=0.0,
+        middle_round=(),
         rewrites=() if band is None else band.rewrites,
     )
 

@@ -10,6 +10,7 @@ from orion.dependence.region import Statement
 from orion.ir.nodes import Assign, Binary, Const, Expr, For, If, Range, Stmt, Var
 from orion.passes.between import SYNTHETIC
 from orion.rewrites.reorder.expressions import from_isl, operator_name
+from orion.sets.affine import has_unit_step
 from orion.source import Span
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Writer:
 
 def value_at(space: Range, coordinate: Expr) -> Expr:
     """The value of a loop variable: its coordinate where the step is 1, that of a trip for any other step."""
-    if isinstance(space.step, Const) and space.step.value == 1:
+    if has_unit_step(space):
         return coordinate
     trips = Binary("*", space.step, coordinate, coordinate.span)
     return Binary("+", space.start, trips, coordinate.span)

@@ -34,7 +34,7 @@ from orion.dependence.region import Place, Region, Statement
 from orion.dependence.relations import Relations
 from orion.ir.nodes import Const, Expr, Range, names_in
 from orion.ir.types import ArrayType, Types
-from orion.sets.affine import Affine, affine_form, parameter
+from orion.sets.affine import Affine, affine_form, has_unit_step, parameter
 from orion.sets.names import parameter_list, sum_text
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def is_permutable(dependences: isl.UnionMap, places: isl.UnionMap, slopes: int) 
 def _steps_by_one(statement: Statement, levels: range) -> bool:
     """Whether coordinates are values of loop variables: elsewhere they are numbers of trips."""
     spaces = [loop.space for loop in statement.loops[: levels.stop]]
-    return all(isinstance(space, Range) and isinstance(space.step, Const) and space.step.value == 1 for space in spaces)
+    return all(isinstance(space, Range) and has_unit_step(space) for space in spaces)
 
 
 # ---------------------------------------------------------------- slopes and shifts

@@ -182,7 +182,8 @@ def _lost_actor(error: RayActorError) -> LostError:
 
 
 def _lost(error: LostError) -> WorkerLostError:
-    hint = "the next run starts new workers; NumPy arrays are as they were before this one"
+    kept = "NumPy arrays are as they were before this one, Orion's own may have a part of what it wrote"
+    hint = f"the next run starts new workers; {kept}"
     return WorkerLostError(describe(f"{_which(error)} died while it ran a loop", why=str(error), hint=hint))
 
 
