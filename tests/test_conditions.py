@@ -234,6 +234,23 @@ def test_conditions_on_rows_of_a_flat_array_name_what_the_caller_has():
         assert not any("shape[1]" in one for one in told), told
 
 
+def doubled(b, n, m, k):
+    for i in range(k - n, m):
+        b[i] = b[2 * i + k] - 1
+
+
+def test_dependences_that_are_not_there_in_a_call_stand_in_nobodys_way():
+    given, expected = np.arange(24), np.arange(24)
+    with orion.session("threads", 2, force_parallel=True):
+        compiled = orion.parallel_for(doubled)
+        plan = compiled.plan(given, 5, 0, 2)  # the range is -3, -2, -1: it writes 21 to 23 and reads 20, 22 and 0
+        plan.check()
+        assert plan.loops[0].strategy == "independent"
+        compiled(given, 5, 0, 2)
+    doubled(expected, 5, 0, 2)
+    assert np.array_equal(given, expected)
+
+
 def test_a_property_of_an_array_is_a_condition_that_only_its_elements_show():
     types, shapes = argument_types({"a": np.zeros(40), "m": 20, "n": 20})
     typed, shapes = orion.parallel_for(shift)._preparation.typed_for(types, shapes, {})

@@ -23,6 +23,13 @@ def at_values(analysed: Variant, values: Mapping[str, int], maps: Maps) -> Varia
     return replace(analysed, loops=loops, verdicts=verdicts)
 
 
+def at_call(analysed: Variant, values: Mapping[str, int], maps: Maps) -> Variant:
+    """The same where a serial loop has a dependence that is not there at these values; else the variant as it is."""
+    serial = (loop.analysis.dependences for loop in analysed.loops if not (loop.candidates or loop.summed))
+    is_same = all(len(_there(dependences, values, maps)) == len(dependences) for dependences in serial)
+    return analysed if is_same else at_values(analysed, values, maps)
+
+
 def _verdict_at(verdict: Verdict, values: Mapping[str, int], maps: Maps) -> Verdict:
     return replace(verdict, carried=_there(verdict.carried, values, maps))
 

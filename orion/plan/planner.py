@@ -42,7 +42,7 @@ from orion.dependence.bounds import fix_parameters
 from orion.dependence.model import loops_around
 from orion.ir.program import LoopNest, OfFilling, OfStatements
 from orion.ir.types import Types
-from orion.plan.at_values import at_values
+from orion.plan.at_values import at_call, at_values
 from orion.plan.conditions import may_hold, with_conditions
 from orion.plan.considered import considered, not_made, with_considered
 from orion.plan.copied_in import why_not_copied_in, with_costly_copies
@@ -110,7 +110,8 @@ def choose(variants: tuple[Variant, ...], types: Types, sizes: Sizes, maps: Maps
         else:
             tell.append(partial(_told_of, whole, plan, sizes=sizes, maps=maps))
     else:
-        _, plan = _plan_of(variants[0], types, sizes, maps)
+        last = variants[0] if sizes.symbolic else at_call(variants[0], sizes.values, maps)
+        _, plan = _plan_of(last, types, sizes, maps)
     for told in reversed(tell):
         plan = told(plan)
     return plan
