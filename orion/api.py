@@ -231,6 +231,11 @@ def parallel_for(
     """
     if relax:
         raise UnsupportedLoopError(RELAX)
+    given = {"ordered": ordered, "require_parallel": require_parallel, "fastmath": fastmath}
+    for name, value in given.items():
+        if not isinstance(value, bool) and (value is not None or name != "ordered"):
+            hint = "write True or False" + (", or None for what the kind of loop decides" if name == "ordered" else "")
+            raise ArgumentError(describe(f"`{name}={value!r}` of parallel_for is no truth value", hint=hint))
     options = Options(ordered, require_parallel, fastmath)
     return functools.partial(_decorate, options) if function is None else _decorate(options, function)
 

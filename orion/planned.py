@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from orion.cost.extents import coordinate_ranges, parameter_values
@@ -156,9 +157,7 @@ class Plan:
     def schedule_of(self, plan: LoopPlan, workers: int | None = None) -> Schedule:
         """The schedule of one of the function's loops; of one with `parts`, that of the part with most dimensions."""
         plan = main_part(plan)
-        count = self.sizes.workers if workers is None else workers
-        if count < 1:
-            raise PlanError(f"a schedule needs at least one worker, not {count}")
+        count = self.sizes.workers if workers is None else _at_least_one(workers)
         ranges = self._ranges(plan)
         if plan.nest.elements is not None and plan.nest.elements.array not in self.arrays:
             raise PlanError(f"the blocks of `{plan.nest.elements.array}` depend on its elements: plan with arguments")
@@ -208,7 +207,7 @@ class Plan:
         kernels do not look at, that they lie inside of their arrays (OutOfBoundsError where one leaves its array for
         sure). An `UnprovedWarning` says what could be proved neither right nor wrong.
         """
-        counts = sorted({1, 2, 3, 4, self.sizes.workers}) if workers is None else [workers]
+        counts = sorted({1, 2, 3, 4, self.sizes.workers}) if workers is None else [_at_least_one(workers)]
         for sentence in check(self.with_bodies(), self._values(), self.schedule_of, counts, self.inside):
             warnings.warn(sentence, UnprovedWarning, stacklevel=3)
 
@@ -284,3 +283,10 @@ class Plan:
             return self.schedule_of(part, part.runs_on)
         except PlanError:
             return None
+
+
+def _at_least_one(workers: int) -> int:
+    """A number of workers that a user gave. PlanError where it is none."""
+    if not isinstance(workers, Integral) or workers < 1:
+        raise PlanError(f"a schedule needs at least one worker, not {workers!r}")
+    return int(workers)

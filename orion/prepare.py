@@ -235,7 +235,9 @@ class Preparation:
         """The plan for these arguments; nothing is compiled and nothing runs."""
         types, shapes = argument_types(arguments)
         typed, shapes = self.typed_for(types, shapes, arguments)
-        return aside(lambda: make_plan(typed, arguments, shapes, workers, force_parallel))
+        plan = aside(lambda: make_plan(typed, arguments, shapes, workers, force_parallel))
+        _check_lengths(typed, plan)
+        return plan
 
     def prepare(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> Prepared:
         """Everything up to compiled kernels for these arguments. Raises `OutOfBoundsError` where a subscript is sure to
@@ -291,7 +293,7 @@ class Preparation:
         from orion.runtime.prepared import PreparedLoop, PreparedProgram
 
         plan = make_plan(typed, arguments, shapes, workers, force_parallel)
-        check_lengths(reached(typed.function, plan.sizes), typed.typing, plan.sizes.shapes, typed.function.source)
+        _check_lengths(typed, plan)
         made = executed(typed, plan)
         kernels = kernels_of(typed, plan, made, self._options.fastmath)
         loops = tuple(
@@ -305,3 +307,8 @@ class Preparation:
         rows = {one.array: shapes[one.array] for one in typed.function.rows}
         program = PreparedProgram(made.program, loops)
         return Prepared(plan, program, typed.written, serial, rows, local, typed.parameters)
+
+
+def _check_lengths(typed: Typed, plan: Plan) -> None:
+    """ArgumentError where arrays that meet in an operation have other lengths than it needs."""
+    check_lengths(reached(typed.function, plan.sizes), typed.typing, plan.sizes.shapes, typed.function.source)

@@ -25,7 +25,7 @@ from orion.cli.stages import stages_text
 from orion.cost.sizes import Sizes
 from orion.errors import ArgumentError, OrionError
 from orion.frontend.parse import parse_function
-from orion.ir.types import Shapes, Types
+from orion.ir.types import ScalarType, Shapes, Types
 from orion.known import Typed
 from orion.pipeline import planned
 from orion.planned import Plan
@@ -209,7 +209,7 @@ LABEL = re.compile(r"\n  (?:why|help): +")
 
 
 def plan_function(function: AnyFunction, definition: ast.FunctionDef, given: Given) -> Plan:
-    """The plan of a function. Sizes that are not given are symbols.
+    """The plan of a function: that of a call, where all sizes are given. Others are symbols.
 
     Raises `ArgumentError` for a shape that does not fit, and `UnsupportedLoopError` for code that cannot be compiled,
     with a note where the types that it was read with are guessed.
@@ -234,8 +234,9 @@ def _typed_plan(function: AnyFunction, types: Types, given: Given) -> tuple[Type
     typed, shapes = Preparation(function.__wrapped__, function.options).typed_for(types, shapes, given.integers)
     integers = {name: given.integers[name] for name in typed.parameters if name in given.integers}
     counts = {name: given.elements[name] for name in types if name in given.elements}
-    sizes = Sizes(shapes, integers, counts, given.workers, symbolic=True)
-    sizes = typed.all_sizes(sizes)
+    dense = all(isinstance(kind, ScalarType) or name in shapes for name, kind in types.items())
+    is_call = dense and not counts and set(typed.parameters) <= integers.keys()
+    sizes = typed.all_sizes(Sizes(shapes, integers, counts, given.workers, symbolic=not is_call))
     return typed, planned(typed, sizes, {})
 
 

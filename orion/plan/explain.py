@@ -135,8 +135,8 @@ def _coordinates(values: Sequence[int], nest: LoopNest) -> str:
 
 def _value(nest: LoopNest, dim: int, coordinate: int) -> str:
     """What the variable of a loop is at a coordinate: that is the number of the trip, where the step is not 1."""
-    space = nest.loops[dim].space
-    if not isinstance(space, Range) or has_unit_step(space):
+    space = _range(nest, dim)
+    if space is None or has_unit_step(space):
         return str(coordinate)
     ahead = _ahead(nest, dim, coordinate)
     if ahead is None:
@@ -155,10 +155,15 @@ def _value(nest: LoopNest, dim: int, coordinate: int) -> str:
     return print_expr(start) + (f"{ahead:+d}" if ahead else "")
 
 
+def _range(nest: LoopNest, dim: int) -> Range | None:
+    """The range of a dimension; None where that is a key of a sparse array, or a formula."""
+    return next((space for space in nest.ranges if space.var == nest.dims[dim]), None)
+
+
 def _ahead(nest: LoopNest, dim: int, trips: int | None) -> int | None:
     """How much the variable of a loop grows in so many trips; None where that is not known."""
-    space = nest.loops[dim].space if dim < len(nest.loops) else None
-    if not trips or not isinstance(space, Range):
+    space = _range(nest, dim)
+    if not trips or space is None:
         return trips
     step = evaluated(space.step, {})
     return None if step is None else trips * step

@@ -43,7 +43,7 @@ def signature(plan: FunctionPlan) -> str:
 def conditions(plan: FunctionPlan) -> list[str]:
     """What holds of the sizes and integers of the calls that are run so."""
     found = conditions_in_words(plan.program.function, dict(plan.types))
-    return [f"{condition}: looked at in each call; else loops run otherwise" for condition in found]
+    return [f"{condition}: looked at in each call; for others another plan is made" for condition in found]
 
 
 def makes(plan: FunctionPlan) -> list[tuple[str, str, str]]:
