@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from orion.dependence.bounds import fix_parameters
+from orion.ir.constants import fold
 from orion.ir.nodes import INTEGER, Binary, Call, Const, Dim, Function, Node, Unary, Var
 from orion.ir.types import Shapes
 from orion.passes.local_arrays import definitions
-from orion.sets.affine import fold
 from orion.sets.maps import Maps
 from orion.sets.names import extent_name, isl_name
 

@@ -11,6 +11,7 @@ from orion.frontend.parse_expressions import OPERATORS, parse_expression
 from orion.frontend.refusals import ITERATIONS, OBJECTS, STATEMENTS
 from orion.frontend.scope import Scope
 from orion.ir.assigned import holds_break, mentions
+from orion.ir.constants import as_literal
 from orion.ir.nodes import (
     Assign,
     Break,
@@ -232,9 +233,10 @@ def _range(node: ast.For, call: ast.Call, scope: Scope) -> Range:
         bounds = [Const(0, span), *bounds]
     if len(bounds) == 2:
         bounds = [*bounds, Const(1, span)]
-    if isinstance(bounds[2], Const) and bounds[2].value == 0:
+    step = as_literal(bounds[2])
+    if isinstance(step, Const) and step.value == 0:
         raise scope.refuse(call.args[2], "the step of a range is 0")
-    return Range(node.target.id, bounds[0], bounds[1], bounds[2], span)
+    return Range(node.target.id, bounds[0], bounds[1], step, span)
 
 
 def _with_bounds_before(loop: For, scope: Scope) -> tuple[list[Stmt], For]:

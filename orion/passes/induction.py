@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from orion.ir.assigned import assignments, leaves_loop, mentions
+from orion.ir.constants import constant_value
 from orion.ir.nodes import (
     INTEGER,
     Assign,
@@ -78,13 +79,13 @@ class _Closer:
                 changed = set(_assigned((new,)))
                 known = {k: v for k, v in known.items() if k not in changed and not mentions(v, changed)}
                 match new:
-                    case Assign(Var(name), value) if self.is_integer(value) and not mentions(value, {name}):
+                    case Assign(Var(name), value) if self.isconstant_value(value) and not mentions(value, {name}):
                         known[name] = value
                     case _:
                         pass
         return tuple(done)
 
-    def is_integer(self, value: Expr) -> bool:
+    def isconstant_value(self, value: Expr) -> bool:
         """Whether a value is a Python integer made of others by what the loop language takes for affine."""
         kinds = [self.typing.names.get(node.name) for node in every(Var, value)]
         return _is_simple(value) and all(kind is not None and kind.dtype == "int64" and not kind.rank for kind in kinds)
@@ -115,10 +116,10 @@ class _Closer:
         """The range with bounds that are Python integers: sums are made of them."""
         if not isinstance(space, Range):
             return space
-        start, stop = (self.python_integer(bound) for bound in (space.start, space.stop))
+        start, stop = (self.pythonconstant_value(bound) for bound in (space.start, space.stop))
         return replace(space, start=start, stop=stop)
 
-    def python_integer(self, bound: Expr) -> Expr:
+    def pythonconstant_value(self, bound: Expr) -> Expr:
         is_other = _is_simple(bound) and is_narrow(self.typing.of(bound).dtype)
         return Call(INTEGER, (bound,), bound.span) if is_other else bound
 
@@ -134,7 +135,7 @@ class _Closer:
         return (
             kind is not None and kind.dtype == "int64" and kind.rank == 0 and reads > 0
             and changed.count(name) == len(updates) and space.var not in changed
-            and _integer(space.step) not in (None, 0) and len(fixed) == 2
+            and constant_value(space.step) not in (None, 0) and len(fixed) == 2
             and not any(count_names(fixed, other) for other in changed if other != name)
             and not any(leaves_loop(s) or holds(Return, s) for s in body)
         )  # fmt: skip
@@ -166,7 +167,7 @@ def _replaced(statement: Stmt, name: str, space: Range, total: int, before: int,
     def change(expr: Expr) -> Expr:
         if not isinstance(expr, Var) or expr.name != name:
             return expr
-        known = _integer(start)
+        known = constant_value(start)
         offset = _grown(space, total, before + (known or 0), expr.span)
         return offset if known is not None else _added(with_span(start, expr.span), offset, expr.span)
 
@@ -175,7 +176,7 @@ def _replaced(statement: Stmt, name: str, space: Range, total: int, before: int,
 
 def _grown(space: Range, total: int, constant: int, span: Span) -> Expr:
     """`total · trip + constant`, the trip being (var - start) / step."""
-    step, start, var = _integer(space.step), _integer(space.start), Var(space.var, span)
+    step, start, var = constant_value(space.step), constant_value(space.start), Var(space.var, span)
     assert step is not None
     if total % step == 0 and start is not None:
         factor = total // step
@@ -193,7 +194,7 @@ def _grown(space: Range, total: int, constant: int, span: Span) -> Expr:
 
 def _trips(space: Range, span: Span) -> Expr:
     """How many trips a range makes: max(0, -((start - stop) // step))."""
-    start, stop, step = (_integer(bound) for bound in (space.start, space.stop, space.step))
+    start, stop, step = (constant_value(bound) for bound in (space.start, space.stop, space.step))
     assert step is not None
     if start is not None and stop is not None:
         return Const(len(range(start, stop, step)), span)
@@ -242,17 +243,6 @@ def _added(first: Expr, second: Expr, span: Span) -> Expr:
             return Binary("+", first, second, span)
 
 
-def _integer(expr: Expr) -> int | None:
-    match expr:
-        case Const(int(value)) if not isinstance(value, bool):
-            return value
-        case Unary("-", operand):
-            found = _integer(operand)
-            return None if found is None else -found
-        case _:
-            return None
-
-
 # ------------------------------------------------------------ what a loop body does
 
 
@@ -275,11 +265,11 @@ def _step(statement: Stmt, name: str) -> int | None:
     step: int | None
     match statement:
         case Update(Var(target), "+" | "-" as op, value) if target == name:
-            step = _integer(value)
+            step = constant_value(value)
         case Assign(Var(target), Binary("+" | "-" as op, Var(first), value)) if target == first == name:
-            step = _integer(value)
+            step = constant_value(value)
         case Assign(Var(target), Binary("+" as op, value, Var(second))) if target == second == name:
-            step = _integer(value)
+            step = constant_value(value)
         case _:
             return None
     return step if step is None or op == "+" else -step

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from orion.ir.assigned import assigned_names
+from orion.ir.constants import as_literal
 from orion.ir.nodes import Const, Expr, For, Function, Range, Stmt, Var, every, names_in
 from orion.ir.rewriting import expand, rewrite
 
@@ -37,7 +38,7 @@ def with_steps(function: Function, values: Mapping[str, int]) -> Function:
     def stepped(statement: Stmt) -> tuple[Stmt, ...]:
         match statement:
             case For(Range(step=step) as space) if names_in(step) & values.keys():
-                return (replace(statement, space=replace(space, step=rewrite(step, number))),)
+                return (replace(statement, space=replace(space, step=as_literal(rewrite(step, number)))),)
             case _:
                 return (statement,)
 

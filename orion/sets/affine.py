@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from orion.ir.constants import fold
 from orion.ir.nodes import (
     INTEGER,
     NARROW,
@@ -173,23 +174,6 @@ def _divided(op: str, form: Affine, divisor: int) -> Affine:
     number = number_text(divisor)
     text = f"floor(({form.text})/{number})" if op == "//" else f"(({form.text}) mod {number})"
     return Affine(text, form.names)
-
-
-def fold(op: str, left: int, right: int) -> int | None:
-    """The value of an operation on integers that bounds are made of; None for any other."""
-    match op:
-        case "+":
-            return left + right
-        case "-":
-            return left - right
-        case "*":
-            return left * right
-        case "//" if right:
-            return left // right
-        case "%" if right:
-            return left % right
-        case _:
-            return None
 
 
 def _refusal(expr: Expr) -> NotAffine:

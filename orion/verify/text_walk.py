@@ -205,13 +205,18 @@ class Walk:
         inner.names[space.var] = {name: 1}
         found = inside(inner)
         self.forbid_across(found, name, step)
-        summed: Found = {}
-        for trip in self.steps.pop():
-            here = {key: without(values.intersect_params(trip), name) for key, values in found.items()}
-            summed = united(summed, here)
         self.live.remove(name)
         self.path.leave(depth)
+        summed: Found = {}
+        for trip in self.steps.pop():
+            summed = united(summed, {key: self.of_trips(values, trip, name) for key, values in found.items()})
         return summed
+
+    def of_trips(self, values: isl.Set, trip: isl.Set, name: str) -> isl.Set:
+        """What the trips of a loop run together. The fewer conditions there are, the fewer come of taking the variable
+        away (a lower and an upper bound make one each): those that hold around the loop go before."""
+        here = values.intersect_params(trip)
+        return without(here.gist_params(self.path.about(here)), name)
 
     def spacings(self, start: Value, step: Value) -> list[list[str]]:
         """What holds of the variable of a loop for its step, for each value that the step may have."""

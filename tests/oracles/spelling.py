@@ -67,7 +67,7 @@ class _Speller(IntegerPlaces):
         if isinstance(node.iter, ast.Call) and not self.choose(range(self.one_in)):
             first, *rest = node.iter.args
             start, stop, step = (number(0), first, number(1)) if not rest else (first, rest[0], [*rest, number(1)][1])
-            node.iter.args = [start, stop, self.changed(step)]
+            node.iter.args = [start, stop, self.choose(SPELLINGS)(step)]
         return node
 
     def changed(self, expression: ast.expr) -> ast.expr:
