@@ -4,7 +4,6 @@ Broken texts are made by hand, one for each way in which a pass could be wrong, 
 where running it says what is wrong.
 """
 
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,6 +26,7 @@ from orion.plan.source_plans import source_plans
 from orion.rewrites.lockstep.apply import LAG
 from orion.rewrites.reorder import take
 from orion.verify import text as verify_text
+from orion.verify import text_sets
 from tests.loop_text import defined
 from tests.oracles.nest_check import SMALL_SIZES
 from tests.reorder_loops import (
@@ -353,7 +353,7 @@ def test_past_the_limit_of_operations_a_warning_says_so(monkeypatch):
         plan_of(gemm).check(workers=2)
 
 
-def test_sets_of_very_many_conditions_are_given_up_before_isl_looks_at_them():
+def test_sets_of_very_many_conditions_are_given_up_before_isl_looks_at_them(monkeypatch):
     def rounds_of_diagonals(B, n, m):
         for _ in range(m + 1):
             for j in range(1, n):
@@ -361,10 +361,10 @@ def test_sets_of_very_many_conditions_are_given_up_before_isl_looks_at_them():
                     B[j, k - 1] = 0.5 * B[j, k] - 0.25 * B[j - 1, k + 1]
 
     plan = orion.parallel_for(rounds_of_diagonals).plan(np.zeros((1000, 1001)), 999, 999)
-    before = time.process_time()
+    plan.check(workers=2)  # proved, as conditions that hold around a loop are taken out of it first
+    monkeypatch.setattr(text_sets, "MAX_COALESCING", 1_000)
     with pytest.warns(UnprovedWarning, match="too many conditions"):
         plan.check(workers=2)
-    assert time.process_time() - before < 20, "putting the pieces together takes more than that alone"
 
 
 # ---------------------------------------------------------------- every number of a text changed, and run

@@ -274,7 +274,7 @@ TRAPS = {
     last_value: (lambda: (whole(N),), ["independent"]),
     write_under_condition: (lambda: (whole(N) > 0, whole(N), whole(N), whole(N)), ["independent"]),
     through_a_view: (lambda: (whole(50, 4), 2.0), ["independent"]),
-    mirrored: (lambda: (whole(20), 5), ["serial"]),
+    mirrored: (lambda: (whole(3), 0), ["serial"]),
     any_then_one: (lambda: (whole(30), whole(20)), ["wavefront"]),
     repeated_index: (lambda: (whole(9), np.abs(whole(N)).astype(np.int64) % 9, whole(N)), ["independent"]),
     changed_bound: (lambda: (whole(2 * N), N), ["serial"]),
