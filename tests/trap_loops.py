@@ -258,6 +258,11 @@ def shifted_view(a, b):
         a[i + 1] = b[i] * 2
 
 
+def mirrored_apart(a, c):
+    for i in range(3):
+        a[i + c] = a[c - i] + 1
+
+
 # name of the loop -> its arguments, and the strategies of its loops
 TRAPS = {
     few_sums: (lambda: (whole(N), np.zeros(4)), ["independent"]),
@@ -275,6 +280,7 @@ TRAPS = {
     write_under_condition: (lambda: (whole(N) > 0, whole(N), whole(N), whole(N)), ["independent"]),
     through_a_view: (lambda: (whole(50, 4), 2.0), ["independent"]),
     mirrored: (lambda: (whole(3), 0), ["serial"]),
+    mirrored_apart: (lambda: (whole(20), 5), ["independent"]),
     any_then_one: (lambda: (whole(30), whole(20)), ["wavefront"]),
     repeated_index: (lambda: (whole(9), np.abs(whole(N)).astype(np.int64) % 9, whole(N)), ["independent"]),
     changed_bound: (lambda: (whole(2 * N), N), ["serial"]),
@@ -321,6 +327,7 @@ STORIES = {
     view_of_two_arrays: ("15 too", "the view may be of one of two arrays"),
     view_of_a_row_of_its_own: ("15 too", "this is no view but a new row"),
     mirrored: (16, "the sign of `c - i` is lost, and the dependence with it"),
+    mirrored_apart: ("16 too", "no two iterations meet in this call: 5, 6 and 7 are written, 5, 4 and 3 read"),
     any_then_one: (17, "the distance (1, -1) is missed when the nest is skewed"),
     repeated_index: (18, "updates of elements that `idx` names twice are lost"),
     column_sums: (19, "run row by row in parallel: rows share columns, and updates are lost"),
