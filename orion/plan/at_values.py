@@ -9,6 +9,8 @@ from orion.analysis.analyse_nest import candidates_of
 from orion.analysis.one_loop import AnalysedLoop, NewOrder, Origin
 from orion.cost.placement import array_uses
 from orion.dependence.access import Dependence
+from orion.dependence.bounds import fix_parameters
+from orion.dependence.conflicts import CapReached, capped
 from orion.plan.plan import Verdict
 from orion.plan.variants import Variant
 from orion.sets.maps import Maps
@@ -50,17 +52,18 @@ def _loop_at(loop: AnalysedLoop, origins: dict[int, Origin], values: Mapping[str
 
 
 def _there(dependences: Iterable[Dependence], values: Mapping[str, int], maps: Maps) -> tuple[Dependence, ...]:
-    """The dependences between iterations that there are, each with those iterations alone."""
-    import islpy as isl
-
+    """The dependences between iterations that there are, each with those iterations alone; as it is, where finding out
+    would take too long."""
     found = []
     for dependence in dependences:
         relation = maps.map(dependence.relation)
-        for position in range(relation.dim(isl.dim_type.param)):
-            name = relation.get_dim_name(isl.dim_type.param, position)
-            if name in values:
-                value = isl.Val.int_from_si(relation.get_ctx(), values[name])
-                relation = relation.fix_val(isl.dim_type.param, position, value)
-        if not relation.is_empty():
+        try:
+            with capped(maps.context):
+                relation = fix_parameters(relation, values)
+                if relation.is_empty():
+                    continue
+        except CapReached:
+            found.append(dependence)
+        else:
             found.append(replace(dependence, relation=maps.text(relation)))
     return tuple(found)

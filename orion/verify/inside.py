@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from orion.errors import PlanError
 from orion.ir.nodes import Subscript
-from orion.sets.names import isl_value
 from orion.source import Span
 from orion.verify.events import Iterations
+from orion.verify.moved import known_values
 from orion.verify.text_values import any_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def prove_inside(
     for found in parts:
         for place, name, wrong, is_exact in _leaving(found, claimed, context):
             seen.add(place)
-            wrong = _fixed(wrong, values)
+            wrong = wrong.intersect_params(known_values(values, context))
             if wrong.is_empty():
                 continue
             message = f"subscript {place[1]} of {name} ({place[0]}) is taken to be inside of it: {wrong.sample()}"
@@ -53,15 +53,3 @@ def _leaving(
                 if place in claimed:
                     wrong = found.instances(event, any_of([one.outside, one.negative]), context)
                     yield place, event.array, wrong, event.is_exact and found.is_exact
-
-
-def _fixed(instances: isl.Set, values: Mapping[str, int]) -> isl.Set:
-    """Instances at the sizes of a call."""
-    import islpy as isl
-
-    for position in range(instances.dim(isl.dim_type.param)):
-        name = instances.get_dim_name(isl.dim_type.param, position)
-        if name in values:
-            value = isl_value(values[name], instances.get_ctx())
-            instances = instances.fix_val(isl.dim_type.param, position, value)
-    return instances

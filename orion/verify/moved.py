@@ -19,7 +19,7 @@ def moved(source: Source, places: str, values: Mapping[str, int]) -> isl.Map | N
     import islpy as isl
 
     context = source.context
-    at = isl.UnionMap(places, context).intersect_params(_known(values, context))
+    at = isl.UnionMap(places, context).intersect_params(known_values(values, context))
     found = source.union().apply_domain(at).apply_range(at)
     return None if found.is_empty() else isl.Map.from_union_map(found)
 
@@ -28,7 +28,7 @@ def coordinates(source: Source, places: str, values: Mapping[str, int], rounds: 
     """The coordinates of all instances that have a place in a planned loop, in any round; None where there are none."""
     import islpy as isl
 
-    at = isl.UnionMap(places, source.context).intersect_params(_known(values, source.context))
+    at = isl.UnionMap(places, source.context).intersect_params(known_values(values, source.context))
     domain = isl.UnionSet("{ }", source.context)
     for one in source.statements:
         domain = domain.union(isl.UnionSet.from_set(one.domain))
@@ -67,7 +67,7 @@ def between_outer_rounds(source: Source, places: str, values: Mapping[str, int],
     import islpy as isl
 
     context = source.context
-    known = _known(values, context)
+    known = known_values(values, context)
     at: dict[str, isl.Map] = {}
 
     def note(one: isl.Map) -> None:
@@ -90,7 +90,7 @@ def moved_accesses(
     """The two accesses that meet for pairs of coordinates, in words."""
     import islpy as isl
 
-    known, at = _known(values, source.context), isl.UnionMap(places, source.context)
+    known, at = known_values(values, source.context), isl.UnionMap(places, source.context)
     for first, second, relation in met(source):
         map_ = isl.UnionMap.from_map(relation.intersect_params(known)).apply_domain(at).apply_range(at)
         if not map_.is_empty():
@@ -114,7 +114,8 @@ def _own(pairs: isl.Map, rounds: int) -> isl.Map:
     return any_parameters(pairs)
 
 
-def _known(values: Mapping[str, int], context: isl.Context) -> isl.Set:
+def known_values(values: Mapping[str, int], context: isl.Context) -> isl.Set:
+    """That parameters have these values."""
     import islpy as isl
 
     text = " and ".join(f"{name} = {number_text(value)}" for name, value in values.items()) or "true"
