@@ -48,6 +48,10 @@ FILE_EVERY = 4
 HANG_SECONDS, WAIT_SECONDS = 20.0, 600.0
 """A nest that takes more processor time, or is not done after the second, is reported and its process ended."""
 
+COMPILE_SECONDS = 40.0
+"""More of both for a nest that is compiled: Numba and LLVM take up to 15 s for a nest in boxes of a new order, and one
+with sums is compiled twice."""
+
 RENEW_AFTER = 500
 """Nests after which a worker process is replaced by a new one: compiled code is never freed."""
 
@@ -76,7 +80,10 @@ def work(job: Job, end: Connection) -> None:
         end.send(("begin", number))
         tally = Tally()
         begun = process_time()
-        failure = checked(random_nest(job.seed, number), number, tally)
+        nest = random_nest(job.seed, number)
+        if is_compiled(nest, number):
+            end.send(("compiles",))
+        failure = checked(nest, number, tally)
         if number % FILE_EVERY == 0:
             told = wrong_file(job.seed, number, tally)
             if told:
@@ -88,8 +95,8 @@ def work(job: Job, end: Connection) -> None:
             shown[failure.key] += 1
             if shown[failure.key] <= SHOWN_PER_KEY:
                 end.send(("failed", number, failure.key, str(failure)))
-                nest = smaller(random_nest(job.seed, number), number, failure.key)
-                end.send(("reduced", number, nest.file_text(str(failure), command(job.seed, number))))
+                least = smaller(nest, number, failure.key)
+                end.send(("reduced", number, least.file_text(str(failure), command(job.seed, number))))
         end.send(("end", tally))
     end.send(("renew", job.first + RENEW_AFTER * job.stride))
 
@@ -224,6 +231,8 @@ class Fuzzer:
                 if self.nests is not None and number >= self.first + self.nests:
                     self.runners.remove(runner)
                     runner.process.kill()
+            case ("compiles",):
+                runner.allow(COMPILE_SECONDS)
             case ("failed", number, key, text):
                 self.keys[key] += 1
                 runner.allow(REDUCE_SECONDS)
@@ -242,7 +251,11 @@ class Fuzzer:
 
     def end_hanging(self) -> None:
         for runner in [one for one in self.runners if one.is_hanging()]:
-            self.lost(runner, "hang", f"not done after {HANG_SECONDS:.0f} seconds of processor time")
+            self.lost(
+                runner,
+                "hang",
+                f"not done after {HANG_SECONDS:.0f} seconds of processor time, or {COMPILE_SECONDS:.0f} more",
+            )
 
     def lost(self, runner: Runner, kind: str, why: str) -> None:
         """Note what a worker process was at, end it, and start another one behind that nest."""

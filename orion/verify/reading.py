@@ -23,6 +23,7 @@ import numpy as np
 from orion.ir.assigned import assigned_places, holds_break, own_level
 from orion.ir.nodes import (
     Assign,
+    Binary,
     Bind,
     Break,
     Call,
@@ -103,7 +104,7 @@ class Reader:
     events: list[Event] | None = None
     views: dict[str, set[str]] = field(default_factory=dict)
     unlimited: set[str] = field(default_factory=set)
-    """Variables of loops around, as parameters, that may not have all values that the conditions leave."""
+    """Parameters that may not have all values that the conditions leave: variables of loops around, and scalars."""
 
     def __post_init__(self) -> None:
         names = {name: self.of_parameter(name) for name, kind in self.types.items() if not isinstance(kind, ArrayType)}
@@ -155,6 +156,7 @@ class Reader:
         bounds = self.bounds(loops[0].space)  # what a loop goes through is settled before its first trip
         self.forget(loops)
         with self.inside():
+            self.settle(loops)
             self.at.dims, self.place, self.events = [], [0], []
             self.at.missing = self.at.unsure = 0
             for loop in loops:
@@ -168,6 +170,17 @@ class Reader:
             found = Iterations(dims, conditions, tuple(self.events), known and not self.at.missing, definitions)
         self.found[number_] = found
         self.events, self.views = None, {}
+
+    def settle(self, loops: Sequence[For]) -> None:
+        """Scalars that are not known but stay the same in all iterations are parameters: one value for any two."""
+        scope, changed = self.at.scope, assigned_places(loops)
+        for name, value in [*scope.names.items()]:
+            is_scalar = name.isidentifier() and not isinstance(self.types.get(name), ArrayType)
+            if value is None and is_scalar and name not in changed:
+                parameter = f"{isl_name(name)}_{next(self.numbers)}__"
+                scope.names[name] = {parameter: 1}
+                if name not in scope.of_data:
+                    self.unlimited.add(parameter)
 
     @contextmanager
     def inside(self) -> Iterator[None]:
@@ -193,6 +206,7 @@ class Reader:
                 if length in self.values:
                     self.at.conditions.append(f"{dim} < {self.values[length]}")
             self.at.scope.forget(space.values)
+            self.at.scope.of_data.update(space.values)
             return
         dim = self.at.dimension()
         start, stop, step = bounds
@@ -284,11 +298,12 @@ class Reader:
                 self.expression(value)
                 self.target(target)
                 self.assign(target, value)
-            case Update(target, _, value):
+            case Update(target, op, value):
                 self.expression(value)
                 self.expression(target)
                 self.target(target)
-                self.forget((statement,))
+                if isinstance(target, Var):
+                    self.assign(target, Binary(op, target, value, statement.span))
             case _:
                 self.expression(statement)
                 self.forget((statement,))
@@ -323,14 +338,20 @@ class Reader:
     def assign(self, target: Expr, value: Expr) -> None:
         match target, value:
             case Var(name), _:
-                self.at.scope.names[name] = self.valued(value)
+                self.know(name, self.valued(value), is_of_data(self.at.scope, value))
             case Tuple(targets), Tuple(values) if len(targets) == len(values):
-                new = [self.valued(part) for part in values]
+                new = [(self.valued(part), is_of_data(self.at.scope, part)) for part in values]
                 for part, found in zip(targets, new, strict=True):
                     if isinstance(part, Var):
-                        self.at.scope.names[part.name] = found
+                        self.know(part.name, *found)
             case Tuple(targets), _:
                 self.at.scope.forget(part.name for part in targets if isinstance(part, Var))
+
+    def know(self, name: str, value: Value | None, is_data: bool) -> None:
+        self.at.scope.forget((name,))
+        self.at.scope.names[name] = value
+        if value is None and is_data:
+            self.at.scope.of_data.add(name)
 
     def valued(self, value: Expr) -> Value | None:
         try:
@@ -435,6 +456,9 @@ class Reader:
     ) -> None:
         assert self.events is not None
         certain = not self.at.missing and not self.at.unsure
+        if self.unlimited:  # accesses that meet for some of its values may not be those that it has
+            said = defined([*self.at.conditions, *at], self.at.scope.definitions)[0]
+            exact = exact and self.unlimited.isdisjoint(names_of(said))
         known = exact and not self.at.missing, sure and certain, certain
         place = tuple(self.place)
         self.tick()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orion.ir.nodes import Expr, Slice, Var, every
+from orion.ir.nodes import Expr, Slice, Subscript, Var, every
 from orion.sets.names import number_text
 from orion.verify.events import Leaving
 from orion.verify.text_values import Scope, UnprovedError, Value, all_of, any_of, compared, constant, total
@@ -40,9 +40,8 @@ def leaving(scope: Scope, index: Expr, axis: int, length: Value) -> Iterator[Lea
 
 
 def is_of_data(scope: Scope, expr: Expr) -> bool:
-    """Whether an expression has values that are not known here: of arrays, or of names that got such."""
-    names = (part.name for part in every(Var, expr))
-    return any(scope.names.get(name, {}) is None for name in names)
+    """Whether an expression may have any integer as its value: elements of arrays are in it, or names that got such."""
+    return any(isinstance(part, Subscript) or part.name in scope.of_data for part in every((Var, Subscript), expr))
 
 
 def wrapped(value: Value, op: str, name: str, length: Value) -> str:

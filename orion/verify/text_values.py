@@ -188,7 +188,8 @@ def size_key(array: str) -> str:
 
 @dataclass
 class Scope:
-    """What names stand for at some place in the text: values, or None for what is not known.
+    """What names stand for at some place in the text: values, or None for what is not known; of that, what comes from
+    elements of arrays, and may be any integer, is `of_data`.
 
     A value that is no sum is given a name (`named`), with its definition in `definitions`. A name made here ends in
     __, which no other may (`prove_text` sees to that). `same` has the names of values that have one. `entered` are the
@@ -197,20 +198,23 @@ class Scope:
 
     numbers: Iterator[int] = field(default_factory=count)
     names: dict[str, Value | None] = field(default_factory=dict)
+    of_data: set[str] = field(default_factory=set)
     same: dict[str, Form] = field(default_factory=dict)
     definitions: list[Definition] = field(default_factory=list)
     entered: list[isl.Set] = field(default_factory=list)
 
     def inner(self) -> Scope:
         """A scope inside of this one, with definitions of its own."""
-        return Scope(self.numbers, dict(self.names), dict(self.same))
+        return Scope(self.numbers, dict(self.names), set(self.of_data), dict(self.same))
 
     def sharing(self) -> Scope:
         """A scope inside of this one that has its definitions too."""
-        return Scope(self.numbers, dict(self.names), dict(self.same), self.definitions, self.entered)
+        return Scope(self.numbers, dict(self.names), set(self.of_data), dict(self.same), self.definitions, self.entered)
 
     def forget(self, names: Iterable[str]) -> None:
-        self.names.update(dict.fromkeys(names))
+        gone = dict.fromkeys(names)
+        self.names.update(gone)
+        self.of_data.difference_update(gone)
 
     def value(self, expr: Expr) -> Value:
         """The value of an expression. UnprovedError where it is not affine."""
