@@ -73,6 +73,13 @@ def test_dependences_that_the_scheduler_is_not_given_are_told(monkeypatch):
     assert any("too many pieces" in message for message in said(stencil))
 
 
+def test_dependences_with_large_coefficients_weigh_more():
+    """With `A[i + c // 32765]` in a nest of four statements, isl's scheduler did not end."""
+    few = isl.UnionMap("[n] -> { S[i] -> S[3 i + 2 n] : 0 <= i < n }")
+    large = isl.UnionMap("[n] -> { S[i] -> S[98295 i + 32765 n] : 0 <= i < n }")
+    assert order.weight(large) > 8 * order.weight(few)
+
+
 @pytest.mark.parametrize("where", [study, apply, order, conflicts, within])
 @pytest.mark.parametrize("function", LOOPS)
 def test_the_schedules_are_right_past_every_limit(where, function, monkeypatch):

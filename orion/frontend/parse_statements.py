@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 
+from orion.frontend.iterables import iteration
 from orion.frontend.parse_expressions import OPERATORS, parse_expression
-from orion.frontend.refusals import ITERATIONS, OBJECTS, STATEMENTS
+from orion.frontend.refusals import OBJECTS, STATEMENTS
 from orion.frontend.scope import Scope
 from orion.ir.assigned import holds_break, mentions
-from orion.ir.constants import as_literal
 from orion.ir.nodes import (
     Assign,
     Break,
@@ -101,7 +101,7 @@ def _assign(node: ast.stmt, targets: list[ast.expr], value: ast.expr, scope: Sco
     parsed = _value(value, first, scope)
     if isinstance(first, Var):  # the first target to be assigned
         return [Assign(first, parsed, span), *(Assign(target, first, target.span) for target in others)]
-    kept = parsed if isinstance(parsed, Const) else Var(_free_name(f"value_{node.lineno}", scope), span)
+    kept = parsed if isinstance(parsed, Const) else Var(scope.free(f"value_{node.lineno}"), span)
     before = [Assign(kept, parsed, span)] if isinstance(kept, Var) else []
     return [*before, *(Assign(target, kept, target.span) for target in (first, *others))]
 
@@ -170,12 +170,6 @@ def _update(node: ast.AugAssign, scope: Scope) -> Update:
     return Update(target, OPERATORS[type(node.op)], parse_expression(node.value, scope), scope.span(node))
 
 
-def _free_name(name: str, scope: Scope) -> str:
-    while name in scope.variables:
-        name += "_"
-    return name
-
-
 # ---------------------------------------------------------------- loops
 
 
@@ -189,7 +183,7 @@ def _with_else(loop: For | While, node: ast.For | ast.While, scope: Scope, numbe
     orelse = _block(node.orelse, scope, numbers)
     if not orelse or not holds_break(loop.body):
         return [loop, *orelse]
-    flag = Var(_free_name(f"broken_{node.lineno}", scope), loop.span)
+    flag = Var(scope.free(f"broken_{node.lineno}"), loop.span)
     test = Unary("not", flag, loop.span)
     changed = replace(loop, body=_setting(flag, loop.body))
     return [Assign(flag, Const(False, loop.span), loop.span), changed, If(test, orelse, (), loop.span)]
@@ -210,33 +204,16 @@ def _setting(flag: Var, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 
 
 def _for(node: ast.For, scope: Scope, numbers: Numbers) -> For:
-    number = next(numbers)
     span = scope.span(node, until=node.iter)
-    space: Range | Elements
-    if isinstance(node.iter, ast.Name) and node.iter.id in scope.variables:
-        space = _elements(node, node.iter, scope)
-    elif isinstance(node.iter, ast.Call) and scope.value(node.iter.func) is range:
-        space = _range(node, node.iter, scope)
-    else:
-        raise _not_iterable(node, scope)
-    return For(space, _block(node.body, scope, numbers), number, span)
-
-
-def _range(node: ast.For, call: ast.Call, scope: Scope) -> Range:
-    if not isinstance(node.target, ast.Name):
-        raise scope.refuse(node.target, "a range has one loop variable", "", "write `for i in range(…):`")
-    if not 1 <= len(call.args) <= 3 or call.keywords:
-        raise scope.refuse(call, "`range` takes one to three bounds", "", "write `range(start, stop, step)`")
-    span = scope.span(call)
-    bounds = [parse_expression(argument, scope) for argument in call.args]
-    if len(bounds) == 1:
-        bounds = [Const(0, span), *bounds]
-    if len(bounds) == 2:
-        bounds = [*bounds, Const(1, span)]
-    step = as_literal(bounds[2])
-    if isinstance(step, Const) and step.value == 0:
-        raise scope.refuse(call.args[2], "the step of a range is 0")
-    return Range(node.target.id, bounds[0], bounds[1], step, span)
+    found = iteration(node, scope)
+    spaces = (_elements(node, scope),) if found is None else found.loops
+    each = [(space, next(numbers)) for space in spaces]
+    body = (*(() if found is None else found.first), *_block(node.body, scope, numbers))
+    for space, number in reversed(each):
+        body = (For(space, body, number, span),)
+    (loop,) = body
+    assert isinstance(loop, For)
+    return loop
 
 
 def _with_bounds_before(loop: For, scope: Scope) -> tuple[list[Stmt], For]:
@@ -245,14 +222,16 @@ def _with_bounds_before(loop: For, scope: Scope) -> tuple[list[Stmt], For]:
     space = loop.space
     if not isinstance(space, Range) or not mentions(space, {space.var}):
         return [], loop
-    name = _free_name(f"{space.var}_before_{loop.span.line}", scope)
+    name = scope.free(f"{space.var}_before_{loop.span.line}")
     kept = Assign(Var(name, loop.span), Var(space.var, loop.span), loop.span)
     start, stop, step = (renamed(bound, {space.var: name}) for bound in (space.start, space.stop, space.step))
     return [kept], replace(loop, space=Range(space.var, start, stop, step, space.span))
 
 
-def _elements(node: ast.For, array: ast.Name, scope: Scope) -> Elements:
+def _elements(node: ast.For, scope: Scope) -> Elements:
     """`for (i, j), r in array`, `for (i, j), (r, weight) in array`, or `for i, r in array` with a single key."""
+    assert isinstance(node.iter, ast.Name)
+    array = node.iter.id
     single = True
     key_names = value_names = None
     match node.target:
@@ -260,17 +239,16 @@ def _elements(node: ast.For, array: ast.Name, scope: Scope) -> Elements:
             key_names, value_names = _names(keys), _names(values)
             single = not isinstance(values, ast.Tuple)
     if key_names is None or value_names is None:
-        what = f"the elements of `{array.id}` are not taken apart into keys and values"
+        what = f"the elements of `{array}` are not taken apart into keys and values"
         why = "a loop over a sparse array gives a tuple of keys and a value for every element"
-        dense, sparse = f"`for i in range(len({array.id})):`", f"`for (i, j), value in {array.id}:`"
-        if isinstance(node.target, ast.Name):
-            hint = f"over a dense array write {dense}, and `{node.target.id} = {array.id}[i]`; a sparse one, {sparse}"
-        else:
-            hint = f"write {sparse}, with as many keys as the array has; over a dense array, {dense}"
+        hint = (
+            f"write `for (i, j), value in {array}:`, with as many keys as the array has; over a dense array, "
+            f"`for row in {array}:`"
+        )
         raise scope.refuse(node.target, what, why, hint)
     names = _distinct([*key_names, *value_names], node, scope)
     split = len(key_names)
-    return Elements(array.id, names[:split], names[split:], single, scope.span(node, until=node.iter))
+    return Elements(array, names[:split], names[split:], single, scope.span(node, until=node.iter))
 
 
 def _names(node: ast.expr) -> list[str] | None:
@@ -292,12 +270,3 @@ def _distinct(names: list[str], node: ast.For, scope: Scope) -> tuple[str, ...]:
             fresh = f"_{number}"
         taken.append(fresh)
     return tuple(taken)
-
-
-def _not_iterable(node: ast.For, scope: Scope) -> Exception:
-    written = ast.unparse(node.iter)
-    called = node.iter.func if isinstance(node.iter, ast.Call) else None
-    name = called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
-    hint = ITERATIONS.get(name, "write `for i in range(…):` and use subscripts")
-    why = "a `for` goes over a range, or over the elements of a sparse array that is an argument"
-    return scope.refuse(node.iter, f"a loop over `{written}` is not supported", why, hint)

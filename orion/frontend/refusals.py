@@ -74,11 +74,6 @@ CALLS = {
 }
 
 ITERATIONS = {
-    "enumerate": "write `for i in range(len(a)):` and use `a[i]`",
-    "zip": "write `for i in range(len(a)):` and use `a[i]` and `b[i]`",
-    "reversed": "write `for i in range(n - 1, -1, -1):`, of a `range(a, b)` `range(b - 1, a - 1, -1)`",
-    "prange": "write `range`: Orion finds out which loops are parallel",
-    "ndindex": "write one `for … in range(…)` inside another",
-    "ndenumerate": "write one `for … in range(…)` inside another",
+    "ndenumerate": "write `for i, j in np.ndindex(A.shape):` and use `A[i, j]`",
     "items": "use arrays, indexed by integers, that are arguments",
 }

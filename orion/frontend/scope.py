@@ -58,6 +58,12 @@ class Scope:
     def refuse(self, node: ast.expr | ast.stmt, what: str, why: str = "", hint: str = "") -> UnsupportedLoopError:
         return unsupported(what, self.span(node), self.source, why=why, hint=hint)
 
+    def free(self, name: str) -> str:
+        """A name that the function does not have."""
+        while name in self.variables:
+            name += "_"
+        return name
+
     def value(self, node: ast.expr) -> object:
         """The object that a global name, or a name in a module (`np.linalg.norm`), stands for; MISSING where none."""
         path = _path(node)
@@ -154,6 +160,7 @@ def assigned_names(body: list[ast.stmt]) -> frozenset[str]:
 
 
 def iterated_names(body: list[ast.stmt]) -> frozenset[str]:
-    """The names that stand after `in` of a `for`: sparse arrays."""
+    """The names that a `for` takes keys and values from: sparse arrays."""
     loops = (node for statement in body for node in ast.walk(statement) if isinstance(node, ast.For))
-    return frozenset(loop.iter.id for loop in loops if isinstance(loop.iter, ast.Name))
+    taken = (loop.iter for loop in loops if isinstance(loop.target, ast.Tuple))
+    return frozenset(source.id for source in taken if isinstance(source, ast.Name))
