@@ -89,17 +89,12 @@ class Prepared:
 
     def run(self, arguments: Mapping[str, Any], session: Session) -> Any:
         """Run it in a session: arrays change in place, the function's result is returned."""
-        arguments = self.given(arguments)
-        if not self.local.specs:
-            return session.run(self.program, arguments)
-        return self._run_with_local_arrays(arguments, session)
+        from orion.runtime.returned import resolved
 
-    def _run_with_local_arrays(self, arguments: Mapping[str, Any], session: Session) -> Any:
-        from orion.runtime.local_arrays import resolved
-
-        own = self.local.take()
+        own = self.local.take() if self.local.specs else {}
         try:
-            return resolved(session.run(self.program, {**arguments, **own}), own)
+            returned = session.run(self.program, {**self.given(arguments), **own})
+            return resolved(returned, {**arguments, **own})
         finally:
             self.local.give_back(own)
 

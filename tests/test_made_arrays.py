@@ -228,8 +228,8 @@ REFUSED = [
         "rows are exchanged in one assignment",
     ),
     ("b = np.zeros(n)\nc = b\nb = np.ones(n)\nc[0] = 2.0\nreturn b", "`c` stands for parts of arrays in more than one"),
-    ("return A[0]", "an array is returned"),
-    ("for i in range(n):\n    if a[i] > x:\n        return A[i]\nreturn 0", "an array is returned"),
+    ("return A[k[0]]", "this array cannot be returned"),
+    ("for i in range(n):\n    if a[i] > x:\n        return A[i]\nreturn 0", "this array cannot be returned"),
 ]
 
 

@@ -355,7 +355,7 @@ REFUSED = [
         "a loop over elements inside another loop over elements",
         "for k, s in S",
     ),
-    ("for i in range(n):\n    if a[i] > 0:\n        return A[i]\nreturn 0", "an array is returned", "A[i]"),
+    ("for i in range(n):\n    if a[i] > 0:\n        return A[i]\nreturn 0", "this array cannot be returned", "A[i]"),
     (
         "if n > 1:\n    g = np.zeros(3)\nfor i, r in S:\n    g[0] += r",
         "the array `g` may be used before it is made",
@@ -366,8 +366,8 @@ REFUSED = [
         "the array `g` is made between loops",
         "g = np.zeros(p[0])",
     ),
-    ("return a", "an array is returned", "a"),
-    ("return A[0], x", "an array is returned", "A[0]"),
+    ("return a[p[0] :]", "this array cannot be returned", "a[p[0] :]"),
+    ("return A[p[0]], x", "this array cannot be returned", "A[p[0]]"),
     (
         "for i in range(3):\n    g = A[i] * 2\nfor i in range(n):\n    A[i] = g",
         "the array `g` may be used before it is made",

@@ -273,13 +273,17 @@ class _Separator:
         return [trip, replace(last, value=value)]
 
     def check_returned(self, part: Expr) -> None:
-        """UnsupportedLoopError for an array that is returned, unless the function makes it."""
-        is_whole = isinstance(part, Var) and part.name not in self.function.given
-        nodes = (node for statement in self.function.body for node in walk(statement))
-        if not is_whole or any(isinstance(node, Bind) and node.name == part.name for node in nodes):  # type: ignore[union-attr]
-            why = "a function returns scalars, and arrays that it makes; those that are arguments change in place"
+        """UnsupportedLoopError for an array that is returned, unless it is one of the function's or the caller's, or a
+        part of one."""
+        name = part.base.name if isinstance(part, Subscript) else part.name if isinstance(part, Var) else ""
+        index = part.index if isinstance(part, Subscript) else ()
+        bound = {node.name for node in every(Bind, *self.function.body)}
+        if not name or name in bound or any(touches(one, self.arrays) for one in index):
+            why = (
+                "a function returns scalars, arrays that it makes or is given, and parts of these by slices and scalars"
+            )
             hint = "write into an array that is an argument, or return a copy, `return A.copy()`"
-            raise self.refuse(part, "an array is returned", why, hint)
+            raise self.refuse(part, "this array cannot be returned", why, hint)
 
     def fresh(self, name: str, kind: ValueType, place: Node) -> Var:
         """A new name for a value of this type."""

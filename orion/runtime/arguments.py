@@ -16,10 +16,10 @@ from orion.arrays.dense import DenseArray
 from orion.arrays.layout import TileLayout
 from orion.arrays.sparse import SparseArray
 from orion.aside import aside
-from orion.frontend.scope import plain_number
 from orion.kernel.calling import Argument, tile_boxes
 from orion.runtime.local_arrays import LocalArray
 from orion.runtime.prepared import PreparedLoop, PreparedProgram
+from orion.runtime.returned import stand_in
 from orion.schedule.schedule import Ints
 
 
@@ -128,4 +128,4 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 def skeleton_arguments(prepared: PreparedProgram, arguments: Mapping[str, object]) -> tuple[object, ...]:
     """The arguments of the skeleton, in the order of the user's function."""
-    return tuple([plain_number(arguments[name]) for name in prepared.program.function.params])
+    return tuple([stand_in(arguments[name], name) for name in prepared.program.function.params])

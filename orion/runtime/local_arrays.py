@@ -88,10 +88,3 @@ class LocalArrays:
     def forget(self) -> None:
         """Let go of all memory that is kept."""
         self._free.clear()
-
-
-def resolved(returned: Any, arguments: Mapping[str, object]) -> Any:
-    """What a function returned, with the arrays that stand in it for those that the function makes."""
-    if isinstance(returned, tuple):
-        return tuple(resolved(part, arguments) for part in returned)
-    return returned.storage if isinstance(returned, LocalArray) else returned

@@ -66,8 +66,8 @@ def make_skeleton(prepared: PreparedProgram, compiled: Sequence[Rounds] = ()) ->
 
 def _place(error: Exception, file: str, lines: Sequence[Line]) -> tuple[Span, SourceText] | None:
     """The line of the user's that an error was raised in; None where it was not in one of them."""
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return lines[last.lineno - 1][1] if last.filename == file and last.lineno is not None else None
+    inside = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file and frame.lineno]
+    return lines[inside[-1].lineno - 1][1] if inside and inside[-1].lineno else None
 
 
 def skeleton_source(prepared: PreparedProgram, compiled: Sequence[Rounds] = ()) -> str:

@@ -16,9 +16,8 @@ from orion.arrays.dense import DenseArray
 from orion.arrays.layout import TileLayout
 from orion.arrays.sparse import SparseArray
 from orion.aside import aside
-from orion.frontend.scope import plain_number
 from orion.kernel.calling import Argument
-from orion.runtime.arguments import tile_layout
+from orion.runtime.arguments import skeleton_arguments, tile_layout
 from orion.runtime.local_arrays import LocalArray
 from orion.runtime.memory import RunMemory, allocate_run_memory
 from orion.runtime.prepared import PreparedLoop, PreparedProgram
@@ -34,18 +33,6 @@ class LoopBlocks:
 
     extents: Block | None
     arguments: tuple[Block | int | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """What the statements between loops may ask about an array. They may return it: `name` tells the driver which."""
-
-    shape: tuple[int, ...]
-    length: int
-    name: str = ""
-
-    def __len__(self) -> int:
-        return self.length
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +140,7 @@ class Store:
                 copies[name] = value, shared, name in prepared.written
         layouts: list[TileLayout] = []
         loops = tuple(self._loop(loop, arguments, dense, layouts) for loop in prepared.loops)
-        given = tuple(_extent(arguments[name], name) for name in prepared.program.function.params)
-        return PlacedRun(loops, given, copies, dense, tuple(layouts))
+        return PlacedRun(loops, skeleton_arguments(prepared, arguments), copies, dense, tuple(layouts))
 
     def _loop(
         self,
@@ -256,17 +242,3 @@ def run_memory_size(prepared: PreparedProgram) -> int:
     arena = Arena()
     allocate_run_memory(prepared, arena.allocate)
     return arena.size
-
-
-def _extent(value: object, name: str) -> object:
-    """An array as its extent; a scalar as a plain number."""
-    if isinstance(value, SparseArray | DenseArray | LocalArray | np.ndarray):
-        return Extent(value.shape, len(value) if value.shape else 0, name)
-    return plain_number(value)
-
-
-def arrays_for_extents(returned: Any, arguments: Mapping[str, object]) -> Any:
-    """What a function returned, with the arrays themselves where their extents stand for them."""
-    if isinstance(returned, tuple):
-        return tuple(arrays_for_extents(part, arguments) for part in returned)
-    return arguments[returned.name] if isinstance(returned, Extent) else returned

@@ -19,7 +19,7 @@ from orion.runtime.ray.group import Group
 from orion.runtime.ray.mirrors import Mirrors
 from orion.runtime.ray.orders import Outcome, RunOrder
 from orion.runtime.ray.segments import remove_name
-from orion.runtime.ray.store import PlacedRun, Store, arrays_for_extents, call_if_alive
+from orion.runtime.ray.store import PlacedRun, Store, call_if_alive
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ class Team:
             news.told(order)
         self._mirrors.fetch(prepared, placed)
         placed.copy_out()
-        return arrays_for_extents(outcomes[0].returned, arguments)
+        return outcomes[0].returned
 
     def close(self) -> None:
         """End the actors, and let go of the arrays. Safe to call again."""

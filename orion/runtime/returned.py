@@ -1,0 +1,77 @@
+"""What a function returns: scalars as they are, and arrays, or parts of them, of the caller's or made by the function.
+
+The statements between loops run on every worker, of which some have no array at all. An array is an `Extent` there, and
+what is returned of it says which array it is, and which part (`Part`); whoever has made the call knows the arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from orion.arrays.dense import DenseArray
+from orion.arrays.sparse import SparseArray
+from orion.frontend.scope import plain_number
+from orion.runtime.local_arrays import LocalArray
+
+Index = int | slice | tuple[int | slice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """`name[index]` of an array that is returned."""
+
+    name: str
+    index: Index
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What the statements between loops may ask about an array; they may return it, or a part of it."""
+
+    shape: tuple[int, ...]
+    length: int
+    name: str
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, index: Index) -> Part:
+        """The part, in name; IndexError where the array has none at such an index.
+
+        >>> Extent((3, 2), 3, "A")[1:, 0]
+        Part(name='A', index=(slice(1, None, None), 0))
+        >>> Extent((3, 2), 3, "A")[3]
+        Traceback (most recent call last):
+        IndexError: index 3 is out of bounds for axis 0 with size 3
+        """
+        np.broadcast_to(False, self.shape)[index]  # an array of this shape that takes a byte
+        return Part(self.name, index)
+
+
+def stand_in(value: object, name: str) -> object:
+    """An argument as the statements between loops have it: an array as its extent, a scalar as a plain number."""
+    if isinstance(value, SparseArray | DenseArray | LocalArray | np.ndarray):
+        return Extent(value.shape, len(value) if value.shape else 0, name)
+    return plain_number(value)
+
+
+def resolved(returned: Any, arguments: Mapping[str, Any]) -> Any:
+    """What a function returned, with the arrays of a call in place of what stands for them."""
+    match returned:
+        case tuple():
+            return tuple(resolved(part, arguments) for part in returned)
+        case Extent(name=name):
+            return _whole(arguments[name])
+        case Part(name, index):
+            array = _whole(arguments[name])
+            return (array.to_numpy() if isinstance(array, DenseArray) else array)[index]
+        case _:
+            return returned
+
+
+def _whole(array: Any) -> Any:
+    return array.storage if isinstance(array, LocalArray) else array
