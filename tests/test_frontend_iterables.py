@@ -41,6 +41,8 @@ HEADS = [
     "for x, y in np.ndindex(n, 3)",
     "for x, y in np.ndindex(A.shape)",
     "for x, y in np.ndindex((2, n))",
+    "for (x, y), z in np.ndenumerate(A)",
+    "for (i,), x in np.ndenumerate(v)",
     "for x in (1, 2, 3)",
     "for x in (5, 3, 1)",
     "for x in (4, 1, 7)",
@@ -50,6 +52,24 @@ HEADS = [
     "for x in A[1]",
     "for x, y in zip(A[1], A[0])",
     "for x in numba.prange(n)",
+    "for x in v[n:]",
+    "for x in v[:n]",
+    "for x in v[-n:]",
+    "for x in v[n - 4:n]",
+    "for x in v[n - 4:-2]",
+    "for x in v[-3:5 - n]",
+    "for x in v[-3:]",
+    "for x in v[2:4]",
+    "for x in v[:40]",
+    "for x in np.sort(v)",
+    "for x in v + 1",
+    "for x, y in zip(v[n - 3:], w)",
+    "for x, y in zip(v[n - 3:], w[n - 3:])",
+    "for i, x in enumerate(w[n - 1:])",
+    "for x in reversed(w[1:n])",
+    "for x in v[::2]",
+    "for x in np.arange(n)",
+    "for x, y in zip(np.sort(v), np.sort(w))",
 ]
 
 
@@ -63,6 +83,7 @@ def test_goes_through_what_python_does(head, n):
     read = print_function(parse_function(function))
     assert "numba" not in read
     assert "zip" not in read
+    assert "reversed" not in read
     scope = {"np": np}
     exec(read, scope)
     found = []
@@ -123,6 +144,34 @@ def neighbours(A, B):
         B[i, j] = total
 
 
+def neighbours_in_rows(indptr, indices, x, out):
+    for v in range(len(out)):
+        total = 0.0
+        for u in indices[indptr[v] : indptr[v + 1]]:
+            total += x[u]
+        out[v] = total
+
+
+def weighted(indptr, indices, weights, x, out):
+    for v in range(len(out)):
+        first, last = indptr[v], indptr[v + 1]
+        for u, w in zip(indices[first:last], weights[first:last], strict=False):
+            out[v] += w * x[u]
+
+
+def windows(v, out):
+    for i in range(len(out)):
+        total = 0.0
+        for x in v[i : i + 5]:
+            total += x
+        out[i] = total
+
+
+def of_roots(v, out):
+    for i, x in enumerate(np.sqrt(v)):
+        out[i] = x * x
+
+
 def in_numba(v, out):
     for i in numba.prange(len(v)):
         out[i] = v[i] * 2
@@ -137,12 +186,49 @@ LOOPS = [
     (both, lambda: (table()[:, 0].copy(), table()[:, 1].copy(), np.zeros(400))),
     (from_behind, lambda: (table()[:, 0].copy(), np.zeros(400))),
     (neighbours, lambda: (table(), np.zeros((400, 8)))),
+    (neighbours_in_rows, lambda: (*rows_of(400), np.arange(400.0), np.zeros(400))),
+    (weighted, lambda: (*rows_of(400), np.arange(1200.0), np.arange(400.0), np.zeros(400))),
+    (windows, lambda: (table()[:, 0].copy(), np.zeros(400))),
+    (of_roots, lambda: (table()[:, 0].copy(), np.zeros(400))),
     (in_numba, lambda: (table()[:, 0].copy(), np.zeros(400))),
 ]
 
 
+def neighbours_in_rows(indptr, indices, x, out):
+    for v in range(len(out)):
+        total = 0.0
+        for u in indices[indptr[v] : indptr[v + 1]]:
+            total += x[u]
+        out[v] = total
+
+
+def weighted(indptr, indices, weights, x, out):
+    for v in range(len(out)):
+        first, last = indptr[v], indptr[v + 1]
+        for u, w in zip(indices[first:last], weights[first:last], strict=False):
+            out[v] += w * x[u]
+
+
+def windows(v, out):
+    for i in range(len(out)):
+        total = 0.0
+        for x in v[i : i + 5]:
+            total += x
+        out[i] = total
+
+
+def of_roots(v, out):
+    for i, x in enumerate(np.sqrt(v)):
+        out[i] = x * x
+
+
 def table():
     return np.random.default_rng(3).random((400, 8))
+
+
+def rows_of(n):
+    """Three neighbours of each."""
+    return np.arange(0, 3 * n + 1, 3), np.random.default_rng(4).integers(0, n, 3 * n)
 
 
 def runs(looped):
@@ -176,3 +262,12 @@ def test_a_prange_that_is_not_parallel_is_told():
     plan = orion.parallel_for(wrong).plan(np.zeros(100))
     assert not plan.is_parallel
     assert any(reason.kind == "blocks" for reason in plan.reasons)
+
+
+def test_names_for_subscripts_are_as_many_as_dimensions():
+    def two_of_three(A, out):
+        for i, j in np.ndindex(A.shape):
+            out[i] += j
+
+    with pytest.raises(orion.UnsupportedLoopError, match="3 values cannot be unpacked into 2"):
+        orion.parallel_for(two_of_three).plan(np.zeros((3, 4, 5)), np.zeros(3))

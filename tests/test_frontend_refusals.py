@@ -158,15 +158,14 @@ EXPRESSIONS = [
 ]
 
 LOOPS = [
-    ("for x in prange(n): pass", "prange(n)", "a loop over `prange(n)`", "use subscripts"),
-    ("for i, x in np.ndenumerate(a): pass", "np.ndenumerate(a)", "a loop over `np.ndenumerate(a)`", "np.ndindex"),
+    ("for i, x in np.ndenumerate(a): pass", "i", "the subscripts are not taken apart", "for i, j in"),
+    ("for i in np.ndenumerate(a): pass", "np.ndenumerate(a)", "is not taken apart", "for (i, j), x in"),
+    ("for i, x in zip(np.ndenumerate(a), a): pass", "np.ndenumerate(a)", "a loop over `np.ndenumerate(a)`", ""),
     ("for x in np.ndindex(n): pass", "x", "the subscripts are not taken apart", "for i, j in np.ndindex(A.shape)"),
     ("for x, y in np.ndindex(n): pass", "np.ndindex(n)", "`np.ndindex(n)` is not taken apart", "inside another"),
     ("for x, y in np.ndindex(n, n): break", "np.ndindex(n, n)", "is not taken apart", "inside another"),
-    ("for x in a.items(): pass", "a.items()", "a loop over `a.items()`", "use arrays"),
-    ("for x in a + b: pass", "a + b", "a loop over `a + b`", "use subscripts"),
-    ("for x in a[n:]: pass", "a[n:]", "a loop over `a[n:]`", "give it a name before"),
-    ("for x in a[::2]: pass", "a[::2]", "a loop over `a[::2]`", "give it a name before"),
+    ("for x in a.items(): pass", "a.items()", "the method `items` is not known", ""),
+    ("for x in n > 0: pass", "n > 0", "a loop over `n > 0`", "use subscripts"),
     ("for x in TABLE: pass", "TABLE", "`TABLE` is an array from outside", "pass it as an argument"),
     ("for x, y in zip(a, b, strict=True): pass", "zip(a, b, strict=True)", "is not supported", "leave `strict` out"),
     ("for x in zip(a, b): pass", "x", "does not take what this goes through apart", "as many names"),

@@ -5,6 +5,9 @@
     for x, y in zip(v, w):            for x_index in range(min(len(v), len(w))):      x = v[x_index]; y = w[x_index]
     for i in reversed(range(n)):      for i in range(n - 1, -1, -1):
     for i, j in np.ndindex(A.shape):  for i in range(A.shape[0]): for j in range(A.shape[1]):
+    for (i, j), x in np.ndenumerate(A):  the same, with x = A[i, j]
+    for x in v[a:b]:                  for x_index in range(x_first, min(x_last, len(v))):  x = v[x_index]
+    for x in np.sort(v):              x_items = np.sort(v), and over that
 
 An iterable is a number of items and the item at each place (`Items`). A range that stands alone stays one.
 """
@@ -12,11 +15,10 @@ An iterable is a number of items and the item at each place (`Items`). A range t
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from orion.frontend.parse_expressions import parse_expression
-from orion.frontend.refusals import ITERATIONS
 from orion.frontend.scope import Scope
 from orion.ir.constants import as_literal, constant_value
 from orion.ir.nodes import (
@@ -26,7 +28,6 @@ from orion.ir.nodes import (
     Choose,
     Compare,
     Const,
-    Dim,
     Expr,
     Range,
     Slice,
@@ -35,9 +36,14 @@ from orion.ir.nodes import (
     Tuple,
     Var,
 )  # fmt: skip
+from orion.ir.spans import without_spans
 from orion.source import Span
 
-FUNCTIONS = {"builtins": ("range", "enumerate", "zip", "reversed"), "numba": ("prange",), "numpy": ("ndindex",)}
+FUNCTIONS = {
+    "builtins": ("range", "enumerate", "zip", "reversed"),
+    "numba": ("prange",),
+    "numpy": ("ndindex", "ndenumerate"),
+}
 """What makes iterables, by the package that it is of."""
 
 Item = Expr | tuple["Item", ...]
@@ -46,17 +52,27 @@ Item = Expr | tuple["Item", ...]
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """The items of an iterable: as many as the least of some counts, and the item at a place from 0 on."""
+    """The items of an iterable: those at the places from `start` up to the least of `stops`; what is run `before`."""
 
-    counts: tuple[Expr, ...]
+    stops: tuple[Expr, ...]
     at: Callable[[Expr], Item]
+    start: Expr
+    before: tuple[Stmt, ...] = ()
+
+    def from_zero(self) -> Items:
+        """The same with places from 0 on."""
+        if constant_value(self.start) == 0:
+            return self
+        stops = tuple(_difference(stop, self.start) for stop in self.stops)
+        return Items(stops, lambda place: self.at(_sum(self.start, place)), Const(0, self.start.span), self.before)
 
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """A `for` as ranges, the outermost first, and what each iteration begins with."""
+    """A `for` as ranges, the outermost first; what is run `before` them, and what each iteration begins with."""
 
     loops: tuple[Range, ...]
+    before: tuple[Stmt, ...] = ()
     first: tuple[Stmt, ...] = ()
 
 
@@ -67,7 +83,9 @@ def iteration(node: ast.For, scope: Scope) -> Iteration | None:
         case "range" | "prange":
             return Iteration((_range(node.target, source, scope),))
         case "ndindex":
-            return Iteration(tuple(_each_index(node, scope)))
+            return _each_index(node, scope)
+        case "ndenumerate":
+            return _each_element(node, scope)
         case "reversed" if _maker(inner := _only(source, scope), scope) == "range":
             return Iteration((_backwards(_range(node.target, inner, scope), inner, scope),))
         case "enumerate" if isinstance(node.target, ast.Tuple) and isinstance(node.target.elts[0], ast.Name):
@@ -92,9 +110,13 @@ def _by_place(node: ast.For, counter: str, scope: Scope) -> Iteration:
     span = scope.span(node, until=node.iter)
     names = [part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)]
     place = counter if names.count(counter) == 1 and _starts_at_zero(node.iter) else scope.free(f"{names[0]}_index")
-    count = found.counts[0] if len(found.counts) == 1 else Call("min", found.counts, span)
     first = tuple(_given(node.target, found.at(Var(place, span)), place, scope))
-    return Iteration((Range(place, Const(0, span), count, Const(1, span), span),), first)
+    space = Range(place, found.start, _least(found.stops, span), Const(1, span), span)
+    return Iteration((space,), found.before, first)
+
+
+def _least(stops: tuple[Expr, ...], span: Span) -> Expr:
+    return stops[0] if len(stops) == 1 else Call("min", stops, span)
 
 
 def _starts_at_zero(node: ast.expr) -> bool:
@@ -176,31 +198,63 @@ def _trips(start: Expr, stop: Expr, step: int) -> Expr:
     return apart if step == 1 else Binary("//", _plus(apart, step - 1), _number(step, stop.span), stop.span)
 
 
-def _each_index(node: ast.For, scope: Scope) -> Iterator[Range]:
-    """`for i, j in np.ndindex(A.shape)`, or `np.ndindex(n, m)`: a range for each name."""
+def _each_index(node: ast.For, scope: Scope) -> Iteration:
+    """`for i, j in np.ndindex(A.shape)`, `np.ndindex(n, m)` or `np.ndindex((n, m))`."""
     assert isinstance(node.iter, ast.Call)
-    names = [part.id for part in getattr(node.target, "elts", ()) if isinstance(part, ast.Name)]
-    if not names or len(names) < len(node.target.elts):  # type: ignore[attr-defined]
-        hint = "write a name for each dimension: `for i, j in np.ndindex(A.shape):`"
-        raise scope.refuse(node.target, "the subscripts are not taken apart into names", "", hint)
-    span = scope.span(node.iter)
+    names = _index_names(node.target, node, scope)
     match [parse_expression(argument, scope) for argument in node.iter.args]:
-        case [Call("attribute:shape", (Var(array),))]:
-            lengths: list[Expr] = [Dim(array, axis, span) for axis in range(len(names))]
-        case [Tuple(parts)]:
-            lengths = [*parts]
-        case parts:
-            lengths = parts
-    if len(lengths) != len(names) or holds_break_in(node):
+        case [Call("attribute:shape", (Var() as array,))]:
+            return _over_axes(array, names, node, scope)
+        case [Tuple(lengths)] if len(lengths) == len(names):
+            return Iteration(_counting(names, lengths))
+        case lengths if len(lengths) == len(names):
+            return Iteration(_counting(names, lengths))
+    what = f"`{ast.unparse(node.iter)}` is not taken apart"
+    raise scope.refuse(node.iter, what, "", "write one `for … in range(…)` inside another")
+
+
+def _each_element(node: ast.For, scope: Scope) -> Iteration:
+    """`for (i, j), x in np.ndenumerate(A)`."""
+    match node.iter, node.target:
+        case ast.Call(_, [ast.Name() as array], []), ast.Tuple([keys, ast.Name(value)]):
+            base = Var(array.id, scope.span(array))
+            found = _over_axes(base, _index_names(keys, node, scope), node, scope)
+            element = Subscript(base, tuple(Var(space.var, base.span) for space in found.loops), base.span)
+            return replace(found, first=(Assign(Var(value, base.span), element, base.span),))
+    hint = "write `for (i, j), x in np.ndenumerate(A):`, with a name for each dimension"
+    raise scope.refuse(node.iter, f"`{ast.unparse(node.iter)}` is not taken apart", "", hint)
+
+
+def _index_names(target: ast.expr, node: ast.For, scope: Scope) -> list[str]:
+    parts: list[ast.expr] = getattr(target, "elts", [])
+    names = [part.id for part in parts if isinstance(part, ast.Name)]
+    if not names or len(names) < len(parts):
+        hint = "write a name for each dimension: `for i, j in np.ndindex(A.shape):`"
+        raise scope.refuse(target, "the subscripts are not taken apart into names", "", hint)
+    if len(names) > 1 and _may_be_left(node):
         what = f"`{ast.unparse(node.iter)}` is not taken apart"
-        raise scope.refuse(node.iter, what, "", "write one `for … in range(…)` inside another")
-    for name, length in zip(names, lengths, strict=True):
-        yield Range(name, Const(0, span), length, Const(1, span), span)
+        why = "a `break` would leave the innermost of several loops"
+        raise scope.refuse(node.iter, what, why, "write one `for … in range(…)` inside another")
+    return names
 
 
-def holds_break_in(node: ast.For) -> bool:
-    """Whether a `break` may leave the loop, or an `else` follows it."""
-    inner = [part for statement in node.body for part in ast.walk(statement)]
+def _over_axes(array: Var, names: list[str], node: ast.For, scope: Scope) -> Iteration:
+    """A range for each axis of an array, which must be as many as there are names."""
+    lengths = [Var(scope.free(f"{_named('length', node.iter)}_{axis}"), array.span) for axis in range(len(names))]
+    shape: Expr = Call("attribute:shape", (array,), array.span)
+    before = Assign(Tuple(tuple(lengths), array.span), shape, array.span)
+    return Iteration(_counting(names, lengths), (before,))
+
+
+def _counting(names: Sequence[str], lengths: Sequence[Expr]) -> tuple[Range, ...]:
+    """Ranges from 0 on."""
+    pairs = zip(names, lengths, strict=True)
+    return tuple(Range(name, Const(0, end.span), end, Const(1, end.span), end.span) for name, end in pairs)
+
+
+def _may_be_left(node: ast.For) -> bool:
+    """Whether a `break` may leave a loop, or an `else` follows it."""
+    inner = (part for statement in node.body for part in ast.walk(statement))
     return bool(node.orelse) or any(isinstance(part, ast.Break) for part in inner)
 
 
@@ -218,27 +272,28 @@ def items(node: ast.expr, scope: Scope) -> Items:
             return _side_by_side(node, scope)
         case "reversed", ast.Call():
             return _from_behind(node, scope)
-        case "", ast.Tuple(parts) | ast.List(parts) if parts:
-            return _one_by_one([parse_expression(part, scope) for part in parts], scope.span(node))
-        case "", ast.Name() | ast.Subscript():
-            return _of_array(parse_expression(node, scope), node, scope)
-        case _:
+        case "ndindex" | "ndenumerate", _:
             raise _refusal(node, scope)
+        case _, ast.Tuple(parts) | ast.List(parts) if parts:
+            return _one_by_one([parse_expression(part, scope) for part in parts], scope.span(node))
+        case _:
+            return _of_array(node, scope)
 
 
 def _numbers(node: ast.expr, scope: Scope) -> Items:
     start, stop, by = _bounds(node, scope)
     step = _step(by, node, scope)
-    return Items((_trips(start, stop, step),), lambda place: _sum(start, _times(place, step)))
+    trips = _trips(start, stop, step)
+    return Items((trips,), lambda place: _sum(start, _times(place, step)), Const(0, trips.span))
 
 
 def _enumerated(node: ast.Call, scope: Scope) -> Items:
     begin = [part.value for part in node.keywords if part.arg == "start"] + node.args[1:]
     if not node.args or len(begin) > 1 or len(node.args) + len(node.keywords) > 2:
         raise _refusal(node, scope)
-    start = parse_expression(begin[0], scope) if begin else Const(0, scope.span(node))
-    inner = items(node.args[0], scope)
-    return Items(inner.counts, lambda place: (_sum(start, place), inner.at(place)))
+    first = parse_expression(begin[0], scope) if begin else Const(0, scope.span(node))
+    inner = items(node.args[0], scope).from_zero()
+    return replace(inner, at=lambda place: (_sum(first, place), inner.at(place)))
 
 
 def _side_by_side(node: ast.Call, scope: Scope) -> Items:
@@ -247,8 +302,11 @@ def _side_by_side(node: ast.Call, scope: Scope) -> Items:
         why = "whether the lengths are equal is not looked at"
         raise scope.refuse(node, f"`{ast.unparse(node)}` is not supported", why, "leave `strict` out")
     each = [items(part, scope) for part in node.args]
-    counts = dict.fromkeys(count for one in each for count in one.counts)
-    return Items(tuple(counts), lambda place: tuple(one.at(place) for one in each))
+    if len({without_spans(one.start) for one in each}) > 1:
+        each = [one.from_zero() for one in each]
+    stops = {without_spans(stop): stop for one in each for stop in one.stops}
+    before = tuple(statement for one in each for statement in one.before)
+    return Items(tuple(stops.values()), lambda place: tuple(one.at(place) for one in each), each[0].start, before)
 
 
 def _is_false(node: ast.expr) -> bool:
@@ -256,12 +314,12 @@ def _is_false(node: ast.expr) -> bool:
 
 
 def _from_behind(node: ast.Call, scope: Scope) -> Items:
-    inner = _only(node, scope)
-    if _maker(inner, scope) in ("enumerate", "zip"):
+    source = _only(node, scope)
+    if _maker(source, scope) in ("enumerate", "zip"):
         raise scope.refuse(node, f"`{ast.unparse(node)}` is not supported", "Python's `reversed` takes no iterators")
-    found = items(inner, scope)
-    (count,) = found.counts
-    return Items(found.counts, lambda place: found.at(Binary("-", _plus(count, -1), place, place.span)))
+    inner = items(source, scope).from_zero()
+    last = _plus(_least(inner.stops, scope.span(node)), -1)
+    return replace(inner, at=lambda place: inner.at(Binary("-", last, place, place.span)))
 
 
 def _only(node: ast.expr, scope: Scope) -> ast.expr:
@@ -274,14 +332,14 @@ def _only(node: ast.expr, scope: Scope) -> ast.expr:
 
 def _one_by_one(values: list[Expr], span: Span) -> Items:
     """The values of a tuple: one that is chosen by the place, or a sum where they are evenly spaced."""
-    count = _number(len(values), span)
+    count, zero = _number(len(values), span), Const(0, span)
     numbers = [constant_value(value) for value in values]
     first, *others = numbers
     if first is not None and others and others[0] is not None:
         step = others[0] - first
         if numbers == [first + step * place for place in range(len(values))]:
-            return Items((count,), lambda place: _sum(_number(first, span), _times(place, step)))
-    return Items((count,), lambda place: _chosen(values, place))
+            return Items((count,), lambda place: _sum(_number(first, span), _times(place, step)), zero)
+    return Items((count,), lambda place: _chosen(values, place), zero)
 
 
 def _chosen(values: list[Expr], place: Expr) -> Item:
@@ -296,32 +354,62 @@ def _chosen(values: list[Expr], place: Expr) -> Item:
     return found
 
 
-def _of_array(array: Expr, node: ast.expr, scope: Scope) -> Items:
-    """The rows or elements of an array, of a row of one, or of one without its ends: `v`, `A[i]`, `v[1:]`, `v[:-1]`."""
+def _of_array(node: ast.expr, scope: Scope) -> Items:
+    """The rows or elements of an array; one that has no name is given one."""
+    array = parse_expression(node, scope)
+    span, zero = array.span, Const(0, array.span)
     match array:
-        case Var() as base:
-            count: Expr = Call("len", (base,), base.span)
-            return Items((count,), lambda place: Subscript(base, (place,), base.span))
+        case Var():
+            return Items((Call("len", (array,), span),), lambda place: Subscript(array, (place,), span), zero)
         case Subscript(base, index) if not any(isinstance(part, Slice) for part in index):
-            count = Call("len", (array,), array.span)
-            return Items((count,), lambda place: Subscript(base, (*index, place), array.span))
-        case Subscript(Var() as base, (Slice(lower, upper, None),)):
-            first = 0 if lower is None else constant_value(lower)
-            last = 0 if upper is None else constant_value(upper)
-            if first is not None and first >= 0 and last is not None and (upper is None or last < 0):
-                count = _plus(Call("len", (base,), base.span), last - first)
-                return Items((count,), lambda place: Subscript(base, (_plus(place, first),), array.span))
-    raise scope.refuse(
-        node, f"a loop over `{ast.unparse(node)}` is not supported", "", "give it a name before, and go through that"
-    )
+            count = Call("len", (array,), span)
+            return Items((count,), lambda place: Subscript(base, (*index, place), span), zero)
+        case Subscript(base, (Slice(lower, upper, None),)):
+            return _of_slice(base, lower, upper, node, scope)
+        case Call() | Subscript() | Binary():
+            name = Var(scope.free(_named("items", node)), span)
+            made = Assign(name, array, span)
+            return Items((Call("len", (name,), span),), lambda place: Subscript(name, (place,), span), zero, (made,))
+    raise _refusal(node, scope)
+
+
+def _of_slice(base: Var, lower: Expr | None, upper: Expr | None, node: ast.expr, scope: Scope) -> Items:
+    """The rows or elements of `v[lower:upper]`, at the places that they have in `v`: bounds that are negative count
+    from the end, and places before the first or past the last are none."""
+    span = base.span
+    length = Call("len", (base,), span)
+    before: list[Stmt] = []
+
+    def place(bound: Expr, name: str) -> Expr:
+        known = constant_value(bound)
+        if known is not None:
+            below = _plus(length, known)
+            return _number(known, span) if known >= 0 else Call("max", (below, Const(0, span)), span)
+        if scope.is_counted(bound):
+            return bound
+        kept = Var(scope.free(_named(name, node)), span)
+        before.append(Assign(kept, bound, span))
+        below = Call("max", (Binary("+", kept, length, span), Const(0, span)), span)
+        return Choose(Compare(("<",), (kept, Const(0, span)), span), below, kept, span)
+
+    start = Const(0, span) if lower is None else place(lower, "first")
+    stops: tuple[Expr, ...] = (length,)
+    if upper is not None:
+        last = place(upper, "last")
+        known = constant_value(upper)
+        stops = (_plus(length, known),) if known is not None and known < 0 else (last, length)
+    return Items(stops, lambda at: Subscript(base, (at,), span), start, tuple(before))
+
+
+def _named(name: str, node: ast.expr) -> str:
+    """A name for a value that stands at some place in the source."""
+    return f"{name}_{node.lineno}_{node.col_offset}"
 
 
 def _refusal(node: ast.expr, scope: Scope) -> Exception:
-    called = node.func if isinstance(node, ast.Call) else None
-    name = called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
-    hint = ITERATIONS.get(name, "write `for i in range(…):` and use subscripts")
+    what = f"a loop over `{ast.unparse(node)}` is not supported"
     why = "a `for` goes over a range, over arrays, or over the elements of a sparse array that is an argument"
-    return scope.refuse(node, f"a loop over `{ast.unparse(node)}` is not supported", why, hint)
+    return scope.refuse(node, what, why, "write `for i in range(…):` and use subscripts")
 
 
 # ---------------------------------------------------------------- sums as a person would write them
@@ -343,6 +431,11 @@ def _plus(expr: Expr, number: int) -> Expr:
 def _sum(left: Expr, right: Expr) -> Expr:
     known = constant_value(left)
     return Binary("+", left, right, right.span) if known is None else _plus(right, known)
+
+
+def _difference(left: Expr, right: Expr) -> Expr:
+    known = constant_value(right)
+    return Binary("-", left, right, left.span) if known is None else _plus(left, -known)
 
 
 def _times(expr: Expr, factor: int) -> Expr:

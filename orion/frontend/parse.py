@@ -16,6 +16,7 @@ from orion.frontend.scope import (
     Scope,
     assigned_names,
     constant,
+    counting_names,
     iterated_names,
     outer_names,
 )
@@ -66,11 +67,13 @@ class _Family:
         located = locate(function)
         params = _parameters(located)
         body = located.definition.body
+        outer = outer_names(function)
         scope = Scope(
             located.source,
             frozenset(params) | assigned_names(body),
             iterated_names(body),
-            outer_names(function),
+            counting_names(body, outer) - {*params},
+            outer,
             self.helper,
         )
         self.open.append(function)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 
-from orion.frontend.iterables import iteration
+from orion.frontend.iterables import Iteration, iteration
 from orion.frontend.parse_expressions import OPERATORS, parse_expression
 from orion.frontend.refusals import OBJECTS, STATEMENTS
 from orion.frontend.scope import Scope
@@ -66,8 +66,9 @@ def _statement(node: ast.stmt, scope: Scope, numbers: Numbers) -> list[Stmt]:
         case ast.While():
             return _with_else(_while(node, scope, numbers), node, scope, numbers)
         case ast.For():
-            before, loop = _with_bounds_before(_for(node, scope, numbers), scope)
-            return [*before, *_with_else(loop, node, scope, numbers)]
+            found = iteration(node, scope)
+            before, loop = _with_bounds_before(_for(node, found, scope, numbers), scope)
+            return [*(found.before if found else ()), *before, *_with_else(loop, node, scope, numbers)]
         case ast.Return(value):
             return [Return(None if value is None else parse_expression(value, scope), scope.span(node))]
         case ast.Break():
@@ -203,9 +204,8 @@ def _setting(flag: Var, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     return tuple(found)
 
 
-def _for(node: ast.For, scope: Scope, numbers: Numbers) -> For:
+def _for(node: ast.For, found: Iteration | None, scope: Scope, numbers: Numbers) -> For:
     span = scope.span(node, until=node.iter)
-    found = iteration(node, scope)
     spaces = (_elements(node, scope),) if found is None else found.loops
     each = [(space, next(numbers)) for space in spaces]
     body = (*(() if found is None else found.first), *_block(node.body, scope, numbers))

@@ -72,8 +72,3 @@ CALLS = {
     "isinstance": Refusal("`isinstance`", OBJECTS, "choose before the loop which function to call"),
     "divmod": Refusal("`divmod`", OBJECTS, "write `a // b` and `a % b`"),
 }
-
-ITERATIONS = {
-    "ndenumerate": "write `for i, j in np.ndindex(A.shape):` and use `A[i, j]`",
-    "items": "use arrays, indexed by integers, that are arguments",
-}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections import ChainMap
-from collections.abc import Callable, Mapping
+from collections import ChainMap, Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
@@ -15,7 +15,7 @@ import numpy as np
 from orion.errors import UnsupportedLoopError, did_you_mean
 from orion.frontend.locate import span_of
 from orion.frontend.outside import MISSING
-from orion.ir.nodes import Call, Const, Expr
+from orion.ir.nodes import Binary, Call, Const, Count, Dim, Expr, Var
 from orion.ir.refuse import unsupported
 from orion.source import SourceText, Span
 
@@ -39,7 +39,8 @@ class Helper:
 class Scope:
     """The names that one function can see.
 
-    `variables` are its parameters and everything it assigns; `sparse` are the names it goes over as a sparse array;
+    `variables` are its parameters and everything it assigns; `sparse` are the names it goes over as a sparse array, and
+    `counters` those that only count up from zero or more (`counting_names`);
     `globals` are the other names, closure first; `helper_of` parses a function that it calls; `constants` collects the
     scalars that it takes from outside, `outside` all names that it takes, by name or by module and name.
     """
@@ -47,6 +48,7 @@ class Scope:
     source: SourceText
     variables: frozenset[str]
     sparse: frozenset[str]
+    counters: frozenset[str]
     globals: Mapping[str, object]
     helper_of: Callable[[FunctionType, Span, SourceText], Helper]
     constants: dict[str, int | float | bool] = field(default_factory=dict)
@@ -63,6 +65,22 @@ class Scope:
         while name in self.variables:
             name += "_"
         return name
+
+    def is_counted(self, expr: Expr) -> bool:
+        """Whether an integer is never negative: counters, lengths, numbers, and sums and products of these."""
+        match expr:
+            case Const(int(value)):
+                return value >= 0
+            case Var(name):
+                return name in self.counters
+            case Binary("+" | "*" | "//" | "%", left, right):
+                return self.is_counted(left) and self.is_counted(right)
+            case Call("min" | "max", arguments):
+                return all(map(self.is_counted, arguments))
+            case Call("len"):
+                return True
+            case _:
+                return isinstance(expr, Dim | Count)
 
     def value(self, node: ast.expr) -> object:
         """The object that a global name, or a name in a module (`np.linalg.norm`), stands for; MISSING where none."""
@@ -164,3 +182,23 @@ def iterated_names(body: list[ast.stmt]) -> frozenset[str]:
     loops = (node for statement in body for node in ast.walk(statement) if isinstance(node, ast.For))
     taken = (loop.iter for loop in loops if isinstance(loop.target, ast.Tuple))
     return frozenset(source.id for source in taken if isinstance(source, ast.Name))
+
+
+def counting_names(body: list[ast.stmt], outer: Mapping[str, object]) -> frozenset[str]:
+    """The names that are variables of `for i in range(n)`, `range(1, n)`, `enumerate(v)` alone: never negative."""
+    if outer.get("range", range) is not range or outer.get("enumerate", enumerate) is not enumerate:
+        return frozenset()
+    nodes = [node for statement in body for node in ast.walk(statement)]
+    stored = Counter(node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    counted = Counter(name for node in nodes if isinstance(node, ast.For) for name in _counter(node))
+    return frozenset(name for name, times in counted.items() if times == stored[name])
+
+
+def _counter(loop: ast.For) -> Iterator[str]:
+    match loop.iter, loop.target:
+        case ast.Call(ast.Name("range"), [_]), ast.Name(name):
+            yield name
+        case ast.Call(ast.Name("range"), [ast.Constant(int(start)), _]), ast.Name(name) if start >= 0:
+            yield name
+        case ast.Call(ast.Name("enumerate"), [_], []), ast.Tuple([ast.Name(name), *_]):
+            yield name
