@@ -78,6 +78,15 @@ OTHERS = [
     "np.float32(A[i])", "np.absolute(A[i])", "np.maximum(A[i], 0.5)", "np.maximum(A[i], B[i, 0])", "np.amax(A[i])",
     "np.add(A[i], B[i], dtype=np.float32)", "np.sqrt(x=A[i])", "A[i, ::2]", "A[i, ::-1]", "A[i, A[i] > 0.5]",
     "A[A[:, 0] > 0.5]", "B[i][np.argsort(A[i])]", "A[i].size", "A.ndim", "A.shape[0]",
+    "np.linspace(0.0, 1.0, 7)", "np.linspace(A[i, 0], B[i, 0], 5)", "np.linspace(0.0, 1.0, num=4)",
+    "np.linspace(0.0, 1.0, 4, False)", "np.linspace(A[i], B[i], 3)", "np.hanning(9)", "np.hamming(5)", "np.blackman(6)",
+    "np.bartlett(4)", "np.hanning(A[i, 0])", "np.concatenate((A[i], B[i]))", "np.concatenate((A, B))",
+    "np.concatenate((A[i], B[i], A[i]))", "np.hstack((A[i], B[i]))", "np.concatenate(A)",
+    "np.concatenate((A[i], B[i]), axis=0)", "np.concatenate((A[i], A[i] > 0.5))", "np.unique(A[i])", "np.unique(A)",
+    "np.unique(A[i], return_counts=True)", "np.diff(A[i])", "np.diff(A)", "np.diff(A[i], 2)",
+    "np.flatnonzero(A[i] > 0.5)", "np.flatnonzero(A)", "np.flatnonzero(A[i, 0])", "np.bincount(A[i])",
+    "np.bincount(A[i], B[i])", "np.bincount(A[i], minlength=9)", "np.bincount(A)",
+    "np.linalg.cholesky(A @ A.T + np.eye(3))",
 ]  # fmt: skip
 
 

@@ -30,6 +30,7 @@ from orion.typing.results import (
     cumulated,
     determinant,
     diagonal,
+    differences,
     dot,
     elementwise,
     extreme,
@@ -40,8 +41,11 @@ from orion.typing.results import (
     found_positions,
     identity,
     item_of,
+    joined,
     new_array,
+    occurrences,
     outer,
+    places,
     positions,
     power,
     product,
@@ -52,7 +56,10 @@ from orion.typing.results import (
     same_shape,
     shape_of,
     solution,
+    some_of_row,
+    spaced,
     transposed,
+    window,
 )  # fmt: skip
 from orion.typing.value_type import BOOL, FLOAT, INT, NONE
 
@@ -185,6 +192,9 @@ ROWS: tuple[tuple[str, Known], ...] = (
     ("np.copy", Known(array_like(1), 1, "", LIKE, Form.COPY, Cost.CHEAP)),
     (".copy", Known(array_like(1), 1, form=Form.COPY, cost=Cost.CHEAP, reads_row=True)),
     ("np.arange", Known(counted, keywords=("dtype",))),
+    ("np.linspace", Known(spaced, 3, "write `np.arange(n) * step + start`", keywords=("num",))),
+    ("np.hanning np.hamming np.blackman np.bartlett", Known(window)),
+    ("np.concatenate np.hstack", Known(joined, 1, "join rows of one dimension")),
     ("np.eye", Known(identity, keywords=("k", "dtype"))),
     ("np.identity", Known(identity, keywords=("dtype",))),
     # of the same elements
@@ -194,6 +204,10 @@ ROWS: tuple[tuple[str, Known], ...] = (
     ("np.flip", Known(same_shape, 1, is_view=True)),
     ("np.diag", Known(diagonal, keywords=("k",), is_view=True)),
     ("np.sort", Known(same_shape, 1)),
+    ("np.unique", Known(some_of_row, 1)),
+    ("np.diff", Known(differences, 1)),
+    ("np.flatnonzero", Known(places, 1)),
+    ("np.bincount", Known(occurrences, 1, "write a loop that adds the weights")),
     ("np.argsort .argsort", Known(positions, 1, keywords=("kind",))),
     ("np.searchsorted", Known(found_positions, keywords=("side",))),
     (".astype", Known(converted, keywords=("dtype", "copy", "casting", "order", "subok"))),
@@ -225,7 +239,7 @@ ROWS: tuple[tuple[str, Known], ...] = (
     # linear algebra
     ("np.linalg.norm", Known(float_of_array, 2, keywords=("ord",), cost=Cost.CHEAP, reads_row=True)),
     ("np.linalg.det", Known(determinant)),
-    ("np.linalg.inv np.linalg.solve", Known(solution)),
+    ("np.linalg.inv np.linalg.solve np.linalg.cholesky", Known(solution)),
     # dtypes, attributes, and what the compiler itself puts into loops
     ("np.float32 np.float64", Known(conversion, form=Form.CONVERSION, cost=Cost.CHEAP)),
     ("attribute:shape", Known(shape_of, form=Form.ATTRIBUTE)),

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
 
-from orion.ir.nodes import Call, Const, Dtype, Expr, Tuple, Unary
+from orion.ir.constants import constant_value
+from orion.ir.nodes import Binary, Call, Const, Dtype, Expr, Tuple, Unary
 from orion.ir.spans import without_spans
 from orion.typing.dtypes import Kind, elementwise_result, float_result, operator_result, promote, sum_result
 from orion.typing.value_type import BOOL, FLOAT, INT, ValueType, broadcast, join_values, scalar, shaped
@@ -239,6 +241,69 @@ def counted(given: Arguments) -> ValueType:
     integers = all(kind.is_integer for kind in given.types)
     length = without_spans(given.call.arguments[0]) if len(given.types) == 1 and integers else None
     return ValueType(given.dtype(3) or ("int64" if integers else "float64"), False, 1, (length,))
+
+
+def spaced(given: Arguments) -> ValueType:
+    """np.linspace: so many floats from one to another, of which the last is one."""
+    if given.type(0).rank or given.type(1).rank:
+        raise TypeProblem("`linspace` between rows", NOT_BY_NUMBA, "write a loop")
+    if "bool" in (given.type(0).dtype, given.type(1).dtype):
+        raise TypeProblem("`linspace` between truth values", NOT_BY_NUMBA, "convert them, `int(x)`")
+    number = given.keyword("num", 2)
+    length = Const(50, given.call.span) if number is None else number
+    return ValueType("float64", False, 1, (without_spans(length),))
+
+
+def window(given: Arguments) -> ValueType:
+    """np.hanning and its like: so many factors."""
+    if given.type(0).rank or not given.type(0).is_integer:
+        raise TypeProblem("the length of a window is not an integer", "", "write `int(…)`")
+    return ValueType("float64", False, 1, (without_spans(given.call.arguments[0]),))
+
+
+def joined(given: Arguments) -> ValueType:
+    """np.concatenate and np.hstack of rows of one dimension."""
+    rows = given.type(0).items
+    if not rows or any(row.rank != 1 for row in rows):
+        what = f"`{given.call.function}` of other than a tuple of rows of one dimension"
+        raise TypeProblem(what, "", "write `np.concatenate((a, b))` of rows, or loops that fill a new array")
+    if len({row.dtype for row in rows}) > 1:
+        raise TypeProblem("rows of different dtypes are joined", "", "convert one, `a.astype(np.float64)`")
+    lengths = [row.lengths[0] for row in rows]
+    known = [length for length in lengths if length is not None]
+    total = reduce(lambda one, other: Binary("+", one, other, one.span), known) if len(known) == len(lengths) else None
+    return ValueType(rows[0].dtype, False, 1, (total,))
+
+
+def some_of_row(given: Arguments) -> ValueType:
+    return replace(_row(given), lengths=(None,))
+
+
+def differences(given: Arguments) -> ValueType:
+    """np.diff of a row: one element less."""
+    row = _row(given)
+    if row.dtype == "bool":
+        raise TypeProblem("`diff` of truth values", NOT_BY_NUMBA, "write `a[1:] != a[:-1]`")
+    length = row.lengths[0]
+    if length is None:
+        return row
+    span = length.span
+    less = Call("max", (Binary("-", length, Const(1, span), span), Const(0, span)), span)
+    known = constant_value(length)
+    return replace(row, lengths=(less if known is None else Const(max(known - 1, 0), span),))
+
+
+def places(given: Arguments) -> ValueType:
+    """np.flatnonzero: as many positions as there are elements that are not zero."""
+    _array(given)
+    return ValueType("int64", False, 1, (None,))
+
+
+def occurrences(given: Arguments) -> ValueType:
+    """np.bincount of integers that are not negative, up to the greatest."""
+    if not _row(given).is_integer:
+        raise TypeProblem("`bincount` of what is not integers", "", "convert it, `a.astype(np.int64)`")
+    return ValueType("int64", False, 1, (None,))
 
 
 def positions(given: Arguments) -> ValueType:
