@@ -30,6 +30,7 @@ from orion.ir.signature import argument_types
 from orion.ir.types import Shapes, SparseType, Types
 from orion.known import MAX_SIZES, Known, Typed, shapes_in_rows
 from orion.passes.delinearize import as_rows, with_row_types, with_rows
+from orion.passes.options import Words, with_options, words_in
 from orion.passes.steps import names_in_steps
 from orion.pipeline import analyse, executed, kernels_of, left_out, local_specs, make_plan, through_passes
 from orion.planned import Plan
@@ -152,12 +153,16 @@ class Preparation:
 
     def typed(self, types: Types) -> Typed:
         """Parse, resolve views, infer types, split into loops, and analyse them."""
-        return self._as_written(self._known(self._current(), types).at(types, {}, {}), types)
+        return self._as_written(self._known(self._current(), types, {}).at(types, {}, {}), types)
 
-    def typed_for(self, types: Types, shapes: Shapes, integers: Mapping[str, Any]) -> tuple[Typed, Shapes]:
+    def typed_for(
+        self, types: Types, shapes: Shapes, integers: Mapping[str, Any], words: Words | None = None
+    ) -> tuple[Typed, Shapes]:
         """What is known of the function, and the shapes as it takes them: with flattened arrays as arrays of rows where
-        they are such (`orion.passes.delinearize`), at these sizes or, where some are not given, at all."""
-        known = self._known(self._current(), types).at(types, shapes, integers)
+        they are such (`orion.passes.delinearize`), at these sizes or, where some are not given, at all. `words` are the
+        arguments that are strings or None, if not those of `integers`."""
+        words = words_in(integers) if words is None else words
+        known = self._known(self._current(), types, words).at(types, shapes, integers)
         return self._typed_for(known, types, shapes, integers)
 
     def _typed_for(
@@ -211,11 +216,11 @@ class Preparation:
             parsed = self._parsed = _Parsed(replace(function, without=without), outside, {})
         return parsed
 
-    def _known(self, parsed: _Parsed, types: Types) -> Known:
-        key = tuple(types.items())
+    def _known(self, parsed: _Parsed, types: Types, words: Words) -> Known:
+        key = (*types.items(), *words.items())
         found = parsed.kinds.get(key)
         if found is None:
-            function = through_passes(parsed.function, types)
+            function = through_passes(with_options(parsed.function, words), types)
             at_call = integers_at_call(function, types)
             integers = at_call.integers if at_call is not None and at_call.is_narrow else ()
             steps, rows = names_in_steps(function), with_rows(function, types)
@@ -244,7 +249,7 @@ class Preparation:
             return last.prepared
         types, shapes = argument_types(arguments)
         parsed = self._current()  # another thread may read the source again meanwhile
-        known = self._known(parsed, types).at(types, shapes, arguments)
+        known = self._known(parsed, types, words_in(arguments)).at(types, shapes, arguments)
         found = self._found(known, types, shapes, arguments, workers, force_parallel)
         check_aliases({name: _memory(value) for name, value in arguments.items() if _is_dense(value)}, found.written)
         like = recent(arguments, {*found.integers, *known.integers, *(known.at_call.integers if known.at_call else ())})

@@ -99,7 +99,7 @@ def test_constants_and_helpers_are_those_of_the_file(script):
 def test_it_prints_the_plans_of_all_functions(script, capsys):
     assert main(["explain", "train.py", "--workers", "3"]) == 0
     shown = capsys.readouterr()
-    assert "sgd(ratings, W, H, step, path): 1 loop, parallel" in shown.out
+    assert "sgd(ratings, W, H, step, path=None): 1 loop, parallel" in shown.out
     assert "shift(W, n): 1 loop, serial" in shown.out
     assert "runs on     3 workers" in shown.out
     assert "passing over `fit`" in shown.err

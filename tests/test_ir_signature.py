@@ -80,8 +80,6 @@ REFUSED = [
     ("a tuple", (1, 2), "is a tuple", "np.array(x)"),
     ("a range", range(3), "is a range", "np.array(x)"),
     ("a dict", {}, "is a dict", "indexed by integers"),
-    ("a string", "abc", "is a str", "a number that stands for it"),
-    ("None", None, "is a NoneType", "np.nan"),
     ("a complex number", 1j, "is a complex", "x.imag"),
     ("an object", object(), "is a object", "the numbers and arrays that it holds"),
     ("a long int", 2**63, "more than 64 bits", "a smaller one"),

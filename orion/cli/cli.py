@@ -27,6 +27,7 @@ from orion.errors import ArgumentError, OrionError
 from orion.frontend.parse import parse_function
 from orion.ir.types import ScalarType, Shapes, Types
 from orion.known import Typed
+from orion.passes.options import Words, with_options, words_in
 from orion.pipeline import planned
 from orion.planned import Plan
 from orion.prepare import Preparation
@@ -231,7 +232,9 @@ def _plan(function: AnyFunction, types: Types, given: Given) -> Plan:
 
 def _typed_plan(function: AnyFunction, types: Types, given: Given) -> tuple[Typed, Plan]:
     shapes: Shapes = {name: given.shapes[name] for name in types if name in given.shapes}
-    typed, shapes = Preparation(function.__wrapped__, function.options).typed_for(types, shapes, given.integers)
+    words = {name: value for name, value in _default_words(function).items() if name not in types}
+    preparation = Preparation(function.__wrapped__, function.options)
+    typed, shapes = preparation.typed_for(types, shapes, given.integers, words)
     integers = {name: given.integers[name] for name in typed.parameters if name in given.integers}
     counts = {name: given.elements[name] for name in types if name in given.elements}
     dense = all(isinstance(kind, ScalarType) or name in shapes for name, kind in types.items())
@@ -240,8 +243,16 @@ def _typed_plan(function: AnyFunction, types: Types, given: Given) -> tuple[Type
     return typed, planned(typed, sizes, {})
 
 
+def _default_words(function: AnyFunction) -> Words:
+    """The parameters that are strings or None where they are not given."""
+    parameters = inspect.signature(function.__wrapped__).parameters.values()
+    return words_in({one.name: one.default for one in parameters if one.default is not one.empty})
+
+
 def _types(function: AnyFunction, annotated: dict[str, str], given: Given) -> Types:
-    parsed = parse_function(function.__wrapped__)
+    told = {*given.shapes, *given.sparse, *given.dtypes, *given.integers}
+    words = {name: value for name, value in _default_words(function).items() if name not in told}
+    parsed = with_options(parse_function(function.__wrapped__), words)
     known = Known(
         ranks={name: len(shape) for name, shape in given.shapes.items() if name not in given.sparse},
         sparse=given.sparse,

@@ -41,7 +41,7 @@ STATEMENTS = (Assign, Update, Bind, Evaluate, If, While, For, Break, Continue, R
 BINARY = frozenset({"+", "-", "*", "/", "//", "%", "**", "@", "&", "|", "^", "<<", ">>"})
 UNARY = frozenset({"-", "+", "not", "~"})
 OPERATORS = BINARY | UNARY | {"and", "or"}
-COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
+COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!=", "is", "is not"})
 
 
 class MalformedError(AssertionError):

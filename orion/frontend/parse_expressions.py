@@ -28,6 +28,7 @@ from orion.ir.nodes import (
     Tuple,
     Unary,
     Var,
+    Word,
 )  # fmt: skip
 
 OPERATORS: dict[type[ast.operator], str] = {
@@ -156,18 +157,40 @@ def _not_a_value(node: ast.Name | ast.Attribute, scope: Scope, value: object) ->
     return scope.refuse(node, what, OBJECTS, "pass the numbers and arrays that it holds as arguments")
 
 
-def _compare(node: ast.Compare, scope: Scope) -> Compare:
-    for op in node.ops:
-        if type(op) not in COMPARISONS:
-            word = {ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in"}[type(op)]
+def _compare(node: ast.Compare, scope: Scope) -> Expr:
+    operands = [node.left, *node.comparators]
+    match node.ops, operands:
+        case [ast.In() | ast.NotIn() as op], [value, ast.Tuple(items) | ast.List(items) | ast.Set(items)] if items:
+            return _among(node, op, value, items, scope)
+        case [ast.Is() | ast.IsNot() as op], [_, ast.Constant(None)] | [ast.Constant(None), _]:
+            parsed = tuple(_operand(operand, scope) for operand in operands)
+            return Compare(("is" if isinstance(op, ast.Is) else "is not",), parsed, scope.span(node))
+    for other in node.ops:
+        if type(other) not in COMPARISONS:
+            word = {ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in"}[type(other)]
             hint = (
-                "compare with `==` or `!=`"
+                "compare with `==` or `!=`; with None, an argument"
                 if word.startswith("is")
-                else "compare with each value, or keep an array of flags"
+                else "compare with each value, `x in (1, 2)`, or keep an array of flags"
             )
             raise scope.refuse(node, f"`{word}` is not supported", OBJECTS, hint)
-    operands = tuple(parse_expression(operand, scope) for operand in (node.left, *node.comparators))
-    return Compare(tuple(COMPARISONS[type(op)] for op in node.ops), operands, scope.span(node))
+    parsed = tuple(_operand(operand, scope) for operand in operands)
+    return Compare(tuple(COMPARISONS[type(op)] for op in node.ops), parsed, scope.span(node))
+
+
+def _among(node: ast.Compare, op: ast.cmpop, value: ast.expr, items: list[ast.expr], scope: Scope) -> Expr:
+    """`x in (1, 2)` as `x == 1 or x == 2`."""
+    span = scope.span(node)
+    word, join = ("==", "or") if isinstance(op, ast.In) else ("!=", "and")
+    pairs = [(_operand(value, scope), _operand(item, scope)) for item in items]
+    each: tuple[Expr, ...] = tuple(Compare((word,), pair, span) for pair in pairs)
+    return Logic(join, each, span) if len(each) > 1 else each[0]
+
+
+def _operand(node: ast.expr, scope: Scope) -> Expr:
+    """What is compared: a string too, which stands for nothing but itself."""
+    value = node.value if isinstance(node, ast.Constant) else scope.value(node)
+    return Word(value, scope.span(node)) if isinstance(value, str) else parse_expression(node, scope)
 
 
 # ---------------------------------------------------------------- calls

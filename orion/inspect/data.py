@@ -38,10 +38,10 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
     """The plan of a function as plain data.
 
     Keys: `format` (1), `function`, `parameters`, `file`, `line`; `arguments`: per name its `kind` ("dense", "sparse",
-    "scalar"), dtypes and number of dimensions; `makes`, the arrays that the function makes: `array`, `dtype`, `shape`
-    and `bytes` (None where unknown), `is_returned`, `line`; `conditions`, what holds of the calls that are run so, as
-    expressions of Python; `is_parallel`; `where`, the first line of the text:
-    where the work is; `considered`, other ways to run it that were not taken: `name`, `nanoseconds` (predicted, None
+    "scalar"), dtypes and number of dimensions; `options`, the arguments that are strings or None; `makes`, the arrays
+    that the function makes: `array`, `dtype`, `shape` and `bytes` (None where unknown), `is_returned`, `line`;
+    `conditions`, what holds of the calls that are run so, as expressions of Python; `is_parallel`; `where`, the first
+    line of the text: where the work is; `considered`, other ways to run it that were not taken: `name`, `nanoseconds` (predicted, None
     where unknown), `reason`; `loops`, in textual order, each with
 
     - `line`, `dimensions` (names of the loop dimensions), `sparse_array` (the one whose elements it goes over, or
@@ -83,6 +83,7 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
         "file": function.span.file,
         "line": function.span.line,
         "arguments": {name: _argument(kind) for name, kind in plan.types if name in function.given},
+        "options": dict(function.words),
         "makes": [_made(one) for one in plan.local_arrays],
         "conditions": list(conditions_in_words(function, dict(plan.types))),
         "is_parallel": is_parallel(plan),

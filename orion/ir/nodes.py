@@ -9,7 +9,7 @@
               | Break | Continue | Return(value) | Pass
     space     = Range(var, start, stop, step)                  for i in range(start, stop, step)
               | Elements(array, keys, values, single)          for (i, j), r in array
-    expr      = Const(value) | Dtype(name) | Var(name) | Dim(array, axis) | Count(array)
+    expr      = Const(value) | Word(value) | Dtype(name) | Var(name) | Dim(array, axis) | Count(array)
               | Unary(op, operand) | Binary(op, left, right) | Compare(ops, operands) | Logic(op, operands)
               | Choose(test, then, orelse) | Call(function, arguments) | Subscript(base, index) | Tuple(items)
               | Slice(lower, upper, step)                      only inside an index
@@ -17,7 +17,8 @@
 A `Call` names its function canonically: "np.sqrt" for NumPy however it was imported, "abs" for a builtin, ".copy" for a
 method (the object is the first argument), "helper:norm" for a function of the user's, "attribute:T" for an attribute of
 an array. `len(a)`, `a.size`, `a.ndim`, `a.dtype` and negative axes of a `Dim` depend on the types of the arguments:
-`orion.passes.attributes` replaces them by `Dim`, `Count`, `Const` and `Dtype`. INTEGER and NARROW are made by
+`orion.passes.attributes` replaces them by `Dim`, `Count`, `Const` and `Dtype`. Comparisons with None, by `is`, and
+with strings are settled by `orion.passes.options`. INTEGER and NARROW are made by
 `orion.typing.narrow`, of integers that are narrower than Python's.
 
 After `orion.passes.views` no name stands for a view any more where that could be resolved: uses are the rows
@@ -42,6 +43,14 @@ from orion.source import SourceText, Span
 @dataclass(frozen=True, slots=True)
 class Const:
     value: int | float | bool | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A string, which is only compared: `orion.passes.options` settles that."""
+
+    value: str
     span: Span
 
 
@@ -163,7 +172,10 @@ class Tuple:
     span: Span
 
 
-Expr = Const | Dtype | Var | Dim | Count | Unary | Binary | Compare | Logic | Choose | Call | Slice | Subscript | Tuple
+Expr = (
+    Const | Word | Dtype | Var | Dim | Count
+    | Unary | Binary | Compare | Logic | Choose | Call | Slice | Subscript | Tuple
+)  # fmt: skip
 
 # ---------------------------------------------------------------- iteration
 
@@ -345,7 +357,8 @@ class Function(Keeping):
     of the parameters: arrays that the caller does not give. `in_turn` are scalars that may not be combined from
     iterations that run at the same time, since what is evaluated depends on them (`orion.dependence.guarded`);
     `running` those that loops keep extremes of in ways for which NaN matters (`orion.passes.extremes`). `assumed` is
-    what holds of the sizes and integers of the calls that it is for. `without` are the rewrites that are left out
+    what holds of the sizes and integers of the calls that it is for, `words` the arguments of these that are strings or
+    None, which are no parameters (`orion.passes.options`). `without` are the rewrites that are left out
     (`orion.pipeline`)."""
 
     name: str
@@ -361,6 +374,7 @@ class Function(Keeping):
     in_turn: frozenset[str] = frozenset()
     running: frozenset[str] = frozenset()
     assumed: tuple[Assumed, ...] = ()
+    words: tuple[tuple[str, str | None], ...] = ()
     without: frozenset[str] = frozenset()
 
     @property
@@ -470,7 +484,7 @@ def _names(node: Node) -> Counter[str]:
 
 
 NODE_CLASSES = (
-    Const, Dtype, Var, Dim, Count, Unary, Binary, Compare, Logic, Choose, Call, Slice, Subscript, Tuple,
+    Const, Word, Dtype, Var, Dim, Count, Unary, Binary, Compare, Logic, Choose, Call, Slice, Subscript, Tuple,
     Range, Elements,
     Assign, Update, Bind, Evaluate, If, While, For, Break, Continue, Return, Pass,
 )  # fmt: skip

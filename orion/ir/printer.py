@@ -36,6 +36,7 @@ from orion.ir.nodes import (
     Update,
     Var,
     While,
+    Word,
 )  # fmt: skip
 from orion.source import Span
 
@@ -156,6 +157,8 @@ def _print(expr: Expr) -> tuple[str, int]:
     match expr:
         case Const(value):
             return _constant(value)
+        case Word(value):
+            return repr(value), ATOM
         case Dtype(name):
             return f"np.{name}", ATOM
         case Var(name):

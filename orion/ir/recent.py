@@ -22,7 +22,8 @@ class Recent:
     resize it.
 
     `arrays` are (name, shape, strides, dtype, writeable), and `addresses` where they begin: None where each has memory
-    of its own. `fixed` are (name, type, value) of scalars whose values matter, `others` (name, type) of other scalars.
+    of its own. `fixed` are
+    (name, type, value) of scalars whose values matter, and of strings and None; `others` (name, type) of other scalars.
     """
 
     arrays: tuple[tuple[str, tuple[int, ...], tuple[int, ...], np.dtype[Any], bool], ...]
@@ -63,17 +64,20 @@ def recent(arguments: Mapping[str, Any], fixed: Collection[str]) -> Recent | Non
     arrays nor plain scalars."""
     arrays: dict[str, Array] = {}
     scalars = []
+    words: list[tuple[str, type, Any]] = []
     for name, value in arguments.items():
         if type(value) is np.ndarray:
             arrays[name] = value
         elif type(value) in PYTHON_SCALARS or isinstance(value, np.generic):
             scalars.append((name, type(value), value))
+        elif value is None or type(value) is str:
+            words.append((name, type(value), value))
         else:
             return None
     kinds = ((name, a.shape, a.strides, a.dtype, a.flags.writeable) for name, a in arrays.items())
     start = None if have_own_memory([*arrays.values()]) else addresses([*arrays.values()])
     others = ((name, kind) for name, kind, _ in scalars if name not in fixed)
-    return Recent(tuple(kinds), start, tuple(one for one in scalars if one[0] in fixed), tuple(others))
+    return Recent(tuple(kinds), start, (*(one for one in scalars if one[0] in fixed), *words), tuple(others))
 
 
 def have_own_memory(arrays: Collection[Array]) -> bool:

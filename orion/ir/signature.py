@@ -28,8 +28,9 @@ PYTHON_SCALARS: dict[type, ArgumentType] = {
 def argument_types(arguments: Mapping[str, object]) -> tuple[Types, Shapes]:
     """The type of every argument, and the shape of every array among them.
 
-    Takes Python and NumPy scalars, NumPy arrays, and Orion's dense and sparse arrays. Raises `ArgumentError`, with what
-    to pass instead, for anything else: lists, strings, arrays of objects, arrays in foreign byte order.
+    Takes Python and NumPy scalars, NumPy arrays, and Orion's dense and sparse arrays. Those that are strings or None
+    have no type (`orion.passes.options`). Raises `ArgumentError`, with what to pass instead, for anything else: lists,
+    arrays of objects, arrays in foreign byte order.
 
     >>> types, shapes = argument_types({"a": np.zeros((3, 4), np.float32), "step": 0.1})
     >>> types["a"].dtype, types["step"].weak, shapes
@@ -44,7 +45,7 @@ def argument_types(arguments: Mapping[str, object]) -> tuple[Types, Shapes]:
         elif type(value) is np.ndarray:
             types[name] = _dense(name, value)
             shapes[name] = value.shape
-        else:
+        elif value is not None and type(value) is not str:
             types[name] = _other(name, value, shapes)
     return types, shapes
 

@@ -22,6 +22,7 @@ from orion.ir.nodes import (
     Tuple,
     Unary,
     Var,
+    Word,
 )  # fmt: skip
 from orion.ir.printer import print_expr
 from orion.ir.program import Buffer
@@ -101,7 +102,7 @@ class Typing:
                 return self._subscript(expr)
             case Tuple(items):
                 return ValueType("tuple", items=tuple(self.of(item) for item in items))
-            case Dtype() | Slice():
+            case Word() | Dtype() | Slice():
                 raise TypeProblem(f"`{print_expr(expr)}` cannot stand here")
 
     # ------------------------------------------------------------ operators

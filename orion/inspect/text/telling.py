@@ -37,7 +37,8 @@ RUNS_ONCE = "these statements stand between loops; one worker runs them, once"
 def signature(plan: FunctionPlan) -> str:
     """The function with its parameters."""
     function = plan.program.function
-    return f"{function.name}({', '.join(function.given)})"
+    words = (f"{name}={value!r}" for name, value in function.words)
+    return f"{function.name}({', '.join((*function.given, *words))})"
 
 
 def conditions(plan: FunctionPlan) -> list[str]:
