@@ -41,6 +41,7 @@ from orion.passes.induction import close_inductions
 from orion.passes.inline import inline_helpers
 from orion.passes.leaving import leave_by_break
 from orion.passes.local_arrays import named_results
+from orion.passes.options import NO_WORDS, Words, with_options
 from orion.passes.plain_ifs import with_plain_ifs
 from orion.passes.views import replace_views
 from orion.plan.analyse_function import analyse_function
@@ -77,10 +78,11 @@ class Pass:
 
 
 class Inferred:
-    """The types of the arguments of a function, and those of all its expressions once somebody asks for them."""
+    """The types of the arguments of a function, and those of all its expressions once somebody asks for them; `words`
+    are the arguments that are strings or None."""
 
-    def __init__(self, function: Function, types: Types) -> None:
-        self._function, self.types = function, types
+    def __init__(self, function: Function, types: Types, words: Words) -> None:
+        self._function, self.types, self.words = function, types, words
 
     @cached_property
     def typing(self) -> Typing:
@@ -88,6 +90,7 @@ class Inferred:
 
 
 PASSES: tuple[Pass, ...] = (
+    Pass("options", "what depends on None and strings is settled", lambda f, known: with_options(f, known.words), True),
     Pass("inline", "calls of helpers are their bodies", lambda f, known: inline_helpers(f, known.types), True),
     Pass("leave", "a `return` inside a loop is a `break`", lambda f, known: leave_by_break(f), True),
     Pass("results", "arrays that are returned have names", lambda f, known: named_results(f, known.typing), True),
@@ -140,20 +143,20 @@ def left_out(setting: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def through_passes(function: Function, types: Types) -> Function:
+def through_passes(function: Function, types: Types, words: Words = NO_WORDS) -> Function:
     """A function as the analysis takes it. UnsupportedLoopError where that cannot be made of it, or the types of its
     expressions cannot be told."""
-    *_, (_, last) = after_each(function, types)
+    *_, (_, last) = after_each(function, types, words)
     return check_function(last)
 
 
-def after_each(function: Function, types: Types) -> Iterator[tuple[Pass, Function]]:
+def after_each(function: Function, types: Types, words: Words) -> Iterator[tuple[Pass, Function]]:
     """The function after each of the passes."""
-    known = Inferred(function, types)
+    known = Inferred(function, types, words)
     for one in PASSES:
         before, function = function, one.run(function, known)
         if one.retypes and function != before:
-            known = Inferred(function, types)
+            known = Inferred(function, types, words)
         yield one, function
 
 

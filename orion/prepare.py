@@ -30,7 +30,7 @@ from orion.ir.signature import argument_types
 from orion.ir.types import Shapes, SparseType, Types
 from orion.known import MAX_SIZES, Known, Typed, shapes_in_rows
 from orion.passes.delinearize import as_rows, with_row_types, with_rows
-from orion.passes.options import Words, with_options, words_in
+from orion.passes.options import Words, words_in
 from orion.passes.steps import names_in_steps
 from orion.pipeline import analyse, executed, kernels_of, left_out, local_specs, make_plan, through_passes
 from orion.planned import Plan
@@ -220,7 +220,7 @@ class Preparation:
         key = (*types.items(), *words.items())
         found = parsed.kinds.get(key)
         if found is None:
-            function = through_passes(with_options(parsed.function, words), types)
+            function = through_passes(parsed.function, types, words)
             at_call = integers_at_call(function, types)
             integers = at_call.integers if at_call is not None and at_call.is_narrow else ()
             steps, rows = names_in_steps(function), with_rows(function, types)

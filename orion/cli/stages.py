@@ -10,6 +10,7 @@ from orion.ir.nodes import Function
 from orion.ir.printer import print_expr, print_function, print_stmt
 from orion.ir.program import Branch, Repeat, RunLoop, Scalars, Step
 from orion.ir.types import Types
+from orion.passes.options import Words
 from orion.pipeline import REWRITES, after_each
 from orion.plan.conditions import conditions_in_words
 from orion.plan.plan import FunctionPlan, LoopPlan
@@ -22,14 +23,15 @@ INDENT = "    "
 def stages_text(source: Function, types: Types, variants: Iterable[Variant], plan: Plan) -> str:
     """The stages of a function: its text after each pass that changes it, its variants in the order in which they are
     tried, the rewrites of the one that is taken, and the program that this one is."""
-    parts = [*_passes(source, types), *_variants(variants, types), *_chosen(plan)]
+    words = dict(plan.function.program.function.words)
+    parts = [*_passes(source, types, words), *_variants(variants, types), *_chosen(plan)]
     return "\n\n".join(f"{title}\n{body}" if body else title for title, body in parts)
 
 
-def _passes(source: Function, types: Types) -> Iterator[tuple[str, str]]:
+def _passes(source: Function, types: Types, words: Words) -> Iterator[tuple[str, str]]:
     yield "source", _indented(print_function(source))
     last = print_function(source)
-    for one, function in after_each(source, types):
+    for one, function in after_each(source, types, words):
         text = print_function(function)
         changed = text != last
         yield f"pass {one.name}: {one.does}{'' if changed else ' (nothing to do)'}", _indented(text) if changed else ""

@@ -41,8 +41,8 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
     "scalar"), dtypes and number of dimensions; `options`, the arguments that are strings or None; `makes`, the arrays
     that the function makes: `array`, `dtype`, `shape` and `bytes` (None where unknown), `is_returned`, `line`;
     `conditions`, what holds of the calls that are run so, as expressions of Python; `is_parallel`; `where`, the first
-    line of the text: where the work is; `considered`, other ways to run it that were not taken: `name`, `nanoseconds` (predicted, None
-    where unknown), `reason`; `loops`, in textual order, each with
+    line of the text: where the work is; `considered`, other ways to run it that were not taken: `name`, `nanoseconds`
+    (predicted, None where unknown), `reason`; `loops`, in textual order, each with
 
     - `line`, `dimensions` (names of the loop dimensions), `sparse_array` (the one whose elements it goes over, or
       None), `is_written_by_user` (False for statements between loops);

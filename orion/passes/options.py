@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from orion.errors import ArgumentError, describe
@@ -47,6 +48,8 @@ from orion.ir.rewriting import rewrite
 
 Words = Mapping[str, str | None]
 """Arguments that are strings or None, by name."""
+
+NO_WORDS: Words = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
