@@ -82,12 +82,12 @@ STATEMENTS = [
     ("match n:\n    case 1:\n        pass", "match n:", "`match` is not supported", "`if` and `elif`"),
     ("a.rate = 1", "a.rate", "assigning to `a.rate`", "write the elements"),
     ("a[0], *x = 1, 2", "*x", "a starred target", "one by one"),
-    ("(x, y), z = (1, 2), 3", "(x, y)", "a nested tuple of targets", "each line"),
+    ("(x, y), z = (1, 2, 3), 3", "(x, y), z = (1, 2, 3), 3", "nested tuples of targets", "each line"),
     ("a[0] = n, m = 1", "a[0] = n, m = 1", "a chain of assignments", "each line"),
     ("x, y = a", "a", "cannot be unpacked into 2 targets", "`x, y = a[0], a[1]` where `a` is a row"),
     ("x, y = a[n]", "a[n]", "cannot be unpacked into 2 targets", "`x, y = a[n, 0], a[n, 1]` where `a[n]` is a row"),
     ("x, y = 1, 2, 3", "1, 2, 3", "cannot be unpacked into 2 targets", "a tuple of as many values"),
-    ("x = 1, 2", "1, 2", "a tuple as a value", "a name of its own"),
+    ("x = 1, 2\nx = 3", "1, 2", "a tuple as a value", "a name of its own"),
     ("W.shape[0] = 1", "W.shape[0]", "this cannot be assigned to", "an array element"),
 ]
 

@@ -90,7 +90,7 @@ def iteration(node: ast.For, scope: Scope) -> Iteration | None:
             return Iteration((_backwards(_range(node.target, inner, scope), inner, scope),))
         case "enumerate" if isinstance(node.target, ast.Tuple) and isinstance(node.target.elts[0], ast.Name):
             return _by_place(node, node.target.elts[0].id, scope)
-        case "" if isinstance(source, ast.Name) and isinstance(node.target, ast.Tuple):
+        case "" if isinstance(source, ast.Name) and isinstance(node.target, ast.Tuple) and scope.is_plain(source.id):
             return None
         case _:
             return _by_place(node, "", scope)
@@ -359,6 +359,8 @@ def _of_array(node: ast.expr, scope: Scope) -> Items:
     array = parse_expression(node, scope)
     span, zero = array.span, Const(0, array.span)
     match array:
+        case Tuple(values):
+            return _one_by_one([*values], span)
         case Var():
             return Items((Call("len", (array,), span),), lambda place: Subscript(array, (place,), span), zero)
         case Subscript(base, index) if not any(isinstance(part, Slice) for part in index):

@@ -20,6 +20,7 @@ from orion.frontend.scope import (
     iterated_names,
     outer_names,
 )
+from orion.frontend.tuples import tuple_names
 from orion.ir.nodes import Function
 from orion.ir.refuse import unsupported
 from orion.source import SourceText, Span
@@ -73,6 +74,7 @@ class _Family:
             frozenset(params) | assigned_names(body),
             iterated_names(body),
             counting_names(body, outer) - {*params},
+            tuple_names(body, params),
             outer,
             self.helper,
         )

@@ -12,6 +12,7 @@ from orion.frontend.outside import MISSING
 from orion.frontend.parse_calls import build_call, build_method
 from orion.frontend.refusals import EXPRESSIONS, OBJECTS
 from orion.frontend.scope import Scope, constant
+from orion.ir.constants import constant_value
 from orion.ir.nodes import (
     Binary,
     Call,
@@ -131,12 +132,13 @@ def _constant(node: ast.Constant, scope: Scope) -> Const:
 
 def _name(node: ast.Name, scope: Scope) -> Expr:
     if node.id in scope.variables:
-        return Var(node.id, scope.span(node))
+        return scope.variable(node.id, scope.span(node))
     value = scope.value(node)
     found = constant(value, scope.span(node))
     if found is None:
         raise _not_a_value(node, scope, value)
-    scope.constants[node.id] = value.item() if isinstance(value, np.generic) else value  # type: ignore[assignment]
+    if not isinstance(found, Tuple):
+        scope.constants[node.id] = value.item() if isinstance(value, np.generic) else value  # type: ignore[assignment]
     return found
 
 
@@ -211,6 +213,8 @@ def _call(node: ast.Call, scope: Scope) -> Expr:
     if is_array_method and owner is not None:
         return build_method(node, scope, parse_expression(owner, scope), arguments, keywords)
     call = build_call(node, scope, arguments, keywords)
+    if call.function == "len" and arguments and isinstance(arguments[0], Tuple):
+        return Const(len(arguments[0].items), call.span)
     if call.function == "len" and arguments and isinstance(arguments[0], Var) and arguments[0].name in scope.sparse:
         return Count(arguments[0].name, call.span)
     return call
@@ -257,6 +261,8 @@ def _subscript(node: ast.Subscript, scope: Scope) -> Expr:
     base = parse_expression(node.value, scope)
     index = tuple(_index(part, scope) for part in _parts(node.slice))
     match base:
+        case Tuple(items):
+            return _item(items, index, node, scope)
         case Var():
             return Subscript(base, index, scope.span(node))
         case Subscript(array, outer) if not any(isinstance(part, Slice) for part in outer):
@@ -266,6 +272,19 @@ def _subscript(node: ast.Subscript, scope: Scope) -> Expr:
         case _:
             hint = "write one subscript, `A[i, j]`, or give the value a name first"
             raise scope.refuse(node, "only a subscript of an array by its name is supported", "", hint)
+
+
+def _item(items: tuple[Expr, ...], index: tuple[Expr, ...], node: ast.Subscript, scope: Scope) -> Expr:
+    """An item of a tuple."""
+    place = constant_value(index[0]) if len(index) == 1 else None
+    if place is None:
+        hint = "make it an array before the call, and pass that"
+        raise scope.refuse(
+            node, "the subscript of a tuple is not a number", "its items may be of different types", hint
+        )
+    if not -len(items) <= place < len(items):
+        raise scope.refuse(node, f"the tuple has {len(items)} items")
+    return items[place]
 
 
 def _dimension(node: ast.Subscript, shape: ast.Attribute, scope: Scope) -> Expr:

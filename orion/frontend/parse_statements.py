@@ -11,6 +11,7 @@ from orion.frontend.iterables import Iteration, iteration
 from orion.frontend.parse_expressions import OPERATORS, parse_expression
 from orion.frontend.refusals import OBJECTS, STATEMENTS
 from orion.frontend.scope import Scope
+from orion.frontend.tuples import Target, flattened
 from orion.ir.assigned import holds_break, mentions
 from orion.ir.nodes import (
     Assign,
@@ -96,7 +97,7 @@ def _assign(node: ast.stmt, targets: list[ast.expr], value: ast.expr, scope: Sco
     span = scope.span(node)
     first, *others = (_target(target, scope) for target in targets)
     if not others:
-        return [Assign(first, _value(value, first, scope), span)]
+        return [_assigned(first, value, node, scope)]
     if any(isinstance(target, Tuple) for target in (first, *others)):
         raise scope.refuse(node, "a chain of assignments to tuples is not supported", "", "write one on each line")
     parsed = _value(value, first, scope)
@@ -107,17 +108,28 @@ def _assign(node: ast.stmt, targets: list[ast.expr], value: ast.expr, scope: Sco
     return [*before, *(Assign(target, kept, target.span) for target in (first, *others))]
 
 
-def _target(node: ast.expr, scope: Scope) -> Var | Subscript | Tuple:
+def _assigned(target: Target, value: ast.expr, node: ast.stmt, scope: Scope) -> Assign:
+    """An assignment to one target; nested tuples of targets take nested tuples of values."""
+    if isinstance(target, Tuple) and any(isinstance(item, Tuple) for item in target.items):
+        found = flattened(target, parse_expression(value, scope))
+        if found is None:
+            hint = "write one assignment on each line"
+            raise scope.refuse(node, "nested tuples of targets and values do not go together", "", hint)
+        return Assign(found[0], found[1], scope.span(node))
+    return Assign(target, _value(value, target, scope), scope.span(node))
+
+
+def _target(node: ast.expr, scope: Scope) -> Target:
     match node:
         case ast.Name(name):
-            return Var(name, scope.span(node))
+            return scope.variable(name, scope.span(node))
         case ast.Subscript():
             target = parse_expression(node, scope)
             if isinstance(target, Subscript):
                 return target
             raise scope.refuse(node, "this cannot be assigned to", "", "assign to a name or to an array element")
         case ast.Tuple(items) | ast.List(items):
-            return Tuple(tuple(_part(item, scope) for item in items), scope.span(node))
+            return Tuple(tuple(_target(item, scope) for item in items), scope.span(node))
         case ast.Starred():
             raise scope.refuse(node, "a starred target is not supported", OBJECTS, "write the targets one by one")
         case _:
@@ -126,14 +138,7 @@ def _target(node: ast.expr, scope: Scope) -> Var | Subscript | Tuple:
             raise scope.refuse(node, what, "attributes belong to Python objects", hint)
 
 
-def _part(node: ast.expr, scope: Scope) -> Var | Subscript:
-    target = _target(node, scope)
-    if isinstance(target, Tuple):
-        raise scope.refuse(node, "a nested tuple of targets is not supported", "", "write one assignment on each line")
-    return target
-
-
-def _value(node: ast.expr, target: Var | Subscript | Tuple, scope: Scope) -> Expr:
+def _value(node: ast.expr, target: Target, scope: Scope) -> Expr:
     """The assigned value. A tuple of targets takes as many values, an array's extents, or a function's result."""
     if isinstance(target, Tuple) and isinstance(node, ast.List):
         node = ast.copy_location(ast.Tuple(node.elts, ast.Load()), node)

@@ -15,7 +15,7 @@ import numpy as np
 from orion.errors import UnsupportedLoopError, did_you_mean
 from orion.frontend.locate import span_of
 from orion.frontend.outside import MISSING
-from orion.ir.nodes import Binary, Call, Const, Count, Dim, Expr, Var
+from orion.ir.nodes import Binary, Call, Const, Count, Dim, Expr, Tuple, Var
 from orion.ir.refuse import unsupported
 from orion.source import SourceText, Span
 
@@ -40,7 +40,8 @@ class Scope:
     """The names that one function can see.
 
     `variables` are its parameters and everything it assigns; `sparse` are the names it goes over as a sparse array, and
-    `counters` those that only count up from zero or more (`counting_names`);
+    `counters` those that only count up from zero or more (`counting_names`), `tuples` the lengths of those that are
+    tuples (`orion.frontend.tuples`);
     `globals` are the other names, closure first; `helper_of` parses a function that it calls; `constants` collects the
     scalars that it takes from outside, `outside` all names that it takes, by name or by module and name.
     """
@@ -49,6 +50,7 @@ class Scope:
     variables: frozenset[str]
     sparse: frozenset[str]
     counters: frozenset[str]
+    tuples: Mapping[str, int]
     globals: Mapping[str, object]
     helper_of: Callable[[FunctionType, Span, SourceText], Helper]
     constants: dict[str, int | float | bool] = field(default_factory=dict)
@@ -81,6 +83,16 @@ class Scope:
                 return True
             case _:
                 return isinstance(expr, Dim | Count)
+
+    def is_plain(self, name: str) -> bool:
+        """Whether it is a local name that stands for one value."""
+        return name in self.variables and name not in self.tuples
+
+    def variable(self, name: str, span: Span) -> Var | Tuple:
+        """A local name: of a tuple, the names of its items."""
+        if name not in self.tuples:
+            return Var(name, span)
+        return Tuple(tuple(Var(self.free(f"{name}_{k}"), span) for k in range(self.tuples[name])), span)
 
     def value(self, node: ast.expr) -> object:
         """The object that a global name, or a name in a module (`np.linalg.norm`), stands for; MISSING where none."""
@@ -135,7 +147,8 @@ def outer_names(function: FunctionType) -> Mapping[str, object]:
 
 
 def constant(value: object, span: Span) -> Expr | None:
-    """The expression for a scalar from outside: a Python one as it is, a NumPy one with its dtype; None for no scalar.
+    """The expression for a scalar from outside: a Python one as it is, a NumPy one with its dtype; for a tuple of
+    scalars that of a tuple; None for anything else.
 
     >>> from orion.ir.spans import NOWHERE
     >>> constant(np.float32(0.5), NOWHERE).function
@@ -144,6 +157,10 @@ def constant(value: object, span: Span) -> Expr | None:
     if isinstance(value, np.bool | np.integer | np.floating):
         item = value.item()
         return Call(f"np.{value.dtype.name}", (Const(item, span),), span) if isinstance(item, int | float) else None
+    if type(value) is tuple and value:
+        items = [constant(item, span) for item in value]
+        known = tuple(item for item in items if item is not None)
+        return Tuple(known, span) if len(known) == len(items) else None
     plain = plain_number(value)
     return Const(plain, span) if isinstance(plain, bool | int | float) else None
 

@@ -81,3 +81,15 @@ def _with_blocks(statement: Stmt, change: Callable[[Stmt], tuple[Stmt, ...]]) ->
             return replace(statement, body=expand(body, change))
         case _:
             return statement
+
+
+def with_parts(value: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """A value with `change` applied to it, or where it is a tuple, to its parts and those of tuples in it."""
+    if isinstance(value, Tuple):
+        return replace(value, items=tuple(with_parts(item, change) for item in value.items))
+    return change(value)
+
+
+def parts_of(value: Expr) -> tuple[Expr, ...]:
+    """The parts of a value, of tuples in it one by one."""
+    return tuple(part for item in value.items for part in parts_of(item)) if isinstance(value, Tuple) else (value,)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import count, groupby
 
 from orion.errors import UnsupportedLoopError
 from orion.ir.assigned import assignments, leaves_loop
@@ -41,7 +41,6 @@ from orion.ir.nodes import (
     Return,
     Stmt,
     Subscript,
-    Tuple,
     Unary,
     Var,
     While,
@@ -52,6 +51,7 @@ from orion.ir.nodes import (
 )  # fmt: skip
 from orion.ir.program import SYNTHETIC, LoopNest, OfNewOrder, OfStatements
 from orion.ir.refuse import unsupported
+from orion.ir.rewriting import parts_of, with_parts
 from orion.ir.types import ArrayType, SparseType, Types
 from orion.passes.after_loops import LoopVariables
 from orion.passes.in_place import with_subscripts
@@ -256,21 +256,25 @@ class _Separator:
         assert isinstance(last, Return)
         if last.value is None:
             return [last]
-        parts = last.value.items if isinstance(last.value, Tuple) else (last.value,)
+        parts = parts_of(last.value)
         arrays = [part for part in parts if self.typing.of(part).rank]
         for part in arrays:
             self.check_returned(part)
         if not any(touches(part, self.arrays) for part in parts if part not in arrays):
             return [last]
-        kept = {
-            number: self.fresh(f"result_{number}", self.typing.of(part), last)
-            for number, part in enumerate(parts)
-            if part not in arrays
-        }
-        trip = self.once(tuple(Assign(name, parts[number], last.span) for number, name in kept.items()))
-        values = tuple(kept.get(number, part) for number, part in enumerate(parts))
-        value: Expr = Tuple(values, last.span) if isinstance(last.value, Tuple) else values[0]
-        return [trip, replace(last, value=value)]
+        kept: list[Stmt] = []
+        numbers = count()
+
+        def named(part: Expr) -> Expr:
+            number = next(numbers)
+            if part in arrays:
+                return part
+            name = self.fresh(f"result_{number}", self.typing.of(part), last)
+            kept.append(Assign(name, part, last.span))
+            return name
+
+        value = with_parts(last.value, named)
+        return [self.once(tuple(kept)), replace(last, value=value)]
 
     def check_returned(self, part: Expr) -> None:
         """UnsupportedLoopError for an array that is returned, unless it is one of the function's or the caller's, or a

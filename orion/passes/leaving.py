@@ -31,12 +31,12 @@ from orion.ir.nodes import (
     If,
     Return,
     Stmt,
-    Tuple,
     Var,
     While,
     every,
     holds,
 )  # fmt: skip
+from orion.ir.rewriting import with_parts
 from orion.source import Span
 
 
@@ -105,20 +105,21 @@ class _Leaver:
     def leave(self, value: Expr | None, span: Span) -> Iterator[Stmt]:
         """What stands for `return value`; the `return` itself is noted, to stand after the outermost loop."""
         self.places += 1
-        parts = value.items if isinstance(value, Tuple) else () if value is None else (value,)
-        kept: list[Expr] = []
-        for part in parts:
-            if isinstance(part, Const) or (isinstance(part, Var) and part.name not in self.changing):
-                kept.append(part)  # it has the same value after the loop
-                continue
-            name = Var(self.fresh(f"returned_{self.places}"), part.span)
-            yield Assign(name, part, span)
-            kept.append(name)
+        kept: list[Stmt] = []
+        result = None if value is None else with_parts(value, lambda part: self.kept(part, kept, span))
+        yield from kept
         yield Assign(Var(self.flag, span), Const(self.places, span), span)
         yield Break(span, "return")
-        result = None if value is None else Tuple(tuple(kept), value.span) if isinstance(value, Tuple) else kept[0]
         test = Compare(("==",), (Var(self.flag, span), Const(self.places, span)), span)
         self.found.append(If(test, (Return(result, span),), (), span))
+
+    def kept(self, part: Expr, before: list[Stmt], span: Span) -> Expr:
+        """A part of what is returned as it is after the loop: a name that keeps it, unless it is the same there."""
+        if isinstance(part, Const) or (isinstance(part, Var) and part.name not in self.changing):
+            return part
+        name = Var(self.fresh(f"returned_{self.places}"), part.span)
+        before.append(Assign(name, part, span))
+        return name
 
     def fresh(self, name: str) -> str:
         while name in self.taken:
