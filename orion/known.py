@@ -15,7 +15,7 @@ from orion.dependence.bounds import BoundsChecks
 from orion.dependence.conditions import equals
 from orion.dependence.flat_rows import stays_in_rows
 from orion.dependence.guarded import Guarded, not_proved
-from orion.ir.nodes import Function, LocalArray
+from orion.ir.function import Function, LocalArray
 from orion.ir.signature import index_value
 from orion.ir.types import ScalarType, Shapes, Types
 from orion.passes.delinearize import shapes_of_rows, with_rows

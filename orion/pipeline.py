@@ -28,7 +28,7 @@ from orion.errors import ArgumentError
 from orion.frontend.check import check_function
 from orion.ir.assigned import assigned_places
 from orion.ir.assumed import OfSizes
-from orion.ir.nodes import Function
+from orion.ir.function import Function
 from orion.ir.program import Program
 from orion.ir.signature import index_value
 from orion.ir.types import ScalarType, Shapes, Types
@@ -43,6 +43,7 @@ from orion.passes.leaving import leave_by_break
 from orion.passes.local_arrays import named_results
 from orion.passes.options import NO_WORDS, Words, with_options
 from orion.passes.plain_ifs import with_plain_ifs
+from orion.passes.unpacking import over_dense_arrays, take_rows_apart
 from orion.passes.views import replace_views
 from orion.plan.analyse_function import analyse_function
 from orion.plan.deferred_bodies import plan_with_bodies, with_deferred_bodies
@@ -91,8 +92,10 @@ class Inferred:
 
 PASSES: tuple[Pass, ...] = (
     Pass("options", "what depends on None and strings is settled", lambda f, known: with_options(f, known.words), True),
+    Pass("elements", "loops over dense arrays are ranges", lambda f, known: over_dense_arrays(f, known.types), True),
     Pass("inline", "calls of helpers are their bodies", lambda f, known: inline_helpers(f, known.types), True),
     Pass("leave", "a `return` inside a loop is a `break`", lambda f, known: leave_by_break(f), True),
+    Pass("rows", "rows that are taken apart are their elements", lambda f, known: take_rows_apart(f, known.typing)),
     Pass("results", "arrays that are returned have names", lambda f, known: named_results(f, known.typing), True),
     Pass("attributes", "shapes and lengths are plain", lambda f, known: resolve_attributes(f, known.typing)),
     Pass("views", "names of parts of arrays are these parts", lambda f, known: replace_views(f, known.typing)),
@@ -102,7 +105,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("between", "what stands between loops is apart", lambda f, known: separate(f, known.types)),
 )
 """From the source to planned loops, in order. Two more depend on a call: `steps`, numbers for the steps of ranges
-(`orion.passes.steps`), and `rows`, flattened arrays as arrays of rows (`orion.passes.delinearize`)."""
+(`orion.passes.steps`), and flattened arrays as arrays of rows (`orion.passes.delinearize`)."""
 
 
 REWRITES: tuple[Rewrite, ...] = (

@@ -24,7 +24,8 @@ from orion.cost.caches import Caches, caches_here
 from orion.cost.reached import reached
 from orion.frontend.outside import Outside
 from orion.frontend.parse import parse_with_outside
-from orion.ir.nodes import Function, Var
+from orion.ir.function import Function
+from orion.ir.nodes import Var
 from orion.ir.recent import Identity, Recent, recent
 from orion.ir.signature import argument_types
 from orion.ir.types import Shapes, SparseType, Types
@@ -36,7 +37,7 @@ from orion.pipeline import analyse, executed, kernels_of, left_out, local_specs,
 from orion.planned import Plan
 from orion.source import Span
 from orion.typing.integers_at_call import integers_at_call
-from orion.typing.lengths import check_lengths
+from orion.typing.lengths import check_lengths, check_unpacked
 
 if TYPE_CHECKING:
     from orion.runtime.local_arrays import LocalArrays
@@ -311,4 +312,6 @@ class Preparation:
 
 def _check_lengths(typed: Typed, plan: Plan) -> None:
     """ArgumentError where arrays that meet in an operation have other lengths than it needs."""
-    check_lengths(reached(typed.function, plan.sizes), typed.typing, plan.sizes.shapes, typed.function.source)
+    function, shapes = typed.function, plan.sizes.shapes
+    check_unpacked(function, reached(function, plan.sizes), shapes)
+    check_lengths(reached(function, plan.sizes), typed.typing, shapes, function.source)

@@ -16,6 +16,7 @@ import numpy as np
 
 import orion
 from orion.ir.assigned import assigned_names
+from orion.ir.function import Function
 from orion.ir.nodes import (
     Assign,
     Call,
@@ -24,7 +25,6 @@ from orion.ir.nodes import (
     Evaluate,
     Expr,
     For,
-    Function,
     If,
     Pass,
     Stmt,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from orion.frontend.parse import parse_function
-from orion.ir.nodes import Function
+from orion.ir.function import Function
 
 _numbers = count()
 

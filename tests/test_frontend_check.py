@@ -8,6 +8,7 @@ import pytest
 
 from orion.frontend.check import MalformedError, UndefinedNameError, check_function
 from orion.frontend.parse import parse_function
+from orion.ir.function import Function
 from orion.ir.nodes import (
     Assign,
     Binary,
@@ -22,7 +23,6 @@ from orion.ir.nodes import (
     Evaluate,
     Expr,
     For,
-    Function,
     If,
     Range,
     Return,

@@ -13,6 +13,7 @@ import pytest
 
 from orion.errors import UnsupportedLoopError
 from orion.frontend.parse import parse_function
+from orion.ir.function import Function
 from orion.ir.nodes import (
     Assign,
     Binary,
@@ -23,7 +24,6 @@ from orion.ir.nodes import (
     Dtype,
     Elements,
     For,
-    Function,
     Range,
     Return,
     Stmt,

@@ -84,8 +84,7 @@ STATEMENTS = [
     ("a[0], *x = 1, 2", "*x", "a starred target", "one by one"),
     ("(x, y), z = (1, 2, 3), 3", "(x, y), z = (1, 2, 3), 3", "nested tuples of targets", "each line"),
     ("a[0] = n, m = 1", "a[0] = n, m = 1", "a chain of assignments", "each line"),
-    ("x, y = a", "a", "cannot be unpacked into 2 targets", "`x, y = a[0], a[1]` where `a` is a row"),
-    ("x, y = a[n]", "a[n]", "cannot be unpacked into 2 targets", "`x, y = a[n, 0], a[n, 1]` where `a[n]` is a row"),
+    ("x, y = a + b", "a + b", "cannot be unpacked into 2 targets", "a tuple of as many values"),
     ("x, y = 1, 2, 3", "1, 2, 3", "cannot be unpacked into 2 targets", "a tuple of as many values"),
     ("x = 1, 2\nx = 3", "1, 2", "a tuple as a value", "a name of its own"),
     ("W.shape[0] = 1", "W.shape[0]", "this cannot be assigned to", "an array element"),
@@ -180,7 +179,12 @@ LOOPS = [
         "the step of this range is not a number",
         "as a number",
     ),
-    ("for k, (x, y) in enumerate(W): pass", "(x, y)", "a row is not taken apart into `(x, y)`", "row[0], row[1]"),
+    (
+        "for k, (x, (y, z)) in enumerate(W): pass",
+        "(x, (y, z))",
+        "does not take what this goes through apart",
+        "as many",
+    ),
     (
         "for key, (x, y), z in a: pass",
         "key, (x, y), z",

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from orion.ir.function import Function
 from orion.ir.nodes import (
     Assign,
     Binary,
@@ -21,7 +22,6 @@ from orion.ir.nodes import (
     Elements,
     Expr,
     For,
-    Function,
     Node,
     Range,
     Slice,

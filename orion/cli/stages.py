@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from orion.analysis.one_loop import is_single
 from orion.cost.candidate import Strategy
-from orion.ir.nodes import Function
+from orion.ir.function import Function
 from orion.ir.printer import print_expr, print_function, print_stmt
 from orion.ir.program import Branch, Repeat, RunLoop, Scalars, Step
 from orion.ir.types import Types

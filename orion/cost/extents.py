@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from orion.dependence.bounds import fix_parameters
 from orion.ir.constants import fold
-from orion.ir.nodes import INTEGER, Binary, Call, Const, Dim, Function, Node, Unary, Var
+from orion.ir.function import Function
+from orion.ir.nodes import INTEGER, Binary, Call, Const, Dim, Node, Unary, Var
 from orion.ir.types import Shapes
 from orion.passes.local_arrays import definitions
 from orion.sets.maps import Maps

@@ -11,7 +11,8 @@ import numpy as np
 from orion.cost.extents import evaluated, parameter_values
 from orion.cost.sizes import Sizes
 from orion.errors import ArgumentError, describe
-from orion.ir.nodes import INTEGER, NARROW, Call, Const, Count, Expr, Function, LocalArray, names_in
+from orion.ir.function import Function, LocalArray
+from orion.ir.nodes import INTEGER, NARROW, Call, Const, Count, Expr, names_in
 from orion.ir.printer import print_expr
 from orion.ir.rewriting import rewrite
 from orion.ir.types import Shapes

@@ -12,6 +12,7 @@ from typing import Any
 from orion.cost.extents import evaluated, parameter_values
 from orion.cost.sizes import Sizes
 from orion.ir.assigned import assigned_places
+from orion.ir.function import Function
 from orion.ir.nodes import (
     Break,
     Choose,
@@ -20,7 +21,6 @@ from orion.ir.nodes import (
     Continue,
     Expr,
     For,
-    Function,
     If,
     Logic,
     Node,

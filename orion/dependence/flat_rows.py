@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from orion.dependence.bounds import BoundsChecks, fix_parameters
-from orion.ir.nodes import Dim, Function, Rows, Subscript, Var, every
+from orion.ir.function import Function, Rows
+from orion.ir.nodes import Dim, Subscript, Var, every
 from orion.sets.names import extent_name, isl_name, parameter_list
 
 

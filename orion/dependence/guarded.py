@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 
 from orion.dependence.bounds import BoundsChecks, prove_bounds
 from orion.dependence.choices import choice_of, guarded_values
-from orion.ir.nodes import Assign, Binary, Call, Const, Expr, Function, If, Logic, Subscript, Unary, Var, walk
+from orion.ir.function import Function
+from orion.ir.nodes import Assign, Binary, Call, Const, Expr, If, Logic, Subscript, Unary, Var, walk
 from orion.ir.program import LoopNest
 from orion.source import Span
 from orion.typing.expression_types import Typing

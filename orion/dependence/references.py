@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from orion.ir.assigned import assigned_places, assignments, holds_break, own_level
+from orion.ir.function import Function
 from orion.ir.kept import kept
 from orion.ir.nodes import (
     Assign,
@@ -24,7 +25,6 @@ from orion.ir.nodes import (
     Evaluate,
     Expr,
     For,
-    Function,
     If,
     Logic,
     Node,

@@ -19,11 +19,11 @@ from orion.dependence.model import NOTHING, Known, Space, access_relation, inner
 from orion.dependence.references import InnerLoop, Reference, collect_references, condition_in, definitions, loop_scope
 from orion.ir.assigned import assigned_places, leaves_loop
 from orion.ir.exposed import exposed_reads
+from orion.ir.function import Function
 from orion.ir.nodes import (
     Elements,
     Expr,
     For,
-    Function,
     If,
     Node,
     Range,

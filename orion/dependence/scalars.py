@@ -14,6 +14,7 @@ from orion.dependence.access import Reduction, ScalarRoles
 from orion.dependence.choices import find_choices, is_chosen
 from orion.ir.assigned import assigned_by, assigned_places, leaves_loop
 from orion.ir.exposed import exposed_reads, exposure
+from orion.ir.function import Function
 from orion.ir.nodes import (
     Assign,
     Binary,
@@ -21,7 +22,6 @@ from orion.ir.nodes import (
     Call,
     Expr,
     For,
-    Function,
     Logic,
     Node,
     Range,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from orion.ir.assigned import assigned_names
+from orion.ir.function import Function
 from orion.ir.nodes import (
     Assign,
     Bind,
@@ -19,7 +20,6 @@ from orion.ir.nodes import (
     Evaluate,
     Expr,
     For,
-    Function,
     If,
     Node,
     Pass,

@@ -90,10 +90,19 @@ def iteration(node: ast.For, scope: Scope) -> Iteration | None:
             return Iteration((_backwards(_range(node.target, inner, scope), inner, scope),))
         case "enumerate" if isinstance(node.target, ast.Tuple) and isinstance(node.target.elts[0], ast.Name):
             return _by_place(node, node.target.elts[0].id, scope)
-        case "" if isinstance(source, ast.Name) and isinstance(node.target, ast.Tuple) and scope.is_plain(source.id):
+        case "" if isinstance(source, ast.Name) and scope.is_plain(source.id) and _is_pair(node.target):
             return None
         case _:
             return _by_place(node, "", scope)
+
+
+def _is_pair(target: ast.expr) -> bool:
+    """Whether it takes what may be keys and values of a sparse array; more than two names take a row apart."""
+    match target:
+        case ast.Tuple(parts):
+            return len(parts) == 2 or not all(isinstance(part, ast.Name) for part in parts)
+        case _:
+            return False
 
 
 def _maker(node: ast.expr, scope: Scope) -> str:
@@ -133,11 +142,8 @@ def _given(target: ast.expr, item: Item, place: str, scope: Scope) -> Iterator[S
         case ast.Tuple(parts) | ast.List(parts), tuple() if len(parts) == len(item):
             for part, value in zip(parts, item, strict=True):
                 yield from _given(part, value, place, scope)
-        case ast.Tuple(parts), Subscript():
-            what = f"a row is not taken apart into `{ast.unparse(target)}`"
-            each = ", ".join(f"row[{number}]" for number in range(len(parts)))
-            hint = f"write a name for the row, `row`, and `{ast.unparse(target)} = {each}` in the loop"
-            raise scope.refuse(target, what, "how long it is is not looked at", hint)
+        case ast.Tuple(parts) | ast.List(parts), Subscript() if all(isinstance(part, ast.Name) for part in parts):
+            yield Assign(Tuple(tuple(Var(part.id, span) for part in parts), span), item, span)  # type: ignore[attr-defined]
         case _:
             what = f"`{ast.unparse(target)}` does not take what this goes through apart"
             hint = "write as many names as there are items, and a name of its own for each item that is a tuple"

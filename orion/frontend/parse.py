@@ -21,7 +21,7 @@ from orion.frontend.scope import (
     outer_names,
 )
 from orion.frontend.tuples import tuple_names
-from orion.ir.nodes import Function
+from orion.ir.function import Function
 from orion.ir.refuse import unsupported
 from orion.source import SourceText, Span
 

@@ -35,7 +35,6 @@ from orion.ir.nodes import (
     Var,
     While,
 )  # fmt: skip
-from orion.ir.printer import print_expr
 from orion.ir.renaming import renamed
 
 Numbers = Iterator[int]
@@ -152,22 +151,11 @@ def _value(node: ast.expr, target: Target, scope: Scope) -> Expr:
             return value
         case Call(name) if name == "attribute:shape" or name.startswith("helper:"):
             return value
+        case Var() | Subscript():  # a row, if anything
+            return value
         case _:
             what = f"this cannot be unpacked into {len(target.items)} targets"
-            raise scope.refuse(node, what, "", f"write a tuple of as many values{_one_by_one(value, target)}")
-
-
-def _one_by_one(value: Expr, target: Tuple) -> str:
-    """An array, or a part of one, as a tuple of its elements."""
-    match value:
-        case Var(array):
-            parts: tuple[str, ...] = ()
-        case Subscript(Var(array), index):
-            parts = tuple(map(print_expr, index))
-        case _:
-            return ""
-    elements = ", ".join(f"{array}[{', '.join((*parts, str(k)))}]" for k in range(len(target.items)))
-    return f": `{', '.join(map(print_expr, target.items))} = {elements}` where `{print_expr(value)}` is a row"
+            raise scope.refuse(node, what, "", "write a tuple of as many values")
 
 
 def _update(node: ast.AugAssign, scope: Scope) -> Update:

@@ -197,7 +197,7 @@ def assigned_names(body: list[ast.stmt]) -> frozenset[str]:
 def iterated_names(body: list[ast.stmt]) -> frozenset[str]:
     """The names that a `for` takes keys and values from: sparse arrays."""
     loops = (node for statement in body for node in ast.walk(statement) if isinstance(node, ast.For))
-    taken = (loop.iter for loop in loops if isinstance(loop.target, ast.Tuple))
+    taken = (loop.iter for loop in loops if isinstance(loop.target, ast.Tuple) and len(loop.target.elts) == 2)
     return frozenset(source.id for source in taken if isinstance(source, ast.Name))
 
 

@@ -10,7 +10,7 @@ from orion.dependence.access import Access, Choice, Dependence
 from orion.inspect.text.parts import lines_of
 from orion.inspect.text.telling import inductions_of, rows_of, verdicts_of
 from orion.inspect.text.where import where_the_work_is
-from orion.ir.nodes import Rows
+from orion.ir.function import Rows
 from orion.ir.printer import print_expr
 from orion.ir.types import ArgumentType, ArrayType, ScalarType
 from orion.plan.conditions import conditions_in_words

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from orion.ir.function import Function
 from orion.ir.nodes import (
     INTEGER,
     NARROW,
@@ -23,7 +24,6 @@ from orion.ir.nodes import (
     Evaluate,
     Expr,
     For,
-    Function,
     If,
     Logic,
     Range,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from orion.ir.nodes import Elements, For, Function, If, Range, Stmt, Subscript, While
+from orion.ir.function import Function
+from orion.ir.nodes import Elements, For, If, Range, Stmt, Subscript, While
 from orion.source import Span
 
 SYNTHETIC = -1

@@ -6,21 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from orion.ir.nodes import (
-    NODE_CLASSES,
-    PARTS,
-    Assign,
-    Expr,
-    For,
-    Function,
-    If,
-    Node,
-    Stmt,
-    Subscript,
-    Tuple,
-    Var,
-    While,
-)
+from orion.ir.function import Function
+from orion.ir.nodes import NODE_CLASSES, PARTS, Assign, Expr, For, If, Node, Stmt, Subscript, Tuple, Var, While
 
 N = TypeVar("N", bound=Node)
 EXPRESSIONS: tuple[type, ...] = Expr.__args__

@@ -19,11 +19,11 @@ from dataclasses import dataclass, replace
 from orion.errors import UnsupportedLoopError
 from orion.ir.assigned import assigned_by
 from orion.ir.exposed import exposed_reads
+from orion.ir.function import Function
 from orion.ir.nodes import (
     Assign,
     Elements,
     For,
-    Function,
     If,
     Node,
     Range,

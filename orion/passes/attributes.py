@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from functools import reduce
 
-from orion.ir.nodes import Binary, Call, Const, Count, Dim, Dtype, Expr, Function, Tuple, Var
+from orion.ir.function import Function
+from orion.ir.nodes import Binary, Call, Const, Count, Dim, Dtype, Expr, Tuple, Var
 from orion.ir.rewriting import rewrite_function
 from orion.ir.spans import with_span
 from orion.ir.types import SparseType

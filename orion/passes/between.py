@@ -25,6 +25,7 @@ from itertools import count, groupby
 from orion.errors import UnsupportedLoopError
 from orion.ir.assigned import assignments, leaves_loop
 from orion.ir.exposed import exposed_reads
+from orion.ir.function import Function
 from orion.ir.nodes import (
     Assign,
     Bind,
@@ -34,7 +35,6 @@ from orion.ir.nodes import (
     Elements,
     Expr,
     For,
-    Function,
     If,
     Node,
     Range,

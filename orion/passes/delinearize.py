@@ -32,6 +32,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from orion.ir.assigned import assigned_by, assignments, leaves_loop
+from orion.ir.function import Function, Rows
 from orion.ir.nodes import (
     Assign,
     Binary,
@@ -42,12 +43,10 @@ from orion.ir.nodes import (
     Elements,
     Expr,
     For,
-    Function,
     If,
     Node,
     Range,
     Return,
-    Rows,
     Stmt,
     Subscript,
     Tuple,

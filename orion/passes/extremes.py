@@ -20,22 +20,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from orion.ir.nodes import (
-    Assign,
-    Call,
-    Compare,
-    Expr,
-    For,
-    Function,
-    If,
-    Node,
-    Stmt,
-    Unary,
-    Var,
-    While,
-    count_names,
-    every,
-)  # fmt: skip
+from orion.ir.function import Function
+from orion.ir.nodes import Assign, Call, Compare, Expr, For, If, Node, Stmt, Unary, Var, While, count_names, every
 from orion.ir.rewriting import expand
 from orion.typing.expression_types import Typing
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from orion.ir.assigned import assigned_by
-from orion.ir.nodes import Assign, Bind, For, Function, Slice, Stmt, Subscript, Update, Var, every
+from orion.ir.function import Function
+from orion.ir.nodes import Assign, Bind, For, Slice, Stmt, Subscript, Update, Var, every
 from orion.ir.rewriting import expand
 from orion.ir.types import ArrayType, Types
 

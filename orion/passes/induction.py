@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 
 from orion.ir.assigned import assignments, leaves_loop, mentions
 from orion.ir.constants import constant_value
+from orion.ir.function import Function, Induction
 from orion.ir.nodes import (
     INTEGER,
     Assign,
@@ -31,9 +32,7 @@ from orion.ir.nodes import (
     Elements,
     Expr,
     For,
-    Function,
     If,
-    Induction,
     Pass,
     Range,
     Return,

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from orion.ir.assigned import assigned_names
+from orion.ir.function import Function
 from orion.ir.nodes import (
     NODE_CLASSES,
     Assign,
@@ -24,7 +25,6 @@ from orion.ir.nodes import (
     Evaluate,
     Expr,
     For,
-    Function,
     If,
     Logic,
     Node,

@@ -20,22 +20,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from orion.ir.assigned import assigned_names
-from orion.ir.nodes import (
-    Assign,
-    Break,
-    Compare,
-    Const,
-    Expr,
-    For,
-    Function,
-    If,
-    Return,
-    Stmt,
-    Var,
-    While,
-    every,
-    holds,
-)  # fmt: skip
+from orion.ir.function import Function
+from orion.ir.nodes import Assign, Break, Compare, Const, Expr, For, If, Return, Stmt, Var, While, every, holds
 from orion.ir.rewriting import with_parts
 from orion.source import Span
 

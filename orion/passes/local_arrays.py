@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from orion.errors import UnsupportedLoopError
 from orion.ir.assigned import assigned_by, assigned_names, assignments
 from orion.ir.exposed import exposed_reads
+from orion.ir.function import Function, LocalArray
 from orion.ir.nodes import (
     INTEGER,
     Assign,
@@ -35,9 +36,7 @@ from orion.ir.nodes import (
     Dim,
     Expr,
     For,
-    Function,
     If,
-    LocalArray,
     Node,
     Pass,
     Range,

@@ -21,6 +21,7 @@ from typing import Any
 from orion.errors import ArgumentError, describe
 from orion.ir.assigned import assigned_names
 from orion.ir.cures import other_kind
+from orion.ir.function import Function
 from orion.ir.nodes import (
     Assign,
     Choose,
@@ -30,7 +31,6 @@ from orion.ir.nodes import (
     Dim,
     Expr,
     For,
-    Function,
     If,
     Logic,
     Node,

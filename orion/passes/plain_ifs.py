@@ -23,6 +23,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from orion.ir.assigned import assigned_names
+from orion.ir.function import Function
 from orion.ir.nodes import (
     Assign,
     Call,
@@ -30,7 +31,6 @@ from orion.ir.nodes import (
     Compare,
     Expr,
     For,
-    Function,
     If,
     Stmt,
     Tuple,

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from orion.ir.nodes import Elements, For, Function, If, Range, Stmt, While
+from orion.ir.function import Function
+from orion.ir.nodes import Elements, For, If, Range, Stmt, While
 from orion.ir.program import Branch, LoopNest, Program, Repeat, RunLoop, Scalars, Step, form_of
 from orion.ir.types import Types
 from orion.passes.between import is_repeat, is_split, separate

@@ -14,7 +14,8 @@ from dataclasses import replace
 
 from orion.ir.assigned import assigned_names
 from orion.ir.constants import as_literal
-from orion.ir.nodes import Const, Expr, For, Function, Range, Stmt, Var, every, names_in
+from orion.ir.function import Function
+from orion.ir.nodes import Const, Expr, For, Range, Stmt, Var, every, names_in
 from orion.ir.rewriting import expand, rewrite
 
 

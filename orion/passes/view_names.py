@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from orion.ir.function import Function
 from orion.ir.nodes import (
     Assign,
     Call,
@@ -13,7 +14,6 @@ from orion.ir.nodes import (
     Elements,
     Expr,
     For,
-    Function,
     If,
     Node,
     Range,

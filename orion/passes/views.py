@@ -17,6 +17,7 @@ from typing import Any
 
 from orion.frontend.check import check_function
 from orion.ir.assigned import assigned_names
+from orion.ir.function import Function
 from orion.ir.nodes import (
     Assign,
     Bind,
@@ -24,7 +25,6 @@ from orion.ir.nodes import (
     Dim,
     Expr,
     For,
-    Function,
     If,
     Pass,
     Slice,

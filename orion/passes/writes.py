@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from orion.ir.function import Function
 from orion.ir.nodes import (
     Assign,
     Bind,
     Call,
     Choose,
     Expr,
-    Function,
     Node,
     Return,
     Slice,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from orion.analysis.one_loop import AnalysedLoop
 from orion.cost.caches import Caches
 from orion.errors import UnsupportedLoopError
-from orion.ir.nodes import Function
+from orion.ir.function import Function
 from orion.ir.types import ArgumentType, Types
 from orion.passes.split import split_program
 from orion.plan.assume import assumed_for

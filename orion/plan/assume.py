@@ -17,7 +17,8 @@ import numpy as np
 from orion.dependence.conditions import as_assumed, free_of
 from orion.ir.assigned import assigned_names
 from orion.ir.assumed import Assumed, OfSizes
-from orion.ir.nodes import For, Function, children
+from orion.ir.function import Function
+from orion.ir.nodes import For, children
 from orion.ir.types import ArrayType, ScalarType, Types
 from orion.plan.plan import Verdict
 from orion.plan.variants import Variant

@@ -9,7 +9,8 @@ from functools import reduce
 from orion.cost.sizes import Sizes
 from orion.dependence.conditions import as_set, holds, is_possible
 from orion.ir.assumed import Assumed, OfArray, OfSizes
-from orion.ir.nodes import Binary, Dim, Expr, For, Function, Logic, Var, every
+from orion.ir.function import Function
+from orion.ir.nodes import Binary, Dim, Expr, For, Logic, Var, every
 from orion.ir.printer import print_expr
 from orion.ir.spans import NOWHERE
 from orion.ir.types import ArrayType, ScalarType, Types

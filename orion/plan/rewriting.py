@@ -10,7 +10,7 @@ from orion.analysis.limits import against_stronger, with_limits
 from orion.analysis.one_loop import AnalysedLoop, origin_of
 from orion.cost.caches import USUAL, Caches
 from orion.cost.worth import depth_of, work_of
-from orion.ir.nodes import Function
+from orion.ir.function import Function
 from orion.ir.program import Program
 from orion.ir.types import Types
 from orion.plan.plan import Verdict

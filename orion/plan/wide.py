@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping
 from orion.analysis.one_loop import AnalysedLoop, AsOne, AsWritten, InBand, InTimeTiles, OutsideBands
 from orion.cost.extents import evaluated
 from orion.errors import of_user, too_wide
-from orion.ir.nodes import For, Function, Range, walk
+from orion.ir.function import Function
+from orion.ir.nodes import For, Range, walk
 
 LEAST, GREATEST = -(2**63), 2**63 - 1
 FAR = 2**48

@@ -13,7 +13,7 @@ from orion.analysis.analyses import Analyses, Analysis
 from orion.analysis.one_loop import AnalysedLoop
 from orion.cost.caches import Caches
 from orion.dependence.study import Study
-from orion.ir.nodes import Function
+from orion.ir.function import Function
 from orion.ir.program import Program
 from orion.ir.types import Types
 from orion.rewrites.fuse.found import Found

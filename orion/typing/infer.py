@@ -13,6 +13,7 @@ from functools import partial
 import numpy as np
 
 from orion.ir.cures import hold
+from orion.ir.function import Function
 from orion.ir.kept import kept
 from orion.ir.nodes import (
     Assign,
@@ -22,7 +23,6 @@ from orion.ir.nodes import (
     Evaluate,
     Expr,
     For,
-    Function,
     If,
     Range,
     Return,
@@ -153,6 +153,10 @@ class _Inference:
                 self.bind(name, kind, statement, value)
             case Subscript():
                 self.store(target, kind, statement)
+            case Tuple(items) if kind.rank == 1 and isinstance(value, Var | Subscript):
+                for item in items:
+                    assert isinstance(item, Var | Subscript)
+                    self.assign(item, ValueType(kind.dtype), statement)
             case Tuple(items):
                 if len(items) != len(kind.items):
                     raise self.refuse(

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orion.errors import leaves_64_bits, of_user
-from orion.ir.nodes import Const, Function, walk
+from orion.ir.function import Function
+from orion.ir.nodes import Const, walk
 from orion.ir.printer import print_expr
 from orion.ir.types import ScalarType, Shapes, Types
 from orion.typing.expression_types import Typing

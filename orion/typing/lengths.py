@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 
 from orion.errors import ArgumentError, describe
+from orion.ir.function import Function
 from orion.ir.nodes import (
     Assign,
     Binary,
@@ -37,6 +38,18 @@ def check_lengths(nodes: Iterable[Node], typing: Typing, shapes: Shapes, source:
     for node in nodes:
         for left, right, kind in _barriers(node):
             _check(left, right, kind, typing, shapes, source)
+
+
+def check_unpacked(function: Function, nodes: Iterable[Node], shapes: Shapes) -> None:
+    """Raise `ArgumentError` where a row that may be taken apart has more or fewer elements than there are targets."""
+    reached = {node.span for node in nodes if isinstance(node, Assign)} if function.unpacked else set()
+    for one in function.unpacked:
+        length = known_length(one.length, shapes)
+        if length is not None and length != one.count and one.span in reached:
+            what = f"a row of {length} elements is given to {one.count} names"
+            why = f"a row has as many elements as names: `{print_expr(one.length)}` is {length}"
+            hint = f"pass an array whose rows have {one.count} elements, or name all of them"
+            raise ArgumentError(describe(what, span=one.span, source=function.source, why=why, hint=hint))
 
 
 PRODUCT, OPERANDS, WRITTEN = "product", "operands", "written"

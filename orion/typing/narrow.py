@@ -27,6 +27,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from orion.ir.assigned import ASSIGNING, assigned_by
+from orion.ir.function import Function, LocalArray
 from orion.ir.nodes import (
     INTEGER,
     NARROW,
@@ -41,9 +42,7 @@ from orion.ir.nodes import (
     Elements,
     Expr,
     For,
-    Function,
     If,
-    LocalArray,
     Logic,
     Node,
     Range,

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from orion.ir.nodes import Binary, Expr, For, Function, Range, Stmt, Unary, children
+from orion.ir.function import Function
+from orion.ir.nodes import Binary, Expr, For, Range, Stmt, Unary, children
 from orion.ir.types import Shapes
 from orion.typing.expression_types import Typing
 from orion.typing.narrow import ANY, Marker, is_narrow, is_within, result_limits

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from orion.cost.placement import Placement
 from orion.errors import PlanError
-from orion.ir.nodes import Assign, Call, For, Function, Subscript, Tuple, Update, Var, every, names_in
+from orion.ir.function import Function
+from orion.ir.nodes import Assign, Call, For, Subscript, Tuple, Update, Var, every, names_in
 from orion.ir.program import LoopNest
 from orion.ir.types import ArrayType, Types
 from orion.passes.writes import Ranks, written_positions

@@ -21,6 +21,7 @@ from math import prod
 import numpy as np
 
 from orion.ir.assigned import assigned_places, holds_break, own_level
+from orion.ir.function import Function
 from orion.ir.nodes import (
     Assign,
     Binary,
@@ -34,7 +35,6 @@ from orion.ir.nodes import (
     Elements,
     Expr,
     For,
-    Function,
     If,
     Logic,
     Node,

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 from orion.errors import PlanError
 from orion.ir.assigned import assigned_names
 from orion.ir.exposed import exposed_reads
-from orion.ir.nodes import For, Function, Range, Stmt, every, names_in
+from orion.ir.function import Function
+from orion.ir.nodes import For, Range, Stmt, every, names_in
 from orion.ir.types import Types
 from orion.sets.coalesced import coalesced
 from orion.sets.names import isl_name

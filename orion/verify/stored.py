@@ -18,12 +18,12 @@ import numpy as np
 
 from orion.errors import PlanError
 from orion.ir.assigned import assigned_names, leaves_loop
+from orion.ir.function import Function
 from orion.ir.nodes import (
     Assign,
     Const,
     Expr,
     For,
-    Function,
     If,
     Return,
     Stmt,

@@ -12,7 +12,8 @@ import numpy as np
 
 from orion.arrays.aligned import padded_shape
 from orion.errors import PlanError, UnsupportedLoopError
-from orion.ir.nodes import Assign, Binary, Call, Expr, For, Function, Stmt, Subscript, Update, Var, count_names, every
+from orion.ir.function import Function
+from orion.ir.nodes import Assign, Binary, Call, Expr, For, Stmt, Subscript, Update, Var, count_names, every
 from orion.ir.spans import without_spans
 from orion.ir.types import ArrayType, Types
 from orion.plan.plan import Copies, LoopPlan

@@ -16,7 +16,8 @@ from orion.inspect.text.words import (
     placement_in_words,
     time_in_words,
 )  # fmt: skip
-from orion.ir.nodes import For, Induction, Rows, every, names_in, walk
+from orion.ir.function import Induction, Rows
+from orion.ir.nodes import For, every, names_in, walk
 from orion.ir.printer import print_expr
 from orion.plan.conditions import conditions_in_words
 from orion.plan.explain import not_stronger

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from orion.ir.assigned import assigned_names
+from orion.ir.function import Function
 from orion.ir.nodes import (
     Assign,
     Binary,
@@ -20,7 +21,6 @@ from orion.ir.nodes import (
     Dim,
     Evaluate,
     Expr,
-    Function,
     Node,
     Range,
     Slice,

@@ -9,7 +9,8 @@ from math import prod
 from typing import Any
 
 from orion.dependence.bounds import Place
-from orion.ir.nodes import NODE_CLASSES, Function
+from orion.ir.function import Function
+from orion.ir.nodes import NODE_CLASSES
 from orion.ir.printer import print_function
 from orion.ir.types import Shapes, Types
 from orion.kernel.calling import KernelSource

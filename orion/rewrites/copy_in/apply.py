@@ -15,21 +15,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from orion.dependence.access import LoopDependences
-from orion.ir.nodes import (
-    Assign,
-    Const,
-    Dim,
-    Expr,
-    For,
-    Function,
-    LocalArray,
-    Range,
-    Stmt,
-    Subscript,
-    Var,
-    names_in,
-    walk,
-)
+from orion.ir.function import Function, LocalArray
+from orion.ir.nodes import Assign, Const, Dim, Expr, For, Range, Stmt, Subscript, Var, names_in, walk
 from orion.ir.program import (
     FILLING,
     CopiedIn,

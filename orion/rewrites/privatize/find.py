@@ -26,7 +26,8 @@ from orion.dependence.access import Access, Dependence, LoopDependences, Private
 from orion.dependence.conflicts import CapReached, capped
 from orion.dependence.model import Space, access_relation, inner_constraints, own_space
 from orion.dependence.references import Reference, collect_references, loop_scope
-from orion.ir.nodes import For, Function, Range, names_in
+from orion.ir.function import Function
+from orion.ir.nodes import For, Range, names_in
 from orion.ir.program import LoopNest, OfNewOrder, form_of
 from orion.ir.types import ArrayType, Types
 from orion.sets.affine import Affine

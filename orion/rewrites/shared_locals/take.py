@@ -15,7 +15,8 @@ from __future__ import annotations
 from orion.analysis.one_loop import AnalysedLoop
 from orion.errors import UnsupportedLoopError
 from orion.ir.assigned import assigned_names
-from orion.ir.nodes import For, Function, walk
+from orion.ir.function import Function
+from orion.ir.nodes import For, walk
 from orion.ir.program import OfSource, OfStatements
 from orion.ir.types import Types
 from orion.passes.between import separate

@@ -29,7 +29,8 @@ from numpy.typing import NDArray
 
 from orion.dependence.access import Access, Dependence
 from orion.dependence.region import Statement
-from orion.ir.nodes import Assign, Call, Function, If, Node, Pass, Subscript, Update, Var, names_in, walk
+from orion.ir.function import Function
+from orion.ir.nodes import Assign, Call, If, Node, Pass, Subscript, Update, Var, names_in, walk
 from orion.ir.types import ArrayType, Types
 from orion.rewrites.band import Band, Layout, Skew
 from orion.rewrites.skewed_buffers.halfspaces import Form, InexactError, combined, inequalities, replaced

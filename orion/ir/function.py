@@ -1,0 +1,102 @@
+"""A decorated function, or a helper, in the loop language, with what passes have found of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from orion.ir.assumed import Assumed
+from orion.ir.kept import Keeping
+from orion.ir.nodes import Expr, Stmt
+from orion.source import SourceText, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Induction:
+    """An integer that grew by `step` in every trip of `for` number `loop`, and has been replaced by its value in terms
+    of the loop's variable (`orion.passes.induction`). `span` is the last place that increased it."""
+
+    name: str
+    step: int
+    loop: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """An array of one dimension whose subscripts have been taken apart: it holds rows of `widths[-1]` elements, rows of
+    `widths[-2]` such rows, and so on (`orion.passes.delinearize`). `span` is the first subscript with a product,
+    `written` and `shown` that subscript as it was and as it is."""
+
+    array: str
+    widths: tuple[Expr, ...]
+    span: Span
+    written: str
+    shown: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unpacked:
+    """An assignment that gives the elements of a row, which has this length, to so many targets
+    (`orion.passes.unpacking`)."""
+
+    length: Expr
+    count: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class LocalArray:
+    """An array that the function makes between its loops (`orion.passes.local_arrays`).
+
+    `lengths` are expressions of extents and integers that the caller gives. `is_sure`: it is made whenever the function
+    is called; `is_zero`: its memory is zero then, which is all that makes it. `span` is the first place that makes it.
+    `alike` are pairs of lengths that must be equal, because arrays
+    of these lengths meet in what it is made of.
+    """
+
+    name: str
+    dtype: str
+    lengths: tuple[Expr, ...]
+    is_returned: bool
+    is_sure: bool
+    span: Span
+    is_zero: bool = False
+    alike: tuple[tuple[Expr, Expr], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Function(Keeping):
+    """A decorated function, or a helper that it calls.
+
+    `constants` are the scalars it takes from its closure or its globals, frozen when it is parsed: where they are used,
+    the body has their values. `helpers` are all of the user's functions that it calls, directly or through one another,
+    in the same language, callees first; the helpers of a helper are listed here and not there. `inductions` are those
+    that have been replaced, `rows` the arrays that are given as arrays of more dimensions. `local_arrays` are the last
+    of the parameters: arrays that the caller does not give. `in_turn` are scalars that may not be combined from
+    iterations that run at the same time, since what is evaluated depends on them (`orion.dependence.guarded`);
+    `running` those that loops keep extremes of in ways for which NaN matters (`orion.passes.extremes`). `assumed` is
+    what holds of the sizes and integers of the calls that it is for, `words` the arguments of these that are strings or
+    None, which are no parameters (`orion.passes.options`). `unpacked` are the rows that are taken apart. `without` are
+    the rewrites that are left out (`orion.pipeline`)."""
+
+    name: str
+    params: tuple[str, ...]
+    body: tuple[Stmt, ...]
+    constants: tuple[tuple[str, int | float | bool], ...]
+    helpers: tuple[Function, ...]
+    source: SourceText
+    span: Span
+    inductions: tuple[Induction, ...] = ()
+    rows: tuple[Rows, ...] = ()
+    local_arrays: tuple[LocalArray, ...] = ()
+    in_turn: frozenset[str] = frozenset()
+    running: frozenset[str] = frozenset()
+    assumed: tuple[Assumed, ...] = ()
+    words: tuple[tuple[str, str | None], ...] = ()
+    unpacked: tuple[Unpacked, ...] = ()
+    without: frozenset[str] = frozenset()
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The parameters that the caller gives."""
+        return self.params[: len(self.params) - len(self.local_arrays)]
