@@ -1,0 +1,152 @@
+"""One everyday loop in a process of its own: `python -m benchmarks.everyday.one NAME --repeats 5 --limit 60`.
+
+Prints what it finds as it goes, one JSON object per line, so that what was found before a crash or a time limit is not
+lost; `run.py` reads it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from types import FunctionType
+from typing import Any
+
+import numba
+import numpy as np
+
+import orion
+from benchmarks.everyday.case import Case
+from benchmarks.everyday.cases import CASES
+from benchmarks.everyday.planning import Refused, planned
+from benchmarks.measure import interleaved, seconds
+
+PAUSE = 0.01
+"""Seconds before each measurement: the threads of the one before stop looking for work and free their cores."""
+
+TOLERANCE = 1e-6
+"""Relative to the largest element of an array: sums over samples may be put in another order."""
+
+
+def main() -> None:
+    options = arguments()
+    case = next(case for case in CASES if case.name == options.name)
+    warnings.simplefilter("ignore")
+    looped = orion.parallel_for(case.function)
+    with limited("planning", options.limit), orion.session(workers=2):
+        found = planned(case, case.arguments(case.large))
+    if isinstance(found, Refused):
+        tell({"refused": found.message, "cause": found.cause})
+        return
+    tell({"part": found.part, "codes": found.codes})
+    with limited("the small size", options.limit), orion.session(workers=2, force_parallel=True):
+        tell({"right": agree(run(looped, case, case.small), run(case.function, case, case.small))})
+    contenders: dict[str, Callable[[], float]] = {}
+    with limited("Numba", options.limit):
+        serial = with_numba(case)
+    if serial is not None:
+        contenders["njit"] = partial(timed, serial, case)
+    for workers in (1, 2):
+        contenders[f"orion x{workers}"] = partial(on_workers, workers, partial(timed, looped, case))
+    with limited("the times", options.limit):
+        for contender in contenders.values():
+            contender()  # compiles
+        tell({"times": interleaved(contenders, options.repeats)})
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Measure one everyday loop; see run.py for all of them.")
+    parser.add_argument("name", choices=[case.name for case in CASES])
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds for each step")
+    return parser.parse_args()
+
+
+def tell(facts: dict[str, Any]) -> None:
+    print(json.dumps(facts), flush=True)
+
+
+@contextmanager
+def limited(step: str, limit: float) -> Iterator[None]:
+    """End this process where a step takes too long, also inside compiled code: by the alarm that nothing catches."""
+    tell({"step": step})
+    signal.setitimer(signal.ITIMER_REAL, limit)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+
+
+# ---------------------------------------------------------------- results
+
+
+def run(function: Callable[..., Any], case: Case, n: int) -> list[Any]:
+    """The arguments of a case after a call, and what it returned."""
+    given = case.arguments(n)
+    result = function(*given)
+    return [*given, *(result if isinstance(result, tuple) else (result,))]
+
+
+def agree(found: list[Any], expected: list[Any]) -> bool:
+    """Whether all values are the same but for the rounding of sums."""
+    return len(found) == len(expected) and all(map(same, found, expected))
+
+
+def same(found: Any, expected: Any) -> bool:
+    if isinstance(expected, tuple):
+        return agree(list(found), list(expected))
+    if expected is None or isinstance(expected, str):
+        return bool(found == expected)
+    mine, theirs = np.asarray(found), np.asarray(expected)
+    if mine.shape != theirs.shape:
+        return False
+    largest = np.max(np.abs(theirs[np.isfinite(theirs)]), initial=0.0) if theirs.dtype.kind in "fc" else 0.0
+    return np.allclose(mine, theirs, rtol=TOLERANCE, atol=TOLERANCE * float(largest), equal_nan=True)
+
+
+# ---------------------------------------------------------------- times
+
+
+def on_workers(workers: int, measure: Callable[[], float]) -> float:
+    with orion.session(workers=workers):
+        return measure()
+
+
+def timed(function: Callable[..., Any], case: Case) -> float:
+    """Seconds of a call at the large size."""
+    given = case.arguments(case.large)
+    time.sleep(PAUSE)
+    return seconds(partial(function, *given))
+
+
+def with_numba(case: Case) -> Callable[..., Any] | None:
+    """The same text, and the functions that it calls, compiled by Numba; None where Numba does not take it."""
+    compiled = in_numba(case.function, {})
+    try:
+        compiled(*case.arguments(case.small))
+    except Exception as error:  # whatever Numba raises, it does not compile this
+        tell({"without_numba": str(error).splitlines()[0][:100]})
+        return None
+    return compiled
+
+
+def in_numba(function: Callable[..., Any], known: dict[str, Any]) -> Callable[..., Any]:
+    """A function of its own, in which the functions of its module are compiled ones."""
+    assert isinstance(function, FunctionType)
+    scope = dict(function.__globals__)
+    made = FunctionType(function.__code__, scope, function.__name__, function.__defaults__, function.__closure__)
+    known[function.__name__] = compiled = numba.njit(made)
+    for name in function.__code__.co_names:
+        helper = scope.get(name)
+        if isinstance(helper, FunctionType) and helper.__module__ == function.__module__:
+            scope[name] = known.get(name) or in_numba(helper, known)
+    return compiled
+
+
+if __name__ == "__main__":
+    main()

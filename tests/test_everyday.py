@@ -1,0 +1,61 @@
+"""Loops as users write them (`benchmarks/everyday/`): which are taken, which are wholly parallel, and that results are
+right. `make everyday` runs and times all of them."""
+
+import warnings
+
+import pytest
+
+import orion
+from benchmarks.everyday.case import Nature
+from benchmarks.everyday.cases import CASES, DOMAINS
+from benchmarks.everyday.one import agree, run
+from benchmarks.everyday.planning import Planned, Refused, planned
+
+REFUSED = {
+    "cross_validated_ridge", "degree_counts", "knn_regress", "ndcg", "skipgram_pairs", "plsa", "pagerank", "bootstrap_means",
+    "winsorize_columns", "weighted_edit_distance", "longest_common_subsequence", "viterbi", "hmm_forward",
+    "text_statistics", "heat_rod", "wave_membrane", "jacobi", "lennard_jones", "lattice_boltzmann",
+    "power_iteration", "simpson_bessel", "gaussian_vertical", "otsu", "label_blobs", "mandelbrot", "hough_lines",
+    "bfs_frontier", "pagerank_pull", "component_labels", "dag_levels", "min_max_scale", "price_bars",
+    "game_of_life", "genetic_search", "forest_fire", "ant_colony", "kalman_tracks", "particle_filter",
+    "value_iteration",
+}  # fmt: skip
+"""Those that are not taken yet."""
+
+WHOLLY = 0.80
+"""The least part of the loops that are parallel by their nature, and taken, which are wholly parallel."""
+
+TAKEN = [case for case in CASES if case.name not in REFUSED]
+
+
+def test_there_are_many_of_many_kinds():
+    assert len(CASES) >= 150
+    assert len({case.name for case in CASES}) == len(CASES)
+    assert len({case.kind for case in CASES}) >= 30
+    assert len(DOMAINS) >= 9
+
+
+@pytest.fixture(scope="module")
+def found():
+    """What is made of each loop, planned for two workers at its large size."""
+    with warnings.catch_warnings(), orion.session(workers=2):
+        warnings.simplefilter("ignore")
+        return {case.name: planned(case, case.arguments(case.large)) for case in CASES}
+
+
+def test_those_that_are_refused_are_known(found):
+    assert {name for name, one in found.items() if isinstance(one, Refused)} == REFUSED
+
+
+def test_most_that_are_parallel_are_wholly_so(found):
+    natures = (Nature.PARALLEL, Nature.WAVEFRONT)
+    able = [one for case in TAKEN if case.nature in natures and isinstance(one := found[case.name], Planned)]
+    assert sum(one.is_wholly_parallel for one in able) >= WHOLLY * len(able)
+
+
+@pytest.mark.parametrize("case", TAKEN[::4], ids=lambda case: case.name)
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+def test_results_are_those_of_plain_python(case):
+    with orion.session(workers=2, force_parallel=True):
+        mine = run(orion.parallel_for(case.function), case, case.small)
+    assert agree(mine, run(case.function, case, case.small))
