@@ -12,7 +12,8 @@ from benchmarks.everyday.one import agree, run
 from benchmarks.everyday.planning import Planned, Refused, planned
 
 REFUSED = {
-    "cross_validated_ridge", "degree_counts", "knn_regress", "ndcg", "skipgram_pairs", "plsa", "pagerank", "bootstrap_means",
+    "cross_validated_ridge", "degree_counts", "knn_regress", "ndcg", "skipgram_pairs", "plsa", "pagerank",
+    "bootstrap_means",
     "winsorize_columns", "weighted_edit_distance", "longest_common_subsequence", "viterbi", "hmm_forward",
     "text_statistics", "heat_rod", "wave_membrane", "jacobi", "lennard_jones", "lattice_boltzmann",
     "power_iteration", "simpson_bessel", "gaussian_vertical", "otsu", "label_blobs", "mandelbrot", "hough_lines",
