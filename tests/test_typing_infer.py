@@ -382,7 +382,7 @@ REFUSED = [
     ("for (r, c, d), v in R:\n    pass", "an element of `R` has 2 keys and 1 values", "for (r, c, d), v in R"),
     ("for (r, c), (v, u) in R:\n    pass", "an element of `R` has 2 keys and 1 values", "for (r, c), (v, u) in R"),
     ("for r, c in R:\n    pass", "an element of `R` has 2 keys and 1 values", "for r, c in R"),
-    ("p, r = W.shape[0], (n, 2)", "a tuple is used as a value", "p, r = W.shape[0], (n, 2)"),
+    ("p, r = W.shape[0], W.shape", "a tuple is used as a value", "p, r = W.shape[0], W.shape"),
     ("p, r, t = W.shape", "2 values cannot be unpacked into 3 targets", "p, r, t = W.shape"),
 ]
 
