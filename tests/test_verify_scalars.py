@@ -8,6 +8,8 @@ import pytest
 
 import orion
 from orion.errors import UnprovedWarning
+from orion.verify.check import _Checker
+from orion.verify.conflicts import in_one_round, uses_of
 
 
 def changed_variable(P, m):
@@ -89,3 +91,49 @@ def test_what_is_read_is_not_taken_for_exact(function, argument):
         plan = orion.parallel_for(function).plan(P, argument, 5)
         assert plan.loops[-1].is_parallel
         plan.check()
+
+
+def of_one_value(P, at, m):
+    k = at[0]
+    n = k
+    n += 1
+    for j in range(1, m):
+        P[k, j] = P[n, j - 1] + P[k + 1, j]
+
+
+def test_names_of_one_unknown_value_are_known_to_be_it():
+    P = np.arange(180.0).reshape(20, 9)
+    with orion.session(workers=2, force_parallel=True), warnings.catch_warnings():
+        warnings.simplefilter("error", UnprovedWarning)
+        orion.parallel_for(of_one_value).plan(P, np.array([2, 3]), 5).check()
+
+
+def meets_by_data(P, at, m):
+    for j in range(1, m):
+        P[0, j] = P[at[0], j - 1]
+
+
+def meets_by_a_name_of_data(P, at, m):
+    k = at[0] * 2
+    for j in range(1, m):
+        P[0, j] = P[k, j - 1]
+
+
+def may_meet(P, x, m):
+    k = int(x)
+    for j in range(1, m):
+        P[0, j] = P[k, j - 1]
+
+
+@pytest.mark.parametrize(
+    ("function", "argument", "is_exact"),
+    [(meets_by_data, np.array([2]), True), (meets_by_a_name_of_data, np.array([2]), True), (may_meet, 2.5, False)],
+)
+def test_only_what_comes_from_data_meets_for_sure(function, argument, is_exact):
+    """A schedule that lets accesses meet is refuted where they do for some data, and else not proved."""
+    P = np.arange(180.0).reshape(20, 9)
+    plan = orion.parallel_for(function).plan(P, argument, 5).function
+    checker = _Checker(plan, {}, lambda *_: None, (), ())
+    (conflict,) = in_one_round({"P": uses_of(checker.found[len(plan.loops) - 1], checker.context)["P"]}, True)
+    assert not conflict.relation.is_empty()
+    assert conflict.is_exact is is_exact

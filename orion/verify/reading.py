@@ -50,7 +50,7 @@ from orion.ir.nodes import (
     every,
     holds,
 )
-from orion.ir.program import Branch, LoopNest, OfNewOrder, Repeat, RunLoop, Scalars, Step
+from orion.ir.program import Branch, LoopNest, OfNewOrder, OfStatements, Repeat, RunLoop, Scalars, Step
 from orion.ir.types import ArrayType, ScalarType, Types
 from orion.passes.writes import written_positions
 from orion.sets.names import extent_name, isl_name, number_text, sum_text
@@ -142,6 +142,8 @@ class Reader:
                         self.forget((nest.loops[0],))
                     else:
                         self.nest(number_, nest.loops, nest.body)
+                    if isinstance(nest.form, OfStatements):
+                        self.block(nest.body)  # run once: what it gives to scalars holds from then on
                 case Repeat(loop, inner):
                     with self.repeated(loop):
                         self.steps(inner, nests)
@@ -173,14 +175,18 @@ class Reader:
 
     def settle(self, loops: Sequence[For]) -> None:
         """Scalars that are not known but stay the same in all iterations are parameters: one value for any two."""
-        scope, changed = self.at.scope, assigned_places(loops)
-        for name, value in [*scope.names.items()]:
+        changed = assigned_places(loops)
+        for name, value in [*self.at.scope.names.items()]:
             is_scalar = name.isidentifier() and not isinstance(self.types.get(name), ArrayType)
             if value is None and is_scalar and name not in changed:
-                parameter = f"{isl_name(name)}_{next(self.numbers)}__"
-                scope.names[name] = {parameter: 1}
-                if name not in scope.of_data:
-                    self.unlimited.add(parameter)
+                self.at.scope.names[name] = self.parameter(name, name in self.at.scope.of_data)
+
+    def parameter(self, name: str, is_data: bool) -> Value:
+        """A value that is not known: any integer, where it comes from data."""
+        parameter = f"{isl_name(name)}_{next(self.numbers)}__"
+        if not is_data:
+            self.unlimited.add(parameter)
+        return {parameter: 1}
 
     @contextmanager
     def inside(self) -> Iterator[None]:
@@ -349,6 +355,8 @@ class Reader:
 
     def know(self, name: str, value: Value | None, is_data: bool) -> None:
         self.at.scope.forget((name,))
+        if value is None and self.events is None and not isinstance(self.types.get(name), ArrayType):
+            value = self.parameter(name, is_data)  # others may be given it, and sums with it
         self.at.scope.names[name] = value
         if value is None and is_data:
             self.at.scope.of_data.add(name)
