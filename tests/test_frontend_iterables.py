@@ -52,6 +52,22 @@ HEADS = [
     "for x in A[1]",
     "for x, y in zip(A[1], A[0])",
     "for x in numba.prange(n)",
+    "for x in (n, k0, i)",
+    "for x in (A[0, 1], n + 1)",
+    "for x, y in ((n, A[0, 1]), (k0, i))",
+    "for x in A[k0]",
+    "for x in A[int(A[0, 1]) % 2]",
+    "for x, y in zip(A[k0], A[i])",
+    "for x, y in zip(range(k0, 5), w)",
+    "for x, y in zip(range(n, 30, 2), w)",
+    "for x, y in enumerate(w, k0)",
+    "for x, y in enumerate(w, int(A[0, 1]))",
+    "for x, y in np.ndindex(n, i + 1)",
+    "for x, y in np.ndindex((k0 + 2, n))",
+    "for x in v[k0:n]",
+    "for x in v[k0:int(A[0, 1]) + 2]",
+    "for x in reversed(range(k0, n + i))",
+    "for x in v * n",
     "for x in v[n:]",
     "for x in v[:n]",
     "for x in v[-n:]",
@@ -73,12 +89,29 @@ HEADS = [
 ]
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 5, 9])
+CHANGES = ["", "n += 2", "k0 += 1\nn -= 1", "A[0, 1] += 1.0\nn = 3", "x = 5\ni = 7", "v[:1] += 3.0\nw[:1] -= 1.0"]
+"""What the body does to names and elements that the head mentions: Python evaluates some of that once."""
+
+
 @pytest.mark.parametrize("head", HEADS)
-def test_goes_through_what_python_does(head, n):
+def test_goes_through_what_python_does(head):
+    for changes in CHANGES:
+        read, function = read_and_written(head, changes)
+        for n in (0, 1, 2, 5, 9):
+            found = []
+            for one in (function, read):
+                v, w, A = np.arange(n) + 10.0, np.arange(n + 2) * 3.0, np.arange(6.0).reshape(3, 2)
+                out = np.zeros(500)
+                found.append((one(v, w, A, n, out), out.tolist(), v.tolist(), w.tolist(), A.tolist()))
+            assert found[0] == found[1], (changes, n)
+
+
+def read_and_written(head, changes):
+    """A function with such a loop, as it is read, and as it is written."""
     names = re.findall(r"\b[a-z]\b", head.partition(" in ")[0])
-    source = f"def f(v, w, A, n, out):\n    k = 0\n    {head}:\n"
-    source += "".join(f"        out[k] = {name}\n        k += 1\n" for name in names) + "    return k\n"
+    source = f"def f(v, w, A, n, out):\n    k = k0 = 0\n    i = x = 1\n    {head}:\n"
+    source += "".join(f"        out[k] = {name}\n        k += 1\n" for name in names)
+    source += "".join(f"        {line}\n" for line in changes.splitlines()) + "    return k, n, k0, i, x\n"
     function = defined(source, np=np, numba=numba)
     read = print_function(parse_function(function))
     assert "numba" not in read
@@ -86,13 +119,7 @@ def test_goes_through_what_python_does(head, n):
     assert "reversed" not in read
     scope = {"np": np}
     exec(read, scope)
-    found = []
-    for one in (function, scope["f"]):
-        v, w, A = np.arange(n) + 10.0, np.arange(n + 2) * 3.0, np.arange(6.0).reshape(3, 2)
-        out = np.zeros(500)
-        found.append((one(v, w, A, n, out), out))
-    assert found[0][0] == found[1][0]
-    np.testing.assert_array_equal(found[0][1], found[1][1])
+    return scope["f"], function
 
 
 def rows(X, s):
@@ -192,34 +219,6 @@ LOOPS = [
     (of_roots, lambda: (table()[:, 0].copy(), np.zeros(400))),
     (in_numba, lambda: (table()[:, 0].copy(), np.zeros(400))),
 ]
-
-
-def neighbours_in_rows(indptr, indices, x, out):
-    for v in range(len(out)):
-        total = 0.0
-        for u in indices[indptr[v] : indptr[v + 1]]:
-            total += x[u]
-        out[v] = total
-
-
-def weighted(indptr, indices, weights, x, out):
-    for v in range(len(out)):
-        first, last = indptr[v], indptr[v + 1]
-        for u, w in zip(indices[first:last], weights[first:last], strict=False):
-            out[v] += w * x[u]
-
-
-def windows(v, out):
-    for i in range(len(out)):
-        total = 0.0
-        for x in v[i : i + 5]:
-            total += x
-        out[i] = total
-
-
-def of_roots(v, out):
-    for i, x in enumerate(np.sqrt(v)):
-        out[i] = x * x
 
 
 def table():

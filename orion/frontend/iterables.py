@@ -4,12 +4,13 @@
     for i, x in enumerate(v):         for i in range(len(v)):                         x = v[i]
     for x, y in zip(v, w):            for x_index in range(min(len(v), len(w))):      x = v[x_index]; y = w[x_index]
     for i in reversed(range(n)):      for i in range(n - 1, -1, -1):
-    for i, j in np.ndindex(A.shape):  for i in range(A.shape[0]): for j in range(A.shape[1]):
+    for i, j in np.ndindex(n, m):     for i_index in range(n): for j_index in range(m):   i, j = i_index, j_index
     for (i, j), x in np.ndenumerate(A):  the same, with x = A[i, j]
     for x in v[a:b]:                  for x_index in range(x_first, min(x_last, len(v))):  x = v[x_index]
     for x in np.sort(v):              x_items = np.sort(v), and over that
 
-An iterable is a number of items and the item at each place (`Items`). A range that stands alone stays one.
+An iterable is a number of items and the item at each place (`Items`). A range that stands alone stays one. What Python
+evaluates once, before the first iteration, is given a name there if it could be something else in a later one.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from orion.frontend.parse_expressions import parse_expression
-from orion.frontend.scope import Scope
+from orion.frontend.scope import Scope, assigned_names
 from orion.ir.constants import as_literal, constant_value
 from orion.ir.nodes import (
     Assign,
@@ -35,8 +36,11 @@ from orion.ir.nodes import (
     Subscript,
     Tuple,
     Var,
+    every,
+    names_in,
 )  # fmt: skip
-from orion.ir.spans import without_spans
+from orion.ir.rewriting import with_parts
+from orion.ir.spans import NOWHERE, without_spans
 from orion.source import Span
 
 FUNCTIONS = {
@@ -52,19 +56,18 @@ Item = Expr | tuple["Item", ...]
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """The items of an iterable: those at the places from `start` up to the least of `stops`; what is run `before`."""
+    """The items of an iterable: those at the places from `start` up to the least of `stops`."""
 
     stops: tuple[Expr, ...]
     at: Callable[[Expr], Item]
     start: Expr
-    before: tuple[Stmt, ...] = ()
 
     def from_zero(self) -> Items:
         """The same with places from 0 on."""
         if constant_value(self.start) == 0:
             return self
         stops = tuple(_difference(stop, self.start) for stop in self.stops)
-        return Items(stops, lambda place: self.at(_sum(self.start, place)), Const(0, self.start.span), self.before)
+        return Items(stops, lambda place: self.at(_sum(self.start, place)), Const(0, self.start.span))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,21 +82,18 @@ class Iteration:
 def iteration(node: ast.For, scope: Scope) -> Iteration | None:
     """A `for` as ranges; None where it goes through the keys and values of a sparse array."""
     source = node.iter
-    match _maker(source, scope):
+    reader = _Reader(node, scope)
+    match maker(source, scope):
         case "range" | "prange":
             return Iteration((_range(node.target, source, scope),))
-        case "ndindex":
-            return _each_index(node, scope)
-        case "ndenumerate":
-            return _each_element(node, scope)
-        case "reversed" if _maker(inner := _only(source, scope), scope) == "range":
+        case "ndindex" | "ndenumerate" as name:
+            return reader.each_index() if name == "ndindex" else reader.each_element()
+        case "reversed" if maker(inner := _only(source, scope), scope) == "range":
             return Iteration((_backwards(_range(node.target, inner, scope), inner, scope),))
-        case "enumerate" if isinstance(node.target, ast.Tuple) and isinstance(node.target.elts[0], ast.Name):
-            return _by_place(node, node.target.elts[0].id, scope)
         case "" if isinstance(source, ast.Name) and scope.is_plain(source.id) and _is_pair(node.target):
             return None
         case _:
-            return _by_place(node, "", scope)
+            return reader.by_place()
 
 
 def _is_pair(target: ast.expr) -> bool:
@@ -105,49 +105,12 @@ def _is_pair(target: ast.expr) -> bool:
             return False
 
 
-def _maker(node: ast.expr, scope: Scope) -> str:
+def maker(node: ast.expr, scope: Scope) -> str:
     """The name of the function that makes an iterable; nothing for other expressions."""
     value = scope.value(node.func) if isinstance(node, ast.Call) else None
     package = str(getattr(value, "__module__", "")).partition(".")[0]
     name = str(getattr(value, "__name__", ""))
     return name if name in FUNCTIONS.get(package, ()) else ""
-
-
-def _by_place(node: ast.For, counter: str, scope: Scope) -> Iteration:
-    """A `for` over the places of its items: `counter` is the name that has the place, where it begins at 0."""
-    found = items(node.iter, scope)
-    span = scope.span(node, until=node.iter)
-    names = [part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)]
-    place = counter if names.count(counter) == 1 and _starts_at_zero(node.iter) else scope.free(f"{names[0]}_index")
-    first = tuple(_given(node.target, found.at(Var(place, span)), place, scope))
-    space = Range(place, found.start, _least(found.stops, span), Const(1, span), span)
-    return Iteration((space,), found.before, first)
-
-
-def _least(stops: tuple[Expr, ...], span: Span) -> Expr:
-    return stops[0] if len(stops) == 1 else Call("min", stops, span)
-
-
-def _starts_at_zero(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords
-
-
-def _given(target: ast.expr, item: Item, place: str, scope: Scope) -> Iterator[Stmt]:
-    """What gives the targets of a `for` their values."""
-    span = scope.span(target)
-    match target, item:
-        case ast.Name(name), _ if not isinstance(item, tuple | Tuple):
-            if not (isinstance(item, Var) and item.name == name == place):
-                yield Assign(Var(name, span), item, span)
-        case ast.Tuple(parts) | ast.List(parts), tuple() if len(parts) == len(item):
-            for part, value in zip(parts, item, strict=True):
-                yield from _given(part, value, place, scope)
-        case ast.Tuple(parts) | ast.List(parts), Subscript() if all(isinstance(part, ast.Name) for part in parts):
-            yield Assign(Tuple(tuple(Var(part.id, span) for part in parts), span), item, span)  # type: ignore[attr-defined]
-        case _:
-            what = f"`{ast.unparse(target)}` does not take what this goes through apart"
-            hint = "write as many names as there are items, and a name of its own for each item that is a tuple"
-            raise scope.refuse(target, what, "", hint)
 
 
 # ---------------------------------------------------------------- ranges
@@ -186,11 +149,10 @@ def _step(step: Expr, node: ast.expr, scope: Scope) -> int:
 def _backwards(space: Range, node: ast.expr, scope: Scope) -> Range:
     """The same values from the last to the first."""
     step = _step(space.step, node, scope)
-    trips = _trips(space.start, space.stop, step)
     if abs(step) == 1:
         last = _plus(space.stop, -step)
     else:
-        last = _sum(space.start, _times(_plus(trips, -1), step))
+        last = _sum(space.start, _times(_plus(_trips(space.start, space.stop, step), -1), step))
     return Range(space.var, last, _plus(space.start, -step), _number(-step, space.span), space.span)
 
 
@@ -198,134 +160,8 @@ def _trips(start: Expr, stop: Expr, step: int) -> Expr:
     """How many values a range has, if it has any; else 0 or less."""
     if step < 0:
         return _trips(stop, start, -step)
-    apart = stop if constant_value(start) == 0 else _plus(stop, -(constant_value(start) or 0))
-    if constant_value(start) is None:
-        apart = Binary("-", stop, start, stop.span)
+    apart = _difference(stop, start)
     return apart if step == 1 else Binary("//", _plus(apart, step - 1), _number(step, stop.span), stop.span)
-
-
-def _each_index(node: ast.For, scope: Scope) -> Iteration:
-    """`for i, j in np.ndindex(A.shape)`, `np.ndindex(n, m)` or `np.ndindex((n, m))`."""
-    assert isinstance(node.iter, ast.Call)
-    names = _index_names(node.target, node, scope)
-    match [parse_expression(argument, scope) for argument in node.iter.args]:
-        case [Call("attribute:shape", (Var() as array,))]:
-            return _over_axes(array, names, node, scope)
-        case [Tuple(lengths)] if len(lengths) == len(names):
-            return Iteration(_counting(names, lengths))
-        case lengths if len(lengths) == len(names):
-            return Iteration(_counting(names, lengths))
-    what = f"`{ast.unparse(node.iter)}` is not taken apart"
-    raise scope.refuse(node.iter, what, "", "write one `for … in range(…)` inside another")
-
-
-def _each_element(node: ast.For, scope: Scope) -> Iteration:
-    """`for (i, j), x in np.ndenumerate(A)`."""
-    match node.iter, node.target:
-        case ast.Call(_, [ast.Name() as array], []), ast.Tuple([keys, ast.Name(value)]):
-            base = Var(array.id, scope.span(array))
-            found = _over_axes(base, _index_names(keys, node, scope), node, scope)
-            element = Subscript(base, tuple(Var(space.var, base.span) for space in found.loops), base.span)
-            return replace(found, first=(Assign(Var(value, base.span), element, base.span),))
-    hint = "write `for (i, j), x in np.ndenumerate(A):`, with a name for each dimension"
-    raise scope.refuse(node.iter, f"`{ast.unparse(node.iter)}` is not taken apart", "", hint)
-
-
-def _index_names(target: ast.expr, node: ast.For, scope: Scope) -> list[str]:
-    parts: list[ast.expr] = getattr(target, "elts", [])
-    names = [part.id for part in parts if isinstance(part, ast.Name)]
-    if not names or len(names) < len(parts):
-        hint = "write a name for each dimension: `for i, j in np.ndindex(A.shape):`"
-        raise scope.refuse(target, "the subscripts are not taken apart into names", "", hint)
-    if len(names) > 1 and _may_be_left(node):
-        what = f"`{ast.unparse(node.iter)}` is not taken apart"
-        why = "a `break` would leave the innermost of several loops"
-        raise scope.refuse(node.iter, what, why, "write one `for … in range(…)` inside another")
-    return names
-
-
-def _over_axes(array: Var, names: list[str], node: ast.For, scope: Scope) -> Iteration:
-    """A range for each axis of an array, which must be as many as there are names."""
-    lengths = [Var(scope.free(f"{_named('length', node.iter)}_{axis}"), array.span) for axis in range(len(names))]
-    shape: Expr = Call("attribute:shape", (array,), array.span)
-    before = Assign(Tuple(tuple(lengths), array.span), shape, array.span)
-    return Iteration(_counting(names, lengths), (before,))
-
-
-def _counting(names: Sequence[str], lengths: Sequence[Expr]) -> tuple[Range, ...]:
-    """Ranges from 0 on."""
-    pairs = zip(names, lengths, strict=True)
-    return tuple(Range(name, Const(0, end.span), end, Const(1, end.span), end.span) for name, end in pairs)
-
-
-def _may_be_left(node: ast.For) -> bool:
-    """Whether a `break` may leave a loop, or an `else` follows it."""
-    inner = (part for statement in node.body for part in ast.walk(statement))
-    return bool(node.orelse) or any(isinstance(part, ast.Break) for part in inner)
-
-
-# ---------------------------------------------------------------- items
-
-
-def items(node: ast.expr, scope: Scope) -> Items:
-    """The items of an iterable; an error where they cannot be told."""
-    match _maker(node, scope), node:
-        case "range" | "prange", _:
-            return _numbers(node, scope)
-        case "enumerate", ast.Call():
-            return _enumerated(node, scope)
-        case "zip", ast.Call():
-            return _side_by_side(node, scope)
-        case "reversed", ast.Call():
-            return _from_behind(node, scope)
-        case "ndindex" | "ndenumerate", _:
-            raise _refusal(node, scope)
-        case _, ast.Tuple(parts) | ast.List(parts) if parts:
-            return _one_by_one([parse_expression(part, scope) for part in parts], scope.span(node))
-        case _:
-            return _of_array(node, scope)
-
-
-def _numbers(node: ast.expr, scope: Scope) -> Items:
-    start, stop, by = _bounds(node, scope)
-    step = _step(by, node, scope)
-    trips = _trips(start, stop, step)
-    return Items((trips,), lambda place: _sum(start, _times(place, step)), Const(0, trips.span))
-
-
-def _enumerated(node: ast.Call, scope: Scope) -> Items:
-    begin = [part.value for part in node.keywords if part.arg == "start"] + node.args[1:]
-    if not node.args or len(begin) > 1 or len(node.args) + len(node.keywords) > 2:
-        raise _refusal(node, scope)
-    first = parse_expression(begin[0], scope) if begin else Const(0, scope.span(node))
-    inner = items(node.args[0], scope).from_zero()
-    return replace(inner, at=lambda place: (_sum(first, place), inner.at(place)))
-
-
-def _side_by_side(node: ast.Call, scope: Scope) -> Items:
-    strict = [part for part in node.keywords if not (part.arg == "strict" and _is_false(part.value))]
-    if strict or not node.args:
-        why = "whether the lengths are equal is not looked at"
-        raise scope.refuse(node, f"`{ast.unparse(node)}` is not supported", why, "leave `strict` out")
-    each = [items(part, scope) for part in node.args]
-    if len({without_spans(one.start) for one in each}) > 1:
-        each = [one.from_zero() for one in each]
-    stops = {without_spans(stop): stop for one in each for stop in one.stops}
-    before = tuple(statement for one in each for statement in one.before)
-    return Items(tuple(stops.values()), lambda place: tuple(one.at(place) for one in each), each[0].start, before)
-
-
-def _is_false(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is False
-
-
-def _from_behind(node: ast.Call, scope: Scope) -> Items:
-    source = _only(node, scope)
-    if _maker(source, scope) in ("enumerate", "zip"):
-        raise scope.refuse(node, f"`{ast.unparse(node)}` is not supported", "Python's `reversed` takes no iterators")
-    inner = items(source, scope).from_zero()
-    last = _plus(_least(inner.stops, scope.span(node)), -1)
-    return replace(inner, at=lambda place: inner.at(Binary("-", last, place, place.span)))
 
 
 def _only(node: ast.expr, scope: Scope) -> ast.expr:
@@ -334,6 +170,260 @@ def _only(node: ast.expr, scope: Scope) -> ast.expr:
     if len(node.args) != 1 or node.keywords:
         raise scope.refuse(node, "`reversed` takes one argument")
     return node.args[0]
+
+
+# ---------------------------------------------------------------- items
+
+
+class _Reader:
+    """Reads what a `for` goes through. `before` is what is run before it, `changed` are the names that may have other
+    values in later iterations."""
+
+    def __init__(self, node: ast.For, scope: Scope) -> None:
+        self.node, self.scope = node, scope
+        self.before: list[Stmt] = []
+        stored = assigned_names([node])
+        self.changed = names_in(*(scope.variable(name, NOWHERE) for name in stored))
+
+    def once(self, expr: Expr, name: str) -> Expr:
+        """An expression as it is before the first iteration: a name that keeps it, where it may be another later."""
+        reads = (
+            part for part in every((Call, Subscript), expr) if not (isinstance(part, Call) and part.function == "len")
+        )
+        if isinstance(expr, Const) or (names_in(expr).isdisjoint(self.changed) and next(reads, None) is None):
+            return expr
+        return self.kept(expr, name)
+
+    def kept(self, expr: Expr, name: str) -> Var:
+        kept = Var(self.scope.free(f"{name}_{self.node.lineno}_{len(self.before)}"), expr.span)
+        self.before.append(Assign(kept, expr, expr.span))
+        return kept
+
+    def array(self, base: Var) -> Var:
+        """An array by a name that stands for it in all iterations."""
+        return self.kept(base, "items") if base.name in self.changed else base
+
+    def parsed(self, node: ast.expr, name: str) -> Expr:
+        return with_parts(parse_expression(node, self.scope), lambda part: self.once(part, name))
+
+    # ------------------------------------------------------------ a `for` by places
+
+    def by_place(self) -> Iteration:
+        """A loop over the places of the items. Its variable is what `enumerate` counts with, where that begins at 0."""
+        node, span = self.node, self.scope.span(self.node, until=self.node.iter)
+        found = self.items(node.iter)
+        names = [part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)]
+        counter = self.counter()
+        place = counter if names.count(counter) == 1 else self.scope.free(f"{names[0]}_index")
+        first = tuple(self.given(node.target, found.at(Var(place, span)), place))
+        space = Range(place, found.start, _least(found.stops, span), Const(1, span), span)
+        return Iteration((space,), tuple(self.before), first)
+
+    def counter(self) -> str:
+        match self.node.iter, self.node.target:
+            case ast.Call(_, [_], []), ast.Tuple([ast.Name(name), _]) if (
+                maker(self.node.iter, self.scope) == "enumerate"
+            ):
+                return name
+            case _:
+                return ""
+
+    def given(self, target: ast.expr, item: Item, place: str) -> Iterator[Stmt]:
+        """What gives the targets of a `for` their values."""
+        span = self.scope.span(target)
+        match target, item:
+            case ast.Name(name), _ if not isinstance(item, tuple | Tuple):
+                if not (isinstance(item, Var) and item.name == name == place):
+                    yield Assign(Var(name, span), item, span)
+            case ast.Tuple(parts) | ast.List(parts), tuple() if len(parts) == len(item):
+                for part, value in zip(parts, item, strict=True):
+                    yield from self.given(part, value, place)
+            case ast.Tuple(parts) | ast.List(parts), Subscript():
+                names = tuple(Var(part.id, span) for part in parts if isinstance(part, ast.Name))
+                if len(names) < len(parts):
+                    raise self.refused(target)
+                yield Assign(Tuple(names, span), item, span)
+            case _:
+                raise self.refused(target)
+
+    def refused(self, target: ast.expr) -> Exception:
+        what = f"`{ast.unparse(target)}` does not take what this goes through apart"
+        hint = "write as many names as there are items, and a name of its own for each item that is a tuple"
+        return self.scope.refuse(target, what, "", hint)
+
+    # ------------------------------------------------------------ a range for each dimension
+
+    def each_index(self) -> Iteration:
+        """`for i, j in np.ndindex(A.shape)`, `np.ndindex(n, m)` or `np.ndindex((n, m))`."""
+        source = self.node.iter
+        assert isinstance(source, ast.Call)
+        names = self.index_names(self.node.target)
+        given = source.args[0].elts if len(source.args) == 1 and isinstance(source.args[0], ast.Tuple) else source.args
+        if len(given) == 1 and len(names) > 1:
+            match parse_expression(given[0], self.scope):
+                case Call("attribute:shape", (Var() as array,)):
+                    return self.over_axes(array, names)
+        if source.keywords or len(given) != len(names):
+            raise self.not_apart()
+        return self.counting(names, [self.parsed(length, "length") for length in given])
+
+    def each_element(self) -> Iteration:
+        """`for (i, j), x in np.ndenumerate(A)`."""
+        match self.node.iter, self.node.target:
+            case ast.Call(_, [ast.Name() as array], []), ast.Tuple([keys, ast.Name(value)]):
+                base = self.array(Var(array.id, self.scope.span(array)))
+                found = self.over_axes(base, self.index_names(keys))
+                element = Subscript(base, tuple(Var(space.var, base.span) for space in found.loops), base.span)
+                return replace(found, first=(*found.first, Assign(Var(value, base.span), element, base.span)))
+        raise self.not_apart("write `for (i, j), x in np.ndenumerate(A):`, with a name for each dimension")
+
+    def index_names(self, target: ast.expr) -> list[str]:
+        parts: list[ast.expr] = getattr(target, "elts", [])
+        names = [part.id for part in parts if isinstance(part, ast.Name)]
+        if not names or len(names) < len(parts):
+            hint = "write a name for each dimension: `for i, j in np.ndindex(A.shape):`"
+            raise self.scope.refuse(target, "the subscripts are not taken apart into names", "", hint)
+        if len(names) > 1 and _may_be_left(self.node):
+            raise self.not_apart(why="a `break` would leave the innermost of several loops")
+        return names
+
+    def not_apart(self, hint: str = "write one `for … in range(…)` inside another", why: str = "") -> Exception:
+        return self.scope.refuse(self.node.iter, f"`{ast.unparse(self.node.iter)}` is not taken apart", why, hint)
+
+    def over_axes(self, array: Var, names: list[str]) -> Iteration:
+        """A range for each axis of an array, which must be as many as there are names."""
+        place = f"length_{self.node.lineno}_{len(self.before)}"
+        lengths = [Var(self.scope.free(f"{place}_{axis}"), array.span) for axis in range(len(names))]
+        shape: Expr = Call("attribute:shape", (array,), array.span)
+        self.before.append(Assign(Tuple(tuple(lengths), array.span), shape, array.span))
+        return self.counting(names, lengths)
+
+    def counting(self, names: Sequence[str], lengths: Sequence[Expr]) -> Iteration:
+        """Ranges from 0 on. The names get their values in an iteration: there may be none, and it may change them."""
+        places = [self.scope.free(f"{name}_index") for name in names]
+        loops = tuple(
+            Range(place, Const(0, end.span), end, Const(1, end.span), end.span)
+            for place, end in zip(places, lengths, strict=True)
+        )
+        pairs = zip(names, loops, strict=True)
+        first = tuple(Assign(Var(name, space.span), Var(space.var, space.span), space.span) for name, space in pairs)
+        return Iteration(loops, tuple(self.before), first)
+
+    # ------------------------------------------------------------ items
+
+    def items(self, node: ast.expr) -> Items:
+        """The items of an iterable; an error where they cannot be told."""
+        match maker(node, self.scope), node:
+            case "range" | "prange", _:
+                return self.numbers(node)
+            case "enumerate", ast.Call():
+                return self.enumerated(node)
+            case "zip", ast.Call():
+                return self.side_by_side(node)
+            case "reversed", ast.Call():
+                return self.from_behind(node)
+            case "ndindex" | "ndenumerate", _:
+                raise self.refusal(node)
+            case _, ast.Tuple(parts) | ast.List(parts) if parts:
+                return _one_by_one([self.parsed(part, "item") for part in parts], self.scope.span(node))
+            case _:
+                return self.of_array(node)
+
+    def numbers(self, node: ast.expr) -> Items:
+        start, stop, by = _bounds(node, self.scope)
+        step = _step(by, node, self.scope)
+        start = self.once(start, "start")
+        trips = _trips(start, stop, step)
+        return Items((trips,), lambda place: _sum(start, _times(place, step)), Const(0, trips.span))
+
+    def enumerated(self, node: ast.Call) -> Items:
+        begin = [part.value for part in node.keywords if part.arg == "start"] + node.args[1:]
+        if not node.args or len(begin) > 1 or len(node.args) + len(node.keywords) > 2:
+            raise self.refusal(node)
+        inner = self.items(node.args[0]).from_zero()
+        first = self.parsed(begin[0], "start") if begin else Const(0, self.scope.span(node))
+        return replace(inner, at=lambda place: (_sum(first, place), inner.at(place)))
+
+    def side_by_side(self, node: ast.Call) -> Items:
+        strict = [part for part in node.keywords if not (part.arg == "strict" and _is_false(part.value))]
+        if strict or not node.args:
+            why = "whether the lengths are equal is not looked at"
+            raise self.scope.refuse(node, f"`{ast.unparse(node)}` is not supported", why, "leave `strict` out")
+        each = [self.items(part) for part in node.args]
+        if len({without_spans(one.start) for one in each}) > 1:
+            each = [one.from_zero() for one in each]
+        stops = {without_spans(stop): stop for one in each for stop in one.stops}
+        return Items(tuple(stops.values()), lambda place: tuple(one.at(place) for one in each), each[0].start)
+
+    def from_behind(self, node: ast.Call) -> Items:
+        source = _only(node, self.scope)
+        if maker(source, self.scope) in ("enumerate", "zip"):
+            why = "Python's `reversed` takes no iterators"
+            raise self.scope.refuse(node, f"`{ast.unparse(node)}` is not supported", why)
+        inner = self.items(source).from_zero()
+        last = _plus(_least(inner.stops, self.scope.span(node)), -1)
+        return replace(inner, at=lambda place: inner.at(_difference(last, place)))
+
+    def of_array(self, node: ast.expr) -> Items:
+        """The rows or elements of an array; one that has no name, or may be another later, is given one."""
+        match parse_expression(node, self.scope):
+            case Tuple(values, span):
+                return _one_by_one([self.once(value, "item") for value in values], span)
+            case Subscript(base, (Slice(lower, upper, None),)):
+                return self.of_slice(self.array(base), lower, upper)
+            case Subscript(base, index, span) if not any(isinstance(part, Slice) for part in index):
+                row, parts = self.array(base), tuple(self.once(part, "row") for part in index)
+                count = Call("len", (Subscript(row, parts, span),), span)
+                return Items((count,), lambda place: Subscript(row, (*parts, place), span), Const(0, span))
+            case Var() | Call() | Subscript() | Binary() as array:
+                items = self.array(array) if isinstance(array, Var) else self.kept(array, "items")
+                count = Call("len", (items,), array.span)
+                return Items((count,), lambda place: Subscript(items, (place,), array.span), Const(0, array.span))
+        raise self.refusal(node)
+
+    def of_slice(self, base: Var, lower: Expr | None, upper: Expr | None) -> Items:
+        """The rows or elements of `v[lower:upper]`, at the places that they have in `v`: bounds that are negative count
+        from the end, and places before the first or past the last are none."""
+        span = base.span
+        length = Call("len", (base,), span)
+        start = Const(0, span) if lower is None else self.place(lower, length, "first")
+        stops: tuple[Expr, ...] = (length,)
+        if upper is not None:
+            known = constant_value(upper)
+            last = self.place(upper, length, "last")
+            stops = (_plus(length, known),) if known is not None and known < 0 else (last, length)
+        return Items(stops, lambda at: Subscript(base, (at,), span), start)
+
+    def place(self, bound: Expr, length: Expr, name: str) -> Expr:
+        """A bound of a slice as a place from 0 on."""
+        zero = Const(0, bound.span)
+        known = constant_value(bound)
+        if known is not None:
+            return _number(known, bound.span) if known >= 0 else Call("max", (_plus(length, known), zero), bound.span)
+        kept = self.once(bound, name)
+        if self.scope.is_counted(kept):
+            return kept
+        below = Call("max", (Binary("+", kept, length, bound.span), zero), bound.span)
+        return Choose(Compare(("<",), (kept, zero), bound.span), below, kept, bound.span)
+
+    def refusal(self, node: ast.expr) -> Exception:
+        what = f"a loop over `{ast.unparse(node)}` is not supported"
+        why = "a `for` goes over a range, over arrays, or over the elements of a sparse array that is an argument"
+        return self.scope.refuse(node, what, why, "write `for i in range(…):` and use subscripts")
+
+
+def _is_false(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False
+
+
+def _may_be_left(node: ast.For) -> bool:
+    """Whether a `break` may leave a loop, or an `else` follows it."""
+    inner = (part for statement in node.body for part in ast.walk(statement))
+    return bool(node.orelse) or any(isinstance(part, ast.Break) for part in inner)
+
+
+def _least(stops: tuple[Expr, ...], span: Span) -> Expr:
+    return stops[0] if len(stops) == 1 else Call("min", stops, span)
 
 
 def _one_by_one(values: list[Expr], span: Span) -> Items:
@@ -358,66 +448,6 @@ def _chosen(values: list[Expr], place: Expr) -> Item:
         test = Compare(("==",), (place, _number(number, value.span)), value.span)
         found = Choose(test, value, found, value.span)
     return found
-
-
-def _of_array(node: ast.expr, scope: Scope) -> Items:
-    """The rows or elements of an array; one that has no name is given one."""
-    array = parse_expression(node, scope)
-    span, zero = array.span, Const(0, array.span)
-    match array:
-        case Tuple(values):
-            return _one_by_one([*values], span)
-        case Var():
-            return Items((Call("len", (array,), span),), lambda place: Subscript(array, (place,), span), zero)
-        case Subscript(base, index) if not any(isinstance(part, Slice) for part in index):
-            count = Call("len", (array,), span)
-            return Items((count,), lambda place: Subscript(base, (*index, place), span), zero)
-        case Subscript(base, (Slice(lower, upper, None),)):
-            return _of_slice(base, lower, upper, node, scope)
-        case Call() | Subscript() | Binary():
-            name = Var(scope.free(_named("items", node)), span)
-            made = Assign(name, array, span)
-            return Items((Call("len", (name,), span),), lambda place: Subscript(name, (place,), span), zero, (made,))
-    raise _refusal(node, scope)
-
-
-def _of_slice(base: Var, lower: Expr | None, upper: Expr | None, node: ast.expr, scope: Scope) -> Items:
-    """The rows or elements of `v[lower:upper]`, at the places that they have in `v`: bounds that are negative count
-    from the end, and places before the first or past the last are none."""
-    span = base.span
-    length = Call("len", (base,), span)
-    before: list[Stmt] = []
-
-    def place(bound: Expr, name: str) -> Expr:
-        known = constant_value(bound)
-        if known is not None:
-            below = _plus(length, known)
-            return _number(known, span) if known >= 0 else Call("max", (below, Const(0, span)), span)
-        if scope.is_counted(bound):
-            return bound
-        kept = Var(scope.free(_named(name, node)), span)
-        before.append(Assign(kept, bound, span))
-        below = Call("max", (Binary("+", kept, length, span), Const(0, span)), span)
-        return Choose(Compare(("<",), (kept, Const(0, span)), span), below, kept, span)
-
-    start = Const(0, span) if lower is None else place(lower, "first")
-    stops: tuple[Expr, ...] = (length,)
-    if upper is not None:
-        last = place(upper, "last")
-        known = constant_value(upper)
-        stops = (_plus(length, known),) if known is not None and known < 0 else (last, length)
-    return Items(stops, lambda at: Subscript(base, (at,), span), start, tuple(before))
-
-
-def _named(name: str, node: ast.expr) -> str:
-    """A name for a value that stands at some place in the source."""
-    return f"{name}_{node.lineno}_{node.col_offset}"
-
-
-def _refusal(node: ast.expr, scope: Scope) -> Exception:
-    what = f"a loop over `{ast.unparse(node)}` is not supported"
-    why = "a `for` goes over a range, over arrays, or over the elements of a sparse array that is an argument"
-    return scope.refuse(node, what, why, "write `for i in range(…):` and use subscripts")
 
 
 # ---------------------------------------------------------------- sums as a person would write them

@@ -110,7 +110,7 @@ def _defaults(function: FunctionType, call: Span, source: SourceText) -> dict[st
     defaults = dict(zip(positional[len(positional) - len(values) :], values, strict=True))
     defaults |= function.__kwdefaults__ or {}
     for name, value in defaults.items():
-        if constant(value, call) is None:
+        if constant(value, call) is None or isinstance(value, tuple):
             what = f"the default of `{name}` in `{function.__name__}` is a {type(value).__name__}"
             raise unsupported(what, call, source, hint="give every parameter that is no scalar at the call")
     return defaults

@@ -30,6 +30,7 @@ from orion.ir.nodes import (
     Unary,
     Var,
     Word,
+    every,
 )  # fmt: skip
 
 OPERATORS: dict[type[ast.operator], str] = {
@@ -184,7 +185,11 @@ def _among(node: ast.Compare, op: ast.cmpop, value: ast.expr, items: list[ast.ex
     """`x in (1, 2)` as `x == 1 or x == 2`."""
     span = scope.span(node)
     word, join = ("==", "or") if isinstance(op, ast.In) else ("!=", "and")
-    pairs = [(_operand(value, scope), _operand(item, scope)) for item in items]
+    found = _operand(value, scope)
+    if len(items) > 1 and any(call.function.startswith(("helper:", ".")) for call in every(Call, found)):
+        hint = "give the value a name before, and look for that"
+        raise scope.refuse(value, "a call stands before `in`", "it would be made for each of the values", hint)
+    pairs = [(found, _operand(item, scope)) for item in items]
     each: tuple[Expr, ...] = tuple(Compare((word,), pair, span) for pair in pairs)
     return Logic(join, each, span) if len(each) > 1 else each[0]
 
