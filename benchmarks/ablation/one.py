@@ -7,9 +7,7 @@ lost. `step` is what is done at the moment: the rewrite that is left out, and th
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import signal
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +20,7 @@ import numpy as np
 
 import orion
 from benchmarks.measure import interleaved, seconds
+from benchmarks.process import tell, time_limit
 from orion.cli.stages import rewrites_fired
 from orion.pipeline import REWRITES
 
@@ -71,21 +70,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rewrites", nargs="*", default=[], help="these only, and no times of planning")
     parser.add_argument("--skip", nargs="*", default=[], help="steps that are left out, as in 'jam x2'")
     return parser.parse_args()
-
-
-def tell(facts: dict[str, Any]) -> None:
-    print(json.dumps(facts), flush=True)
-
-
-@contextmanager
-def time_limit(step: str, limit: float) -> Iterator[None]:
-    """End this process where a step takes too long, also inside compiled code: by the alarm that nothing catches."""
-    tell({"step": step})
-    signal.setitimer(signal.ITIMER_REAL, limit)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
 
 
 @contextmanager

@@ -7,12 +7,9 @@ lost; `run.py` reads it.
 from __future__ import annotations
 
 import argparse
-import json
-import signal
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from types import FunctionType
 from typing import Any
@@ -25,6 +22,7 @@ from benchmarks.everyday.case import Case
 from benchmarks.everyday.cases import CASES
 from benchmarks.everyday.planning import Refused, planned
 from benchmarks.measure import interleaved, seconds
+from benchmarks.process import tell, time_limit
 
 PAUSE = 0.01
 """Seconds before each measurement: the threads of the one before stop looking for work and free their cores."""
@@ -38,22 +36,22 @@ def main() -> None:
     case = next(case for case in CASES if case.name == options.name)
     warnings.simplefilter("ignore")
     looped = orion.parallel_for(case.function)
-    with limited("planning", options.limit), orion.session(workers=2):
+    with time_limit("planning", options.limit), orion.session(workers=2):
         found = planned(case, case.arguments(case.large))
     if isinstance(found, Refused):
         tell({"refused": found.message, "cause": found.cause})
         return
     tell({"part": found.part, "codes": found.codes})
-    with limited("the small size", options.limit), orion.session(workers=2, force_parallel=True):
+    with time_limit("the small size", options.limit), orion.session(workers=2, force_parallel=True):
         tell({"right": agree(run(looped, case, case.small), run(case.function, case, case.small))})
     contenders: dict[str, Callable[[], float]] = {}
-    with limited("Numba", options.limit):
+    with time_limit("Numba", options.limit):
         serial = with_numba(case)
     if serial is not None:
         contenders["njit"] = partial(timed, serial, case)
     for workers in (1, 2):
         contenders[f"orion x{workers}"] = partial(on_workers, workers, partial(timed, looped, case))
-    with limited("the times", options.limit):
+    with time_limit("the times", options.limit):
         for contender in contenders.values():
             contender()  # compiles
         tell({"times": interleaved(contenders, options.repeats)})
@@ -65,21 +63,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for each step")
     return parser.parse_args()
-
-
-def tell(facts: dict[str, Any]) -> None:
-    print(json.dumps(facts), flush=True)
-
-
-@contextmanager
-def limited(step: str, limit: float) -> Iterator[None]:
-    """End this process where a step takes too long, also inside compiled code: by the alarm that nothing catches."""
-    tell({"step": step})
-    signal.setitimer(signal.ITIMER_REAL, limit)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
 
 
 # ---------------------------------------------------------------- results

@@ -12,13 +12,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import geometric_mean, median
 from typing import Any
 
@@ -30,9 +28,10 @@ from benchmarks.everyday.case import Case, Nature
 from benchmarks.everyday.cases import DOMAINS
 from benchmarks.everyday.planning import WHOLLY, Refused, planned
 from benchmarks.measure import machine
+from benchmarks.process import ROOT, told_by
 
-ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results" / "everyday.json"
+ONE = "benchmarks.everyday.one"
 WIDTH = 150  # of the table, where it goes to a file
 
 
@@ -63,11 +62,12 @@ class Row:
 def main() -> None:
     options = arguments()
     console = Console(width=None if sys.stdout.isatty() else WIDTH)
-    cases = [(domain, case) for domain, found in DOMAINS.items() for case in found if wanted(case, options.only)]
+    cases = [(domain, case) for domain, found in DOMAINS.items() for case in found if case.name in options.only]
+    how = "--repeats", str(options.repeats), "--limit", str(options.limit)
     rows = []
     for number, (domain, case) in enumerate(cases, 1):
         with console.status(f"{case.name} ({number} of {len(cases)})"):
-            facts = plan_of(case) if options.plans else child(case.name, options)
+            facts = plan_of(case) if options.plans else told_by([ONE, case.name, *how], options.limit)
         rows.append(Row(domain, case, facts))
     console.print(table(rows))
     for line in summary(rows):
@@ -80,15 +80,12 @@ def main() -> None:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Everyday loops: Orion next to Numba on the same text.")
-    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these loops only")
+    names = [case.name for cases in DOMAINS.values() for case in cases]
+    parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NAME", help="these loops only")
     parser.add_argument("--plans", action="store_true", help="plan only; nothing is compiled or run")
     parser.add_argument("--repeats", type=int, default=5, help="measurements of each contender")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds that each step may take")
     return parser.parse_args()
-
-
-def wanted(case: Case, only: list[str]) -> bool:
-    return not only or case.name in only
 
 
 def plan_of(case: Case) -> dict[str, Any]:
@@ -98,22 +95,6 @@ def plan_of(case: Case) -> dict[str, Any]:
     if isinstance(found, Refused):
         return {"refused": found.message, "cause": found.cause}
     return {"part": found.part, "codes": found.codes}
-
-
-def child(name: str, options: argparse.Namespace) -> dict[str, Any]:
-    """What one process told, the latest word on each field; `failed` says how it ended if not well."""
-    command = [sys.executable, "-m", "benchmarks.everyday.one", name]
-    command += ["--repeats", str(options.repeats), "--limit", str(options.limit)]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    facts: dict[str, Any] = {}
-    for line in ended.stdout.splitlines():
-        if line.startswith("{"):
-            facts |= json.loads(line)
-    step = facts.pop("step", "the beginning")
-    if ended.returncode:
-        last = next(reversed(ended.stderr.splitlines()), "")
-        facts["failed"] = f"{step}: {f'signal {-ended.returncode}' if ended.returncode < 0 else last}"
-    return facts
 
 
 # ---------------------------------------------------------------- what is printed

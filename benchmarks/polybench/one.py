@@ -7,21 +7,18 @@ lost: fields of `Outcome`, and `step`, what Orion does at the moment. `run.py` r
 from __future__ import annotations
 
 import argparse
-import json
-import signal
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
-from typing import Any
 
 import numba
 import numpy as np
 
 import orion
 from benchmarks.measure import interleaved, seconds
+from benchmarks.process import tell, time_limit
 
 from .kernel import SIZES, Inputs, Kernel
 from .kernels import KERNELS
@@ -57,10 +54,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for each step of Orion's")
     parser.add_argument("--without-orion", action="store_true", help="measure the other two only")
     return parser.parse_args()
-
-
-def tell(facts: dict[str, Any]) -> None:
-    print(json.dumps(facts), flush=True)
 
 
 class Trial:
@@ -123,17 +116,6 @@ def accepts(
 
 def first_line(error: Exception) -> str:
     return next(iter(str(error).splitlines()), "")
-
-
-@contextmanager
-def time_limit(step: str, limit: float) -> Iterator[None]:
-    """End this process where a step takes too long, also inside compiled code: by the alarm that nothing catches."""
-    tell({"step": step})
-    signal.setitimer(signal.ITIMER_REAL, limit)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
 
 
 # ---------------------------------------------------------------- times

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
-import subprocess
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -23,6 +21,7 @@ from typing import Any
 from rich.console import Console
 
 from benchmarks.measure import machine
+from benchmarks.process import told_by
 
 from .kernel import SIZES
 from .kernels import KERNELS
@@ -61,34 +60,12 @@ def arguments() -> argparse.Namespace:
 
 def run_kernel(name: str, options: argparse.Namespace) -> Outcome:
     """What is found in a process of its own. Where Orion ends that process, the others are measured in a second one."""
-    facts = child(name, options)
+    command = ["benchmarks.polybench.one", name, "--size", options.size]
+    command += ["--repeats", str(options.repeats), "--limit", str(options.limit)]
+    facts = told_by(command, options.limit)
     if facts.get("failed") and not facts.get("serial"):
-        facts = {**child(name, options, "--without-orion"), **facts}
+        facts = {**told_by([*command, "--without-orion"], options.limit), **facts}
     return Outcome.from_dict({"kernel": name, **facts})
-
-
-def child(name: str, options: argparse.Namespace, *more: str) -> dict[str, Any]:
-    """What one process told, the latest word on each field; `failed` says how it ended if not well."""
-    command = [sys.executable, "-m", "benchmarks.polybench.one", name, "--size", options.size]
-    command += ["--repeats", str(options.repeats), "--limit", str(options.limit), *more]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    facts: dict[str, Any] = {}
-    for line in ended.stdout.splitlines():
-        if line.startswith("{"):
-            facts |= json.loads(line)
-    step = facts.pop("step", "the other contenders")
-    if ended.returncode:
-        facts["failed"] = why_it_ended(ended, step, options.limit)
-    return facts
-
-
-def why_it_ended(ended: subprocess.CompletedProcess[str], step: str, limit: float) -> str:
-    """Why a process did not end well, in one line."""
-    if ended.returncode == -signal.SIGALRM:
-        return f"more than {limit:g} s for {step}"
-    if ended.returncode < 0:
-        return f"signal {-ended.returncode} in {step}"
-    return (ended.stderr.strip().splitlines() or [f"exit code {ended.returncode}"])[-1]
 
 
 def write(outcomes: Sequence[Outcome], before: dict[str, Any], options: argparse.Namespace) -> Path:

@@ -22,8 +22,8 @@ class Recent:
     resize it.
 
     `arrays` are (name, shape, strides, dtype, writeable), and `addresses` where they begin: None where each has memory
-    of its own. `fixed` are
-    (name, type, value) of scalars whose values matter, and of strings and None; `others` (name, type) of other scalars.
+    of its own. `fixed` are (name, type, value) of scalars whose values matter, of strings and of None; `others` (name,
+    type) of other scalars.
     """
 
     arrays: tuple[tuple[str, tuple[int, ...], tuple[int, ...], np.dtype[Any], bool], ...]
