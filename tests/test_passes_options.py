@@ -27,6 +27,12 @@ def filled(x, y, w=None):
         y[i] = w[i] * x[i]
 
 
+def filled_in_one_line(x, y, w=None):
+    w = np.ones(len(x)) if w is None else w
+    for i in range(len(x)):
+        y[i] = w[i] * x[i]
+
+
 def modes(x, y, mode="sum"):
     for i in range(len(x)):
         if mode == "sum":
@@ -76,6 +82,8 @@ CALLS = [
     (weighted, {"w": values()}),
     (filled, {}),
     (filled, {"w": values()}),
+    (filled_in_one_line, {}),
+    (filled_in_one_line, {"w": values()}),
     *((modes, {"mode": mode}) for mode in ("sum", "max", "maximum", "nothing", "other")),
     (chosen, {}),
     (chosen, {"scale": 2.5}),

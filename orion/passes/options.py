@@ -115,7 +115,7 @@ class _Folder:
                 found = self.settled(statement, known)
                 for name in assigned_names((statement,)):
                     known.pop(name, None)
-                return (found,)
+                return () if _gives_itself(found) else (found,)
 
     def branch(self, statement: If, known: Known) -> tuple[Stmt, ...]:
         test = self.test(statement.test, known)
@@ -211,6 +211,15 @@ class _Folder:
         if isinstance(known[name], Other):
             what = f"whether `{name}` is still what the call gave is not known here"
             raise self.refuse(part, what, "give it its value before the loop, in both branches of an `if`")
+
+
+def _gives_itself(statement: Stmt) -> bool:
+    """Whether it is `w = w`, as is left of `w = np.ones(n) if w is None else w`."""
+    match statement:
+        case Assign(Var(name), Var(value)):
+            return name == value
+        case _:
+            return False
 
 
 def _uses(node: Node) -> Iterator[tuple[str, Var | Dim | Count]]:
