@@ -62,6 +62,18 @@ def elements(v, out):
         out[i] = a + b * i + c
 
 
+def distance(Q):
+    total = 0.0
+    for x, y in Q:
+        total += x * y
+    return total
+
+
+def in_helpers(P, out):
+    for i in range(len(out)):
+        out[i] = distance(P[i:]) + distance(P)
+
+
 def points(columns=2):
     return np.random.default_rng(6).random((300, columns))
 
@@ -75,6 +87,7 @@ LOOPS = [
     (parts, lambda: (points(), np.zeros(300))),
     (swapped, lambda: (points(), np.zeros(300))),
     (zipped, lambda: (points(), points() + 1, np.zeros(300))),
+    (in_helpers, lambda: (points(), np.zeros(30))),
     (elements, lambda: (np.array([1.0, 2.0, 3.0]), np.zeros(300))),
 ]
 
@@ -158,5 +171,5 @@ def test_what_is_no_row_is_refused():
             out[i] = x + y
 
     for function, array in ((matrices, np.zeros((3, 2, 2))), (scalars, np.zeros(3))):
-        with pytest.raises(UnsupportedLoopError, match="cannot be unpacked into 2 targets"):
+        with pytest.raises(UnsupportedLoopError, match="is not taken apart into 2 names"):
             orion.parallel_for(function).plan(array, np.zeros(3))

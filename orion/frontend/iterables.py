@@ -20,8 +20,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from orion.frontend.parse_expressions import parse_expression
+from orion.frontend.ranges import (
+    difference,
+    from_last_to_first,
+    literal,
+    literal_step,
+    plus,
+    range_bounds,
+    read_range,
+    times,
+    total,
+    trips_of,
+)
 from orion.frontend.scope import Scope, assigned_names
-from orion.ir.constants import as_literal, constant_value
+from orion.ir.constants import constant_value
 from orion.ir.nodes import (
     Assign,
     Binary,
@@ -66,8 +78,21 @@ class Items:
         """The same with places from 0 on."""
         if constant_value(self.start) == 0:
             return self
-        stops = tuple(_difference(stop, self.start) for stop in self.stops)
-        return Items(stops, lambda place: self.at(_sum(self.start, place)), Const(0, self.start.span))
+        stops = tuple(difference(stop, self.start) for stop in self.stops)
+        return Items(stops, lambda place: self.at(total(self.start, place)), Const(0, self.start.span))
+
+    def backwards(self, span: Span) -> Items:
+        """The same from the last to the first."""
+        items = self.from_zero()
+        last = plus(_least(items.stops, span), -1)
+        return replace(items, at=lambda place: items.at(difference(last, place)))
+
+    def by_steps(self, width: int) -> Items:
+        """Every so many of them."""
+        if width == 1:
+            return self
+        stops = tuple(trips_of(self.start, stop, width) for stop in self.stops)
+        return Items(stops, lambda place: self.at(total(self.start, times(place, width))), Const(0, self.start.span))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +110,11 @@ def iteration(node: ast.For, scope: Scope) -> Iteration | None:
     reader = _Reader(node, scope)
     match maker(source, scope):
         case "range" | "prange":
-            return Iteration((_range(node.target, source, scope),))
+            return Iteration((read_range(node.target, source, scope),))
         case "ndindex" | "ndenumerate" as name:
             return reader.each_index() if name == "ndindex" else reader.each_element()
         case "reversed" if maker(inner := _only(source, scope), scope) == "range":
-            return Iteration((_backwards(_range(node.target, inner, scope), inner, scope),))
+            return Iteration((from_last_to_first(read_range(node.target, inner, scope), inner, scope),))
         case "" if isinstance(source, ast.Name) and scope.is_plain(source.id) and _is_pair(node.target):
             return None
         case _:
@@ -111,57 +136,6 @@ def maker(node: ast.expr, scope: Scope) -> str:
     package = str(getattr(value, "__module__", "")).partition(".")[0]
     name = str(getattr(value, "__name__", ""))
     return name if name in FUNCTIONS.get(package, ()) else ""
-
-
-# ---------------------------------------------------------------- ranges
-
-
-def _range(target: ast.expr, node: ast.expr, scope: Scope) -> Range:
-    if not isinstance(target, ast.Name):
-        raise scope.refuse(target, "a range has one loop variable", "", "write `for i in range(…):`")
-    return Range(target.id, *_bounds(node, scope), scope.span(node))
-
-
-def _bounds(node: ast.expr, scope: Scope) -> tuple[Expr, Expr, Expr]:
-    assert isinstance(node, ast.Call)
-    if not 1 <= len(node.args) <= 3 or node.keywords:
-        raise scope.refuse(node, "`range` takes one to three bounds", "", "write `range(start, stop, step)`")
-    span = scope.span(node)
-    bounds = [parse_expression(argument, scope) for argument in node.args]
-    if len(bounds) == 1:
-        bounds = [Const(0, span), *bounds]
-    if len(bounds) == 2:
-        bounds = [*bounds, Const(1, span)]
-    step = as_literal(bounds[2])
-    if isinstance(step, Const) and step.value == 0:
-        raise scope.refuse(node.args[2], "the step of a range is 0")
-    return bounds[0], bounds[1], step
-
-
-def _step(step: Expr, node: ast.expr, scope: Scope) -> int:
-    found = constant_value(step)
-    if found is None:
-        what = "the step of this range is not a number"
-        raise scope.refuse(node, what, "how many items it has depends on its sign", "write the step as a number")
-    return found
-
-
-def _backwards(space: Range, node: ast.expr, scope: Scope) -> Range:
-    """The same values from the last to the first."""
-    step = _step(space.step, node, scope)
-    if abs(step) == 1:
-        last = _plus(space.stop, -step)
-    else:
-        last = _sum(space.start, _times(_plus(_trips(space.start, space.stop, step), -1), step))
-    return Range(space.var, last, _plus(space.start, -step), _number(-step, space.span), space.span)
-
-
-def _trips(start: Expr, stop: Expr, step: int) -> Expr:
-    """How many values a range has, if it has any; else 0 or less."""
-    if step < 0:
-        return _trips(stop, start, -step)
-    apart = _difference(stop, start)
-    return apart if step == 1 else Binary("//", _plus(apart, step - 1), _number(step, stop.span), stop.span)
 
 
 def _only(node: ast.expr, scope: Scope) -> ast.expr:
@@ -275,7 +249,9 @@ class _Reader:
                 found = self.over_axes(base, self.index_names(keys))
                 element = Subscript(base, tuple(Var(space.var, base.span) for space in found.loops), base.span)
                 return replace(found, first=(*found.first, Assign(Var(value, base.span), element, base.span)))
-        raise self.not_apart("write `for (i, j), x in np.ndenumerate(A):`, with a name for each dimension")
+        raise self.not_apart(
+            "write `for (i, j), x in np.ndenumerate(A):`, with a name for the array and each dimension"
+        )
 
     def index_names(self, target: ast.expr) -> list[str]:
         parts: list[ast.expr] = getattr(target, "elts", [])
@@ -283,8 +259,8 @@ class _Reader:
         if not names or len(names) < len(parts):
             hint = "write a name for each dimension: `for i, j in np.ndindex(A.shape):`"
             raise self.scope.refuse(target, "the subscripts are not taken apart into names", "", hint)
-        if len(names) > 1 and _may_be_left(self.node):
-            raise self.not_apart(why="a `break` would leave the innermost of several loops")
+        if len(names) > 1 and _breaks(self.node.body):
+            raise self.not_apart(why="its `break` would leave the innermost of several loops")
         return names
 
     def not_apart(self, hint: str = "write one `for … in range(…)` inside another", why: str = "") -> Exception:
@@ -324,17 +300,19 @@ class _Reader:
                 return self.from_behind(node)
             case "ndindex" | "ndenumerate", _:
                 raise self.refusal(node)
-            case _, ast.Tuple(parts) | ast.List(parts) if parts:
+            case _, ast.Tuple([]) | ast.List([]):
+                raise self.scope.refuse(node, "this goes through nothing", "", "leave the loop out")
+            case _, ast.Tuple(parts) | ast.List(parts):
                 return _one_by_one([self.parsed(part, "item") for part in parts], self.scope.span(node))
             case _:
                 return self.of_array(node)
 
     def numbers(self, node: ast.expr) -> Items:
-        start, stop, by = _bounds(node, self.scope)
-        step = _step(by, node, self.scope)
+        start, stop, by = range_bounds(node, self.scope)
+        step = literal_step(by, node, self.scope)
         start = self.once(start, "start")
-        trips = _trips(start, stop, step)
-        return Items((trips,), lambda place: _sum(start, _times(place, step)), Const(0, trips.span))
+        trips = trips_of(start, stop, step)
+        return Items((trips,), lambda place: total(start, times(place, step)), Const(0, trips.span))
 
     def enumerated(self, node: ast.Call) -> Items:
         begin = [part.value for part in node.keywords if part.arg == "start"] + node.args[1:]
@@ -342,11 +320,15 @@ class _Reader:
             raise self.refusal(node)
         inner = self.items(node.args[0]).from_zero()
         first = self.parsed(begin[0], "start") if begin else Const(0, self.scope.span(node))
-        return replace(inner, at=lambda place: (_sum(first, place), inner.at(place)))
+        if isinstance(first, Const) and not isinstance(first.value, int):
+            raise self.scope.refuse(begin[0], "`enumerate` begins at an integer", "", "write `int(…)`")
+        return replace(inner, at=lambda place: (total(first, place), inner.at(place)))
 
     def side_by_side(self, node: ast.Call) -> Items:
+        if not node.args:
+            raise self.scope.refuse(node, "this goes through nothing", "", "leave the loop out")
         strict = [part for part in node.keywords if not (part.arg == "strict" and _is_false(part.value))]
-        if strict or not node.args:
+        if strict:
             why = "whether the lengths are equal is not looked at"
             raise self.scope.refuse(node, f"`{ast.unparse(node)}` is not supported", why, "leave `strict` out")
         each = [self.items(part) for part in node.args]
@@ -357,20 +339,20 @@ class _Reader:
 
     def from_behind(self, node: ast.Call) -> Items:
         source = _only(node, self.scope)
-        if maker(source, self.scope) in ("enumerate", "zip"):
+        if maker(source, self.scope) in ("enumerate", "zip", "reversed"):
             why = "Python's `reversed` takes no iterators"
             raise self.scope.refuse(node, f"`{ast.unparse(node)}` is not supported", why)
-        inner = self.items(source).from_zero()
-        last = _plus(_least(inner.stops, self.scope.span(node)), -1)
-        return replace(inner, at=lambda place: inner.at(_difference(last, place)))
+        return self.items(source).backwards(self.scope.span(node))
 
     def of_array(self, node: ast.expr) -> Items:
         """The rows or elements of an array; one that has no name, or may be another later, is given one."""
         match parse_expression(node, self.scope):
             case Tuple(values, span):
                 return _one_by_one([self.once(value, "item") for value in values], span)
-            case Subscript(base, (Slice(lower, upper, None),)):
-                return self.of_slice(self.array(base), lower, upper)
+            case Subscript(base, (Slice(lower, upper, step, span),)) if (width := _width(step)) > 0:
+                return self.of_slice(self.array(base), lower, upper).by_steps(width)
+            case Subscript(base, (Slice(None, None, step, span),)) if _width(step) == -1:
+                return self.of_slice(self.array(base), None, None).backwards(span)
             case Subscript(base, index, span) if not any(isinstance(part, Slice) for part in index):
                 row, parts = self.array(base), tuple(self.once(part, "row") for part in index)
                 count = Call("len", (Subscript(row, parts, span),), span)
@@ -391,7 +373,7 @@ class _Reader:
         if upper is not None:
             known = constant_value(upper)
             last = self.place(upper, length, "last")
-            stops = (_plus(length, known),) if known is not None and known < 0 else (last, length)
+            stops = (plus(length, known),) if known is not None and known < 0 else (last, length)
         return Items(stops, lambda at: Subscript(base, (at,), span), start)
 
     def place(self, bound: Expr, length: Expr, name: str) -> Expr:
@@ -399,7 +381,7 @@ class _Reader:
         zero = Const(0, bound.span)
         known = constant_value(bound)
         if known is not None:
-            return _number(known, bound.span) if known >= 0 else Call("max", (_plus(length, known), zero), bound.span)
+            return literal(known, bound.span) if known >= 0 else Call("max", (plus(length, known), zero), bound.span)
         kept = self.once(bound, name)
         if self.scope.is_counted(kept):
             return kept
@@ -416,10 +398,22 @@ def _is_false(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is False
 
 
-def _may_be_left(node: ast.For) -> bool:
-    """Whether a `break` may leave a loop, or an `else` follows it."""
-    inner = (part for statement in node.body for part in ast.walk(statement))
-    return bool(node.orelse) or any(isinstance(part, ast.Break) for part in inner)
+def _breaks(body: list[ast.stmt]) -> bool:
+    """Whether a `break` leaves the loop that this is the body of."""
+    for statement in body:
+        match statement:
+            case ast.Break():
+                return True
+            case ast.If(_, then, orelse) if _breaks(then) or _breaks(orelse):
+                return True
+            case ast.For(orelse=orelse) | ast.While(orelse=orelse) if _breaks(orelse):
+                return True
+    return False
+
+
+def _width(step: Expr | None) -> int:
+    """The step of a slice; 0 for one that is not a number."""
+    return 1 if step is None else constant_value(step) or 0
 
 
 def _least(stops: tuple[Expr, ...], span: Span) -> Expr:
@@ -428,13 +422,13 @@ def _least(stops: tuple[Expr, ...], span: Span) -> Expr:
 
 def _one_by_one(values: list[Expr], span: Span) -> Items:
     """The values of a tuple: one that is chosen by the place, or a sum where they are evenly spaced."""
-    count, zero = _number(len(values), span), Const(0, span)
+    count, zero = literal(len(values), span), Const(0, span)
     numbers = [constant_value(value) for value in values]
     first, *others = numbers
     if first is not None and others and others[0] is not None:
         step = others[0] - first
         if numbers == [first + step * place for place in range(len(values))]:
-            return Items((count,), lambda place: _sum(_number(first, span), _times(place, step)), zero)
+            return Items((count,), lambda place: total(literal(first, span), times(place, step)), zero)
     return Items((count,), lambda place: _chosen(values, place), zero)
 
 
@@ -445,36 +439,6 @@ def _chosen(values: list[Expr], place: Expr) -> Item:
             return tuple(_chosen([*column], place) for column in zip(*parts, strict=True))
     *before, found = values
     for number, value in reversed([*enumerate(before)]):
-        test = Compare(("==",), (place, _number(number, value.span)), value.span)
+        test = Compare(("==",), (place, literal(number, value.span)), value.span)
         found = Choose(test, value, found, value.span)
     return found
-
-
-# ---------------------------------------------------------------- sums as a person would write them
-
-
-def _number(value: int, span: Span) -> Expr:
-    return as_literal(Const(value, span))
-
-
-def _plus(expr: Expr, number: int) -> Expr:
-    known = constant_value(expr)
-    if known is not None:
-        return _number(known + number, expr.span)
-    if not number:
-        return expr
-    return Binary("+" if number > 0 else "-", expr, Const(abs(number), expr.span), expr.span)
-
-
-def _sum(left: Expr, right: Expr) -> Expr:
-    known = constant_value(left)
-    return Binary("+", left, right, right.span) if known is None else _plus(right, known)
-
-
-def _difference(left: Expr, right: Expr) -> Expr:
-    known = constant_value(right)
-    return Binary("-", left, right, left.span) if known is None else _plus(left, -known)
-
-
-def _times(expr: Expr, factor: int) -> Expr:
-    return expr if factor == 1 else Binary("*", _number(factor, expr.span), expr, expr.span)

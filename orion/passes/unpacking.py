@@ -17,18 +17,18 @@ from orion.ir.function import Function, Unpacked
 from orion.ir.nodes import Assign, Const, Count, Dim, Elements, Expr, For, Range, Stmt, Subscript, Tuple, Var
 from orion.ir.refuse import unsupported
 from orion.ir.rewriting import expand, rewrite_function
-from orion.ir.types import ArrayType, Types
+from orion.ir.types import SparseType, Types
 from orion.typing.expression_types import Typing
 
 
 def over_dense_arrays(function: Function, types: Types) -> Function:
     """The function with loops over the rows of dense arrays as loops over ranges: `for x, y in P`."""
     taken = {*function.params, *assigned_names(function.body)}
-    dense = {name for name, kind in types.items() if isinstance(kind, ArrayType)}
+    sparse = {name for name, kind in types.items() if isinstance(kind, SparseType)}
 
     def changed(statement: Stmt) -> tuple[Stmt, ...]:
         match statement:
-            case For(Elements(array, (key,), (value,), True, span), body) if array in dense and key != value:
+            case For(Elements(array, (key,), (value,), True, span), body) if array not in sparse and key != value:
                 place = f"{key}_index"
                 while place in taken:
                     place += "_"
@@ -40,7 +40,7 @@ def over_dense_arrays(function: Function, types: Types) -> Function:
 
     def counted(expr: Expr) -> Expr:
         """`len(P)`, which is read as a number of elements where a loop looks like one over those."""
-        return Dim(expr.array, 0, expr.span) if isinstance(expr, Count) and expr.array in dense else expr
+        return Dim(expr.array, 0, expr.span) if isinstance(expr, Count) and expr.array not in sparse else expr
 
     return rewrite_function(replace(function, body=expand(function.body, changed)), counted)
 

@@ -158,10 +158,12 @@ class _Inference:
                     assert isinstance(item, Var | Subscript)
                     self.assign(item, ValueType(kind.dtype), statement)
             case Tuple(items):
+                if not kind.items:
+                    what = f"a {_shape_word(kind)} is not taken apart into {len(items)} names"
+                    raise self.refuse(statement, what, hint="write the values one by one")
                 if len(items) != len(kind.items):
-                    raise self.refuse(
-                        statement, f"{len(kind.items)} values cannot be unpacked into {len(items)} targets"
-                    )
+                    what = f"{len(kind.items)} values cannot be unpacked into {len(items)} targets"
+                    raise self.refuse(statement, what)
                 values = value.items if isinstance(value, Tuple) else (None,) * len(items)
                 for item, part, own in zip(items, kind.items, values, strict=True):
                     assert isinstance(item, Var | Subscript)
