@@ -96,7 +96,15 @@ HEADS = [
 ]
 
 
-CHANGES = ["", "n += 2", "k0 += 1\nn -= 1", "A[0, 1] += 1.0\nn = 3", "x = 5\ni = 7", "v[:1] += 3.0\nw[:1] -= 1.0"]
+CHANGES = [
+    "",
+    "n += 2",
+    "k0 += 1\nn -= 1",
+    "A[0, 1] += 1.0\nn = 3",
+    "x = 5\ni = 7",
+    "v[:1] += 3.0\nw[:1] -= 1.0",
+    "v = w\nw = A[0]\nA = A * 2",
+]
 """What the body does to names and elements that the head mentions: Python evaluates some of that once."""
 
 
