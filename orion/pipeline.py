@@ -91,8 +91,8 @@ class Inferred:
 
 
 PASSES: tuple[Pass, ...] = (
-    Pass("options", "what depends on None and strings is settled", lambda f, known: with_options(f, known.words), True),
     Pass("inline", "calls of helpers are their bodies", lambda f, known: inline_helpers(f, known.types), True),
+    Pass("options", "what depends on None and strings is settled", lambda f, known: with_options(f, known.words), True),
     Pass("elements", "loops over dense arrays are ranges", lambda f, known: over_dense_arrays(f, known.types), True),
     Pass("leave", "a `return` inside a loop is a `break`", lambda f, known: leave_by_break(f), True),
     Pass("unpack", "rows that are taken apart are their elements", lambda f, known: take_rows_apart(f, known.typing)),

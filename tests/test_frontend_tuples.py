@@ -79,6 +79,20 @@ def swapped(A, out):
         out[i] = x - y + pair[0]
 
 
+def left_to_right(A, out):
+    i, n = 0, 0
+    i, out[i] = 1, 9.0
+    (i, out[i]), out[i + 1] = (2, 5.0), 7.0
+    out[5], out[int(out[5]) + 6] = 3.0, 4.0
+    while n < 4:
+        n, out[n + 10] = n + 1, float(n)
+    for k in range(20, len(out)):
+        j = k
+        j, out[j] = 59 - k, A[k, 0]
+        out[j], A[j, 0] = A[j, 0], out[j]
+    return i
+
+
 def made(A):
     shape = (A.shape[0], 2)
     out = np.zeros(shape)
@@ -101,6 +115,7 @@ LOOPS = [
     (nested, lambda: (grid(), np.zeros(40))),
     (four_neighbours, lambda: (grid(), grid())),
     (swapped, lambda: (grid(), np.zeros(40))),
+    (left_to_right, lambda: (grid(), np.zeros(40))),
     (made, lambda: (grid(),)),
 ]
 

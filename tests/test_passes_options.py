@@ -59,6 +59,19 @@ def truths(x, y, w=None, name="", log=False):
             y[i] += 2.0
 
 
+def weight(w, i):
+    return 1.0 if w is None else w[i]
+
+
+def named(value, how):
+    return value * value if how == "square" else value
+
+
+def in_helpers(x, y, w=None, how="square"):
+    for i in range(len(x)):
+        y[i] = named(x[i], how) * weight(w, i)
+
+
 def outside(x, y):
     for i in range(len(x)):
         y[i] = x[i] * x[i] if KIND == "square" else x[i]
@@ -92,6 +105,9 @@ CALLS = [
     (truths, {"w": values()}),
     (truths, {"w": values(), "name": "x"}),
     (truths, {"log": True}),
+    (in_helpers, {}),
+    (in_helpers, {"w": values()}),
+    (in_helpers, {"how": "none"}),
     (outside, {}),
     (among, {}),
 ]
@@ -170,7 +186,7 @@ REFUSED = [
         UnsupportedLoopError,
         "whether `w` is still what the call gave is not known",
     ),
-    ("if n == 'text':\n    a[0] = 1", {}, UnsupportedLoopError, "a comparison of a string with what is none"),
+    ("if n == 'text':\n    a[0] = 1", {}, UnsupportedLoopError, "a string is compared with what is no string"),
     ("if w < 'text':\n    a[0] = 1", {"w": "sum"}, UnsupportedLoopError, "strings are compared"),
     ("if 'a' == w == 'b':\n    a[0] = 1", {"w": "sum"}, UnsupportedLoopError, "a chain of comparisons"),
 ]
@@ -183,6 +199,22 @@ def test_what_is_more_than_compared_is_refused(body, words, error, what):
         with_options(from_text(text), words)
     assert "help:" in str(found.value)
     assert "<test" in str(found.value)
+
+
+def weight_of(w, i):
+    if w is None:
+        return 1.0
+    return w[i]
+
+
+def with_a_helper(x, w=None):
+    for i in range(len(x)):
+        x[i] *= weight_of(w, i)
+
+
+def test_a_helper_that_cannot_be_settled_is_told():
+    with pytest.raises(UnsupportedLoopError, match=r"`weight_of` compares with None.*(?s:.*)if w is None"):
+        orion.parallel_for(with_a_helper)(values(), values())
 
 
 def test_a_wrong_argument_is_told_with_its_line():

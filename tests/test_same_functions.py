@@ -84,8 +84,7 @@ OTHERS = [
     "np.concatenate((A[i], B[i], A[i]))", "np.hstack((A[i], B[i]))", "np.concatenate(A)",
     "np.concatenate((A[i], B[i]), axis=0)", "np.concatenate((A[i], A[i] > 0.5))", "np.unique(A[i])", "np.unique(A)",
     "np.unique(A[i], return_counts=True)", "np.diff(A[i])", "np.diff(A)", "np.diff(A[i], 2)",
-    "np.flatnonzero(A[i] > 0.5)", "np.flatnonzero(A)", "np.flatnonzero(A[i, 0])", "np.bincount(A[i])",
-    "np.bincount(A[i], B[i])", "np.bincount(A[i], minlength=9)", "np.bincount(A)",
+    "np.flatnonzero(A[i] > 0.5)", "np.flatnonzero(A)", "np.flatnonzero(A[i, 0])",
     "np.linalg.cholesky(A @ A.T + np.eye(3))",
 ]  # fmt: skip
 

@@ -34,6 +34,8 @@ from orion.ir.nodes import (
     Update,
     Var,
     While,
+    every,
+    names_in,
 )  # fmt: skip
 from orion.ir.renaming import renamed
 
@@ -96,7 +98,7 @@ def _assign(node: ast.stmt, targets: list[ast.expr], value: ast.expr, scope: Sco
     span = scope.span(node)
     first, *others = (_target(target, scope) for target in targets)
     if not others:
-        return [_assigned(first, value, node, scope)]
+        return _in_turn(_assigned(first, value, node, scope), scope)
     if any(isinstance(target, Tuple) for target in (first, *others)):
         raise scope.refuse(node, "a chain of assignments to tuples is not supported", "", "write one on each line")
     parsed = _value(value, first, scope)
@@ -116,6 +118,27 @@ def _assigned(target: Target, value: ast.expr, node: ast.stmt, scope: Scope) -> 
             raise scope.refuse(node, "nested tuples of targets and values do not go together", "", hint)
         return Assign(found[0], found[1], scope.span(node))
     return Assign(target, _value(value, target, scope), scope.span(node))
+
+
+def _in_turn(assigned: Assign, scope: Scope) -> list[Stmt]:
+    """An assignment; where a target to the left may change what a subscript of another is made of, one for each target,
+    from left to right, as Python makes them."""
+    found = assigned.target.items if isinstance(assigned.target, Tuple) else ()
+    targets = [target for target in found if isinstance(target, Var | Subscript)]
+    if not any(_may_change(targets[:k], target) for k, target in enumerate(targets)):
+        return [assigned]
+    names = tuple(Var(scope.free(f"value_{assigned.span.line}_{k}"), assigned.span) for k in range(len(targets)))
+    first = Assign(Tuple(names, assigned.span), assigned.value, assigned.span)
+    return [first, *(Assign(target, name, target.span) for target, name in zip(targets, names, strict=True))]
+
+
+def _may_change(before: list[Var | Subscript], target: Var | Subscript) -> bool:
+    """Whether targets that are given values before it change where one lies: names in its subscripts, or arrays in
+    these, of which there may be other names."""
+    index = target.index if isinstance(target, Subscript) else ()
+    given = {one.base.name if isinstance(one, Subscript) else one.name for one in before}
+    writes = any(isinstance(one, Subscript) for one in before)
+    return not given.isdisjoint(names_in(*index)) or (writes and next(every(Subscript, *index), None) is not None)
 
 
 def _target(node: ast.expr, scope: Scope) -> Target:

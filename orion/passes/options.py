@@ -24,6 +24,7 @@ from orion.ir.cures import other_kind
 from orion.ir.function import Function
 from orion.ir.nodes import (
     Assign,
+    Call,
     Choose,
     Compare,
     Const,
@@ -76,12 +77,24 @@ def with_options(function: Function, words: Words) -> Function:
     """The function for calls with these arguments, which are then none of its parameters. ArgumentError where it does
     more than compare one; UnsupportedLoopError for a comparison with a string or None that is left."""
     compared = (one for one in every(Compare, *function.body) if _is_settled_here(one))
-    if not words and next(compared, None) is None:
-        return function
-    folder = _Folder(function)
-    body = folder.block(function.body, dict(words)) or (Pass(function.span),)
+    if words or next(compared, None) is not None:
+        body = _Folder(function).block(function.body, dict(words)) or (Pass(function.span),)
+    else:
+        body = function.body
+    _refuse_helpers(function, body)
     params = tuple(name for name in function.params if name not in words)
     return replace(function, body=body, params=params, words=tuple(words.items()))
+
+
+def _refuse_helpers(function: Function, body: tuple[Stmt, ...]) -> None:
+    """An error for a helper that compares with None or a string and is called as it is: others are in the body."""
+    called = {call.function.removeprefix("helper:") for call in every(Call, *body)}
+    for helper in function.helpers:
+        compared = (one for one in every(Compare, *helper.body) if _is_settled_here(one))
+        if helper.name in called and (found := next(compared, None)) is not None:
+            what = f"`{helper.name}` compares with None or a string, and returns in more than one place"
+            hint = "write it with one `return`, at its end: `return 1.0 if w is None else w[i]`"
+            raise unsupported(what, found.span, helper.source, why="it is compiled by itself", hint=hint)
 
 
 def _is_settled_here(compare: Compare) -> bool:
@@ -102,6 +115,9 @@ class _Folder:
         match statement:
             case If():
                 return self.branch(statement, known)
+            case Assign(Var(name), Var(other)) if not isinstance(known.get(other, UNSURE), Other):
+                known[name] = known[other]  # as where a helper is given it
+                return ()
             case For() | While():
                 known.update({name: UNSURE for name in assigned_names((statement,)) if name in known})
                 head: dict[str, Any] = (
@@ -178,7 +194,7 @@ class _Folder:
         if op not in ("==", "!="):
             raise self.refuse(expr, f"strings are compared by `{op}`", "compare them with `==` or `!=`")
         if isinstance(first, Other) or isinstance(second, Other):
-            raise self.refuse(expr, "a comparison of a string with what is none", "compare arguments that are strings")
+            raise self.refuse(expr, "a string is compared with what is no string", "compare arguments that are strings")
         return Const((first == second) == (op == "=="), expr.span)
 
     def refuse(self, expr: Expr, what: str, hint: str) -> Exception:

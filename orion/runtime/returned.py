@@ -67,8 +67,7 @@ def resolved(returned: Any, arguments: Mapping[str, Any]) -> Any:
         case Extent(name=name):
             return _whole(arguments[name])
         case Part(name, index):
-            array = _whole(arguments[name])
-            return (array.to_numpy() if isinstance(array, DenseArray) else array)[index]
+            return _whole(arguments[name])[index]
         case _:
             return returned
 

@@ -245,20 +245,30 @@ def counted(given: Arguments) -> ValueType:
 
 def spaced(given: Arguments) -> ValueType:
     """np.linspace: so many floats from one to another, of which the last is one."""
-    if given.type(0).rank or given.type(1).rank:
+    ends = given.type(0), given.type(1)
+    if any(end.rank for end in ends):
         raise TypeProblem("`linspace` between rows", NOT_BY_NUMBA, "write a loop")
-    if "bool" in (given.type(0).dtype, given.type(1).dtype):
-        raise TypeProblem("`linspace` between truth values", NOT_BY_NUMBA, "convert them, `int(x)`")
+    if any(end.dtype == "bool" or (end.dtype == "float32" and not end.weak) for end in ends):
+        what = f"`linspace` between numbers of {' and '.join(dict.fromkeys(end.dtype for end in ends))}"
+        raise TypeProblem(what, "Numba computes it as float64", "convert them, `float(x)`")
     number = given.keyword("num", 2)
-    length = Const(50, given.call.span) if number is None else number
-    return ValueType("float64", False, 1, (without_spans(length),))
+    if number is None:
+        return ValueType("float64", False, 1, (Const(50, given.call.span),))
+    kind = given.type(2) if len(given.types) > 2 else INT
+    return ValueType("float64", False, 1, (_number_of(number, kind),))
 
 
 def window(given: Arguments) -> ValueType:
     """np.hanning and its like: so many factors."""
-    if given.type(0).rank or not given.type(0).is_integer:
-        raise TypeProblem("the length of a window is not an integer", "", "write `int(…)`")
-    return ValueType("float64", False, 1, (without_spans(given.call.arguments[0]),))
+    return ValueType("float64", False, 1, (_number_of(given.call.arguments[0], given.type(0)),))
+
+
+def _number_of(number: Expr, kind: ValueType) -> Expr:
+    """How many elements a function makes; of a negative number none."""
+    if kind.rank or not kind.dtype.startswith("int"):
+        raise TypeProblem("a number of elements that is not a signed integer", NOT_BY_NUMBA, "write `int(…)`")
+    span = number.span
+    return without_spans(number if constant_value(number) else Call("max", (number, Const(0, span)), span))
 
 
 def joined(given: Arguments) -> ValueType:
@@ -296,13 +306,6 @@ def differences(given: Arguments) -> ValueType:
 def places(given: Arguments) -> ValueType:
     """np.flatnonzero: as many positions as there are elements that are not zero."""
     _array(given)
-    return ValueType("int64", False, 1, (None,))
-
-
-def occurrences(given: Arguments) -> ValueType:
-    """np.bincount of integers that are not negative, up to the greatest."""
-    if not _row(given).is_integer:
-        raise TypeProblem("`bincount` of what is not integers", "", "convert it, `a.astype(np.int64)`")
     return ValueType("int64", False, 1, (None,))
 
 
