@@ -144,7 +144,7 @@ def test_ray_tasks():
         count(a, n)
         return a.tolist()
 
-    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
+    ray.init(address="local", num_cpus=1, include_dashboard=False, log_to_driver=False)
     try:
         assert ray.get(ray.remote(task).remote(4)) == [4.0, 4.0, 4.0]
     finally:
