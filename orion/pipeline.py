@@ -34,6 +34,7 @@ from orion.ir.signature import index_value
 from orion.ir.types import ScalarType, Shapes, Types
 from orion.kernel.calling import KernelSource
 from orion.known import Typed
+from orion.passes.array_names import with_one_array_a_name
 from orion.passes.attributes import resolve_attributes
 from orion.passes.between import separate
 from orion.passes.extremes import with_running_extremes
@@ -95,6 +96,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("options", "what depends on None and strings is settled", lambda f, known: with_options(f, known.words), True),
     Pass("elements", "loops over dense arrays are ranges", lambda f, known: over_dense_arrays(f, known.types), True),
     Pass("leave", "a `return` inside a loop is a `break`", lambda f, known: leave_by_break(f), True),
+    Pass("names", "a name stands for one array", lambda f, known: with_one_array_a_name(f, known.types), True),
     Pass("unpack", "rows that are taken apart are their elements", lambda f, known: take_rows_apart(f, known.typing)),
     Pass("results", "arrays that are returned have names", lambda f, known: named_results(f, known.typing), True),
     Pass("attributes", "shapes and lengths are plain", lambda f, known: resolve_attributes(f, known.typing)),

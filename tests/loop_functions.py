@@ -56,8 +56,8 @@ def control_flow(a, b, n):
 def precedence(a, x, y):
     for i in range(2):
         a[i] = (x + y) * (x - y) / (x * y) // (x % y) ** -(x**2)
-        a[i] = -(x + y) ** 2 + (-x) ** 2 - (x - (y - x)) - ((x - y) - x)
-        a[i] = (x ** y) ** 2 + x ** y ** 2 + ~x + (-x) * -y
+        a[i] = -((x + y) ** 2) + (-x) ** 2 - (x - (y - x)) - ((x - y) - x)
+        a[i] = (x**y) ** 2 + x**y**2 + ~x + (-x) * -y
         a[i] = (x if x > y else y) if (x and y) or not x else (x if y else -x)
         a[i] = (x | y) ^ (x & y) << 2 >> (x + 1)
         a[i] = (x < y) + (x == y) * (not x)

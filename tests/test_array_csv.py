@@ -206,7 +206,9 @@ BAD = {
     "quote left open beyond the columns": ('0,2,5\n3,0,4,"a', {}, rf"line 2, column 4: {BROKEN}"),
     "thousands of digits": ("0,2,5\n1" + 5000 * "0" + ",1,1\n", {}, r"line 2, column 1: the id 10+… of 5,001 char"),
     "thousands of digits as int": (
-        "0,2,5\n0,1,1" + 5000 * "0" + "\n", {"dtype": "int64"}, r"line 2, column 3: 10+… of 5,001 characters is out of"
+        "0,2,5\n0,1,1" + 5000 * "0" + "\n",
+        {"dtype": "int64"},
+        r"line 2, column 3: 10+… of 5,001 characters is out of",
     ),
     "thousands of digits as float": ("0,2,5\n0,1,1" + 5000 * "0" + "\n", {}, r"line 2, column 3: 10+.* is infinite"),
     "thousands of zeros before a negative id": ("-" + 5000 * "0" + "3,2,5\n", {}, r"line 1, .* is negative"),
@@ -217,7 +219,9 @@ BAD = {
     "mixed case truth": ("0,2,1\n0,1,tRuE\n", {"dtype": "bool"}, r"line 2: it cannot be read: .*tRuE"),
     "an entry of 200,000 characters": ("0,2,5,x\n3,0,y," + 200_000 * "x" + "\n", {}, r"line 2, column 3: 'y'"),
     "a line of more than a megabyte": (
-        "0,2,5,x\n3,0,4," + (1 << 21) * "x" + "\n", {}, r"line 2 has more than 1,048,576 bytes\n    \| 3,0,4,x"
+        "0,2,5,x\n3,0,4," + (1 << 21) * "x" + "\n",
+        {},
+        r"line 2 has more than 1,048,576 bytes\n    \| 3,0,4,x",
     ),
     "a first line of more than a megabyte": ((1 << 21) * "x", {}, r"line 1 has more than 1,048,576 bytes"),
     "the stand-in for a separator": ("0::2::5\n0::1\x1f2::3\n", {"sep": "::"}, r"line 2, column 2: '1\\x1f2' is not"),

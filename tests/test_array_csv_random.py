@@ -23,5 +23,3 @@ def test_the_reference_finds_lines_that_are_wrong():
     unclosed = file._replace(text='0,1,2,"a"\n3,4,5,"b')
     assert Reference(unclosed).wrong == 2
     assert Reference(unclosed._replace(quoted=False)).elements == [(0, 1, 2.0), (3, 4, 5.0)]
-
-

@@ -268,7 +268,6 @@ NO_CURE = {code for code in CODES if code >= "ORN120"} | {"ORN109"}
 """As the page of the codes says."""
 
 
-
 def outcome(function, arguments):
     """What a call leaves in its dense arrays, and what it returns."""
     returned = function(*arguments)

@@ -18,7 +18,6 @@ LIMIT, BUSY = 1.0, 2.0
 """Seconds from Ctrl-C to the program, and what a busy machine may take more; it was six."""
 
 
-
 class Thing:
     """Something whose start waits until it may go on, and which counts how often it was made and ended."""
 

@@ -40,7 +40,7 @@ OTHERWISE = {
     "np.fmax({x}, {y})": lambda x, y: (x == 0) & (y == 0),  # one zero for scalars, the other for rows
     "np.fmin({x}, {y})": lambda x, y: (x == 0) & (y == 0),
     "np.clip({x}, -1.0, {y})": lambda x, y: (x == 0) & (y == 0),
-    "np.clip({x}, {y}, 0.0)": lambda x, y: (np.maximum(x, y) == 0),
+    "np.clip({x}, {y}, 0.0)": lambda x, y: np.maximum(x, y) == 0,
 }
 
 

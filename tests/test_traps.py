@@ -61,7 +61,6 @@ def test_elements_whose_rows_share_columns_lose_no_update():
     np.testing.assert_array_equal(sums, np.bincount(keys[1], values, 5))
 
 
-
 # ---------------------------------------------------------------- the plans, to be read
 
 

@@ -76,8 +76,9 @@ class Function(Keeping):
     iterations that run at the same time, since what is evaluated depends on them (`orion.dependence.guarded`);
     `running` those that loops keep extremes of in ways for which NaN matters (`orion.passes.extremes`). `assumed` is
     what holds of the sizes and integers of the calls that it is for, `words` the arguments of these that are strings or
-    None, which are no parameters (`orion.passes.options`). `unpacked` are the rows that are taken apart. `without` are
-    the rewrites that are left out (`orion.pipeline`)."""
+    None, which are no parameters (`orion.passes.options`). `unpacked` are the rows that are taken apart,
+    `sure` arrays that are made before they are read even where that cannot be seen (`orion.passes.array_names`).
+    `without` are the rewrites that are left out (`orion.pipeline`)."""
 
     name: str
     params: tuple[str, ...]
@@ -94,6 +95,7 @@ class Function(Keeping):
     assumed: tuple[Assumed, ...] = ()
     words: tuple[tuple[str, str | None], ...] = ()
     unpacked: tuple[Unpacked, ...] = ()
+    sure: frozenset[str] = frozenset()
     without: frozenset[str] = frozenset()
 
     @property

@@ -173,7 +173,9 @@ class _Maker:
             raise self.refuse(name, first, f"`{name}` also stands for something that is no new array")
         if any(isinstance(node, Bind) and name in (node.name, node.row.base.name) for node in nodes):
             raise self.refuse(name, first, f"another name stands for a part of `{name}` that it may no longer have")
-        if name in (unsure := exposed_reads(self.function.body, {*self.typing.names} - {name})):
+        if name not in self.function.sure and name in (
+            unsure := exposed_reads(self.function.body, {*self.typing.names} - {name})
+        ):
             raise self.unsure(name, unsure[name])
         lengths = {self.lengths(name, value, node) for value, node in makers}
         dtypes = {self.typing.of(value).dtype for value, _ in makers}

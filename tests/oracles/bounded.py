@@ -126,7 +126,5 @@ def _each(rule: Callable[[Interval], Interval], value: Bounded) -> tuple[Interva
     return rule(value.spans[0]), rule(value.spans[1])
 
 
-def _both(
-    rule: Callable[[Interval, Interval], Interval], left: Bounded, right: Bounded
-) -> tuple[Interval, Interval]:
+def _both(rule: Callable[[Interval, Interval], Interval], left: Bounded, right: Bounded) -> tuple[Interval, Interval]:
     return rule(left.spans[0], right.spans[0]), rule(left.spans[1], right.spans[1])

@@ -72,7 +72,6 @@ class Recorder:
                         pairs |= {(writer, other), (other, writer)}
         return pairs
 
-
     def private(self) -> set[str]:
         """The arrays of which no iteration reads an element that it has not written before, and of which the last
         iteration writes every element that any iteration writes."""

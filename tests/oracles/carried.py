@@ -63,9 +63,7 @@ class Recording:
         self.lines = [loop.lineno for loop in loops]
         data = {name.id for name in stored_names(tree)} | variables_of_ended_loops(tree) | set(nest.scalars)
         self.affine = [is_affine(loop, loops, data, arrays) for loop in loops]
-        self.reductions = [
-            (reduction_names(one) | chosen_names(one) | growing_names(one)) - arrays for one in loops
-        ]
+        self.reductions = [(reduction_names(one) | chosen_names(one) | growing_names(one)) - arrays for one in loops]
         reporting = ast.fix_missing_locations(Reporting(tree, arrays, loops).visit(tree))
         self.code: CodeType = compile(reporting, "<recorded nest>", "exec")
 
@@ -76,9 +74,7 @@ class Recording:
         carried = recorder.copied | recorder.carried
         helped = recorder.copied.keys() - recorder.carried.keys()
         return [
-            LoopFacts(
-                number, line, carried.get(number, ""), number in helped, affine, recorder.most.get(number, 0)
-            )
+            LoopFacts(number, line, carried.get(number, ""), number in helped, affine, recorder.most.get(number, 0))
             for number, (line, affine) in enumerate(zip(self.lines, self.affine, strict=True))
         ]
 

@@ -144,9 +144,7 @@ def read(file: TextFile) -> Any:
         places = ("orion.arrays.files.csv", "orion.arrays.files.lines", "orion.arrays.files.errors")
         with mock.patch(f"{places[0]}.BLOCK", block), mock.patch(f"{places[1]}.BLOCK", block), \
              mock.patch(f"{places[2]}.BLOCK", block):  # fmt: skip
-            return oa.read_csv(
-                path, sep=separator, skip_lines=skipped, header=header, quoted=quoted, dtype="float64"
-            )
+            return oa.read_csv(path, sep=separator, skip_lines=skipped, header=header, quoted=quoted, dtype="float64")
 
 
 def check_file(file: TextFile) -> None:
