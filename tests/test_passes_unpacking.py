@@ -62,6 +62,18 @@ def elements(v, out):
         out[i] = a + b * i + c
 
 
+def written(P, out):
+    for j in range(P.shape[1]):
+        lo, hi = P[:, j].min(), P[:, j].max()
+        out[2 * j] += lo
+        P[j] = hi - lo, lo
+
+
+def exchanged(P, out):
+    for i in range(P.shape[0]):
+        P[i] = P[i, 1], P[i, 0] + 1
+
+
 def distance(Q):
     total = 0.0
     for x, y in Q:
@@ -87,6 +99,7 @@ LOOPS = [
     (parts, lambda: (points(), np.zeros(300))),
     (swapped, lambda: (points(), np.zeros(300))),
     (zipped, lambda: (points(), points() + 1, np.zeros(300))),
+    (exchanged, lambda: (points(), np.zeros(1))),
     (in_helpers, lambda: (points(), np.zeros(30))),
     (elements, lambda: (np.array([1.0, 2.0, 3.0]), np.zeros(300))),
 ]
@@ -142,6 +155,7 @@ def test_a_sparse_array_is_gone_through_by_elements():
         (triples, (points(2), np.zeros(1)), "a row of 2 elements is given to 3 names"),
         (counted, (points(1), np.zeros(300)), "a row of 1 elements is given to 2 names"),
         (named, (points(4), np.zeros(300)), "a row of 4 elements is given to 2 names"),
+        (exchanged, (points(3), np.zeros(1)), "2 values are written to a row of 3 elements"),
         (elements, (np.zeros(4), np.zeros(3)), "a row of 4 elements is given to 3 names"),
     ],
 )
@@ -158,6 +172,15 @@ def test_a_row_of_another_length_is_refused(function, arguments, what):
 def test_a_row_that_is_not_reached_may_have_any_length():
     out = np.zeros(0)
     orion.parallel_for(named)(np.zeros((0, 3)), out)
+
+
+def test_a_tuple_is_written_to_a_row_in_a_serial_loop():
+    mine, theirs = (points(), np.zeros(9)), (points(), np.zeros(9))
+    with pytest.warns(orion.SerialLoopWarning):
+        orion.parallel_for(written)(*mine)
+    written(*theirs)
+    np.testing.assert_allclose(mine[0], theirs[0])
+    np.testing.assert_allclose(mine[1], theirs[1])
 
 
 def test_what_is_no_row_is_refused():

@@ -11,6 +11,7 @@ from orion.frontend.check import UndefinedNameError, check_function
 from orion.frontend.locate import Located, locate, span_of
 from orion.frontend.outside import Outside, taken
 from orion.frontend.parse_statements import parse_body
+from orion.frontend.parts import with_named_bases
 from orion.frontend.scope import (
     Helper,
     Scope,
@@ -83,7 +84,8 @@ class _Family:
         self.open.pop()
         self.outside.append((function, scope.outside))
         span = span_of(located.definition, located.source, until=_header_end(located.definition))
-        return Function(name, params, parsed, tuple(scope.constants.items()), (), located.source, span)
+        found = Function(name, params, parsed, tuple(scope.constants.items()), (), located.source, span)
+        return with_named_bases(found, scope.variables)
 
     def helper(self, function: FunctionType, call: Span, source: SourceText) -> Helper:
         """What a caller of the function must know; it is parsed where it is called first."""

@@ -14,6 +14,7 @@ from orion.frontend.refusals import EXPRESSIONS, OBJECTS
 from orion.frontend.scope import Scope, constant
 from orion.ir.constants import constant_value
 from orion.ir.nodes import (
+    PART,
     Binary,
     Call,
     Choose,
@@ -270,13 +271,15 @@ def _subscript(node: ast.Subscript, scope: Scope) -> Expr:
             return _item(items, index, node, scope)
         case Var():
             return Subscript(base, index, scope.span(node))
-        case Subscript(array, outer) if not any(isinstance(part, Slice) for part in outer):
+        case Subscript(array, outer) if all(map(scope.is_number, outer)):
             return Subscript(array, (*outer, *index), scope.span(node))  # W[i][k] is W[i, k]
         case Call("attribute:T"):
             raise scope.refuse(node, "a subscript of a transpose is not supported", "", "write `A[:, j]` for `A.T[j]`")
-        case _:
+        case Const() | Word() | Logic() | Choose():
             hint = "write one subscript, `A[i, j]`, or give the value a name first"
             raise scope.refuse(node, "only a subscript of an array by its name is supported", "", hint)
+        case _:
+            return Call(PART, (base, *index), scope.span(node))
 
 
 def _item(items: tuple[Expr, ...], index: tuple[Expr, ...], node: ast.Subscript, scope: Scope) -> Expr:

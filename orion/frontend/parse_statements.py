@@ -9,11 +9,13 @@ from itertools import count
 
 from orion.frontend.iterables import Iteration, iteration
 from orion.frontend.parse_expressions import OPERATORS, parse_expression
+from orion.frontend.parts import as_one_subscript
 from orion.frontend.refusals import OBJECTS, STATEMENTS
 from orion.frontend.scope import Scope
 from orion.frontend.tuples import Target, flattened
 from orion.ir.assigned import holds_break, mentions
 from orion.ir.nodes import (
+    PART,
     Assign,
     Break,
     Call,
@@ -147,6 +149,8 @@ def _target(node: ast.expr, scope: Scope) -> Target:
             return scope.variable(name, scope.span(node))
         case ast.Subscript():
             target = parse_expression(node, scope)
+            if isinstance(target, Call) and target.function == PART:
+                target = as_one_subscript(target) or target
             if isinstance(target, Subscript):
                 return target
             raise scope.refuse(node, "this cannot be assigned to", "", "assign to a name or to an array element")
@@ -166,7 +170,7 @@ def _value(node: ast.expr, target: Target, scope: Scope) -> Expr:
         node = ast.copy_location(ast.Tuple(node.elts, ast.Load()), node)
     value = parse_expression(node, scope)
     if not isinstance(target, Tuple):
-        if isinstance(value, Tuple):
+        if isinstance(value, Tuple) and not (isinstance(target, Subscript) and len(value.items) > 1):
             raise scope.refuse(node, "a tuple as a value is not supported", OBJECTS, "give each item a name of its own")
         return value
     match value:

@@ -15,7 +15,7 @@ import numpy as np
 from orion.errors import UnsupportedLoopError, did_you_mean
 from orion.frontend.locate import span_of
 from orion.frontend.outside import MISSING
-from orion.ir.nodes import Binary, Call, Const, Count, Dim, Expr, Tuple, Var
+from orion.ir.nodes import Binary, Call, Const, Count, Dim, Expr, Tuple, Unary, Var
 from orion.ir.refuse import unsupported
 from orion.source import SourceText, Span
 
@@ -83,6 +83,20 @@ class Scope:
                 return True
             case _:
                 return isinstance(expr, Dim | Count)
+
+    def is_number(self, expr: Expr) -> bool:
+        """Whether an expression is a number for sure, whatever the types of the arguments are."""
+        match expr:
+            case Const() | Dim() | Count() | Call("int" | "len"):
+                return True
+            case Var(name):
+                return name in self.counters
+            case Unary(_, operand):
+                return self.is_number(operand)
+            case Binary(_, left, right):
+                return self.is_number(left) and self.is_number(right)
+            case _:
+                return False
 
     def is_plain(self, name: str) -> bool:
         """Whether it is a local name that stands for one value."""

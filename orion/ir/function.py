@@ -36,12 +36,13 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Unpacked:
-    """An assignment that gives the elements of a row, which has this length, to so many targets
-    (`orion.passes.unpacking`)."""
+    """An assignment that gives the elements of a row, which has this length, to so many targets; or `is_written`, so
+    many values to the elements of a row (`orion.passes.unpacking`)."""
 
     length: Expr
     count: int
     span: Span
+    is_written: bool
 
 
 @dataclass(frozen=True, slots=True)

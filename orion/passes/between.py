@@ -73,7 +73,8 @@ def separate(function: Function, types: Types) -> Function:
     """
     types = with_local_arrays(types, function)
     function = with_subscripts(function, types)
-    separator = _Separator(function, infer_types(function, types), array_names(types))
+    typing = infer_types(function, types)
+    separator = _Separator(function, typing, _all_arrays(typing, types))
     body = separator.block(function.body)
     shared = separator.shared_arrays(body)
     if shared:
@@ -108,7 +109,8 @@ def peel_loop(nest: LoopNest, types: Types) -> PeeledLoop | None:
     outer = nest.loops[0]
     if isinstance(nest.form, OfNewOrder) or isinstance(outer.space, Elements) or not _holds_loops(outer.body):
         return None
-    separator = _Separator(nest.function, infer_types(nest.function, types), array_names(types), opening=True)
+    typing = infer_types(nest.function, types)
+    separator = _Separator(nest.function, typing, _all_arrays(typing, types), opening=True)
     try:
         before, space = separator.bounds(outer.space)
         body = separator.block(outer.body)
@@ -124,6 +126,11 @@ def peel_loop(nest: LoopNest, types: Types) -> PeeledLoop | None:
 def array_names(types: Types) -> frozenset[str]:
     """The arguments that are arrays, dense or sparse."""
     return frozenset(name for name, kind in types.items() if isinstance(kind, ArrayType | SparseType))
+
+
+def _all_arrays(typing: Typing, types: Types) -> frozenset[str]:
+    """The arguments that are arrays, and the arrays and rows that the function has names for."""
+    return array_names(types) | {name for name, kind in typing.names.items() if kind.rank}
 
 
 def touches(node: Node, arrays: frozenset[str]) -> bool:
@@ -172,15 +179,28 @@ class _Separator:
         for kind, group in groupby(statements, self.kind):
             members = tuple(group)
             if kind == "return":  # nothing after it is reached
-                return (*found, *self.result(members[0]))
+                return tuple(self.joined(found, self.result(members[0])))
             if kind == "once":
-                found.append(self.once(members))
+                found = self.joined(found, [self.once(members)])
             elif kind == "scalars":
                 found += members
             else:
                 for member in members:
                     found += self.loop(member) if isinstance(member, For) else self.apart(member)
         return tuple(found)
+
+    def joined(self, found: list[Stmt], more: list[Stmt]) -> list[Stmt]:
+        """Statements one after the other; two loops of one trip are one where an array of the function's lives in both
+        alone."""
+        if not found or not more or not (_is_single(found[-1]) and _is_single(more[0])):
+            return [*found, *more]
+        first, second = found[-1], more[0]
+        assert isinstance(first, For)
+        assert isinstance(second, For)
+        local = {name for name, kind in self.typing.names.items() if kind.rank} - {*self.function.params}
+        if local.isdisjoint(_names(first) & _names(second)):
+            return [*found, *more]
+        return [*found[:-1], replace(first, body=(*first.body, *second.body)), *more[1:]]
 
     def kind(self, statement: Stmt) -> str:
         match statement:

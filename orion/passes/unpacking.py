@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from orion.ir.assigned import assigned_names
 from orion.ir.function import Function, Unpacked
-from orion.ir.nodes import Assign, Const, Count, Dim, Elements, Expr, For, Range, Stmt, Subscript, Tuple, Var
+from orion.ir.nodes import Assign, Const, Count, Dim, Elements, Expr, For, Range, Slice, Stmt, Subscript, Tuple, Var
 from orion.ir.refuse import unsupported
 from orion.ir.rewriting import expand, rewrite_function
 from orion.ir.types import SparseType, Types
@@ -57,9 +57,18 @@ def take_rows_apart(function: Function, typing: Typing) -> Function:
                 if length is None:
                     why = "how many elements the row has is known only as the loop runs"
                     raise unsupported("a row is taken apart", row.span, function.source, why=why, hint="use subscripts")
-                found.append(Unpacked(length, len(targets), span))
+                found.append(Unpacked(length, len(targets), span, is_written=False))
                 places = [Const(number, row.span) for number in range(len(targets))]
                 return (replace(statement, value=Tuple(tuple(_element(row, place) for place in places), row.span)),)
+            case Assign(Subscript() as row, Tuple(items), span):  # `ranges[j] = low, high`
+                (length,) = typing.of(row).lengths
+                if length is None or any(isinstance(part, Slice) for part in row.index):
+                    why = "how many elements the row has is not known before"
+                    hint = "write them one by one"
+                    raise unsupported("a tuple is written to a row", row.span, function.source, why=why, hint=hint)
+                found.append(Unpacked(length, len(items), span, is_written=True))
+                targets = tuple(_element(row, Const(number, row.span)) for number in range(len(items)))
+                return (replace(statement, target=Tuple(targets, row.span)),)
         return (statement,)
 
     body = expand(function.body, changed)

@@ -191,13 +191,18 @@ class Typing:
             hint = f"pass an array of {len(expr.index)} dimensions, or leave subscripts out"
             raise TypeProblem(what, "", hint)
         lengths: list[Expr | None] = []
-        for axis, part in enumerate(expr.index):
-            lengths += self._axis(part, base.lengths[axis], alone=len(expr.index) == 1)
-        lengths += base.lengths[len(expr.index) :]
+        axis = 0
+        for part in expr.index:
+            lengths += self._axis(part, base.lengths[axis])
+            axis += self._axes_taken(part)
+            if axis > base.rank:
+                raise self.refuse(part, "a mask has more dimensions than what it picks from")
+        self._check_pick(expr)
+        lengths += base.lengths[axis:]
         return ValueType(base.dtype, base.weak, len(lengths), tuple(lengths))
 
-    def _axis(self, part: Expr, extent: Expr | None, *, alone: bool) -> list[Expr | None]:
-        """The lengths of the axes that one subscript leaves: none for a number, one for a slice."""
+    def _axis(self, part: Expr, extent: Expr | None) -> list[Expr | None]:
+        """The lengths of the axes that one subscript leaves: none for a number, one for a slice, an array or a mask."""
         if isinstance(part, Slice):
             for bound in (part.lower, part.upper, part.step):
                 if bound is not None:
@@ -212,13 +217,35 @@ class Typing:
             raise self.refuse(part, f"a subscript {word} a truth value", why, "convert it with `int(…)`")
         if found.rank == 0:
             return []
-        if not alone:
-            why = "NumPy pairs such arrays up with one another"
-            raise self.refuse(part, "an array as one of several subscripts is not supported", why, "write a loop")
         if found.dtype == "bool":
-            hint = "write a loop with an `if`; of a sum also `np.sum(np.where(mask, x, 0.0))`"
-            raise self.refuse(part, "a mask as a subscript is not supported", "how many it takes is not known", hint)
-        raise self.refuse(part, "an array of subscripts is not supported", hint="write a loop over the subscripts")
+            return [None]
+        if found.rank > 1:
+            hint = "write loops over the subscripts"
+            raise self.refuse(part, f"an array of subscripts has {found.rank} dimensions", hint=hint)
+        return [found.lengths[0]]
+
+    def _axes_taken(self, part: Expr) -> int:
+        if isinstance(part, Slice):
+            return 1
+        found = self.of(part)
+        return max(1, found.rank) if found.dtype == "bool" else 1
+
+    def _check_pick(self, expr: Subscript) -> None:
+        """Refuse arrays as subscripts whose result NumPy puts together in other ways than one axis for another."""
+        others = [part for part in expr.index if isinstance(part, Slice) or not self.of(part).rank]
+        arrays = [part for part in expr.index if part not in others]
+        if not arrays:
+            return
+        if len(arrays) > 1:
+            why = "NumPy pairs such arrays up with one another"
+            raise self.refuse(arrays[1], "several arrays as subscripts are not supported", why, "write a loop")
+        slices = [part for part in others if isinstance(part, Slice)]
+        is_plain = all(part.lower is part.upper is part.step is None for part in slices)
+        if slices and (len(slices) < len(others) or not is_plain):
+            hint = "give the part a name first: `row = A[i]`, then `row[picks]`"
+            raise self.refuse(
+                arrays[0], "an array of subscripts beside a slice or a number is not supported", hint=hint
+            )
 
     def truth(self, expr: Expr) -> bool | None:
         """Whether a scalar that may be a truth value, as it is or as one of several values, may be one of NumPy's; None
@@ -287,6 +314,8 @@ def slice_length(part: Slice, extent: Expr | None) -> Expr | None:
         return extent
     lower = 0 if part.lower is None else _integer(part.lower)
     upper = 0 if part.upper is None else _integer(part.upper)
+    if part.upper is not None and upper == 0:
+        return Const(0, NOWHERE)
     if lower is None or upper is None or lower < 0 or upper > 0:
         return None  # from the end, or up to a place that may lie past the end
     removed = lower - upper

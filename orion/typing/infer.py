@@ -26,6 +26,7 @@ from orion.ir.nodes import (
     If,
     Range,
     Return,
+    Slice,
     Stmt,
     Subscript,
     Tuple,
@@ -222,14 +223,27 @@ class _Inference:
     def store(self, target: Subscript, kind: ValueType, statement: Stmt) -> None:
         """`a[…] = value`: the value must fit into what is written."""
         place = self.typing.of(target)
-        if kind.items or kind.dtype == "none":
+        self.check_place(target, statement)
+        is_row = place.rank == 1 and not any(part.rank or part.items for part in kind.items)
+        if (kind.items and not is_row) or kind.dtype == "none":
             raise self.refuse(statement, "an array element is given something that is not a number")
         if kind.rank > place.rank:
             what = f"a {_shape_word(kind)} is assigned to a {_shape_word(place)}"
             raise self.refuse(statement, what, hint="assign element by element")
         self.check_writeable(target.base.name, statement)
 
+    def check_place(self, target: Subscript, statement: Stmt) -> None:
+        """Refuse to write where an array, or a mask, says."""
+        for part in target.index:
+            if not isinstance(part, Slice) and self.typing.of(part).rank:
+                is_mask = self.typing.of(part).dtype == "bool"
+                what = "a mask as a subscript" if is_mask else "an array of subscripts"
+                hint = "write a loop with an `if`, or `np.where`" if is_mask else "write a loop over the subscripts"
+                raise self.refuse(statement, f"{what} that is written to is not supported", "", hint)
+
     def update(self, statement: Update) -> None:
+        if isinstance(statement.target, Subscript):
+            self.check_place(statement.target, statement)
         target, value = self.typing.of(statement.target), self.typing.of(statement.value)
         try:
             result = operation_type(statement.op, target, value) if statement.op != "@" else None

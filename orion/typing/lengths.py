@@ -49,6 +49,10 @@ def check_unpacked(function: Function, nodes: Iterable[Node], shapes: Shapes) ->
             what = f"a row of {length} elements is given to {one.count} names"
             why = f"a row has as many elements as names: `{print_expr(one.length)}` is {length}"
             hint = f"pass an array whose rows have {one.count} elements, or name all of them"
+            if one.is_written:
+                what = f"{one.count} values are written to a row of {length} elements"
+                why = f"a row takes as many values as it has elements: `{print_expr(one.length)}` is {length}"
+                hint = f"pass an array whose rows have {one.count} elements"
             raise ArgumentError(describe(what, span=one.span, source=function.source, why=why, hint=hint))
 
 
