@@ -67,7 +67,7 @@ class ParallelFunction(Generic[P, R]):
 
         try:
             session = current_session()
-            arguments = self._bind(args, kwargs)
+            arguments = self._preparation.with_outside(self._bind(args, kwargs))
             prepared = self._preparation.prepare(arguments, session.workers, session.force_parallel)
             self._warn_if_serial(prepared)
             return cast(R, prepared.run(arguments, session))

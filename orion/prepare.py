@@ -24,6 +24,7 @@ from orion.cost.caches import Caches, caches_here
 from orion.cost.reached import reached
 from orion.frontend.outside import Outside
 from orion.frontend.parse import parse_with_outside
+from orion.frontend.scope import outer_names
 from orion.ir.function import Function
 from orion.ir.nodes import Var
 from orion.ir.recent import Identity, Recent, recent
@@ -232,8 +233,23 @@ class Preparation:
     def _analysed(self, function: Function, types: Types) -> Typed:
         return analyse(function, types, self._options.ordered, self._caches or caches_here())
 
+    def with_outside(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The arguments, and the arrays that the function has from outside, as they are now."""
+        return {**arguments, **self.arrays_outside()} if self._current().function.outside else arguments
+
+    def arrays_outside(self) -> dict[str, NDArray[np.generic]]:
+        """The arrays that the function has from outside. Where one is no array any more, it is read anew."""
+        names = self._current().function.outside
+        outer = outer_names(self._source)
+        found = {name: outer.get(name) for name in names}
+        if any(type(value) is not np.ndarray for value in found.values()):
+            self._parsed = None
+            return self.arrays_outside()
+        return found  # type: ignore[return-value]
+
     def plan(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> Plan:
         """The plan for these arguments; nothing is compiled and nothing runs."""
+        arguments = self.with_outside(arguments)
         types, shapes = argument_types(arguments)
         typed, shapes = self.typed_for(types, shapes, arguments)
         plan = aside(lambda: make_plan(typed, arguments, shapes, workers, force_parallel))
@@ -281,6 +297,7 @@ class Preparation:
 
     def kernel_source(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> str:
         """The generated kernels, one after the other."""
+        arguments = self.with_outside(arguments)
         types, shapes = argument_types(arguments)
         typed, shapes = self.typed_for(types, shapes, arguments)
         plan = make_plan(typed, arguments, shapes, workers, force_parallel)

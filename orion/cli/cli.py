@@ -25,6 +25,7 @@ from orion.cli.stages import stages_text
 from orion.cost.sizes import Sizes
 from orion.errors import ArgumentError, OrionError
 from orion.frontend.parse import parse_function
+from orion.ir.signature import argument_types
 from orion.ir.types import ScalarType, Shapes, Types
 from orion.known import Typed
 from orion.passes.options import Words, with_options, words_in
@@ -234,6 +235,7 @@ def _typed_plan(function: AnyFunction, types: Types, given: Given) -> tuple[Type
     shapes: Shapes = {name: given.shapes[name] for name in types if name in given.shapes}
     words = {name: value for name, value in _default_words(function).items() if name not in types}
     preparation = Preparation(function.__wrapped__, function.options)
+    shapes = {**shapes, **argument_types(preparation.arrays_outside())[1]}
     typed, shapes = preparation.typed_for(types, shapes, given.integers, words)
     integers = {name: given.integers[name] for name in typed.parameters if name in given.integers}
     counts = {name: given.elements[name] for name in types if name in given.elements}
@@ -259,7 +261,8 @@ def _types(function: AnyFunction, annotated: dict[str, str], given: Given) -> Ty
         dtypes=given.dtypes,
         scalars=dict.fromkeys(given.integers, "int") | annotated,
     )
-    types = guess_types(parsed, known)
+    outside, _ = argument_types(Preparation(function.__wrapped__, function.options).arrays_outside())
+    types = {**guess_types(parsed, known), **outside}
     refuse_misfits(types, given)
     return types
 

@@ -78,13 +78,16 @@ class _Family:
             tuple_names(body, params),
             outer,
             self.helper,
+            arrays=None if self.open else {},
         )
         self.open.append(function)
         parsed = parse_body(body, scope)
         self.open.pop()
-        self.outside.append((function, scope.outside))
+        arrays = tuple(scope.arrays or ())
+        self.outside.append((function, scope.outside - {(name,) for name in arrays}))
         span = span_of(located.definition, located.source, until=_header_end(located.definition))
-        found = Function(name, params, parsed, tuple(scope.constants.items()), (), located.source, span)
+        constants = tuple(scope.constants.items())
+        found = Function(name, (*params, *arrays), parsed, constants, (), located.source, span, outside=arrays)
         return with_named_bases(found, scope.variables)
 
     def helper(self, function: FunctionType, call: Span, source: SourceText) -> Helper:

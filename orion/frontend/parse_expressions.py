@@ -136,6 +136,9 @@ def _name(node: ast.Name, scope: Scope) -> Expr:
     if node.id in scope.variables:
         return scope.variable(node.id, scope.span(node))
     value = scope.value(node)
+    if type(value) is np.ndarray and scope.arrays is not None:
+        scope.arrays[node.id] = None
+        return Var(node.id, scope.span(node))
     found = constant(value, scope.span(node))
     if found is None:
         raise _not_a_value(node, scope, value)
@@ -150,8 +153,11 @@ def _not_a_value(node: ast.Name | ast.Attribute, scope: Scope, value: object) ->
         hint = scope.similar(node, "make it an argument of the function")
         return scope.refuse(node, f"`{written}` is not defined", "", hint)
     if not isinstance(value, ModuleType | type) and hasattr(value, "dtype"):
-        why = "an array from outside would be another one when the name is assigned again, without the plan knowing"
-        return scope.refuse(node, f"`{written}` is an array from outside the function", why, "pass it as an argument")
+        what = f"`{written}` is an array from outside the function"
+        if isinstance(node, ast.Name) and type(value) is np.ndarray:
+            what += ", used in a function that the loop calls"
+        why = "of such only NumPy's are known, by a name of their own in the decorated function"
+        return scope.refuse(node, what, why, "pass it as an argument")
     if isinstance(value, ModuleType) or callable(value):
         what = "a module" if isinstance(value, ModuleType) else "a function"
         return scope.refuse(

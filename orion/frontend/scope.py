@@ -43,7 +43,8 @@ class Scope:
     `counters` those that only count up from zero or more (`counting_names`), `tuples` the lengths of those that are
     tuples (`orion.frontend.tuples`);
     `globals` are the other names, closure first; `helper_of` parses a function that it calls; `constants` collects the
-    scalars that it takes from outside, `outside` all names that it takes, by name or by module and name.
+    scalars that it takes from outside, `outside` all names that it takes, by name or by module and name, `arrays` the
+    names of arrays from outside, None in a helper, which takes none.
     """
 
     source: SourceText
@@ -55,6 +56,7 @@ class Scope:
     helper_of: Callable[[FunctionType, Span, SourceText], Helper]
     constants: dict[str, int | float | bool] = field(default_factory=dict)
     outside: set[tuple[str, ...]] = field(default_factory=set)
+    arrays: dict[str, None] | None = None
 
     def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword, until: ast.AST | None = None) -> Span:
         return span_of(node, self.source, until)

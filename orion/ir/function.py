@@ -79,7 +79,8 @@ class Function(Keeping):
     what holds of the sizes and integers of the calls that it is for, `words` the arguments of these that are strings or
     None, which are no parameters (`orion.passes.options`). `unpacked` are the rows that are taken apart,
     `sure` arrays that are made before they are read even where that cannot be seen (`orion.passes.array_names`).
-    `without` are the rewrites that are left out (`orion.pipeline`)."""
+    `outside` are parameters too: arrays that it has from its globals or its closure. `without` are the rewrites that
+    are left out (`orion.pipeline`)."""
 
     name: str
     params: tuple[str, ...]
@@ -97,6 +98,7 @@ class Function(Keeping):
     words: tuple[tuple[str, str | None], ...] = ()
     unpacked: tuple[Unpacked, ...] = ()
     sure: frozenset[str] = frozenset()
+    outside: tuple[str, ...] = ()
     without: frozenset[str] = frozenset()
 
     @property
