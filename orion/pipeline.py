@@ -47,6 +47,7 @@ from orion.passes.picking import pick_by_loops
 from orion.passes.plain_ifs import with_plain_ifs
 from orion.passes.unpacking import over_dense_arrays, take_rows_apart
 from orion.passes.views import replace_views
+from orion.passes.writing_calls import with_calls_first
 from orion.plan.analyse_function import analyse_function
 from orion.plan.deferred_bodies import plan_with_bodies, with_deferred_bodies
 from orion.plan.plan import FunctionPlan, Fused
@@ -94,6 +95,7 @@ class Inferred:
 
 PASSES: tuple[Pass, ...] = (
     Pass("inline", "calls of helpers are their bodies", lambda f, known: inline_helpers(f, known.types), True),
+    Pass("calls", "calls that write are statements", lambda f, known: with_calls_first(f, known.types), True),
     Pass("options", "what depends on None and strings is settled", lambda f, known: with_options(f, known.words), True),
     Pass("elements", "loops over dense arrays are ranges", lambda f, known: over_dense_arrays(f, known.types), True),
     Pass("leave", "a `return` inside a loop is a `break`", lambda f, known: leave_by_break(f), True),

@@ -42,7 +42,7 @@ def weighted(X, v, idx, mask):
     for i in range(X.shape[0]):
         near = np.argsort(np.abs(v - v[i]))[1:4]
         w = 1.0 / (1.0 + v[near] ** 2)
-        out[i] = (w * X[near, 0]).sum() / w.sum()
+        out[i] = (w * X[near][:, 0]).sum() / w.sum()
     return out
 
 
@@ -160,6 +160,7 @@ REFUSED = [
     ("k = np.sort(v)[0] if n > 3 else 0.0", "where it may not be evaluated"),
     ("k = X[idx, idx].sum()", "several arrays as subscripts"),
     ("k = X[1:3, idx].sum()", "beside a slice or a number"),
+    ("k = X[idx, 1].sum()", "before a number"),
 ]
 
 

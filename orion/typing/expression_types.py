@@ -239,6 +239,10 @@ class Typing:
         if len(arrays) > 1:
             why = "NumPy pairs such arrays up with one another"
             raise self.refuse(arrays[1], "several arrays as subscripts are not supported", why, "write a loop")
+        last = [part for part in expr.index[expr.index.index(arrays[0]) :] if part is not arrays[0]]
+        if any(not isinstance(part, Slice) for part in last):
+            hint = "give what it picks a name first: `rows = A[picks]`, or `column = A[:, j]`"
+            raise self.refuse(arrays[0], "an array of subscripts before a number is not supported", hint=hint)
         slices = [part for part in others if isinstance(part, Slice)]
         is_plain = all(part.lower is part.upper is part.step is None for part in slices)
         if slices and (len(slices) < len(others) or not is_plain):

@@ -239,7 +239,13 @@ def chosen(given: Arguments) -> ValueType:
 
 def counted(given: Arguments) -> ValueType:
     integers = all(kind.is_integer for kind in given.types)
-    length = without_spans(given.call.arguments[0]) if len(given.types) == 1 and integers else None
+    ends = given.call.arguments
+    length = without_spans(ends[0]) if len(given.types) == 1 and integers else None
+    if len(given.types) == 2 and integers and not any(isinstance(end, Dtype) for end in ends):
+        known = constant_value(Binary("-", ends[1], ends[0], given.call.span))
+        span = given.call.span
+        between = Call("max", (Binary("-", ends[1], ends[0], span), Const(0, span)), span)
+        length = without_spans(between) if known is None else Const(max(0, known), span)
     return ValueType(given.dtype(3) or ("int64" if integers else "float64"), False, 1, (length,))
 
 
