@@ -41,6 +41,7 @@ from orion.passes.extremes import with_running_extremes
 from orion.passes.induction import close_inductions
 from orion.passes.inline import inline_helpers
 from orion.passes.leaving import leave_by_break
+from orion.passes.literal_arrays import fill_by_elements
 from orion.passes.local_arrays import named_results
 from orion.passes.options import NO_WORDS, Words, with_options
 from orion.passes.picking import pick_by_loops
@@ -101,6 +102,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("leave", "a `return` inside a loop is a `break`", lambda f, known: leave_by_break(f), True),
     Pass("names", "a name stands for one array", lambda f, known: with_one_array_a_name(f, known.types), True),
     Pass("pick", "arrays as subscripts are loops", lambda f, known: pick_by_loops(f, known.typing), True),
+    Pass("literals", "arrays written out are filled", lambda f, known: fill_by_elements(f, known.typing), True),
     Pass("unpack", "rows that are taken apart are their elements", lambda f, known: take_rows_apart(f, known.typing)),
     Pass("results", "arrays that are returned have names", lambda f, known: named_results(f, known.typing), True),
     Pass("attributes", "shapes and lengths are plain", lambda f, known: resolve_attributes(f, known.typing)),

@@ -53,6 +53,7 @@ def local_shapes(made: Iterable[LocalArray], source: SourceText, sizes: Sizes) -
         if one.is_sure and any(length < 0 for length in known):
             raise _negative(one, known, source)
         found[one.name] = tuple(max(0, length) for length in known)
+        values = parameter_values({**sizes.shapes, **found}, sizes.integers)  # others may be as long as this one
     return found
 
 

@@ -220,6 +220,8 @@ def _call(node: ast.Call, scope: Scope) -> Expr:
         )
     if not is_array_method and not isinstance(node.func, ast.Name | ast.Attribute):
         raise scope.refuse(node, "what is called here is not a name", OBJECTS, "call a function by its name")
+    if scope.value(node.func) in (np.array, np.asarray) and len(node.args) > 0:
+        node = _with_tuples(node)
     arguments = tuple(_argument(argument, scope) for argument in node.args)
     keywords = tuple(_keyword(keyword, node, scope) for keyword in node.keywords)
     if is_array_method and owner is not None:
@@ -230,6 +232,18 @@ def _call(node: ast.Call, scope: Scope) -> Expr:
     if call.function == "len" and arguments and isinstance(arguments[0], Var) and arguments[0].name in scope.sparse:
         return Count(arguments[0].name, call.span)
     return call
+
+
+def _with_tuples(call: ast.Call) -> ast.Call:
+    """`np.array([[1, 2], [3, 4]])` with tuples for lists."""
+
+    def changed(node: ast.expr) -> ast.expr:
+        if not isinstance(node, ast.List | ast.Tuple):
+            return node
+        return ast.copy_location(ast.Tuple([changed(item) for item in node.elts], ast.Load()), node)
+
+    found = ast.Call(call.func, [changed(call.args[0]), *call.args[1:]], call.keywords)
+    return ast.copy_location(found, call)
 
 
 def _keyword(keyword: ast.keyword, call: ast.Call, scope: Scope) -> tuple[str, Expr]:

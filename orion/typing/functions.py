@@ -49,6 +49,7 @@ from orion.typing.results import (
     power,
     product,
     product_of_rows,
+    quantile,
     rounded,
     rounded_elements,
     same_kind,
@@ -59,6 +60,7 @@ from orion.typing.results import (
     spaced,
     transposed,
     window,
+    written_out,
 )  # fmt: skip
 from orion.typing.value_type import BOOL, FLOAT, INT, NONE
 
@@ -173,6 +175,7 @@ ROWS: tuple[tuple[str, Known], ...] = (
         Known(fold(lambda kind: Kind("int64")), 2, "", ("axis",), cost=Cost.CHEAP, reads_row=True),
     ),
     ("np.median", Known(float_of_array, 1)),
+    ("np.percentile np.quantile", Known(quantile, 2, "the default method is the one that is known")),
     # products
     ("np.dot .dot", Known(dot, 2, form=Form.PRODUCT, cost=Cost.CHEAP, reads_row=True)),
     ("np.vdot", Known(product_of_rows, form=Form.PRODUCT, cost=Cost.CHEAP, reads_row=True)),
@@ -194,6 +197,7 @@ ROWS: tuple[tuple[str, Known], ...] = (
     ("np.linspace", Known(spaced, 3, "write `np.arange(n) * step + start`", keywords=("num",))),
     ("np.hanning np.hamming np.blackman np.bartlett", Known(window)),
     ("np.concatenate np.hstack", Known(joined, 1, "join rows of one dimension")),
+    ("np.array", Known(written_out, keywords=("dtype",))),
     ("np.eye", Known(identity, keywords=("k", "dtype"))),
     ("np.identity", Known(identity, keywords=("dtype",))),
     # of the same elements

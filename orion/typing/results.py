@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 
+import numpy as np
+
 from orion.ir.constants import constant_value
 from orion.ir.nodes import Binary, Call, Const, Dtype, Expr, Tuple, Unary
 from orion.ir.spans import without_spans
@@ -353,6 +355,35 @@ def identity(given: Arguments) -> ValueType:
     if len(given.types) > 1 and not isinstance(given.call.arguments[1], Dtype):
         return ValueType(given.dtype(3) or "float64", False, 2, lengths + _lengths(given, 1))
     return ValueType(given.dtype(1) or "float64", False, 2, lengths * 2)
+
+
+def written_out(given: Arguments) -> ValueType:
+    """np.array of numbers, or of lists of as many numbers each."""
+    items = given.type(0).items
+    if not items:
+        hint = "write `A.copy()` for a copy of an array"
+        raise TypeProblem("`np.array` of other than lists of numbers", "", hint)
+    lengths = [len(items)]
+    while items[0].items:
+        if len({len(item.items) for item in items}) > 1:
+            raise TypeProblem("`np.array` of lists of different lengths")
+        lengths.append(len(items[0].items))
+        items = tuple(part for item in items for part in item.items)
+    if any(item.rank or item.items for item in items):
+        raise TypeProblem("`np.array` of arrays", "", "make it with np.zeros, and write its rows: `A[0] = x`")
+    dtype = given.dtype(1) or np.result_type(*(item.dtype for item in items)).name
+    known = tuple(Const(length, given.call.span) for length in lengths)
+    return ValueType(dtype, False, len(lengths), tuple(map(without_spans, known)))
+
+
+def quantile(given: Arguments) -> ValueType:
+    """np.percentile: one value, of one place in the order of all."""
+    array = _array(given)
+    if given.type(1).rank or given.type(1).items:
+        raise TypeProblem(f"`{given.call.function}` at several places", "", "write one call for each")
+    if not array.dtype.startswith("float") and array.dtype != "int64":
+        raise TypeProblem(f"`{given.call.function}` of {array.dtype}", NOT_BY_NUMBA, "write `a.astype(np.float64)`")
+    return scalar(float_result(array.kind))
 
 
 def float_of_array(given: Arguments) -> ValueType:

@@ -1,0 +1,119 @@
+"""Arrays that are written out, lengths of `np.arange` between two integers, quantiles."""
+
+import numpy as np
+import pytest
+
+import orion
+from tests.serial_results import assert_as_serial
+
+pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+
+
+def row(a, n, x):
+    w = np.array([0.25, 0.5, 0.25])
+    out = np.zeros(len(a))
+    for i in range(1, len(a) - 1):
+        for k in range(3):
+            out[i] += w[k] * a[i + k - 1]
+    return out
+
+
+def matrices(a, n, x):
+    F = np.array([[1.0, x], [0.0, 1.0]])
+    out = np.zeros((len(a), 2))
+    for i in range(len(a)):
+        s = np.array([a[i], n])
+        out[i] = F @ s + np.array([1, 2]) * np.array([True, False])
+    return out
+
+
+def named_anew(a, n, x):
+    for i in range(len(a)):
+        v = np.array([a[i], 1.0])
+        v = np.array([v[1], v[0] + x])
+        a[i] = v[0] * 2.0 + v[1]
+
+
+def dtypes(a, n, x):
+    total = 0.0
+    for i in range(len(a)):
+        v = np.array([1, 2, 3], dtype=np.float32)
+        u = np.array([i, i + 1])
+        w = np.array((np.float32(0.1), np.float32(0.2)))
+        total += (v / 3).sum() + (u // 2).sum() + w[0] * a[i]
+    return total
+
+
+def returned(a, n, x):
+    return np.array([[a[0], a[1] + x], [n, 1]])
+
+
+def counted(a, n, x):
+    weights = np.exp(-0.5 * (np.arange(-n, n + 1) / x) ** 2)
+    weights /= weights.sum() + len(np.arange(n, 2))
+    for i in range(len(a)):
+        for k in range(2 * n + 1):
+            a[i] += weights[k]
+    return np.arange(3, 3 + n)
+
+
+def quantiles(a, n, x):
+    out = np.zeros(4)
+    for i in range(4):
+        part = a[i:]
+        out[i] = np.percentile(part, 10.0 * i) + np.quantile(part, 0.5) + np.percentile(part, 100.0)
+    return out
+
+
+FUNCTIONS = [row, matrices, named_anew, dtypes, returned, counted, quantiles]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda one: one.__name__)
+def test_is_what_numpy_does(function):
+    assert_as_serial(function, np.random.default_rng(4).random(60), 3, 1.5, workers=(1, 2, 4))
+
+
+def test_quantiles_of_integers_and_of_nan():
+    def of_integers(a, n, x):
+        out = np.zeros(len(a) - 3)
+        for i in range(len(out)):
+            out[i] = np.percentile(a[i : i + 3], n * 9.7)
+        return out
+
+    assert_as_serial(of_integers, np.arange(30) ** 2, 3, 1.5)
+    assert_as_serial(of_integers, np.array([1.0, np.nan, 3.0, 4.0, -np.inf, 2.0, 0.0]), 3, 1.5)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("v = np.array([[1.0, 2.0], [3.0]])", "lists of different lengths"),
+        ("v = np.array(a)", "of other than lists of numbers"),
+        ("v = np.array([a, a])", "of arrays"),
+        ("v = np.array([1.0])[0] if x > 0.0 else 0.0", "where it may not be evaluated"),
+        ("v = np.percentile(a, np.array([1.0, 2.0]))", "at several places"),
+    ],
+)
+def test_what_is_refused(line, words):
+    from orion.ir.types import ArrayType, ScalarType
+    from orion.pipeline import through_passes
+    from tests.loop_text import from_body
+
+    types = {"a": ArrayType("float64", 1), "n": ScalarType("int64", True), "x": ScalarType("float64", True)}
+    with pytest.raises(orion.UnsupportedLoopError, match=words):
+        through_passes(from_body(f"for i in range(n):\n    {line}", ", ".join(types)), types)
+
+
+def test_arrays_as_long_as_arrays_that_the_function_makes():
+    def trained(X, n, x):
+        W = np.zeros((n, X.shape[1]))
+        for _ in range(3):
+            grad = np.zeros_like(W)
+            for i in range(len(X)):
+                p = W @ X[i]
+                p[i % n] -= 1.0
+                grad += np.outer(p, X[i])
+            W -= x * grad
+        return W
+
+    assert_as_serial(trained, np.random.default_rng(4).random((60, 5)), 3, 0.1)
