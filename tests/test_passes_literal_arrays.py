@@ -1,5 +1,7 @@
 """Arrays that are written out, lengths of `np.arange` between two integers, quantiles."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -117,3 +119,69 @@ def test_arrays_as_long_as_arrays_that_the_function_makes():
         return W
 
     assert_as_serial(trained, np.random.default_rng(4).random((60, 5)), 3, 0.1)
+
+
+def test_lengths_that_go_through_floats():
+    def votes(A, n, x):
+        far = int(math.hypot(A.shape[0], A.shape[1])) + 1
+        out = np.zeros(2 * far + 1)
+        for i in range(A.shape[0]):
+            for j in range(A.shape[1]):
+                out[i + j + far] += A[i, j]
+        half = np.ones(int(n / 2) + 1)
+        return out.sum() + half.sum()
+
+    assert_as_serial(votes, np.random.default_rng(4).random((30, 40)), 7, 1.5)
+
+
+def test_lengths_of_float_arguments_are_refused():
+    def cells(a, n, x):
+        out = np.zeros(int(x / 0.5))
+        for i in range(len(out)):
+            out[i] = a[i]
+        return out
+
+    with pytest.raises(orion.UnsupportedLoopError, match="how large `out` is must follow from the arguments"):
+        orion.parallel_for(cells).plan(np.zeros(9), 3, 1.5)
+
+
+def shaped(a, n, x):
+    out = np.zeros((4, 5))
+    for k in range(3):
+        m = np.arange(20.0).reshape(4, 5) + np.reshape(a[:20] * x, (4, 5))
+        out += m * k
+    return out
+
+
+def sides(a, n, x):
+    s = np.sort(a)
+    total = 0
+    for i in range(len(a)):
+        total += np.searchsorted(s, s[i], side="right") - np.searchsorted(s, s[i], side="left")
+    return total
+
+
+def different(a, n, x):
+    total = 0
+    m = np.floor(np.outer(a, a) * 5.0)
+    for _ in range(n):
+        total += len(np.unique(m))
+    return total
+
+
+@pytest.mark.parametrize("function", [shaped, sides, different], ids=lambda one: one.__name__)
+def test_other_functions(function):
+    assert_as_serial(function, np.round(np.random.default_rng(4).random(60), 1), 3, 1.5)
+
+
+def test_a_shape_of_another_size_is_an_error():
+    def f(a, n, x):
+        total = 0.0
+        for k in range(n):
+            total += (a * k).reshape(4, n).sum()
+        return total
+
+    assert_as_serial(f, np.arange(12.0), 3, 1.5)
+    for workers in (1, 2):
+        with orion.session(workers=workers), pytest.raises(ValueError, match=r"reshape|size|shape"):
+            orion.parallel_for(f)(np.arange(13.0), 3, 1.5)

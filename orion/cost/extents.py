@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import operator
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from orion.dependence.bounds import fix_parameters
@@ -109,8 +111,38 @@ def evaluated(expr: Node, values: Mapping[str, int]) -> int | None:
             return None if one is None or other is None else fold(op, one, other)
         case Call(function, (inner,)) if function == INTEGER:
             return evaluated(inner, values)
+        case Call("int", (inner,)):
+            real = _number(inner, values)
+            return None if real is None or not math.isfinite(real) else int(real)
         case Call("min" | "max" as name, parts):
             found = [value for value in (evaluated(part, values) for part in parts) if value is not None]
             return None if len(found) < len(parts) else min(found) if name == "min" else max(found)
         case _:
             return None
+
+
+def _number(expr: Node, values: Mapping[str, int]) -> float | None:
+    """The value of a number that is made of extents and integer arguments by arithmetic and by functions of `math`."""
+    whole = evaluated(expr, values)
+    if whole is not None:
+        return whole
+    match expr:
+        case Const(float(value)):
+            return value
+        case Binary(op, left, right) if op in ARITHMETIC:
+            parts, make = (left, right), ARITHMETIC[op]
+        case Call(name, arguments) if name.startswith("math.") and arguments:
+            parts, make = arguments, getattr(math, name.removeprefix("math."))  # type: ignore[assignment]
+        case _:
+            return None
+    found = [_number(part, values) for part in parts]
+    known = [value for value in found if value is not None]
+    try:
+        return float(make(*known)) if len(known) == len(found) else None
+    except (ValueError, OverflowError, ZeroDivisionError):  # told where the function itself computes it
+        return None
+
+
+ARITHMETIC: Mapping[str, Callable[[float, float], float]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
+}  # fmt: skip

@@ -88,7 +88,7 @@ def _evaluated(
                 raise _narrow(one, inner, source)
             case Count(array, span) if array in counts:
                 return Const(counts[array], span)
-            case Call(function, (inner,)) if function in ("int", INTEGER):
+            case Call(function, (inner,)) if function == INTEGER:
                 return inner
             case _:
                 return part

@@ -43,6 +43,8 @@ COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
 }  # fmt: skip
 ATTRIBUTES = frozenset({"shape", "size", "nnz", "ndim", "dtype", "T"})
+WORDS = ("side", "kind")
+"""Keyword arguments that are strings."""
 BITS = 64
 WIDTH = "integers have 64 bits in a compiled loop"
 PYTHON_DTYPES = {int: "int64", float: "float64", bool: "bool"}
@@ -249,6 +251,8 @@ def _with_tuples(call: ast.Call) -> ast.Call:
 def _keyword(keyword: ast.keyword, call: ast.Call, scope: Scope) -> tuple[str, Expr]:
     if keyword.arg is None:
         raise scope.refuse(call, "`**` arguments are not supported", OBJECTS, "write the arguments one by one")
+    if keyword.arg in WORDS and isinstance(keyword.value, ast.Constant) and isinstance(keyword.value.value, str):
+        return keyword.arg, Word(keyword.value.value, scope.span(keyword.value))
     return keyword.arg, _argument(keyword.value, scope)
 
 

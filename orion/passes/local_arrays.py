@@ -61,7 +61,7 @@ from orion.ir.spans import with_span, without_spans
 from orion.passes.elementwise import element_of
 from orion.source import Span
 from orion.typing.expression_types import Typing
-from orion.typing.functions import is_elementwise
+from orion.typing.functions import Form, form_of, is_elementwise
 from orion.typing.value_type import ONE, ValueType
 
 BEFORE = "make it before the call, and pass it as an argument"
@@ -207,6 +207,7 @@ class _Maker:
     def resolved(self, length: Expr, depth: int = 0) -> Expr | None:
         """A length in terms of extents of arguments and integer arguments; None where it is made of anything else."""
         params = {*self.function.params} - assigned_names(self.function.body)
+        params -= {name for name, kind in self.typing.names.items() if not kind.rank and kind.dtype.startswith("float")}
         unknown: list[Expr] = []
 
         def change(part: Expr) -> Expr:
@@ -250,14 +251,15 @@ def _is_zeros(value: Expr) -> bool:
 def _is_size(part: Expr, params: Collection[str]) -> bool:
     """Whether a part of a length has a value when a call begins, given that what is in it has."""
     match part:
-        case Const(int()) | Dim() | Count():
+        case Const(int() | float()) | Dim() | Count():
             return True
         case Var(name):
             return name in params
-        case Unary("-" | "+") | Binary("+" | "-" | "*" | "//" | "%"):
+        case Unary("-" | "+") | Binary("+" | "-" | "*" | "//" | "%" | "/"):
             return True
         case Call(function, arguments):
-            return function in ("min", "max", "int", "abs", INTEGER) and bool(arguments)
+            is_known = function in ("min", "max", "int", "abs", INTEGER) or form_of(function) is Form.MATH
+            return is_known and bool(arguments)
         case _:
             return False
 

@@ -294,7 +294,7 @@ def joined(given: Arguments) -> ValueType:
 
 
 def some_of_row(given: Arguments) -> ValueType:
-    return replace(_row(given), lengths=(None,))
+    return replace(_array(given), rank=1, lengths=(None,))
 
 
 def differences(given: Arguments) -> ValueType:
@@ -342,6 +342,18 @@ def transposed(given: Arguments) -> ValueType:
 def flat(given: Arguments) -> ValueType:
     array = _array(given)
     return array if array.rank == 1 else replace(array, rank=1, lengths=(None,))
+
+
+def reshaped(given: Arguments) -> ValueType:
+    """`A.reshape(n, m)`, `np.reshape(A, (n, m))`: of an array whose elements lie one after the other."""
+    array, shape = _array(given), given.call.arguments[1:]
+    if len(shape) == 1:
+        lengths = _lengths(given, 1)
+    else:
+        lengths = tuple(without_spans(length) for length in shape)
+    if not lengths or any(length is None or constant_value(length) == -1 for length in lengths):
+        raise TypeProblem("`reshape` to lengths that are not given", "", "write all lengths as integers")
+    return replace(array, weak=False, rank=len(lengths), lengths=lengths)
 
 
 def diagonal(given: Arguments) -> ValueType:

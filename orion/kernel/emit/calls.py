@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from orion.ir.nodes import INTEGER, NARROW, Call, Const, Dtype, Expr, Subscript, Tuple, Var
+from orion.ir.nodes import INTEGER, NARROW, Call, Const, Dtype, Expr, Subscript, Tuple, Var, Word
 from orion.kernel.emit.code import ATOM, Code, call, number, numpy_name
 from orion.kernel.emit.expressions import Expressions
 from orion.typing.functions import Form, Own, form_of, known, takes_floats
@@ -150,6 +150,8 @@ class Calls(Expressions):
         return code if is_sure else call(kind.dtype, code, dtype=kind.dtype)
 
     def argument(self, expr: Expr) -> str:
+        if isinstance(expr, Word):
+            return repr(expr.value)
         if isinstance(expr, Dtype):
             return f"np.{numpy_name(expr.name)}"
         if isinstance(expr, Const) and expr.value is None:
