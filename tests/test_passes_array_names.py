@@ -284,6 +284,15 @@ def test_two_rounds_are_written_out_for_two_arrays():
     assert "u, v = v, u" not in text
 
 
+def test_the_plan_says_which_arrays_names_are():
+    with orion.session(workers=2):
+        plan = orion.parallel_for(swapped).plan(np.zeros(200_000), np.zeros(200_000), 5)
+    found = [loop["names"] for loop in plan.to_dict()["loops"]]
+    assert found == [[], [{"name": "u", "array": "v"}, {"name": "v", "array": "u"}], []]
+    assert str(plan).count("u of the source is v here") == 1
+    assert plan._repr_html_().count("u of the source is v here") == 1
+
+
 def test_a_name_that_stands_for_one_array_stays():
     def plain(u, v, T):
         w = u

@@ -8,7 +8,7 @@ from orion.cost.local_arrays import SizedLocalArray
 from orion.cost.placement import Placement
 from orion.dependence.access import Access, Choice, Dependence
 from orion.inspect.text.parts import lines_of
-from orion.inspect.text.telling import inductions_of, rows_of, verdicts_of
+from orion.inspect.text.telling import inductions_of, rows_of, stands_of, verdicts_of
 from orion.inspect.text.where import where_the_work_is
 from orion.ir.function import Rows
 from orion.ir.printer import print_expr
@@ -68,6 +68,7 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
       arrays of which each tile has its own but the last, which has the array), `copied_in` (`array`, `copy` of it made
       before the loop, `reads` that see the copy), `element_sums` (`array`, `operator`,
       `copies`: how many of them are added to and combined);
+      `names` of the source that are other arrays in this loop (`name`, `array`);
     - `placements`: `array`, `kind`, `axis`, `loop_dimension`, `is_written`, `halo`, `bytes_moved` (None where
       unknown);
     - `reasons`: `kind` ("blocks", "rules out", "sizes" or "note"), `code`, `title`, `message`, `hint`, `spans`.
@@ -137,6 +138,7 @@ def _loop(loop: LoopPlan, plan: FunctionPlan, share: float) -> dict[str, Any]:
         "reductions": [{"name": r.name, "operator": r.op, "line": r.span.line} for r in scalars.reductions],
         "choices": [_choice(choice) for choice in scalars.choices],
         "inductions": [{"name": i.name, "step": i.step, "line": i.span.line} for i in inductions_of(loop)],
+        "names": [{"name": one.name, "array": one.array} for one in stands_of(loop)],
         "rows": [_rows(one) for one in rows_of(loop)],
         "private": list(scalars.private),
         "private_arrays": [array.name for array in loop.private_arrays],

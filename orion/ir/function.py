@@ -46,6 +46,16 @@ class Unpacked:
 
 
 @dataclass(frozen=True, slots=True)
+class Stands:
+    """A name of the source that stands for an array of another name in `for` number `loop`
+    (`orion.passes.array_names`)."""
+
+    loop: int
+    name: str
+    array: str
+
+
+@dataclass(frozen=True, slots=True)
 class LocalArray:
     """An array that the function makes between its loops (`orion.passes.local_arrays`).
 
@@ -79,8 +89,8 @@ class Function(Keeping):
     what holds of the sizes and integers of the calls that it is for, `words` the arguments of these that are strings or
     None, which are no parameters (`orion.passes.options`). `unpacked` are the rows that are taken apart,
     `sure` arrays that are made before they are read even where that cannot be seen (`orion.passes.array_names`).
-    `outside` are parameters too: arrays that it has from its globals or its closure. `without` are the rewrites that
-    are left out (`orion.pipeline`)."""
+    `stands` says of loops which arrays names of the source are there. `outside` are parameters too: arrays that it has
+    from its globals or its closure. `without` are the rewrites that are left out (`orion.pipeline`)."""
 
     name: str
     params: tuple[str, ...]
@@ -98,6 +108,7 @@ class Function(Keeping):
     words: tuple[tuple[str, str | None], ...] = ()
     unpacked: tuple[Unpacked, ...] = ()
     sure: frozenset[str] = frozenset()
+    stands: tuple[Stands, ...] = ()
     outside: tuple[str, ...] = ()
     without: frozenset[str] = frozenset()
 

@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from orion.ir.assigned import assigned_names
 from orion.ir.exposed import exposed_reads
-from orion.ir.function import Function
+from orion.ir.function import Function, Stands
 from orion.ir.nodes import Assign, Choose, Expr, For, If, Stmt, Tuple, Var, every
 from orion.ir.rewriting import expand
 from orion.ir.types import ArrayType, Types
@@ -52,7 +52,14 @@ def with_one_array_a_name(function: Function, types: Types) -> Function:
         raise error.refusal from None
     unsure = exposed_reads(function.body, function.params)
     sure = {array for array, names in memory.made_for.items() if names.isdisjoint(unsure)}
-    return replace(function, body=body, sure=function.sure | sure)
+    used = {loop.index for loop in every(For, *body)}
+    stands = tuple(
+        Stands(loop, name, array)
+        for loop, names in sorted(states.stands.items())
+        for name, array in sorted(names.items())
+        if loop in used
+    )
+    return replace(function, body=body, sure=function.sure | sure, stands=stands)
 
 
 def _memory(function: Function, types: Types, typing: Typing) -> Memory:

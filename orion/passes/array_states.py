@@ -100,6 +100,7 @@ class States:
     memory: Memory
     number: int
     seen: set[int] = field(default_factory=set)
+    stands: dict[int, dict[str, str]] = field(default_factory=dict)
     size: int = 0
 
     def written_out(self) -> tuple[Stmt, ...]:
@@ -161,7 +162,14 @@ class States:
             raise self.too_many(node.span)
         names = dict(state)
         found = renamed(node, names) if not names.keys().isdisjoint(_mentioned(node)) else node
-        return self.numbered(self.memory.with_lengths(found))
+        found = self.numbered(self.memory.with_lengths(found))
+        self.note(found, {name: array for name, array in state if name in _mentioned(node)})
+        return found
+
+    def note(self, node: Node, names: dict[str, str]) -> None:
+        """Note of the loops in some code which arrays names of the source are there."""
+        for loop in every(For, node):
+            self.stands[loop.index] = names
 
     def numbered(self, node: N) -> N:
         """The code with new numbers for the `for`s that have been written out before."""

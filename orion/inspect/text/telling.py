@@ -16,7 +16,7 @@ from orion.inspect.text.words import (
     placement_in_words,
     time_in_words,
 )  # fmt: skip
-from orion.ir.function import Induction, Rows
+from orion.ir.function import Induction, Rows, Stands
 from orion.ir.nodes import For, every, names_in, walk
 from orion.ir.printer import print_expr
 from orion.plan.conditions import conditions_in_words
@@ -180,6 +180,18 @@ def inductions_of(loop: LoopPlan) -> tuple[Induction, ...]:
     """The induction variables of the `for`s of a loop."""
     own = {node.index for node in every(For, loop.nest.loops[0])}
     return tuple(induction for induction in loop.nest.function.inductions if induction.loop in own)
+
+
+def other_names(loop: LoopPlan) -> list[str]:
+    """Which arrays the names of the source stand for in a loop, where they stand for several in turn."""
+    return [f"{one.name} of the source is {one.array} here" for one in stands_of(loop)]
+
+
+def stands_of(loop: LoopPlan) -> tuple[Stands, ...]:
+    """The names that stand for arrays of other names in the `for`s of a loop."""
+    own = {node.index for node in every(For, loop.nest.loops[0])}
+    found = {(one.name, one.array): one for one in loop.nest.function.stands if one.loop in own}
+    return tuple(found.values())
 
 
 def flattened(loop: LoopPlan) -> list[str]:

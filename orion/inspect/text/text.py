@@ -30,6 +30,7 @@ from orion.inspect.text.telling import (
     makes,
     not_written_by_user,
     notes,
+    other_names,
     private_arrays,
     reductions,
     runs_on,
@@ -103,6 +104,7 @@ def _loop(loop: LoopPlan, plan: FunctionPlan) -> Iterator[Line]:
     yield from _labelled("fused", map(Line, fused_with(loop)))
     yield from _labelled("reductions", map(Line, reductions(loop)))
     yield from _labelled("inductions", map(Line, inductions(loop)))
+    yield from _labelled("names", map(Line, other_names(loop)))
     yield from _labelled("rows", map(Line, flattened(loop)))
     yield from _labelled("private", map(Line, private_arrays(loop)))
     yield from _labelled("copied in", map(Line, copied_in(loop, plan)))
