@@ -290,7 +290,7 @@ def test_the_plan_says_which_arrays_names_are():
     found = [loop["names"] for loop in plan.to_dict()["loops"]]
     assert found == [[], [{"name": "u", "array": "v"}, {"name": "v", "array": "u"}], []]
     assert str(plan).count("u of the source is v here") == 1
-    assert plan._repr_html_().count("u of the source is v here") == 1
+    assert plan._repr_html_().count("u of the source is v here") == 2  # in the table, and in the text
 
 
 def test_a_name_that_stands_for_one_array_stays():
