@@ -85,7 +85,11 @@ OTHERS = [
     "np.concatenate((A[i], B[i]), axis=0)", "np.concatenate((A[i], A[i] > 0.5))", "np.unique(A[i])", "np.unique(A)",
     "np.unique(A[i], return_counts=True)", "np.diff(A[i])", "np.diff(A)", "np.diff(A[i], 2)",
     "np.flatnonzero(A[i] > 0.5)", "np.flatnonzero(A)", "np.flatnonzero(A[i, 0])",
-    "np.linalg.cholesky(A @ A.T + np.eye(3))",
+    "np.linalg.cholesky(A @ A.T + np.eye(3))", "np.percentile(A[i], 30.0)", "np.percentile(A, 40.0)",
+    "np.percentile(A[i], (10.0, 20.0))", "np.quantile(A[i], 0.3)", "np.quantile(A[i, 0], 0.3)", "A[i].reshape(2, 2)",
+    "A.reshape(12)", "np.reshape(A, (4, 3))", "A.reshape(-1)", "np.array([A[i, 0], 1.0])", "np.array([[1, 2], [3, i]])",
+    "np.array(A)", "np.array([A[i, 0], A[i, 1]], dtype=np.float32)", "A[i][np.array([1, 0])]", "A[:, np.array([2, 2])]",
+    "np.arange(1, 5)", "np.arange(i, 2 * i + 1)",
 ]  # fmt: skip
 
 
