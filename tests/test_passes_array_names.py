@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import orion
+from orion.frontend.check import check_function
 from orion.frontend.parse import parse_function
 from orion.ir.printer import print_function
 from orion.ir.types import ArrayType, ScalarType
@@ -221,11 +222,24 @@ def rows_exchanged(u, v, T):
     return W
 
 
+def only_changes_names(u, v, T):
+    w = u.copy()
+    z = w
+    for t in range(T):
+        u, w = w, u
+        z[t] += 1.0
+        if t == 1:
+            z = u
+        for i in range(len(u)):
+            u[i] += z[i] * 0.25
+    return u, w, z
+
+
 FUNCTIONS = [
     swapped, swapped_with_time, three_in_turn, given_anew, with_tolerance, left_early, skipped_rounds,
     swapped_sometimes, returned_from_within, argument_scaled, power, chosen, rows_in_turn, pairs_apart, two_loops,
     epochs, other_lengths, goes_through, two_names_for_one,
-    rows_exchanged,
+    rows_exchanged, only_changes_names,
 ]  # fmt: skip
 
 
@@ -397,6 +411,6 @@ def test_random_programs_read_as_they_are_written(seed):
         if "too many arrays" not in str(error):
             raise
         return
-    read = defined(print_function(parsed), np=np)
+    read = defined(print_function(check_function(parsed)), np=np)
     for T in (0, 1, 2, 3, 4, 5):
         assert run(read, T) == run(function, T), f"{source}\n{print_function(parsed)}"

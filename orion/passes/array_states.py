@@ -141,7 +141,7 @@ class States:
         def write(after: After) -> If:
             test, inside = self.named(statement.test, state), replace(inner, after=after)
             body, orelse = (self.block(side, state, inside) for side in (statement.body, statement.orelse))
-            return replace(statement, test=test, body=body, orelse=orelse)
+            return replace(statement, test=test, body=body or (Pass(statement.span),), orelse=orelse)
 
         self.tried(lambda: write(lambda end: _noted(ends, self.live(end, inner.future))))
         if len(ends) > 1:

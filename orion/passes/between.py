@@ -74,7 +74,7 @@ def separate(function: Function, types: Types) -> Function:
     types = with_local_arrays(types, function)
     function = with_subscripts(function, types)
     typing = infer_types(function, types)
-    separator = _Separator(function, typing, _all_arrays(typing, types))
+    separator = _Separator(function, typing, array_names(types))
     body = separator.block(function.body)
     shared = separator.shared_arrays(body)
     if shared:
@@ -110,7 +110,7 @@ def peel_loop(nest: LoopNest, types: Types) -> PeeledLoop | None:
     if isinstance(nest.form, OfNewOrder) or isinstance(outer.space, Elements) or not _holds_loops(outer.body):
         return None
     typing = infer_types(nest.function, types)
-    separator = _Separator(nest.function, typing, _all_arrays(typing, types), opening=True)
+    separator = _Separator(nest.function, typing, array_names(types), opening=True)
     try:
         before, space = separator.bounds(outer.space)
         body = separator.block(outer.body)
@@ -126,11 +126,6 @@ def peel_loop(nest: LoopNest, types: Types) -> PeeledLoop | None:
 def array_names(types: Types) -> frozenset[str]:
     """The arguments that are arrays, dense or sparse."""
     return frozenset(name for name, kind in types.items() if isinstance(kind, ArrayType | SparseType))
-
-
-def _all_arrays(typing: Typing, types: Types) -> frozenset[str]:
-    """The arguments that are arrays, and the arrays and rows that the function has names for."""
-    return array_names(types) | {name for name, kind in typing.names.items() if kind.rank}
 
 
 def touches(node: Node, arrays: frozenset[str]) -> bool:
@@ -280,7 +275,8 @@ class _Separator:
         arrays = [part for part in parts if self.typing.of(part).rank]
         for part in arrays:
             self.check_returned(part)
-        if not any(touches(part, self.arrays) for part in parts if part not in arrays):
+        own = frozenset(name for name, kind in self.typing.names.items() if kind.rank)
+        if not any(touches(part, self.arrays | own) for part in parts if part not in arrays):
             return [last]
         kept: list[Stmt] = []
         numbers = count()
