@@ -337,7 +337,17 @@ def written_in_a_subscript(W, out):
         out[int(bump(W, i))] = W[i].sum()
 
 
-@pytest.mark.parametrize("function", [written_in_a_test, written_in_a_sum, written_in_a_bound, written_in_a_subscript])
+@pytest.mark.parametrize("function", [written_in_a_test, written_in_a_bound])
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+def test_a_helper_that_writes_before_anything_is_read_is_called_first(function):
+    mine, theirs = (np.arange(24.0).reshape(6, 4), np.zeros(6)), (np.arange(24.0).reshape(6, 4), np.zeros(6))
+    orion.parallel_for(function)(*mine)
+    function(*theirs)
+    np.testing.assert_array_equal(mine[0], theirs[0])
+    np.testing.assert_allclose(mine[1], theirs[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("function", [written_in_a_sum, written_in_a_subscript])
 def test_a_helper_that_writes_inside_an_expression_is_refused(function):
     with pytest.raises(orion.UnsupportedLoopError, match="bump") as error:
         orion.parallel_for(function)(f64(6, 4), np.zeros(6))

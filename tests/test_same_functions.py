@@ -210,8 +210,8 @@ def test_every_known_function_is_among_those_tried():
     ("expression", "help_"),
     [
         ("np.bitwise_count(i)", "write it as a loop"),
-        ("np.sum(B[0, B[0] > i])", "write a loop"),
-        ("w[w > i].sum()", "write a loop with an `if`; of a sum also `np.sum(np.where(mask, x, 0.0))`"),
+        ("np.sum(B[B[:, 0] > i, 0])", "give what it picks a name first"),
+        ("w[w > i].sum() if i > 1 else 0.0", "give what it picks a name first"),
         ("np.mean(A, axis=0)", "`np.sum(a, axis=0) / a.shape[0]`"),
         ("A.mean(0)", "write a loop over the other axes"),
         ("np.var(A[i], ddof=1)", "n / (n - ddof)"),
