@@ -31,6 +31,7 @@ from orion.ir.printer import function_lines, print_expr, statement_lines
 from orion.ir.program import Branch, Program, Repeat, RunLoop, Scalars, Step
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.rounds import Rounds
+from orion.runtime.worker import AbortedError, FinishedError
 from orion.source import SourceText, Span
 
 Skeleton = Callable[..., Any]
@@ -55,6 +56,8 @@ def make_skeleton(prepared: PreparedProgram, compiled: Sequence[Rounds] = ()) ->
     def skeleton(*arguments: Any) -> Any:
         try:
             return made(*arguments)
+        except (AbortedError, FinishedError):  # every call ends so on workers other than 0: no place is looked for
+            raise
         except Exception as error:
             place = _place(error, file, lines)
             if place is None:
