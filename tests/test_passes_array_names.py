@@ -2,6 +2,8 @@
 arguments and what is returned are those of Python."""
 
 import random
+import re
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +13,7 @@ import orion
 from orion.frontend.check import check_function
 from orion.frontend.parse import parse_function
 from orion.ir.printer import print_function
+from orion.ir.signature import argument_types
 from orion.ir.types import ArrayType, ScalarType
 from orion.passes.array_names import with_one_array_a_name
 from tests.loop_text import defined
@@ -345,72 +348,93 @@ def test_arrays_of_other_shapes_may_change_places():
 
 # ---------------------------------------------------------------- programs at random
 
+TIMES = [0, 1, 2, 3, 4, 5, np.uint8(0), np.uint8(3), np.int8(-128), np.int8(2), np.uint64(0), np.uint64(5)]
+
 
 def program(seed):
     """A function with names that are given other arrays, in loops and branches that are left in many ways."""
     rng = random.Random(seed)
-    names = ["u", "v", "w"]
+    names = ["u", "v", "w", "x"]
+
+    def value(a, b):
+        made = ["np.zeros(6)", f"np.zeros_like({b})", f"{b} + 1.0", f"{a} * 0.5", f"{b}[::-1] + {a}", f"{b}.copy()"]
+        return rng.choice(made)
 
     def statements(depth, loops):
         found = []
         for _ in range(rng.randint(1, 3)):
-            kind = rng.choice(["swap", "new", "copy", "name", "step", "step", "if", "for", "leave"])
+            kind = rng.choice(["swap", "new", "both", "name", "step", "step", "if", "for", "leave"])
             a, b, c = rng.sample(names, 3)
             if kind == "swap":
                 found.append(rng.choice([f"{a}, {b} = {b}, {a}", f"{a}, {b}, {c} = {b}, {c}, {a}"]))
             elif kind == "new":
-                values = ["np.zeros(6)", f"np.zeros_like({b})", f"{b} + 1.0", f"{a} * 0.5", f"{b}[::-1] + {a}"]
-                found.append(f"{a} = {rng.choice(values)}")
-            elif kind == "copy":
-                found.append(f"{a} = {b}.copy()")
+                found.append(f"{a} = {value(a, b)}")
+            elif kind == "both":
+                found.append(f"{a}, {b}, k = {value(a, c)}, {rng.choice([a, c, value(b, a)])}, k + 1")
             elif kind == "name":
                 found.append(f"{a} = {b}")
             elif kind == "step":
-                found += [
-                    f"for i in range(1, len({a}) - 1):",
-                    f"    {a}[i] = 0.5 * {b}[i] + {c}[{rng.choice(['i - 1', 'i', 'i + 1'])}] + {rng.randint(1, 9)}",
-                ]
+                far = rng.choice(["i - 1", "i", "i + 1"])
+                found += [f"for i in range(1, len({a}) - 1):", f"    {a}[i] = 0.5 * {b}[i] + {c}[{far}] + {loops or 7}"]
             elif kind == "if" and depth < 3:
                 found.append(f"if {rng.choice(['T % 2 == 0', 'u[1] > v[2]', 'k > 2', 'w[0] < 1.0'])}:")
                 found += ["    " + line for line in statements(depth + 1, loops)]
                 if rng.random() < 0.5:
                     found += ["else:", *("    " + line for line in statements(depth + 1, loops))]
             elif kind == "for" and depth < 2:
-                found.append(
-                    rng.choice(
-                        ["for t in range(T):", "for t in range(2, T + 3, 2):", "for t in range(3):", "while k < T:"]
-                    )
-                )
-                found += ["    k += 1", *("    " + line for line in statements(depth + 1, True))]
+                heads = ["range(T)", "range(2, T, 2)", "range(3)", "range(T, 9)"]
+                head = rng.choice([*(f"for t{depth} in {one}:" for one in heads), "while k < T:"])
+                own = f"t{depth}" if head.startswith("for") else loops
+                found += [head, "    k += 1", *("    " + line for line in statements(depth + 1, own or "k"))]
             elif kind == "leave" and loops and depth > 1:
-                found.append(rng.choice(["break", "continue"]) if depth > 1 and rng.random() < 0.9 else "k += 2")
+                found.append(rng.choice(["break", "continue", f"return {a}, k"]))
                 break
         return found or ["k += 1"]
 
-    body = [*statements(0, False), *statements(0, False), *statements(0, False)]
+    body = [*statements(0, ""), *statements(0, ""), *statements(0, "")]
     result = rng.choice(["return u", "return u, v, w", "return w, k", "return v[1:], k"])
-    return "def f(u, v, w, T):\n    k = 0\n" + "".join(f"    {line}\n" for line in [*body, result])
+    return "def f(u, v, w, T):\n    k = 0\n    x = u * 2.0\n" + "".join(f"    {line}\n" for line in [*body, result])
 
 
 def run(function, T):
     u, v, w = np.arange(6.0), np.cos(np.arange(6.0)), np.linspace(-1.0, 1.0, 6)
-    with np.errstate(all="ignore"):
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
         returned = function(u, v, w, T)
     parts = returned if isinstance(returned, tuple) else (returned,)
     return [np.asarray(part).tolist() for part in parts], u.tolist(), v.tolist(), w.tolist()
+
+
+def in_one_memory(function):
+    """The function as it is run: an array that it makes is written to the memory that its name has in all of a call."""
+    lines = []
+    for line in print_function(function).splitlines():
+        found = re.fullmatch(r"( +)(\w+) = (.*)", line)
+        is_made = found is not None and found[2] in function.sure
+        lines.append(f"{found[1]}{found[2]} = again(memory, {found[2]!r}, {found[3]})" if is_made else line)
+    lines.insert(1, "    memory = {}")
+
+    def again(memory, name, value):
+        if name not in memory or memory[name].shape != value.shape:
+            memory[name] = np.empty_like(value)
+        memory[name][:] = value
+        return memory[name]
+
+    return defined("\n".join(lines) + "\n", np=np, again=again)
 
 
 @pytest.mark.parametrize("seed", range(400))
 def test_random_programs_read_as_they_are_written(seed):
     source = program(seed)
     function = defined(source, np=np)
-    kinds = {name: ArrayType("float64", 1) for name in "uvw"} | {"T": ScalarType("int64", True)}
-    try:
-        parsed = with_one_array_a_name(parse_function(function), kinds)
-    except orion.UnsupportedLoopError as error:
-        if "too many arrays" not in str(error):
-            raise
-        return
-    read = defined(print_function(check_function(parsed)), np=np)
-    for T in (0, 1, 2, 3, 4, 5):
-        assert run(read, T) == run(function, T), f"{source}\n{print_function(parsed)}"
+    for times in TIMES[:6], TIMES[6:8], TIMES[8:10], TIMES[10:]:
+        kinds, _ = argument_types({**dict.fromkeys("uvw", np.zeros(6)), "T": times[0]})
+        try:
+            parsed = check_function(with_one_array_a_name(parse_function(function), kinds))
+        except orion.UnsupportedLoopError as error:
+            if "too many arrays" not in str(error):
+                raise
+            return
+        read = in_one_memory(parsed)
+        for T in times:
+            assert run(read, T) == run(function, T), f"T = {T!r}\n{source}\n{print_function(parsed)}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from orion.ir.nodes import Binary, Call, Dim, Expr, Node, Subscript, Unary, Var, every, names_in
+from orion.ir.renaming import renamed
 from orion.ir.rewriting import rewrite
 from orion.ir.spans import with_span, without_spans
 from orion.source import Span
@@ -22,16 +23,15 @@ N = TypeVar("N", bound=Node)
 class Memory:
     """`typing` has the types of all names, `changing` are the names that the function assigns, `taken` all names.
     `arrays` are the arrays by what they may hold, in the order in which they were first needed; `given` those of the
-    caller. `made_for` has the names for which arrays are made."""
+    caller. `known` has the lengths of arrays that are made, where they are the same in the whole function, `made_for`
+    the names for which they are made."""
 
     typing: Typing
     changing: Collection[str]
     taken: set[str]
     arrays: dict[Key, list[str]] = field(default_factory=dict)
-
     given: set[str] = field(default_factory=set)
     known: dict[str, tuple[Expr, ...]] = field(default_factory=dict)
-    """The lengths of arrays that are made, where they are the same in the whole function."""
     made_for: dict[str, set[str]] = field(default_factory=dict)
 
     def with_given(self, name: str, kind: ValueType) -> None:
@@ -83,6 +83,7 @@ class Memory:
         """A length, where it is the same in the whole function; else None."""
         if length is None:
             return None
+        length = renamed(length, {name + GIVEN: name for name in self.given})
         named = names_in(length) | {part.array for part in every(Dim, length)}
         return without_spans(length) if named.isdisjoint(self.changing) else None
 

@@ -38,6 +38,7 @@ from orion.ir.nodes import (
 )  # fmt: skip
 from orion.ir.rewriting import rewrite
 from orion.source import Span
+from orion.typing.value_type import ValueType
 
 Block = tuple[Stmt, ...]
 
@@ -51,13 +52,25 @@ def is_counted(loop: For | While, future: Block) -> bool:
     bounds = [part for bound in (space.start, space.stop) for part in walk(bound)]
     plain = all(isinstance(part, Const | Var | Dim | Binary | Unary) for part in bounds)
     fixed = (names_in(space.start, space.stop) | {space.var}).isdisjoint(changed)
-    is_read = space.var in exposed_reads((*loop.body, *future), (space.var,)) or space.var in exposed_reads(future, ())
+    is_read = space.var in exposed_reads(future, ())
     return plain and fixed and not is_read and isinstance(step := constant_value(space.step), int) and step > 0
+
+
+def as_integer(bound: Expr, kind: ValueType) -> Expr:
+    """A bound as the Python integer that `range` makes of it: what is computed with it must not wrap around where it is
+    one of NumPy's narrower or unsigned ones.
+
+    >>> from orion.ir.printer import print_expr
+    >>> from orion.ir.spans import NOWHERE
+    >>> print_expr(as_integer(Var("T", NOWHERE), ValueType("uint8")))
+    'int(T)'
+    """
+    return bound if kind.dtype == "int64" else Call("int", (bound,), bound.span)
 
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """`head` is the loop with an empty body. `body(k)` writes out round k, `rest(k)` what comes after k rounds; after
+    """`head` is the loop with an empty body, its bounds Python's integers. `body(k)` writes out round k, `rest(k)` what comes after k rounds; after
     the last of `count` rounds comes round `cycle` again. `scalar` gives new names."""
 
     head: For

@@ -32,6 +32,8 @@ from orion.ir.nodes import (
     Logic,
     Node,
     Pass,
+    Range,
+    Return,
     Stmt,
     Tuple,
     Unary,
@@ -43,7 +45,7 @@ from orion.ir.nodes import (
 from orion.ir.refuse import unsupported
 from orion.ir.renaming import renamed
 from orion.passes.array_memory import Memory
-from orion.passes.array_rounds import Rounds, is_counted
+from orion.passes.array_rounds import Rounds, as_integer, is_counted
 from orion.source import Span
 
 MOST_STATES = 8
@@ -121,6 +123,8 @@ class States:
                     return (*found, *around.leave(state), statement)
                 case Continue():
                     return (*found, *around.again(state), statement)
+                case Return():
+                    return (*found, self.named(statement, state))
                 case If() if self.moves(statement) or leaves_loop(statement):
                     return (*found, *self.branch(statement, state, rest, around))
                 case For() | While() if self.moves(statement):
@@ -299,8 +303,10 @@ class States:
         is_one = len(ways.exits) == 1
         head = self.headed(loop, state, ())
         assert isinstance(head, For)
+        assert isinstance(head.space, Range)
+        start, stop = (as_integer(one, self.memory.kind(one)) for one in (head.space.start, head.space.stop))
         rounds = Rounds(
-            head,
+            replace(head, space=replace(head.space, start=start, stop=stop)),
             len(chain),
             chain.index(following),
             lambda k: body(chain[k], nothing, nothing),

@@ -26,7 +26,7 @@ from orion.ir.rewriting import with_parts
 from orion.source import Span
 
 
-def leave_by_break(function: Function) -> Function:
+def leave_by_break(function: Function, typing: Typing) -> Function:
     """The function without a `return` inside a loop; what it returns, and when, is the same."""
     if not any(_holds_return(statement) for statement in function.body):
         return function
