@@ -93,6 +93,11 @@ class Inferred:
     def typing(self) -> Typing:
         return infer_types(self._function, self.types)
 
+    @property
+    def arrays(self) -> set[str]:
+        """The names that stand for arrays, or for rows."""
+        return {name for name, kind in self.typing.names.items() if kind.rank}
+
 
 PASSES: tuple[Pass, ...] = (
     Pass("inline", "calls of helpers are their bodies", lambda f, known: inline_helpers(f, known.types), True),
@@ -100,7 +105,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("options", "what depends on None and strings is settled", lambda f, known: with_options(f, known.words), True),
     Pass("elements", "loops over dense arrays are ranges", lambda f, known: over_dense_arrays(f, known.types), True),
     Pass("names", "a name stands for one array", lambda f, known: with_one_array_a_name(f, known.types), True),
-    Pass("leave", "a `return` inside a loop is a `break`", lambda f, known: leave_by_break(f, known.typing), True),
+    Pass("leave", "a `return` inside a loop is a `break`", lambda f, known: leave_by_break(f, known.arrays), True),
     Pass("pick", "arrays as subscripts are loops", lambda f, known: pick_by_loops(f, known.typing), True),
     Pass("literals", "arrays written out are filled", lambda f, known: fill_by_elements(f, known.typing), True),
     Pass("unpack", "rows that are taken apart are their elements", lambda f, known: take_rows_apart(f, known.typing)),

@@ -115,7 +115,7 @@ EXPRESSIONS = [
     ("a[*b]", "a starred expression is not", "one by one"),
     ("W.T[i]", "a subscript of a transpose", "`A[:, j]` for `A.T[j]`"),
     ("(a and b)[0]", "only a subscript of an array by its name", "write one subscript"),
-    ("n > 1 and (a + b)[0]", "a subscript of an expression is not supported where", "a name first"),
+    ("n > 1 and (a + b)[0]", "a subscript of an expression is not supported here", "a name first"),
     ("W.shape[n]", "the subscript of `shape` is not a constant", "`a.shape[0]`"),
     ("a.flat", "the attribute `flat` is not supported", "as an argument"),
     ("a.tolist()", "the method `tolist` is not known", "operators"),

@@ -35,13 +35,13 @@ LEFT = [
 
 @pytest.mark.parametrize(("body", "expected"), LEFT)
 def test_a_return_in_a_loop_is_a_break_and_a_return_after_it(body, expected):
-    left = check_function(leave_by_break(from_body(body)))
+    left = check_function(leave_by_break(from_body(body), ()))
     assert "\n".join(print_stmt(statement) for statement in left.body) == expected
 
 
 def test_a_function_without_returns_in_loops_stays_as_it_is():
     function = from_body("for i in range(n):\n    a[i] = 1\nif n:\n    return 1\nreturn 0")
-    assert leave_by_break(function) is function
+    assert leave_by_break(function, ()) is function
 
 
 def test_else_of_a_loop_without_break_is_what_comes_after_it():
@@ -65,6 +65,6 @@ def test_the_function_returns_the_same(body):
     exec(text, plain)
     left: dict = {}
     function = from_body(text.partition("\n")[2].replace("\n    ", "\n").removeprefix("    "), "a, n")
-    exec(print_function(leave_by_break(function)), left)
+    exec(print_function(leave_by_break(function, ())), left)
     for a in itertools.product((-1, 0, 1, 2, 3), repeat=3):
         assert left["f"](list(a), 3) == plain["f"](list(a), 3), a

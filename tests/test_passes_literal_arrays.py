@@ -92,7 +92,7 @@ def test_quantiles_of_integers_and_of_nan():
         ("v = np.array([[1.0, 2.0], [3.0]])", "lists of different lengths"),
         ("v = np.array(a)", "of other than lists of numbers"),
         ("v = np.array([a, a])", "of arrays"),
-        ("v = np.array([1.0])[0] if x > 0.0 else 0.0", "where it may not be evaluated"),
+        ("v = np.array([1.0])[0] if x > 0.0 else 0.0", "it may not be evaluated"),
         ("v = np.percentile(a, np.array([1.0, 2.0]))", "at several places"),
     ],
 )

@@ -1,13 +1,19 @@
 """Helpers that write arrays, called inside expressions and tests: evaluated when Python evaluates them."""
 
+import random
+import re
+
 import numpy as np
 import pytest
 
 import orion
+from orion.frontend.check import check_function
 from orion.frontend.parse import parse_function
 from orion.ir.printer import print_function
 from orion.ir.types import ArrayType, ScalarType
+from orion.passes.picking import pick_by_loops
 from orion.passes.writing_calls import with_calls_first
+from orion.typing.infer import infer_types
 from tests.loop_text import defined
 from tests.serial_results import assert_as_serial
 
@@ -88,28 +94,46 @@ def test_what_was_read_before_is_not_read_after(value):
         orion.parallel_for(function)(np.zeros(4), 3)
 
 
-EXPRESSIONS = [
-    "bump(a, k) + a[0]", "bump(a, k) * bump(a, 2) - a[1]", "bump(a, int(bump(a, k)))",
-    "k + bump(a, k) if bump(a, 1) > 2.0 else a[0]", "bump(a, k) > 1.0 and a[0] > 0.0", "a[int(bump(a, k)) % 4]",
-    "bump(a, int(a[k % 4])) + bump(a, int(a[1])) * a[2]", "1.0 < bump(a, k) < a[3]",
+def expression(rng, depth):
+    """A number made of elements, parts of expressions, what arrays pick, and calls that write, in all orders."""
+    if depth == 0 or rng.random() < 0.2:
+        return rng.choice(["a[k % 4]", "k", "2.0", "a[0]", "bump(a, k)", "bump(a, 2)", "a[idx].sum()", "(a * 2.0)[1]"])
+    one, two = expression(rng, depth - 1), expression(rng, depth - 1)
+    kinds = [
+        f"({one} + {two})", f"({one} - {two})", f"bump(a, int({one}))", f"a[int({one}) % 4]", f"max({one}, {two})",
+        f"(a + {one})[int({two}) % 4]", f"({one} if {two} > 2.0 else a[1])", f"float({one} > 1.0 and {two} > 0.0)",
+        f"float(0.0 < {one} < {two})", f"a[idx[: 1 + int({one}) % 3]].sum()", f"np.sort(a)[int({one}) % 4]",
+    ]  # fmt: skip
+    return rng.choice(kinds)
+
+
+FORMS = [
+    "x = {}", "y += {}", "if {} > 2.0:\n            y += 1.0", "a[2] = {}", "a[k % 4] += {}", "a[int({}) % 4] = {}",
 ]  # fmt: skip
+TYPES = {"a": ArrayType("float64", 1), "idx": ArrayType("int64", 1), "n": ScalarType("int64", True)}
 
 
-@pytest.mark.parametrize("value", EXPRESSIONS)
-@pytest.mark.parametrize("form", ["x = {}", "y += {}", "if {}:\n            y += 1.0", "a[2] = {}", "a[k % 4] += {}"])
-def test_reads_as_it_is_written(value, form):
-    line = form.format(value)
-    text = f"def f(a, n):\n    x = y = 0.0\n    for k in range(n):\n        {line}\n    return x, y\n"
+@pytest.mark.parametrize("seed", range(300))
+def test_reads_as_it_is_written(seed):
+    rng = random.Random(seed)
+    line = rng.choice(FORMS)
+    line = line.format(*(expression(rng, 3) for _ in range(line.count("{}"))))
+    text = f"def f(a, idx, n):\n    x = y = 0.0\n    for k in range(n):\n        {line}\n    return x, y\n"
     function = defined(text, bump=bump, np=np)
-    types = {"a": ArrayType("float64", 1), "n": ScalarType("int64", True)}
-    read = defined(print_function(with_calls_first(parse_function(function), types)), bump=bump, np=np)
-    mine, theirs = np.arange(4.0), np.arange(4.0)
-    assert read(mine, 7) == function(theirs, 7)
-    assert mine.tolist() == theirs.tolist()
+    try:
+        found = with_calls_first(parse_function(function), TYPES)
+        found = check_function(pick_by_loops(found, infer_types(found, TYPES)))
+    except orion.UnsupportedLoopError as error:
+        assert re.search("is not supported here|is not supported where", str(error)), str(error)  # noqa: PT017
+        return
+    read = defined(print_function(found), bump=bump, np=np)
+    mine, theirs, idx = np.arange(4.0), np.arange(4.0), np.array([3, 0, 2])
+    assert read(mine, idx, 7) == function(theirs, idx, 7), print_function(found)
+    assert mine.tolist() == theirs.tolist(), print_function(found)
 
 
-@pytest.mark.parametrize("value", ["(a * 2.0)[1] + bump(a, 1)", "bump(a, 1) + (a * 2.0)[1]", "(a + bump(a, 1))[2]"])
-def test_parts_of_expressions_beside_calls_are_refused(value):
-    function = defined(f"def f(a, n):\n    for k in range(n):\n        a[k] = {value}\n", bump=bump)
-    with pytest.raises(orion.UnsupportedLoopError, match="beside a call"):
+@pytest.mark.parametrize("value", ["bump(a, 1) + (a * 2.0)[1]", "a[0] + bump(a, 1) + np.sort(a)[0]"])
+def test_parts_of_expressions_after_calls_are_refused(value):
+    function = defined(f"def f(a, n):\n    for k in range(n):\n        a[k] = {value}\n", bump=bump, np=np)
+    with pytest.raises(orion.UnsupportedLoopError, match="that is called before it may change what it is made of"):
         orion.parallel_for(function).plan(np.zeros(4), 3)

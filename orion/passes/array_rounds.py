@@ -70,8 +70,8 @@ def as_integer(bound: Expr, kind: ValueType) -> Expr:
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """`head` is the loop with an empty body, its bounds Python's integers. `body(k)` writes out round k, `rest(k)` what comes after k rounds; after
-    the last of `count` rounds comes round `cycle` again. `scalar` gives new names."""
+    """`head` is the loop with an empty body, its bounds Python's integers. `body(k)` writes out round k, `rest(k)` what
+    comes after k rounds; after the last of `count` rounds comes round `cycle` again. `scalar` gives new names."""
 
     head: For
     count: int

@@ -16,7 +16,7 @@ from inside. So
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
 from orion.ir.assigned import assigned_names
@@ -26,11 +26,14 @@ from orion.ir.rewriting import with_parts
 from orion.source import Span
 
 
-def leave_by_break(function: Function, typing: Typing) -> Function:
-    """The function without a `return` inside a loop; what it returns, and when, is the same."""
+def leave_by_break(function: Function, arrays: Collection[str]) -> Function:
+    """The function without a `return` inside a loop; what it returns, and when, is the same.
+
+    `arrays` are its arrays. They are returned by name: nothing is run between the `break` and the `return`."""
     if not any(_holds_return(statement) for statement in function.body):
         return function
-    return replace(function, body=_Leaver({*function.params, *assigned_names(function.body)}).block(function.body))
+    leaver = _Leaver({*function.params, *assigned_names(function.body)}, arrays)
+    return replace(function, body=leaver.block(function.body))
 
 
 def _holds_return(statement: Stmt) -> bool:
@@ -41,10 +44,11 @@ def _holds_return(statement: Stmt) -> bool:
 
 @dataclass(slots=True)
 class _Leaver:
-    """`taken` are the names of the function; `places` counts the `return`s that were replaced; `changing` are the names
-    that the outermost loop around gives values to."""
+    """`taken` are the names of the function, `arrays` those of its arrays; `places` counts the `return`s that were
+    replaced; `changing` are the names that the outermost loop around gives values to."""
 
     taken: set[str]
+    arrays: Collection[str]
     changing: set[str] = field(default_factory=set)
     flag: str = ""
     places: int = 0
@@ -101,7 +105,8 @@ class _Leaver:
 
     def kept(self, part: Expr, before: list[Stmt], span: Span) -> Expr:
         """A part of what is returned as it is after the loop: a name that keeps it, unless it is the same there."""
-        if isinstance(part, Const) or (isinstance(part, Var) and part.name not in self.changing):
+        stays = isinstance(part, Var) and (part.name not in self.changing or part.name in self.arrays)
+        if isinstance(part, Const) or stays:
             return part
         name = Var(self.fresh(f"returned_{self.places}"), part.span)
         before.append(Assign(name, part, span))

@@ -16,6 +16,7 @@ from orion.ir.lifting import Lifter
 from orion.ir.nodes import Assign, Call, Const, Dtype, Expr, Stmt, Subscript, Tuple, Var, every, names_in
 from orion.ir.refuse import unsupported
 from orion.ir.rewriting import expand
+from orion.passes.writes import helper_writes
 from orion.typing.expression_types import Typing
 
 LITERAL = "np.array"
@@ -28,7 +29,8 @@ def fill_by_elements(function: Function, typing: Typing) -> Function:
         return function
     filler = _Filler(function, typing, {*function.params, *assigned_names(function.body)})
     body = expand(function.body, filler.direct)
-    lifter = Lifter(_is_literal, filler.lift, filler.instead)
+    writes = helper_writes(function, {name: kind.rank for name, kind in typing.names.items()})
+    lifter = Lifter(_is_literal, filler.lift, filler.instead, writes)
     return replace(function, body=lifter.block(body))
 
 
@@ -57,9 +59,9 @@ class _Filler:
         before += self.filled(found, expr)
         return found
 
-    def instead(self, expr: Expr) -> Expr:
-        what = "an array that is written out where it may not be evaluated is not supported"
-        raise unsupported(what, expr.span, self.function.source, hint="give it a name first")
+    def instead(self, expr: Expr, why: str) -> Expr:
+        what = "an array that is written out is not supported here"
+        raise unsupported(what, expr.span, self.function.source, why=why, hint="give it a name first")
 
     def filled(self, target: Var, value: Call) -> Iterator[Stmt]:
         """The statements that make the array, and give its elements their values."""

@@ -43,6 +43,7 @@ from orion.ir.nodes import (
 )  # fmt: skip
 from orion.ir.refuse import unsupported
 from orion.ir.rewriting import expand
+from orion.passes.writes import helper_writes
 from orion.source import Span
 from orion.typing.expression_types import Typing
 from orion.typing.value_type import INT, ValueType
@@ -55,9 +56,10 @@ def pick_by_loops(function: Function, typing: Typing) -> Function:
     if not any(map(picker.is_picked, every(Subscript, *function.body))):
         return function
     loops = every((For, While), *function.body)
-    inside = {id(statement) for loop in loops for statement in every(Assign, *loop.body)}
-    body = expand(function.body, lambda statement: picker.direct(statement, id(statement) in inside))
-    lifter = Lifter(picker.is_picked, picker.lift, picker.instead)
+    inside = {statement for loop in loops for statement in every(Assign, *loop.body)}
+    body = expand(function.body, lambda statement: picker.direct(statement, statement in inside))
+    writes = helper_writes(function, {name: kind.rank for name, kind in typing.names.items()})
+    lifter = Lifter(picker.is_picked, picker.lift, picker.instead, writes)
     return replace(function, body=lifter.block(body))
 
 
@@ -80,15 +82,20 @@ class _Picker:
     def is_array(self, part: Expr) -> bool:
         return not isinstance(part, Slice) and self.typing.of(part).rank > 0
 
+    def is_mask(self, expr: Subscript) -> bool:
+        """Whether an array that picks is a mask."""
+        return any(self.is_array(part) and self.typing.of(part).dtype == "bool" for part in expr.index)
+
     def direct(self, statement: Stmt, is_repeated: bool) -> tuple[Stmt, ...]:
         """`t = x[picks]` filled where it is, and in a loop `t = x[mask]` as a copy: what is picked there in the next
         round must not change what the name, or another one for it, stands for."""
         match statement:
             case Assign(Var(name) as target, Subscript() as value, span) if self.is_picked(value):
-                part, before = self.part(value)
-                if part.is_mask and is_repeated:
-                    return (Assign(target, Call(".copy", (value,), span), span),)
-                if isinstance(part.length, Dim) and not part.is_mask and name not in names_in(value):
+                if self.is_mask(value):
+                    copied = Call(".copy", (value,), span) if is_repeated else value
+                    return (replace(statement, value=copied),)
+                if name not in names_in(value):
+                    part, before = self.part(value)
                     return (*before, *replace(part, found=target).by_places())
         return (statement,)
 
@@ -125,9 +132,9 @@ class _Picker:
         length = length or Dim(picks.name, 0, span)
         return _Part(expr, place, picks, length, room, kind.rank, is_mask, self), before
 
-    def instead(self, expr: Expr) -> Expr:
-        what = "an array of subscripts is not supported where it may not be evaluated"
-        raise unsupported(what, expr.span, self.function.source, hint="give what it picks a name first")
+    def instead(self, expr: Expr, why: str) -> Expr:
+        what = "an array of subscripts is not supported here"
+        raise unsupported(what, expr.span, self.function.source, why=why, hint="give what it picks a name first")
 
     def fresh(self, name: str, span: Span, kind: ValueType) -> Var:
         """A new name, for a value of this type."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from orion.ir.function import Function
@@ -156,6 +156,11 @@ def written_positions(call: Call, function: Function, ranks: Ranks) -> tuple[int
         given = tuple(rank_of(argument, ranks) for argument in call.arguments)
         return written_parameters(function, call.function.removeprefix("helper:"), given)
     return (0,) if writes(call.function) else ()
+
+
+def helper_writes(function: Function, ranks: Ranks) -> Callable[[Call], bool]:
+    """Whether a call is one of a helper that may write an array."""
+    return lambda call: call.function.startswith("helper:") and bool(written_positions(call, function, ranks))
 
 
 def _bindings(node: Node) -> Iterator[tuple[str, Expr]]:
