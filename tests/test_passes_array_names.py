@@ -238,11 +238,21 @@ def only_changes_names(u, v, T):
     return u, w, z
 
 
+def returned_in_the_loop(u, v, T):
+    for t in range(T):
+        for i in range(len(u)):
+            v[i] = u[i] + 1.0
+        u, v = v, u
+        if t == 3:
+            return v, u[2]
+    return u, 0.0
+
+
 FUNCTIONS = [
     swapped, swapped_with_time, three_in_turn, given_anew, with_tolerance, left_early, skipped_rounds,
     swapped_sometimes, returned_from_within, argument_scaled, power, chosen, rows_in_turn, pairs_apart, two_loops,
     epochs, other_lengths, goes_through, two_names_for_one,
-    rows_exchanged, only_changes_names,
+    rows_exchanged, only_changes_names, returned_in_the_loop,
 ]  # fmt: skip
 
 
@@ -253,6 +263,12 @@ def test_is_what_python_does(function, workers):
     with orion.session(workers=workers, force_parallel=True):
         for T in (0, 1, 2, 3, 4, 5, 7) if function is not left_early else (1, 2, 3, 7):
             assert outcome(compiled, T) == outcome(function, T)
+
+
+@pytest.mark.parametrize("T", [np.uint8(0), np.uint8(3), np.int8(-128), np.uint64(0), np.uint64(4), np.int16(5)])
+def test_numbers_of_rounds_of_any_dtype(T):
+    for function in (swapped, given_anew):
+        assert outcome(orion.parallel_for(function), T) == outcome(function, T)
 
 
 @pytest.mark.ray

@@ -86,6 +86,18 @@ def test_quantiles_of_integers_and_of_nan():
     assert_as_serial(of_integers, np.array([1.0, np.nan, 3.0, 4.0, -np.inf, 2.0, 0.0]), 3, 1.5)
 
 
+def test_quantiles_of_nothing_are_an_index_error_with_its_line():
+    def of_rest(a, n, x):
+        total = 0.0
+        for k in range(n):
+            total += np.percentile(a[k:], 50.0)
+        return total
+
+    assert_as_serial(of_rest, np.arange(3.0), 5, 1.5)
+    with pytest.raises(IndexError, match=r"an array has no elements here\n.*np.percentile\(a\[k:\], 50.0\)"):
+        orion.parallel_for(of_rest)(np.arange(3.0), 5, 1.5)
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [
@@ -93,6 +105,7 @@ def test_quantiles_of_integers_and_of_nan():
         ("v = np.array(a)", "of other than lists of numbers"),
         ("v = np.array([a, a])", "of arrays"),
         ("v = np.array([1.0])[0] if x > 0.0 else 0.0", "it may not be evaluated"),
+        ("v = np.arange(np.uint8(n))", "of unsigned integers"),
         ("v = np.percentile(a, np.array([1.0, 2.0]))", "at several places"),
     ],
 )

@@ -116,9 +116,19 @@ def narrow(X, v, idx, mask):
     return total
 
 
+def put_in_other_orders(X, v, idx, mask):
+    order = np.argsort(v)
+    for _ in range(3):
+        order = order[order]
+        v = v[order]
+        for i in range(len(v)):
+            v[i] += order[i]
+    return v, order
+
+
 FUNCTIONS = [
     places, places_of_rows, places_of_columns, of_one_row, weighted, sum_where, rows_where, matrix_where, folds,
-    renamed, in_tests, nothing_picked, nested, parts_in_loops, parts_of_expressions, narrow,
+    renamed, in_tests, nothing_picked, nested, put_in_other_orders, parts_in_loops, parts_of_expressions, narrow,
 ]  # fmt: skip
 
 

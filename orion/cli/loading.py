@@ -5,7 +5,7 @@ executed, in its order:
 
 - imports (so the modules that it imports do run, as for any tool that has to know what a name means);
 - assignments of simple values to names: literals, arithmetic on them and on names, `np.pi`, `np.float32(0.1)`,
-  `np.array([…])` of such, and `np.zeros` and its like;
+  `np.array([…])` of such;
 - function definitions, without their decorators, annotations and any default that is not a simple value;
 - for functions with the decorator that is looked for (`orion.parallel_for`), that decorator;
 - `try` statements, of which again only the above.
@@ -37,9 +37,6 @@ SCALARS = frozenset({
     "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool_",
     "float", "int", "bool",
 })  # fmt: skip
-
-ARRAYS = (np.array, np.zeros, np.ones, np.full, np.eye, np.arange, np.linspace)
-"""What makes small arrays, as programs have them at their top."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +198,7 @@ class _Loader:
             if isinstance(node, ast.Call):
                 name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
                 is_scalar = name in SCALARS and not node.keywords
-                if not is_scalar and not any(self.value(node.func) is one for one in ARRAYS):
+                if not is_scalar and self.value(node.func) is not np.array:  # no larger than it is written
                     return False
             elif not isinstance(node, (*SIMPLE, ast.keyword)):
                 return False

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import re
+
 from orion.errors import UnsupportedLoopError, describe
+from orion.ir.function import Function
 from orion.source import SourceText, Span
 
 
 def unsupported(what: str, span: Span, source: SourceText, *, why: str = "", hint: str = "") -> UnsupportedLoopError:
     """The error to raise for a piece of the user's source: what, where, why, and what to write instead."""
     return UnsupportedLoopError(describe(what, span=span, source=source, why=why, hint=hint))
+
+
+def as_said(name: str, span: Span, function: Function) -> str:
+    """What the user calls an array of this name: that name, or the one that stands for it; of an array that has none in
+    the source, what is written where it is made."""
+    name = next((one.name for one in function.stands if one.array == name), name)
+    line = function.source.line(span.line)
+    if span.line != span.end_line or re.search(rf"\b{re.escape(name)}\b", "\n".join(function.source.lines)):
+        return name
+    return line[span.column : span.end_column] or name

@@ -20,12 +20,13 @@ from dataclasses import replace
 from orion.ir.assigned import assigned_names
 from orion.ir.exposed import exposed_reads
 from orion.ir.function import Function, Stands
-from orion.ir.nodes import Assign, Choose, Expr, For, If, Stmt, Tuple, Var, every
+from orion.ir.nodes import Assign, Choose, Expr, For, If, Stmt, Subscript, Tuple, Var, every, names_in
 from orion.ir.rewriting import expand
 from orion.ir.types import ArrayType, Types
 from orion.passes.array_memory import GIVEN, Memory
 from orion.passes.array_states import States, TooManyStatesError
 from orion.passes.local_arrays import definitions
+from orion.passes.picking import is_picked
 from orion.typing.expression_types import Typing
 from orion.typing.infer import argument_value, infer_types
 
@@ -73,10 +74,14 @@ def _memory(function: Function, types: Types, typing: Typing) -> Memory:
 
 
 def _may_move(function: Function, arrays: set[str]) -> bool:
-    """Whether a name is given another name, or an argument that is an array is given anything: only then are types
-    looked at."""
+    """Whether a name is given another name or a part of itself, or an argument that is an array is given anything: only
+    then are types looked at."""
     pairs = [pair for node in every(Assign, *function.body) for pair in assigned_pairs(node)]
-    return any(name in arrays or _others(value) for name, value in pairs)
+    return any(name in arrays or _others(value) or _of_itself(name, value) for name, value in pairs)
+
+
+def _of_itself(name: str, value: Expr) -> bool:
+    return isinstance(value, Subscript) and name in names_in(value)
 
 
 def _typed(function: Function, types: Types, given_anew: set[str]) -> Typing:
@@ -125,8 +130,9 @@ def _others(value: Expr) -> set[str]:
 
 
 def _moving(function: Function, arrays: set[str], typing: Typing) -> frozenset[str]:
-    """The names of arrays that stand for several. A name that is given another once, and for good, is not one
-    (`orion.passes.views`), unless that other is one."""
+    """The names of arrays that stand for several: arguments that are given arrays, names that are given others, and
+    those that are given what an array picks of themselves, which cannot be put where it is taken from. A name that is
+    given another once, and for good, is not one (`orion.passes.views`), unless that other is one."""
     pairs = [
         (name, value)
         for node in every(Assign, *function.body)
@@ -137,9 +143,9 @@ def _moving(function: Function, arrays: set[str], typing: Typing) -> frozenset[s
     for name, _ in pairs:
         times[name] = times.get(name, 0) + 1
     links = [(name, other) for name, value in pairs for other in _others(value)]
-    found = {name for name in times if name in arrays} | {
-        name for pair in links for name in pair if times.get(name, 0) > 1
-    }
+    found = times.keys() & arrays
+    found |= {name for pair in links for name in pair if times.get(name, 0) > 1}
+    found |= {name for name, value in pairs if _of_itself(name, value) and is_picked(value, typing)}
     return frozenset(_connected(found, links))
 
 

@@ -50,7 +50,7 @@ from orion.ir.nodes import (
     walk,
 )  # fmt: skip
 from orion.ir.program import SYNTHETIC, LoopNest, OfNewOrder, OfStatements
-from orion.ir.refuse import unsupported
+from orion.ir.refuse import as_said, unsupported
 from orion.ir.rewriting import parts_of, with_parts
 from orion.ir.types import ArrayType, SparseType, Types
 from orion.passes.after_loops import LoopVariables
@@ -349,8 +349,10 @@ class _Separator:
 
     def check_whole(self, name: str, home: Node, body: tuple[Stmt, ...]) -> None:
         if any(node.name == name for node in every(Bind, *body)):
-            what = f"`{name}` stands for parts of arrays in more than one loop"
-            raise self.refuse(home, what, "", f"give the part its name inside the loop that uses `{name}`")
+            said = as_said(name, home.span, self.function)
+            what = f"`{said}` stands for parts of arrays in more than one loop"
+            hint = f"give the part its name inside the loop that uses it, or make a copy: `{said} = ….copy()`"
+            raise self.refuse(home, what, "", hint)
 
     def misplaced(self, elements: Elements) -> UnsupportedLoopError:
         what = "a loop over elements inside another loop over elements is not supported"

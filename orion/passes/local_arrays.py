@@ -55,7 +55,7 @@ from orion.ir.nodes import (
     walk,
 )  # fmt: skip
 from orion.ir.program import FILLING
-from orion.ir.refuse import unsupported
+from orion.ir.refuse import as_said, unsupported
 from orion.ir.rewriting import expand, rewrite, rewrite_function
 from orion.ir.spans import with_span, without_spans
 from orion.passes.elementwise import element_of
@@ -201,7 +201,8 @@ class _Maker:
         known = tuple(length for length in found if length is not None)
         if len(known) < len(found):
             why = f"how large `{name}` is must follow from the arguments: their shapes, and integers among them"
-            raise self.refuse(name, node, why)
+            hint = f"{BEFORE}, as large as it may get"
+            raise self.refuse(name, node, why, hint)
         return known
 
     def resolved(self, length: Expr, depth: int = 0) -> Expr | None:
@@ -229,10 +230,12 @@ class _Maker:
         return None if unknown else found
 
     def refuse(self, name: str, node: Node, why: str, hint: str = BEFORE) -> UnsupportedLoopError:
-        what = f"the array `{name}` is made between loops"
+        said = as_said(name, node.span, self.function)
+        what, why = f"the array `{said}` is made between loops", why.replace(f"`{name}`", f"`{said}`")
         return unsupported(what, node.span, self.function.source, why=why, hint=hint)
 
     def unsure(self, name: str, span: Span) -> UnsupportedLoopError:
+        name = as_said(name, span, self.function)
         what = f"the array `{name}` may be used before it is made"
         why = "a loop or a branch that makes it may not be run"
         return unsupported(what, span, self.function.source, why=why, hint=f"make `{name}` before, with np.zeros or so")

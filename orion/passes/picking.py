@@ -43,6 +43,7 @@ from orion.ir.nodes import (
 )  # fmt: skip
 from orion.ir.refuse import unsupported
 from orion.ir.rewriting import expand
+from orion.ir.spans import with_span
 from orion.passes.writes import helper_writes
 from orion.source import Span
 from orion.typing.expression_types import Typing
@@ -63,6 +64,15 @@ def pick_by_loops(function: Function, typing: Typing) -> Function:
     return replace(function, body=lifter.block(body))
 
 
+def is_picked(expr: Expr, typing: Typing) -> bool:
+    """Whether an array, or a mask, is one of the subscripts of an expression."""
+    return isinstance(expr, Subscript) and any(_is_array(part, typing) for part in expr.index)
+
+
+def _is_array(part: Expr, typing: Typing) -> bool:
+    return not isinstance(part, Slice) and typing.of(part).rank > 0
+
+
 @dataclass(slots=True)
 class _Picker:
     function: Function
@@ -77,10 +87,10 @@ class _Picker:
         self.number = 1 + max((loop.index for loop in every(For, *self.function.body)), default=-1)
 
     def is_picked(self, expr: Expr) -> bool:
-        return isinstance(expr, Subscript) and any(self.is_array(part) for part in expr.index)
+        return is_picked(expr, self.typing)
 
     def is_array(self, part: Expr) -> bool:
-        return not isinstance(part, Slice) and self.typing.of(part).rank > 0
+        return _is_array(part, self.typing)
 
     def is_mask(self, expr: Subscript) -> bool:
         """Whether an array that picks is a mask."""
@@ -109,7 +119,7 @@ class _Picker:
         else:
             before += [*first, *part.by_places()]
             at = part.length
-            if isinstance(at, Dim):
+            if not part.is_partial:
                 return part.found
         self.rooms[part.found.name] = at
         return Subscript(part.found, (*part.slices, Slice(None, at, None, expr.span)), expr.span)
@@ -121,16 +131,19 @@ class _Picker:
         kind, found = self.typing.of(picks), self.typing.of(expr)
         is_mask = kind.dtype == "bool"
         before: list[Stmt] = []
-        length: Expr | None = None
-        if isinstance(picks, Subscript) and picks.base.name in self.rooms:  # by a mask, before
-            length, picks = self.rooms[picks.base.name], picks.base
+        is_partial = isinstance(picks, Subscript) and picks.base.name in self.rooms
+        if is_partial:  # what a mask has picked before
+            assert isinstance(picks, Subscript)
+            picks = picks.base
         if not isinstance(picks, Var):
             name = self.fresh("mask" if is_mask else "picks", span, kind)
             before.append(Assign(name, picks, span))
             picks = name
         room = self.fresh("taken", span, replace(found, lengths=(None,) * found.rank))
-        length = length or Dim(picks.name, 0, span)
-        return _Part(expr, place, picks, length, room, kind.rank, is_mask, self), before
+        own = kind.lengths[0]
+        whole = Dim(picks.name, 0, span) if own is None else with_span(own, span)
+        length = self.rooms[picks.name] if is_partial else whole
+        return _Part(expr, place, picks, length, is_partial, room, kind.rank, is_mask, self), before
 
     def instead(self, expr: Expr, why: str) -> Expr:
         what = "an array of subscripts is not supported here"
@@ -155,13 +168,14 @@ class _Picker:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """`expr` picks by `picks`, its subscript number `place`, an array of `rank` dimensions, if of places then of this
-    length; `found` is the name for what is picked."""
+    """`expr` picks by `picks`, its subscript number `place`, an array of `rank` dimensions; of places by the first
+    `length`, which may be less than it has room for (`is_partial`). `found` is the name for what is picked."""
 
     expr: Subscript
     place: int
     picks: Var
     length: Expr
+    is_partial: bool
     found: Var
     rank: int
     is_mask: bool
@@ -183,7 +197,7 @@ class _Part:
     def by_places(self) -> list[Stmt]:
         variable = self.picker.fresh("k", self.span, INT)
         place = Subscript(self.picks, (variable,), self.span)
-        room = Dim(self.picks.name, 0, self.span)
+        room = Dim(self.picks.name, 0, self.span) if self.is_partial else self.length
         return [self.new(room), self.picker.loop(variable, self.length, [self.put(variable, (place,))])]
 
     def by_mask(self, at: Var) -> list[Stmt]:

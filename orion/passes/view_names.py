@@ -168,8 +168,11 @@ class _Plain:
             step = Unary("-", Const(1, call.span), call.span)
             return Subscript(owner, (Slice(None, None, step, call.span),), call.span)
         hint = "write subscripts of the array itself, `W[i, j]` for `W.T[j, i]`, or make a copy, `W.T.copy()`"
-        form = {"np.flip": "a reversed array", "np.diag": "a diagonal"}.get(call.function)
-        what = f"a name for {form or 'a transposed or flattened array'} is not supported"
+        forms = {"np.flip": "a reversed array", "np.diag": "a diagonal"}
+        forms |= dict.fromkeys((".reshape", "np.reshape"), "an array in another shape")
+        what = f"a name for {forms.get(call.function, 'a transposed or flattened array')} is not supported"
+        if call.function in (".reshape", "np.reshape"):
+            hint = "make a copy, `A.reshape(n, m).copy()`, or pass the array in that shape"
         if rank == 1 and call.function in (".ravel", "np.ravel"):
             what = "whether this is a copy depends on how the array lies in memory"
             hint = "write `.copy()` for a copy, or leave `ravel` out: a row is flat"

@@ -109,6 +109,7 @@ class Known:
     (`orion.kernel.support.vectors`). `fill`: every element of the result is that number. `reads_row`: its first
     argument is a row or more, which tells the ranks of parameters where there are no types (`orion.cli.guess`).
     `is_view`: the result may be a view of the first argument. `writes`: it changes that in place.
+    `needs_elements`: NumPy has an IndexError where that has none, and Numba nothing that says so.
     """
 
     result: Rule
@@ -123,6 +124,7 @@ class Known:
     reads_row: bool = False
     is_view: bool = False
     writes: bool = False
+    needs_elements: bool = False
 
 
 ALONG = "write a loop over the other axes; of `mean`, `np.sum(a, axis=0) / a.shape[0]`"
@@ -176,7 +178,10 @@ ROWS: tuple[tuple[str, Known], ...] = (
         Known(fold(lambda kind: Kind("int64")), 2, "", ("axis",), cost=Cost.CHEAP, reads_row=True),
     ),
     ("np.median", Known(float_of_array, 1)),
-    ("np.percentile np.quantile", Known(quantile, 2, "the default method is the one that is known")),
+    (
+        "np.percentile np.quantile",
+        Known(quantile, 2, "the default method is the one that is known", needs_elements=True),
+    ),
     # products
     ("np.dot .dot", Known(dot, 2, form=Form.PRODUCT, cost=Cost.CHEAP, reads_row=True)),
     ("np.vdot", Known(product_of_rows, form=Form.PRODUCT, cost=Cost.CHEAP, reads_row=True)),

@@ -241,6 +241,8 @@ def chosen(given: Arguments) -> ValueType:
 
 def counted(given: Arguments) -> ValueType:
     integers = all(kind.is_integer for kind in given.types)
+    if any(kind.dtype.startswith("uint") for kind in given.types):
+        raise TypeProblem("`arange` of unsigned integers", NOT_BY_NUMBA, "convert them, `int(n)`")
     ends = given.call.arguments
     length = without_spans(ends[0]) if len(given.types) == 1 and integers else None
     if len(given.types) == 2 and integers and not any(isinstance(end, Dtype) for end in ends):

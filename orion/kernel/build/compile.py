@@ -182,6 +182,10 @@ def _told(error: Exception, source: KernelSource) -> Exception:
         return OverflowError(describe("an integer does not fit", span=place, source=source.user, hint=hint))
     if not isinstance(error, IndexError):
         return error
+    if error.args and isinstance(error.args[0], int):
+        place = source.sites[error.args[0]].span
+        what, hint = "an array has no elements here", "test its length first"
+        return IndexError(describe(what, span=place, source=source.user, hint=hint))
     helpers = [(match[1], match.start()) for match in re.finditer(r"^@helper_function\ndef (\w+)", source.text, re.M)]
     if not helpers:
         return error

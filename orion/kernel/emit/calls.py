@@ -138,6 +138,9 @@ class Calls(Expressions):
         """A function whose result Numba types as NumPy does, converted where it does not."""
         kind = self.type_of(expr)
         arguments = [self.argument(argument) for argument in expr.arguments]
+        row = known(expr.function)
+        if row is not None and row.needs_elements:
+            arguments[0] = f"with_elements({arguments[0]}, {self.site('', expr.span)})"
         if expr.function == "np.linalg.norm" and not self.type_of(expr.arguments[0]).dtype.startswith("float"):
             arguments[0] = f"({arguments[0]}).astype(np.float64)"  # as NumPy does; Numba takes floats alone
         arguments += [f"{key}={self.argument(value)}" for key, value in expr.keywords]

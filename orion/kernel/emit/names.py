@@ -17,6 +17,7 @@ INTRINSICS = (
     "fitting", "floor_divided", "has_raised", "held_stop", "helper_function", "int_power", "is_alarmed", "is_left",
     "is_ready", "is_to_leave", "nonzero", "seldom", "shifted_left", "shifted_right", "signed", "signed_start",
     "signed_stop", "tile_function", "trip_count", "walk_function",
+    "with_elements",
 )  # fmt: skip
 SLICES = ("assign_part", "put_part", "put_whole")
 OWN = sorted(name.removeprefix("np.") for name, row in FUNCTIONS.items() if row.own is not Own.NEVER)

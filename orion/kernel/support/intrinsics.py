@@ -266,6 +266,14 @@ def tell_outside(at: int, extent: int, axis: int, site: int, control: Any) -> No
 
 
 @register_jitable  # type: ignore[untyped-decorator]
+def with_elements(array: Any, site: int) -> Any:  # pragma: no cover - compiled
+    """An array as it is; ends the walk where it has no elements, as NumPy's quantiles do. `site` says where that is."""
+    if array.size == 0:
+        raise IndexError(site)
+    return array
+
+
+@register_jitable  # type: ignore[untyped-decorator]
 def checked(at: int, extent: int, axis: int, site: int, control: Any) -> int:  # pragma: no cover - compiled
     """The subscript `at` counted from the start of an axis, as Python does; ends the walk where it leaves the axis."""
     wrapped = at + extent if at < 0 else at
