@@ -94,3 +94,16 @@ def test_the_table_names_every_module():
 
 def is_on_top(name: str) -> bool:
     return name in LAYERS[-1] or name.startswith("orion.cli.")
+
+
+def test_every_module_is_imported_by_another():
+    """Or by generated source, or lazily: then its name is in a text."""
+    texts = {path: path.read_text() for path in modules()}
+    used = set().union(*map(imports, modules()))
+    unused = []
+    for name in map(dotted, modules()):
+        quoted = (f'"{name}"', f"from {name} ", f"import {name}")
+        is_named = name in used or any(word in text for text in texts.values() for word in quoted)
+        if not is_named and layer(name) != len(LAYERS) - 1 and (ROOT / name.replace(".", "/")).with_suffix(".py").is_file():
+            unused.append(name)
+    assert not unused

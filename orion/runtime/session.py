@@ -60,7 +60,13 @@ class Session:
         return self.settings.force_parallel
 
     def run(self, prepared: PreparedProgram, arguments: Mapping[str, object]) -> Any:
-        """Run a program; see `orion.runtime.run.run_program`."""
+        """Run a program and return what the user's function returns; arrays change in place.
+
+        `arguments` has a value for every parameter of the function, of checked types, layouts and bounds, without
+        aliases. Raises the first error of any worker, `OutOfBoundsError` for a subscript that is checked at run time,
+        `WorkerLostError`, and KeyboardInterrupt, once all workers have left the program; the session can be used after
+        each.
+        """
         return self._backend.run(prepared, arguments)
 
     def close(self) -> None:
