@@ -20,6 +20,7 @@ import numpy as np
 from orion.analysis.one_loop import AnalysedLoop, AsOne, AsWritten, InBand, InTimeTiles, OutsideBands
 from orion.arrays.sparse import SparseArray
 from orion.cost.caches import Caches
+from orion.cost.extents import names_behind
 from orion.cost.local_arrays import names_in_lengths
 from orion.cost.sizes import Sizes
 from orion.dependence.bounds import BoundsChecks, all_checks, bounds_checks
@@ -37,6 +38,7 @@ from orion.known import Typed
 from orion.passes.array_names import with_one_array_a_name
 from orion.passes.attributes import resolve_attributes
 from orion.passes.between import separate
+from orion.passes.bounds import name_bounds
 from orion.passes.extremes import with_running_extremes
 from orion.passes.induction import close_inductions
 from orion.passes.inline import inline_helpers
@@ -116,6 +118,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("extremes", "running extremes have one form", lambda f, known: with_running_extremes(f, known.typing)),
     Pass("inductions", "counters are functions of trips", lambda f, known: close_inductions(f, known.typing)),
     Pass("between", "what stands between loops is apart", lambda f, known: separate(f, known.types)),
+    Pass("bounds", "sizes in bounds are names", lambda f, known: name_bounds(f, known.types)),
 )
 """From the source to planned loops, in order. Two more depend on a call: `steps`, numbers for the steps of ranges
 (`orion.passes.steps`), and flattened arrays as arrays of rows (`orion.passes.delinearize`)."""
@@ -189,6 +192,7 @@ def analyse(function: Function, types: Types, ordered: bool | None, caches: Cach
     used |= {name for variant in every for loop in variant.loops for name in loop.parameters}
     made = tuple(dict.fromkeys(one for variant in every for one in variant.program.function.local_arrays))
     used |= names_in_lengths(made)
+    used = names_behind(function, used)
     integers = [
         name for name, kind in types.items() if isinstance(kind, ScalarType) and np.dtype(kind.dtype).kind in "iu"
     ]

@@ -17,7 +17,7 @@ from itertools import repeat
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from orion.cost.extents import coordinate_ranges, parameter_values
+from orion.cost.extents import coordinate_ranges
 from orion.cost.placement import Placement
 from orion.cost.sizes import Sizes
 from orion.dependence.access import Dependence
@@ -222,7 +222,7 @@ class Plan:
         return self.only if number is None else self.loops[number]
 
     def _values(self) -> dict[str, int]:
-        return parameter_values(self.sizes.shapes, self.sizes.integers)
+        return self.sizes.known
 
     def _ranges(self, plan: LoopPlan) -> tuple[tuple[int, int] | None, ...]:
         return coordinate_ranges(plan.analysis.domain, len(plan.nest.dims), self._values())

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
 from orion.dependence.bounds import fix_parameters
 from orion.ir.constants import fold
 from orion.ir.function import Function
-from orion.ir.nodes import INTEGER, Binary, Call, Const, Dim, Node, Unary, Var
+from orion.ir.nodes import INTEGER, Binary, Call, Const, Dim, Node, Unary, Var, names_in, walk
 from orion.ir.types import Shapes
 from orion.passes.local_arrays import definitions
 from orion.sets.maps import Maps
@@ -35,13 +35,37 @@ def parameter_values(shapes: Shapes, integers: Mapping[str, int]) -> dict[str, i
 
 def named_values(function: Function, values: Mapping[str, int]) -> dict[str, int]:
     """The values of the names that a function gives once, outside of all loops, by extents and integers that have
-    `values`."""
+    `values`; none of what compiled code might find another value for, which has 64 bits."""
     found: dict[str, int] = {}
     for name, expr in definitions(function).items():
-        value = evaluated(expr, {**values, **{isl_name(one): known for one, known in found.items()}})
-        if value is not None:
+        known = {**values, **{isl_name(one): value for one, value in found.items()}}
+        value = evaluated(expr, known)
+        if value is not None and all(_is_the_same_compiled(node, known) for node in walk(expr)):
             found[name] = value
     return found
+
+
+def names_behind(function: Function, names: Collection[str]) -> set[str]:
+    """These names, and those that the values of the names among them are made of which the function gives once."""
+    given = definitions(function)
+    found, left = set(names), [name for name in given if {name, isl_name(name)} & {*names}]
+    while left:
+        new = names_in(given[left.pop()]) - found
+        found |= new
+        left += [name for name in new if name in given]
+    return found
+
+
+def _is_the_same_compiled(part: Node, values: Mapping[str, int]) -> bool:
+    """Whether a part of an expression has the value in compiled code that it has here."""
+    match part:
+        case Call(function) if function.startswith("math."):
+            return function in CORRECTLY_ROUNDED
+        case Binary("/", left, right):
+            return all(abs(evaluated(one, values) or 0) <= EXACT for one in (left, right))
+        case _:
+            value = evaluated(part, values)
+            return value is None or -LARGEST <= value < LARGEST
 
 
 def coordinate_ranges(
@@ -142,6 +166,12 @@ def _number(expr: Node, values: Mapping[str, int]) -> float | None:
     except (ValueError, OverflowError, ZeroDivisionError):  # told where the function itself computes it
         return None
 
+
+CORRECTLY_ROUNDED = frozenset({"math.ceil", "math.floor", "math.trunc", "math.sqrt", "math.fabs"})
+"""Functions that have the same value in every library; others may differ in the last bit."""
+
+LARGEST, EXACT = 2**63, 2**53
+"""Integers of 64 bits end before the one; float64 has all of them up to the other."""
 
 ARITHMETIC: Mapping[str, Callable[[float, float], float]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,

@@ -15,8 +15,8 @@ from orion.ir.types import Shapes
 class Sizes:
     """The numbers of one call: shapes, integer arguments, element counts of sparse arrays, workers, and caches.
 
-    `named` are the values of names that the function gives once, by the others (`n, m = A.shape`): what is predicted
-    from bounds that use them needs those.
+    `named` are the values of names that the function gives once, by the others (`n, m = A.shape`), and `round` those of
+    the variables of serial loops in one of their rounds, for what is predicted of it.
 
     `shown` are the properties of arrays that a pass over them has shown in this call.
 
@@ -31,13 +31,19 @@ class Sizes:
     symbolic: bool = False
     caches: Caches = field(default_factory=Caches)
     named: Mapping[str, int] = field(default_factory=dict)
+    round: Mapping[str, int] = field(default_factory=dict)
     shown: frozenset[tuple[str, Property]] = frozenset()
 
     def at_round(self, variables: Iterable[tuple[str, int]]) -> Sizes:
         """The same in a round of serial loops, whose variables have these values."""
-        return replace(self, named={**self.named, **dict(variables)})
+        return replace(self, round={**self.round, **dict(variables)})
+
+    @property
+    def known(self) -> dict[str, int]:
+        """The values of isl parameters that hold for the whole call: extents, integers, and names given once."""
+        return parameter_values(self.shapes, {**self.named, **self.integers})
 
     @property
     def values(self) -> dict[str, int]:
-        """What is known of symbols for predictions: the values of isl parameters, and those `named`."""
-        return parameter_values(self.shapes, {**self.named, **self.integers})
+        """What is known of symbols for predictions: also the variables of serial loops, as in the round."""
+        return self.known | parameter_values({}, self.round)

@@ -83,7 +83,7 @@ def _is_affine(expr: Expr, dims: set[str], changed: set[str]) -> bool:
             return _is_affine(left, dims, changed) and _is_constant(right)
         case Call(function, (operand,)) if function == INTEGER:
             return _is_affine(operand, dims, changed)
-        case Call("min" | "max", (left, right)):
-            return _is_affine(left, dims, changed) and _is_affine(right, dims, changed)
+        case Call("min" | "max", parts) if len(parts) > 1:
+            return all(_is_affine(part, dims, changed) for part in parts)
         case _:
             return False

@@ -283,8 +283,10 @@ def _is_simple(bound: Expr) -> bool:
             return _is_simple(operand)
         case Call(function, (operand,)) if function == INTEGER:
             return _is_simple(operand)
-        case Binary("+" | "-" | "*" | "//" | "%", left, right) | Call("min" | "max", (left, right)):
+        case Binary("+" | "-" | "*" | "//" | "%", left, right):
             return _is_simple(left) and _is_simple(right)
+        case Call("min" | "max", parts) if len(parts) > 1:
+            return all(map(_is_simple, parts))
         case _:
             return False
 

@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from orion.analysis.one_loop import AnalysedLoop, members_of
-from orion.cost.extents import coordinate_ranges, parameter_values
+from orion.cost.extents import coordinate_ranges
 from orion.cost.grid import LINE_BLOCKS
 from orion.cost.placement import ArrayUse, array_bytes
 from orion.cost.sizes import Sizes
@@ -76,7 +76,7 @@ def _bytes_per_iteration(use: ArrayUse, dims: int, types: Types, shapes: Shapes)
 
 def _has_blocks(loop: AnalysedLoop, sizes: Sizes) -> bool:
     """Whether the outermost loop alone, which is shared out, has as many iterations as there are blocks."""
-    values = parameter_values(sizes.shapes, sizes.integers)
+    values = sizes.known
     first = coordinate_ranges(loop.analysis.domain, len(loop.nest.dims), values)[0]
     return first is not None and first[1] - first[0] >= LINE_BLOCKS
 

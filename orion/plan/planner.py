@@ -23,7 +23,7 @@ from orion.analysis.one_loop import (
 )
 from orion.cost.candidate import Candidate, Strategy
 from orion.cost.chains import is_chain
-from orion.cost.extents import coordinate_ranges, parameter_values
+from orion.cost.extents import coordinate_ranges
 from orion.cost.grid import DISPATCH_NS, ROUND_NS, cuts, predicted_ns
 from orion.cost.local_arrays import local_arrays_at
 from orion.cost.placement import Placement, cheapest, placements
@@ -282,7 +282,7 @@ def _with_rounds(analysed: Variant, sizes: Sizes, maps: Maps) -> Variant:
 
 def _time_tiles_pay(analysed: Variant, sizes: Sizes, maps: Maps) -> bool:
     """Whether the tiles of all sweeps over arrays pay."""
-    values = parameter_values(sizes.shapes, sizes.integers)
+    values = sizes.known
     for loop in analysed.loops:
         if isinstance(loop.form, InTimeTiles):
             ranges = coordinate_ranges(loop.analysis.domain, len(loop.nest.dims), values, maps)
@@ -310,7 +310,7 @@ def _plan_loop(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, besid
 def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, beside: Beside) -> LoopPlan:
     nest, analysis = loop.nest, loop.analysis
     workers = sizes.workers
-    values = parameter_values(sizes.shapes, sizes.integers)
+    values = sizes.known
     ranges = coordinate_ranges(analysis.domain, len(nest.dims), values, maps)
     known = [c for c in loop.candidates if sizes.symbolic or all(ranges[d] for d in (c.space, *c.time))]
     extents = [None if span is None else span[1] - span[0] for span in ranges]

@@ -9,7 +9,6 @@ import numpy as np
 
 from orion.arrays.partition import balanced_bounds, even_bounds
 from orion.arrays.sparse import SparseArray
-from orion.cost.extents import parameter_values
 from orion.cost.sizes import Sizes
 from orion.cost.uneven import work_along
 from orion.errors import of_user, too_wide
@@ -59,7 +58,7 @@ def block_bounds(
 def bounds_by_work(plan: LoopPlan, space: int, span: tuple[int, int], blocks: int, sizes: Sizes) -> Ints:
     """The bounds of blocks of the space dimension that have about as much work each, counted from the first index of
     `span`. The tiles of a serial loop's rounds have lengths that go with their times: they stay even."""
-    values = parameter_values(sizes.shapes, sizes.integers)
+    values = sizes.known
     works = () if isinstance(plan.form, Reordered) else plan.works
     work = work_along(plan.analysis.domain, works, space, span, sizes, values)
     count = span[1] - span[0]

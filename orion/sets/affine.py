@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 
 from orion.ir.constants import fold
 from orion.ir.nodes import (
@@ -103,8 +104,9 @@ def affine_form(expr: Expr, scope: Scope) -> Form:
             return affine_form(operand, scope)
         case Call(function, (operand,)) if function == NARROW:
             return _narrow(operand, affine_form(operand, scope))
-        case Call("min" | "max" as name, (left, right)):
-            return _extreme(name, affine_form(left, scope), affine_form(right, scope))
+        case Call("min" | "max" as name, (first, *others)) if others:
+            forms = (affine_form(one, scope) for one in others)
+            return reduce(lambda left, right: _extreme(name, left, right), forms, affine_form(first, scope))
         case _:
             return _refusal(expr)
 

@@ -65,7 +65,15 @@ from orion.verify.copied import assigned_arrays, original, prove_copied, prove_c
 from orion.verify.events import Iterations
 from orion.verify.fused import prove_fused
 from orion.verify.inside import Place, prove_inside
-from orion.verify.moved import between_outer_rounds, between_rounds, coordinates, in_round, moved, moved_accesses
+from orion.verify.moved import (
+    between_outer_rounds,
+    between_rounds,
+    coordinates,
+    in_round,
+    known_values,
+    moved,
+    moved_accesses,
+)
 from orion.verify.nests import is_outline, prove_ended, prove_nest
 from orion.verify.placed import prove_placed, prove_written
 from orion.verify.private import prove_last, prove_private
@@ -280,7 +288,11 @@ class _Checker:
             parts = () if source is None else [one.instances for one in source.statements]
         else:
             parts = [self.found[number]]
-        self.unproved += prove_inside(parts, self.inside[number], self.values, self.context)
+        context = self.context if source is None else source.context
+        at_call = known_values(self.values, context)
+        for condition in () if source is None else source.known:  # a text may have the name or what it stands for
+            at_call = at_call.intersect(condition)
+        self.unproved += prove_inside(parts, self.inside[number], at_call, context)
 
     def prove_iterations(self, loop: LoopPlan, found: Iterations) -> None:
         """A loop that is run as its text has it, in tiles."""

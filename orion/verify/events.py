@@ -57,11 +57,14 @@ class Event:
 @dataclass(frozen=True, slots=True)
 class Iterations:
     """The iterations of a loop: the names of their coordinates, the conditions on these, and what each of them does.
-    `is_exact`: no condition is missing. `definitions` are those of the names that conditions have beside."""
+    `is_complete`: no condition is missing, so that these are the iterations for each value of the parameters;
+    `is_exact`: the parameters have all values that the conditions leave, too. `definitions` are those of the names that
+    conditions have beside."""
 
     dims: tuple[str, ...]
     conditions: tuple[str, ...]
     events: tuple[Event, ...]
+    is_complete: bool
     is_exact: bool
     definitions: Sequence[Definition]
 

@@ -6,14 +6,13 @@ lie in `[0, extent)` at the sizes of the call: for no instance (x, v) is the sub
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Set
 from typing import TYPE_CHECKING
 
 from orion.errors import PlanError
 from orion.ir.nodes import Subscript
 from orion.source import Span
 from orion.verify.events import Iterations
-from orion.verify.moved import known_values
 from orion.verify.text_values import any_of
 
 if TYPE_CHECKING:
@@ -23,15 +22,15 @@ Place = tuple[Span, int]
 
 
 def prove_inside(
-    parts: Iterable[Iterations], claimed: Set[Place], values: Mapping[str, int], context: isl.Context
+    parts: Iterable[Iterations], claimed: Set[Place], at_call: isl.Set, context: isl.Context
 ) -> Iterator[str]:
     """PlanError for a claimed subscript that leaves its array, or counts from its end, in one of the parts of a loop;
-    a sentence where that can be neither shown nor ruled out."""
+    a sentence where that can be neither shown nor ruled out. `at_call` is what holds of parameters in the call."""
     seen: set[Place] = set()
     for found in parts:
         for place, name, wrong, is_exact in _leaving(found, claimed, context):
             seen.add(place)
-            wrong = wrong.intersect_params(known_values(values, context))
+            wrong = wrong.intersect_params(at_call)
             if wrong.is_empty():
                 continue
             message = f"subscript {place[1]} of {name} ({place[0]}) is taken to be inside of it: {wrong.sample()}"

@@ -169,7 +169,8 @@ class Reader:
             known = self.unlimited.isdisjoint(names_of(defined(conditions, definitions)[0]))
             self.views = views_in(body, self.types)
             self.block(body)
-            found = Iterations(dims, conditions, tuple(self.events), known and not self.at.missing, definitions)
+            whole = not self.at.missing
+            found = Iterations(dims, conditions, tuple(self.events), whole, whole and known, definitions)
         self.found[number_] = found
         self.events, self.views = None, {}
 

@@ -226,7 +226,7 @@ class _Finder(Reader):
 
     def named(self, claim: Claim, place: tuple[int, ...], context: isl.Context) -> Statement:
         found = self.found[self._numbers[claim.name]]
-        if not found.is_exact:
+        if not found.is_complete:
             raise UnprovedError("a loop whose bounds are not affine")
         domain = found.domain(context).set_tuple_name(claim.name)
         return Statement(claim.name, claim.loops, claim.body, place, domain, found, uses_of(found, context))

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from orion.cost.extents import parameter_values
 from orion.inspect.html.annotate import source_table
 from orion.inspect.html.style import STYLE
 from orion.inspect.pictures.svg import plan_svg
@@ -109,7 +108,7 @@ def _section(loop: LoopPlan, plan: FunctionPlan, schedule: Schedule | None) -> s
     if other is not None:
         return f"<section>{title}<p>{escape(': '.join(other))}</p></section>"
     conflicts, drawn = told_conflicts(loop), costliest_part(loop, shares(plan))
-    values = parameter_values(plan.sizes.shapes, plan.sizes.integers)
+    values = plan.sizes.known
     found = _parallel(loop, conflicts) if loop.is_parallel else _serial(loop, conflicts)
     return (
         f'<section>{title}<div class="o-columns"><div class="o-picture">{plan_svg(loop, schedule, drawn, values)}</div>'
