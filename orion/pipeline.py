@@ -39,6 +39,7 @@ from orion.passes.array_names import with_one_array_a_name
 from orion.passes.attributes import resolve_attributes
 from orion.passes.between import separate
 from orion.passes.bounds import name_bounds
+from orion.passes.extreme_places import with_extremes_by_name
 from orion.passes.extremes import with_running_extremes
 from orion.passes.induction import close_inductions
 from orion.passes.inline import inline_helpers
@@ -115,6 +116,12 @@ PASSES: tuple[Pass, ...] = (
     Pass("attributes", "shapes and lengths are plain", lambda f, known: resolve_attributes(f, known.typing)),
     Pass("views", "names of parts of arrays are these parts", lambda f, known: replace_views(f, known.typing)),
     Pass("plain_ifs", "choices of scalars are `if`s", lambda f, known: with_plain_ifs(f, known.typing)),
+    Pass(
+        "places",
+        "extremes that are looked up have names",
+        lambda f, known: with_extremes_by_name(f, known.typing),
+        True,
+    ),
     Pass("extremes", "running extremes have one form", lambda f, known: with_running_extremes(f, known.typing)),
     Pass("inductions", "counters are functions of trips", lambda f, known: close_inductions(f, known.typing)),
     Pass("between", "what stands between loops is apart", lambda f, known: separate(f, known.types)),
