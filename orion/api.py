@@ -15,6 +15,7 @@ from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar, cast, overl
 from orion.errors import (
     ArgumentError,
     NotParallelError,
+    OrionError,
     SerialLoopWarning,
     UnsupportedLoopError,
     describe,
@@ -26,6 +27,7 @@ from orion.planned import Plan
 from orion.prepare import Options, Preparation, Prepared
 from orion.source import Span
 from orion.tracebacks import ends_in_users_line, shorten
+from orion.unanalysed import Unanalysed, compiled_as_it_is, kinds_of
 
 RELAX = "`relax` is not supported yet: every dependence of the loop is kept"
 
@@ -61,14 +63,21 @@ class ParallelFunction(Generic[P, R]):
         self._is_plain = kinds <= {inspect.Parameter.POSITIONAL_OR_KEYWORD}
         self._is_method = is_method(function)
         self._warned: set[Span] = set()
+        self._unanalysed: dict[tuple[object, ...], Unanalysed] = {}
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         from orion.runtime.session import current_session
 
         try:
             session = current_session()
-            arguments = self._preparation.with_outside(self._bind(args, kwargs))
-            prepared = self._preparation.prepare(arguments, session.workers, session.force_parallel)
+            given = self._bind(args, kwargs)
+            if self._unanalysed and (found := self._compiled_before(given)) is not None:
+                return cast(R, found.run(*given.values()))
+            try:
+                arguments = self._preparation.with_outside(given)
+                prepared = self._preparation.prepare(arguments, session.workers, session.force_parallel)
+            except OrionError as error:
+                return cast(R, self._compiled_as_it_is(given, error).run(*given.values()))
             self._warn_if_serial(prepared)
             return cast(R, prepared.run(arguments, session))
         except BaseException as error:  # what `ends_in_users_line` does, without a call more
@@ -81,7 +90,12 @@ class ParallelFunction(Generic[P, R]):
         from orion.runtime.session import current_session
 
         session = current_session()
-        return self._preparation.plan(self._bind(args, kwargs), session.workers, session.force_parallel)
+        try:
+            return self._preparation.plan(self._bind(args, kwargs), session.workers, session.force_parallel)
+        except OrionError as error:
+            if error.is_for_numba and not self.options.require_parallel:
+                error.add_note("a call runs it as it is, on one worker, if Numba compiles it")
+            raise
 
     @ends_in_users_line
     def explain(self, *args: P.args, **kwargs: P.kwargs) -> str:
@@ -150,6 +164,25 @@ class ParallelFunction(Generic[P, R]):
         bound.apply_defaults()
         return dict(bound.arguments)
 
+    def _compiled_before(self, arguments: Mapping[str, object]) -> Unanalysed | None:
+        """The function as Numba has compiled it for such arguments, if what it takes from outside is still the same."""
+        kinds = kinds_of(arguments)
+        found = None if kinds is None else self._unanalysed.get(kinds)
+        return found if found is not None and found.outside.is_current() else None
+
+    def _compiled_as_it_is(self, arguments: Mapping[str, object], why: OrionError) -> Unanalysed:
+        """The function compiled by Numba, as it cannot be analysed; raises `why` where that is not to be, or cannot."""
+        kinds = kinds_of(arguments)
+        if not why.is_for_numba or self.options.require_parallel or kinds is None:
+            raise why
+        found = compiled_as_it_is(self.__wrapped__, arguments, why)
+        if kinds not in self._unanalysed:
+            first = str(why).splitlines()[0]
+            text = f"`{self.__wrapped__.__name__}` runs on one worker, compiled by Numba as it is: {first}"
+            warnings.warn(f"{text} (see .explain())", SerialLoopWarning, stacklevel=3)
+        self._unanalysed[kinds] = found
+        return found
+
     def _warn_if_serial(self, prepared: Prepared) -> None:
         for span in prepared.serial:
             if span in self._warned and not self.options.require_parallel:
@@ -212,6 +245,9 @@ def parallel_for(
     for a loop whose plan is serial instead of warning. `fastmath`: sums inside one iteration may be reassociated, and
     rounded fewer times: dot products, sums of rows, and what `row += …` and `row -= …` add up, the same for every
     layout. Everything else is rounded as NumPy does it, operation by operation.
+
+    What cannot be analysed (a list that grows, complex numbers) is run as it is, if Numba compiles it, on one worker,
+    with a warning.
 
     Errors: `UnsupportedLoopError` at the first call or plan, for code that cannot be compiled. Ctrl-C ends a call with
     `KeyboardInterrupt` within a second; of the arrays that it writes some elements are then new and others are not

@@ -11,7 +11,13 @@ from orion.source import SourceText, Span
 
 
 class OrionError(Exception):
-    """The root of all errors raised by Orion."""
+    """The root of all errors raised by Orion.
+
+    `is_for_numba`: it is about what Orion cannot analyse, and nothing need be wrong with that: a call runs it as it is,
+    if Numba compiles it.
+    """
+
+    is_for_numba = False
 
 
 class UnsupportedLoopError(OrionError):

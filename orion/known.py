@@ -21,6 +21,7 @@ from orion.ir.types import ScalarType, Shapes, Types
 from orion.passes.delinearize import shapes_of_rows, with_rows
 from orion.passes.steps import with_steps
 from orion.plan.deferred_bodies import Bodies
+from orion.plan.plan import FunctionPlan
 from orion.plan.variants import Variant
 from orion.typing.expression_types import Typing
 from orion.typing.integers_at_call import IntegersAtCall
@@ -35,14 +36,12 @@ MAX_SIZES = 1000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Typed:
-    """What is known of a function once the types of its arguments are: those `given`, and with those of what it makes
-    itself (`types`). `variants` are the ways to run it, in the order in which they are tried, and `checks` has the
-    bounds checks of all their loops, by the identity of their programs. `local_arrays` are those that any of them
-    makes. `guarded` is what is evaluated for some values of a scalar only, and may fail. `bodies` keeps those that have
-    been made, by the identities of programs."""
+    """What is known of a function once the types of its arguments are (`given`). `variants` are the ways to run it, in
+    the order in which they are tried, and `checks` has the bounds checks of all their loops, by the identity of their
+    programs. `local_arrays` are those that any of them makes. `guarded` is what is evaluated for some values of a
+    scalar only, and may fail. `bodies` keeps those that have been made, by the identities of programs."""
 
     given: Types
-    types: Types
     function: Function
     typing: Typing
     variants: tuple[Variant, ...]
@@ -63,6 +62,11 @@ class Typed:
     def as_written(self) -> Variant:
         """The program with all loops as the source has them."""
         return self.variants[-1]
+
+    def typing_of(self, plan: FunctionPlan) -> Typing:
+        """The types of the names of the program of a plan."""
+        program = plan.unfused or plan.program
+        return next(variant.typing for variant in self.variants if variant.program is program)
 
     def in_turn(self, shapes: Shapes, integers: Mapping[str, Any]) -> frozenset[str]:
         """The scalars that what is evaluated depends on where it may fail at these sizes. What is not given counts as

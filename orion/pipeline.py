@@ -67,6 +67,7 @@ from orion.rewrites.privatize.take import PRIVATIZE
 from orion.rewrites.reorder.take import JAM, LOCKSTEP, REORDER, SKEWED_BUFFERS, STORED_SUMS, TILE
 from orion.rewrites.rewrite import Rewrite
 from orion.rewrites.shared_locals.take import SHARED_LOCALS
+from orion.rewrites.slices.take import SLICES
 from orion.rewrites.time_tiles.take import TIME_TILES
 from orion.runtime.local_arrays import LocalSpec
 from orion.sets.names import isl_name
@@ -145,6 +146,7 @@ REWRITES: tuple[Rewrite, ...] = (
     DISTRIBUTE,
     COPY_IN,
     SHARED_LOCALS,
+    SLICES,
     FUSE,
 )
 """All rewrites, in the order in which they are tried: first those of one loop's arrays, then those of a loop, of which
@@ -192,9 +194,8 @@ def after_each(function: Function, types: Types, words: Words) -> Iterator[tuple
 def analyse(function: Function, types: Types, ordered: bool | None, caches: Caches) -> Typed:
     """What is known of a function that has gone through the passes, for any sizes."""
     found = analyse_function(function, types, ordered, caches, REWRITES)
-    given, function, types, typing = types, found.function, found.types, found.typing
-    every = found.variants
-    checks = {id(variant.program): _checks(variant, types) for variant in every}
+    function, typing, every = found.function, found.typing, found.variants
+    checks = {id(variant.program): _checks(variant, variant.typing.arguments) for variant in every}
     used = {name for found in checks.values() for check in found for one in check.checks for name in one.names}
     used |= {name for variant in every for loop in variant.loops for name in loop.parameters}
     made = tuple(dict.fromkeys(one for variant in every for one in variant.program.function.local_arrays))
@@ -209,7 +210,7 @@ def analyse(function: Function, types: Types, ordered: bool | None, caches: Cach
     parameters = tuple(name for name in integers if not used.isdisjoint({name, isl_name(name)}) and name not in changed)
     written = frozenset(use.array for loop in every[-1].loops for use in loop.uses if use.is_written)
     guarded = guarded_by(function, typing, _combined(every) - function.in_turn)
-    return Typed(given, types, function, typing, every, checks, written, parameters, caches, made, guarded)
+    return Typed(types, function, typing, every, checks, written, parameters, caches, made, guarded)
 
 
 def checks_of(typed: Typed, plan: FunctionPlan) -> Iterator[BoundsChecks]:
@@ -249,7 +250,7 @@ def make_plan(typed: Typed, arguments: Mapping[str, Any], shapes: Shapes, worker
 
 
 def planned(typed: Typed, sizes: Sizes, arrays: Mapping[str, Any]) -> Plan:
-    plan = plan_program(typed.variants, typed.types, sizes)
+    plan = plan_program(typed.variants, sizes)
     return Plan(plan, sizes, arrays, tuple(checks_of(typed, plan)))
 
 
@@ -264,12 +265,12 @@ def local_specs(plan: Plan) -> tuple[LocalSpec, ...]:
 
 def executed(typed: Typed, plan: Plan) -> FunctionPlan:
     """The plan that a call runs by, with the bodies of all its loops, which are made once for each program."""
-    found = plan.function
+    found, types = plan.function, typed.typing_of(plan.function).arguments
     if found.unfused is not None:  # a program made for these sizes
-        return plan_with_bodies(found, with_deferred_bodies(found.program, found.deferred, typed.types))
+        return plan_with_bodies(found, with_deferred_bodies(found.program, found.deferred, types))
     key = id(found.program)
     if key not in typed.bodies:
-        typed.bodies[key] = with_deferred_bodies(found.program, found.deferred, typed.types)
+        typed.bodies[key] = with_deferred_bodies(found.program, found.deferred, types)
     return plan_with_bodies(found, typed.bodies[key])
 
 
@@ -278,8 +279,9 @@ def kernels_of(typed: Typed, plan: Plan, made: FunctionPlan, fastmath: bool) -> 
 
     shapes = plan.sizes.shapes
     kernels = []
-    typing = with_names(typed.typing, made.program.variables, made.program.tests)
+    found = typed.typing_of(plan.function)
+    typing = with_names(found, made.program.variables, made.program.tests)
     for loop, proved in zip(made.loops, plan.inside, strict=True):
         integers = {**plan.sizes.named, **plan.sizes.integers}
-        kernels.append(emit_kernel(loop, typed.types, shapes, typing, fastmath, proved, integers))
+        kernels.append(emit_kernel(loop, found.arguments, shapes, typing, fastmath, proved, integers))
     return kernels

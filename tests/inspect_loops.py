@@ -229,10 +229,10 @@ def plan_of(function, *, workers: int = 4, symbolic: bool = False) -> FunctionPl
     types, shapes = CASES[function]
     typed = Preparation(function, Options()).typed(types)
     if symbolic:
-        return plan_program(typed.variants, typed.types, Sizes(workers=workers, symbolic=True))
+        return plan_program(typed.variants, Sizes(workers=workers, symbolic=True))
     integers = dict.fromkeys(typed.parameters, 500)
     sizes = typed.all_sizes(Sizes(shapes, integers, COUNTS, workers))
-    return plan_program(typed.variants, typed.types, sizes)
+    return plan_program(typed.variants, sizes)
 
 
 def schedules_of(plan: FunctionPlan, function, workers: int = 4) -> list[Schedule | None]:

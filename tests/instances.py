@@ -101,8 +101,10 @@ def ran(function: Any, arguments: Sequence[Any], workers: int, seed: int = 0) ->
     assert all(one.statement.span in inside.keys() | between for one in placed(made.program.function.body, ()))
     helper = note_function(made.program.function)
     loops = tuple(replace(loop, nest=with_notes(loop.nest, statements, helper)) for loop in made.loops)
-    known = replace(typed.typing, helper_type=lambda name, kinds: INT)
-    kernels = kernels_of(replace(typed, typing=known), plan, replace(made, loops=loops), False)
+    variants = tuple(
+        replace(one, typing=replace(one.typing, helper_type=lambda name, kinds: INT)) for one in typed.variants
+    )
+    kernels = kernels_of(replace(typed, variants=variants), plan, replace(made, loops=loops), False)
     scheduled = (plan.schedule_of(loop, loop.runs_on) for loop in made.loops)
     program = PreparedProgram(made.program, tuple(map(PreparedLoop, loops, scheduled, kernels)))
     turns = NotingTurns(Order(seed))

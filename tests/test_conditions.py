@@ -263,13 +263,13 @@ def test_a_property_of_an_array_is_a_condition_that_only_its_elements_show():
 
     variants = [with_property(one) if one.program.function.assumed else one for one in typed.variants]
     sizes = Sizes(shapes, {"m": 5, "n": 20}, workers=2, force_parallel=True)
-    plan = plan_program(variants, typed.types, sizes)
+    plan = plan_program(variants, sizes)
     assert not plan.loops[0].is_parallel
     assert [one.reason.message for one in plan.considered] == ["`a: a permutation` does not hold"]
     for known in (replace(sizes, shown=frozenset({("a", Property.PERMUTATION)})), replace(sizes, symbolic=True)):
-        plan = plan_program(variants, typed.types, known)
+        plan = plan_program(variants, known)
         assert plan.loops[0].is_parallel
-        assert conditions_in_words(plan.program.function, typed.types) == ("a: a permutation",)
+        assert conditions_in_words(plan.program.function, dict(plan.types)) == ("a: a permutation",)
 
 
 def test_a_condition_needs_dependences_that_are_known_exactly():

@@ -27,7 +27,7 @@ def sparse(ndim, values=1):
 def plan(function, types, ordered=None):
     resolved = through_passes(parse_function(function), types)
     analysed = variants_of(split_program(resolved, types, ordered), types, Seen(resolved, WITHOUT_COPIES))
-    return plan_program(analysed, types, Sizes(symbolic=True, workers=2))
+    return plan_program(analysed, Sizes(symbolic=True, workers=2))
 
 
 def sgd(ratings, W, H, step, reg):

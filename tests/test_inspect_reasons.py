@@ -44,7 +44,7 @@ def codes(code, number):
     typed = Preparation(function, Options()).typed(types)
     shapes = {name: (100,) * getattr(kind, "ndim", 0) for name, kind in types.items()}
     sizes = Sizes(shapes, dict.fromkeys(typed.parameters, 50), workers=4)
-    plan = plan_program(typed.variants, typed.types, typed.all_sizes(sizes))
+    plan = plan_program(typed.variants, typed.all_sizes(sizes))
     loops = [loop for loop in plan.loops if not isinstance(loop.form, Single | Fill)]
     assert all(loop.is_parallel for loop in loops) == (number == 1)
     told = {reason.code for loop in loops for reason in loop.reasons}

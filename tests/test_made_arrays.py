@@ -180,7 +180,7 @@ def test_an_array_of_iterations_that_are_shared_out_stays_theirs():
 
 def test_a_plan_of_unknown_sizes_has_made_arrays():
     typed = Preparation(padded, Options()).typed({"a": TYPES["a"], "by": TYPES["n"]})
-    text = plan_text(plan_program(typed.variants, typed.types, Sizes(symbolic=True, workers=2)))
+    text = plan_text(plan_program(typed.variants, Sizes(symbolic=True, workers=2)))
     assert "makes       b  float32  in memory that all workers share" in text
 
 

@@ -50,7 +50,6 @@ def planned(function, workers, shape=(600, 600), rounds=3):
     shapes = {"u": shape, "v": shape}
     return plan_program(
         variants_of(program, types, Seen(program.function, REWRITES)),
-        types,
         Sizes(shapes, {"rounds": rounds}, workers=workers),
     )
 

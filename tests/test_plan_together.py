@@ -132,7 +132,7 @@ def planned(body, *, caches=None, force=False, **sizes):
     shapes = {name: value.shape for name, value in found.items() if isinstance(value, np.ndarray)}
     integers = {name: found[name] for name in typed.parameters}
     used = caches or Caches()
-    return plan_program(typed.variants, typed.types, Sizes(shapes, integers, {}, 2, force, caches=used))
+    return plan_program(typed.variants, Sizes(shapes, integers, {}, 2, force, caches=used))
 
 
 def interpreted(f, mine, workers):
@@ -277,7 +277,7 @@ def test_the_plan_says_why_loops_are_not_run_as_one():
 
 def test_unknown_sizes_are_not_run_as_one():
     typed = Preparation(function(LOOPS), Options()).typed(dict(planned(LOOPS).types))
-    assert len(plan_program(typed.variants, typed.types, Sizes(symbolic=True)).loops) == 2
+    assert len(plan_program(typed.variants, Sizes(symbolic=True)).loops) == 2
 
 
 # ---------------------------------------------------------------- the proof

@@ -88,6 +88,11 @@ def local_rows(A, rounds):
                 A[i, j] = 0.5 * (B[A.shape[0] - 1 - i, j] + B[i, j])
 
 
+def over_slices(A, rounds):
+    for _ in range(rounds):
+        A[1:-1, 1:-1] = 0.25 * (A[:-2, 1:-1] + A[2:, 1:-1] + A[1:-1, :-2] + A[1:-1, 2:])
+
+
 def many(shape, seed=1):
     return np.random.default_rng(seed).random(shape)
 
@@ -106,6 +111,7 @@ GIVEN = {
     "array_sums": (histogram, lambda: (np.zeros(50), np.random.default_rng(1).integers(0, 50, 400_000))),
     "copy_in": (shifted, lambda: (many(300_000), many(300_000))),
     "shared_locals": (local_rows, lambda: (many((500, 400)), 6)),
+    "slices": (over_slices, lambda: (many((500, 400)), 6)),
 }
 """A loop that each rewrite is taken for, and arguments."""
 

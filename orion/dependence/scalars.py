@@ -33,7 +33,7 @@ from orion.ir.nodes import (
     count_names,
     every,
 )  # fmt: skip
-from orion.ir.program import Branch, LoopNest, Program, Repeat, RunLoop, Scalars, Step
+from orion.ir.program import Branch, LoopNest, OfStatements, Program, Repeat, RunLoop, Scalars, Step
 from orion.ir.types import ArrayType, SparseType, Types
 
 OPERATORS = {"+": "+", "-": "+", "*": "*"}
@@ -187,6 +187,8 @@ def _live(
                 nest = program.nests[number]
                 elements = nest.elements
                 bound = {*nest.dims, *(elements.values if elements else ()), *nest.own_names}
+                if isinstance(nest.form, OfStatements):  # it makes one trip
+                    after -= exposure(nest.body).defined
                 after |= frozenset(exposed_reads(nest.body, bound)) | frozenset(exposed_reads(_bounds(nest), bound))
             case Scalars(body):
                 own = exposure(body)

@@ -71,7 +71,8 @@ def _bind(
     names = [name for name, _ in keywords]
     if len(arguments) > len(helper.params) or set(names) - set(helper.params) or set(names) & set(given):
         hint = next((did_you_mean(name, helper.params) for name in names if name not in helper.params), "")
-        raise scope.refuse(node, f"the arguments do not fit `{helper.name}({', '.join(helper.params)})`", "", hint)
+        what = f"the arguments do not fit `{helper.name}({', '.join(helper.params)})`"
+        raise scope.refuse(node, what, "", hint, is_wrong=True)
     given |= dict(keywords)
     for name, value in helper.defaults.items():
         default = constant(value, scope.span(node))
@@ -79,7 +80,7 @@ def _bind(
             given[name] = default
     missing = [name for name in helper.params if name not in given]
     if missing:
-        raise scope.refuse(node, f"`{helper.name}` is called without `{missing[0]}`")
+        raise scope.refuse(node, f"`{helper.name}` is called without `{missing[0]}`", is_wrong=True)
     return tuple(given[name] for name in helper.params)
 
 
@@ -90,11 +91,11 @@ def _unknown(node: ast.Call, scope: Scope, function: object, name: str | None) -
         return scope.refuse(node, f"{refusal.what} is not supported", refusal.why, refusal.hint)
     if function is MISSING:
         hint = scope.similar(node.func, "define or import it before the loop is planned")
-        return scope.refuse(node, f"`{written}` is not defined", "", hint)
+        return scope.refuse(node, f"`{written}` is not defined", "", hint, is_wrong=True)
     what = f"`{written}` is not supported"
     if written.startswith(("np.random", "numpy.random", "random.")):
         why = "a generator's hidden state makes every draw depend on the one before"
-        return scope.refuse(node, what, why, "draw the numbers before the call, into an array")
+        return scope.refuse(node, what, why, "draw the numbers before the call, into an array", is_wrong=True)
     if name is not None:
         why = "it is not among the functions that Orion can compile"
         return scope.refuse(node, what, why, "write it as a loop, or call it before the loop")

@@ -58,7 +58,7 @@ def parse_expression(node: ast.expr, scope: Scope) -> Expr:
             return _constant(node, scope)
         case ast.BinOp() | ast.UnaryOp() if (value := _with_powers(node)) is not None:
             if not -(2**63) <= value < 2**63:
-                raise scope.refuse(node, f"{value} is too large", WIDTH)
+                raise scope.refuse(node, f"{value} is too large", WIDTH, is_wrong=True)
             return Const(value, span)
         case ast.Name():
             return _name(node, scope)
@@ -128,7 +128,7 @@ def _of_two(op: ast.operator, left: int | None, right: int | None) -> int | None
 def _constant(node: ast.Constant, scope: Scope) -> Const:
     if isinstance(node.value, bool | int | float) or node.value is None:
         if isinstance(node.value, int) and not -(2**63) <= node.value < 2**63:
-            raise scope.refuse(node, f"{node.value} is too large", WIDTH)
+            raise scope.refuse(node, f"{node.value} is too large", WIDTH, is_wrong=True)
         return Const(node.value, scope.span(node))
     kind = {str: "a string", bytes: "a string", complex: "a complex number"}.get(type(node.value), "`...`")
     raise scope.refuse(node, f"{kind} is not supported", OBJECTS, "use numbers, and arrays of numbers")
@@ -153,20 +153,20 @@ def _not_a_value(node: ast.Name | ast.Attribute, scope: Scope, value: object) ->
     written = ast.unparse(node)
     if value is MISSING:
         hint = scope.similar(node, "make it an argument of the function")
-        return scope.refuse(node, f"`{written}` is not defined", "", hint)
+        return scope.refuse(node, f"`{written}` is not defined", "", hint, is_wrong=True)
     if not isinstance(value, ModuleType | type) and hasattr(value, "dtype"):
         what = f"`{written}` is an array from outside the function"
         if isinstance(node, ast.Name) and type(value) is np.ndarray:
             what += ", used in a function that the loop calls"
         why = "of such only NumPy's are known, by a name of their own in the decorated function"
-        return scope.refuse(node, what, why, "pass it as an argument")
+        return scope.refuse(node, what, why, "pass it as an argument", is_wrong=True)
     if isinstance(value, ModuleType) or callable(value):
         what = "a module" if isinstance(value, ModuleType) else "a function"
         return scope.refuse(
             node, f"`{written}` is {what} used as a value", OBJECTS, "name the function where it is called"
         )
     what = f"`{written}` is a {type(value).__name__} from outside the function"
-    return scope.refuse(node, what, OBJECTS, "pass the numbers and arrays that it holds as arguments")
+    return scope.refuse(node, what, OBJECTS, "pass the numbers and arrays that it holds as arguments", is_wrong=True)
 
 
 def _compare(node: ast.Compare, scope: Scope) -> Expr:

@@ -61,8 +61,12 @@ class Scope:
     def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword, until: ast.AST | None = None) -> Span:
         return span_of(node, self.source, until)
 
-    def refuse(self, node: ast.expr | ast.stmt, what: str, why: str = "", hint: str = "") -> UnsupportedLoopError:
-        return unsupported(what, self.span(node), self.source, why=why, hint=hint)
+    def refuse(
+        self, node: ast.expr | ast.stmt, what: str, why: str = "", hint: str = "", *, is_wrong: bool = False
+    ) -> UnsupportedLoopError:
+        """The error to raise for a part of the source: one that Orion does not know or, where it `is_wrong`, one that
+        Python would not run, or that means something else when compiled."""
+        return unsupported(what, self.span(node), self.source, why=why, hint=hint, is_for_numba=not is_wrong)
 
     def free(self, name: str) -> str:
         """A name that the function does not have."""

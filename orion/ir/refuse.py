@@ -9,9 +9,14 @@ from orion.ir.function import Function
 from orion.source import SourceText, Span
 
 
-def unsupported(what: str, span: Span, source: SourceText, *, why: str = "", hint: str = "") -> UnsupportedLoopError:
-    """The error to raise for a piece of the user's source: what, where, why, and what to write instead."""
-    return UnsupportedLoopError(describe(what, span=span, source=source, why=why, hint=hint))
+def unsupported(
+    what: str, span: Span, source: SourceText, *, why: str = "", hint: str = "", is_for_numba: bool = False
+) -> UnsupportedLoopError:
+    """The error to raise for a piece of the user's source: what, where, why, and what to write instead. `is_for_numba`:
+    nothing is wrong with it, and Numba does with it what Python does, if it compiles it at all."""
+    error = UnsupportedLoopError(describe(what, span=span, source=source, why=why, hint=hint))
+    error.is_for_numba = is_for_numba
+    return error
 
 
 def as_said(name: str, span: Span, function: Function) -> str:

@@ -137,8 +137,10 @@ def _sparse(name: str, array: Any) -> SparseType:
 # ---------------------------------------------------------------- refusals
 
 
-def _problem(name: str, what: str, why: str, hint: str) -> ArgumentError:
-    return ArgumentError(describe(f"argument `{name}` {what}", why=why, hint=hint))
+def _problem(name: str, what: str, why: str, hint: str, *, is_for_numba: bool = False) -> ArgumentError:
+    error = ArgumentError(describe(f"argument `{name}` {what}", why=why, hint=hint))
+    error.is_for_numba = is_for_numba
+    return error
 
 
 def _bad_dtype(name: str, dtype: np.dtype[Any], word: str) -> ArgumentError:
@@ -151,12 +153,13 @@ def _bad_dtype(name: str, dtype: np.dtype[Any], word: str) -> ArgumentError:
         why = "its elements are Python objects, which compiled loops cannot work on"
         return _problem(name, f"is an {word} of objects", why, hint)
     if dtype.kind == "c":
-        return _problem(name, f"is a complex {word}", "complex numbers are not supported", hint)
+        return _problem(name, f"is a complex {word}", "complex numbers are not supported", hint, is_for_numba=True)
     if dtype.names:
-        return _problem(name, f"is an {word} of records", "", hint)
+        return _problem(name, f"is an {word} of records", "", hint, is_for_numba=True)
     return _problem(name, f"is an {word} of dtype {dtype}", f"compiled loops work on {', '.join(SUPPORTED)}", hint)
 
 
 def _foreign(name: str, value: Any) -> ArgumentError:
     why = "a loop takes numbers, NumPy arrays and Orion's arrays"
-    return _problem(name, f"is a {type(value).__name__}", why, other_kind(name, value))
+    may_be = isinstance(value, complex | tuple)
+    return _problem(name, f"is a {type(value).__name__}", why, other_kind(name, value), is_for_numba=may_be)

@@ -101,7 +101,7 @@ class LoopVariables:
         what = f"the loop variable `{name}` is read after its loop"
         why = "the iterations of a planned loop may be run in any order, by several workers"
         hint = f"keep it under another name: `last = {name}` in the loop"
-        return unsupported(what, span, self.function.source, why=why, hint=hint)
+        return unsupported(what, span, self.function.source, why=why, hint=hint, is_for_numba=True)
 
     def fresh(self, name: str, kind: ValueType) -> str:
         while name in self.typing.names or name in self.names:

@@ -361,7 +361,8 @@ class States:
         what = f"{names} stand for too many arrays in turn" if len(self.moving) > 1 else f"{names} is too many arrays"
         hint = "copy elements instead, `u[:] = new`, or use one more name"
         why = "the loops are written out for each"
-        return TooManyStatesError(unsupported(what, span, self.function.source, why=why, hint=hint))
+        refusal = unsupported(what, span, self.function.source, why=why, hint=hint, is_for_numba=True)
+        return TooManyStatesError(refusal)
 
 
 BodyIn = Callable[[State, After, After], tuple[Stmt, ...]]

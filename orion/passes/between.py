@@ -345,7 +345,7 @@ class _Separator:
         return tuple(shared)
 
     def refuse(self, node: Node, what: str, why: str, hint: str) -> UnsupportedLoopError:
-        return unsupported(what, node.span, self.function.source, why=why, hint=hint)
+        return unsupported(what, node.span, self.function.source, why=why, hint=hint, is_for_numba=True)
 
     def check_whole(self, name: str, home: Node, body: tuple[Stmt, ...]) -> None:
         if any(node.name == name for node in every(Bind, *body)):

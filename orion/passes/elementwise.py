@@ -20,39 +20,46 @@ def element_of(value: Expr, name: str, index: tuple[Var, ...], typing: Typing, f
     `fits` tells whether the last of the subscripts may be those of a value: that its lengths fit is checked when the
     function is called. Elements are computed from elements of the same dtypes, so that they are NumPy's.
     """
+
+    def at(part: Var | Subscript) -> Expr | None:
+        kind = typing.of(part)
+        if not isinstance(part, Var) or not fits(kind):
+            return None
+        return Subscript(part, index[len(index) - kind.rank :], part.span)
+
     match value:
         case Call(function) if (row := known(function)) and row.fill is not None:
             return _constant(row.fill, typing.of(value), value)
         case Call("np.full" | "np.full_like", (_, filling, *_)):
-            found = filling if not typing.of(filling).rank and _is_plain(filling) else None
+            found = filling if not typing.of(filling).rank and is_plain(filling) else None
         case Call("np.arange", (end,)) if typing.of(end).is_integer:
             found = index[-1]
         case Call(".astype", (array, *_)):
-            found = _element(array, index, typing, fits)
+            found = element_at(array, typing, at)
         case _:
-            found = _element(value, index, typing, fits)
+            found = element_at(value, typing, at)
     is_own = found is not None and any(
         node.base.name == name and node.index != index for node in every(Subscript, found)
     )
     return None if is_own else found
 
 
-def _element(part: Expr, index: tuple[Var, ...], typing: Typing, fits: Fits) -> Expr | None:
-    """The element of a value at the last of the subscripts."""
+def element_at(part: Expr, typing: Typing, at: Callable[[Var | Subscript], Expr | None]) -> Expr | None:
+    """The element of a value that is computed element by element, where `at` gives that of an array or of a part of
+    one; None where it has no form as an expression."""
 
     def elements(parts: Iterable[Expr]) -> tuple[Expr, ...] | None:
-        found = [_element(one, index, typing, fits) for one in parts]
+        found = [element_at(one, typing, at) for one in parts]
         known = tuple(one for one in found if one is not None)
         return known if len(known) == len(found) else None
 
-    kind = typing.of(part)
-    if kind.rank == 0:
-        return part if _is_plain(part) else None
+    if typing.of(part).rank == 0:
+        return part if is_plain(part) else None
     match part:
-        case Var(name, span) if fits(kind):
-            return Subscript(Var(name, span), index[len(index) - kind.rank :], span)
+        case Var() | Subscript():
+            return at(part)
         case Call(".copy" | "np.copy", (array,)):
-            return _element(array, index, typing, fits)
+            return element_at(array, typing, at)
         case Binary(op, left, right) if op != "@" and (both := elements((left, right))):
             return replace(part, left=both[0], right=both[1])
         case Unary(_, operand) if one := elements((operand,)):
@@ -74,16 +81,16 @@ def _constant(value: int, kind: ValueType, place: Expr) -> Const:
     return Const(value if kind.is_integer else float(value), place.span)
 
 
-def _is_plain(part: Expr) -> bool:
+def is_plain(part: Expr) -> bool:
     """Whether a scalar may be computed once for each element: it is cheap."""
     match part:
         case Const() | Var() | Dim() | Count():
             return True
         case Unary(_, operand):
-            return _is_plain(operand)
+            return is_plain(operand)
         case Binary(_, left, right):
-            return _is_plain(left) and _is_plain(right)
+            return is_plain(left) and is_plain(right)
         case Subscript(_, index):
-            return all(_is_plain(one) for one in index)
+            return all(is_plain(one) for one in index)
         case _:
             return False

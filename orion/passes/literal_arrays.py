@@ -61,7 +61,8 @@ class _Filler:
 
     def instead(self, expr: Expr, why: str) -> Expr:
         what = "an array that is written out is not supported here"
-        raise unsupported(what, expr.span, self.function.source, why=why, hint="give it a name first")
+        hint = "give it a name first"
+        raise unsupported(what, expr.span, self.function.source, why=why, hint=hint, is_for_numba=True)
 
     def filled(self, target: Var, value: Call) -> Iterator[Stmt]:
         """The statements that make the array, and give its elements their values."""

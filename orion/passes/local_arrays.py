@@ -232,7 +232,7 @@ class _Maker:
     def refuse(self, name: str, node: Node, why: str, hint: str = BEFORE) -> UnsupportedLoopError:
         said = as_said(name, node.span, self.function)
         what, why = f"the array `{said}` is made between loops", why.replace(f"`{name}`", f"`{said}`")
-        return unsupported(what, node.span, self.function.source, why=why, hint=hint)
+        return unsupported(what, node.span, self.function.source, why=why, hint=hint, is_for_numba=True)
 
     def unsure(self, name: str, span: Span) -> UnsupportedLoopError:
         name = as_said(name, span, self.function)

@@ -147,7 +147,8 @@ class _Picker:
 
     def instead(self, expr: Expr, why: str) -> Expr:
         what = "an array of subscripts is not supported here"
-        raise unsupported(what, expr.span, self.function.source, why=why, hint="give what it picks a name first")
+        hint = "give what it picks a name first"
+        raise unsupported(what, expr.span, self.function.source, why=why, hint=hint, is_for_numba=True)
 
     def fresh(self, name: str, span: Span, kind: ValueType) -> Var:
         """A new name, for a value of this type."""

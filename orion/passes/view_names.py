@@ -142,7 +142,8 @@ class _Plain:
                 if not isinstance(target, Subscript) and returns_views(self.function, helper):
                     what = f"`{helper}` returns a part of one of its arguments"
                     why = "a name for the result would be another name for a part of an array"
-                    raise typing.refuse(call, what, why, "return a copy of it, `return w.copy()`")
+                    hint = "return a copy of it, `return w.copy()`"
+                    raise typing.refuse(call, what, why, hint, is_for_numba=True)
                 return (statement,)
             case _:
                 return (statement,)
@@ -176,7 +177,8 @@ class _Plain:
         if rank == 1 and call.function in (".ravel", "np.ravel"):
             what = "whether this is a copy depends on how the array lies in memory"
             hint = "write `.copy()` for a copy, or leave `ravel` out: a row is flat"
-        raise self.typing.refuse(call, what, "it may be another name for a part of an array", hint)
+        why = "it may be another name for a part of an array"
+        raise self.typing.refuse(call, what, why, hint, is_for_numba=True)
 
     def is_contiguous(self, row: Expr) -> bool:
         """Whether the elements of a row lie one after another for sure, so that `ravel` makes no copy."""

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from orion.analysis.one_loop import AnalysedLoop
+from orion.analysis.one_loop import AnalysedLoop, may_be_shared
 from orion.cost.caches import Caches
 from orion.errors import UnsupportedLoopError
 from orion.ir.function import Function
+from orion.ir.nodes import For, every
 from orion.ir.types import ArgumentType, Types
 from orion.passes.split import split_program
 from orion.plan.assume import assumed_for
 from orion.plan.rewriting import Seen, variants_of
 from orion.plan.variants import Variant
-from orion.rewrites.rewrite import OfFunction, Rewrite
+from orion.rewrites.rewrite import OfFunction, Rewrite, UnderConditions
 from orion.rewrites.shared_locals.take import is_serial
 from orion.sets.maps import Maps
 from orion.source import Span
-from orion.typing.expression_types import Typing, with_names
-from orion.typing.infer import argument_value, infer_types, with_local_arrays
+from orion.typing.expression_types import Typing
+from orion.typing.infer import infer_types, with_local_arrays
 from orion.typing.narrow import with_local_integers
 
 
 @dataclass(frozen=True, slots=True)
 class AnalysedFunction:
-    """A function and its loops analysed; the types of its parameters and of all names, also those of copies that are
-    made before loops."""
+    """A function and its loops analysed; the types of its parameters and of all names."""
 
     function: Function
     types: Mapping[str, ArgumentType]
@@ -55,12 +55,6 @@ class _Analyser:
         seen = Seen(function, self.rewrites, self.caches)
         found = variants_of(program, with_local_integers(types, typing), seen)
         variants = tuple(replace(variant, rewrites=noted) for variant in found)
-        for variant in variants:
-            program = variant.program
-            types = with_local_arrays(types, program.function)
-            copies = {one.name: argument_value(one.name, types[one.name]) for one in program.function.local_arrays}
-            typing = with_names(typing, program.variables, program.tests)
-            typing = replace(typing, arguments=types, names={**copies, **typing.names})
         return AnalysedFunction(function, types, typing, variants, seen.analyses.maps)
 
     def rewritten(self, found: AnalysedFunction, rewrite: OfFunction) -> AnalysedFunction:
@@ -79,6 +73,24 @@ class _Analyser:
                 found = other
         return found
 
+    def under_conditions(self, found: AnalysedFunction, rewrite: UnderConditions) -> AnalysedFunction:
+        """A function with the variants that a rewrite gives it, of those in which loops that are new can be shared out,
+        before those that it has."""
+        first = found.variants[0]
+        places = {loop.nest.span.line: rewrite.find(loop, first.typing) for loop in first.loops}
+        spans = {span for found_there in places.values() for span in found_there}
+        function = rewrite.apply(found.function, found.types, found.typing, spans) if spans else None
+        if function is None:
+            return found
+        noted = (*first.rewrites, *((rewrite.name, line) for line, spans in places.items() if spans))
+        try:
+            other = self.analyse(function, found.types, noted)
+        except UnsupportedLoopError:
+            return found
+        old = {loop.index for loop in every(For, *found.function.body)}
+        better = tuple(variant for variant in other.variants if _shares_out(variant, old))
+        return replace(found, variants=(*better, *found.variants)) if better else found
+
     def with_condition(self, found: AnalysedFunction, types: Types) -> AnalysedFunction:
         """A function with the variants that run where a condition on sizes and integers holds, before those that run
         for any, if there is a condition under which more of its loops are parallel."""
@@ -89,10 +101,7 @@ class _Analyser:
         better = self.analyse(replace(found.function, assumed=(*found.function.assumed, *assumed)), types, noted)
         if _count_parallel(better.variants[0]) <= _count_parallel(found.variants[0]):
             return found
-        typing = replace(better.typing, names={**found.typing.names, **better.typing.names})
-        return replace(
-            found, types={**found.types, **better.types}, typing=typing, variants=(*better.variants, *found.variants)
-        )
+        return replace(found, variants=(*better.variants, *found.variants))
 
 
 def analyse_function(
@@ -105,7 +114,15 @@ def analyse_function(
     for one in rewrites:
         if isinstance(one, OfFunction) and one.name not in function.without:
             found = analyser.rewritten(found, one)
+        elif isinstance(one, UnderConditions) and one.name not in function.without:
+            found = analyser.under_conditions(found, one)
     return analyser.with_condition(found, types)
+
+
+def _shares_out(variant: Variant, old: Collection[int]) -> bool:
+    """Whether loops of a variant are parallel that have new `for`s."""
+    loops = (loop.nest.loops[0] for loop in variant.loops if may_be_shared(loop))
+    return any(one.index >= 0 and one.index not in old for loop in loops for one in every(For, loop))
 
 
 def _next(found: AnalysedFunction, rewrite: OfFunction, tried: set[Span]) -> AnalysedLoop | None:

@@ -87,10 +87,11 @@ def _names(function: Function, types: Types) -> Mapping[str, Expr]:
     return names
 
 
-def with_conditions(plan: FunctionPlan, failing: Iterable[Assumed]) -> FunctionPlan:
-    """A plan with the variants that were not taken because conditions do not hold at its sizes and integers."""
+def with_conditions(plan: FunctionPlan, function: Function, failing: Iterable[Assumed]) -> FunctionPlan:
+    """A plan with what is to be said of a variant that was not taken, which has this function, because conditions do
+    not hold at its sizes and integers."""
     names, known = _names(plan.program.function, dict(plan.types)), plan.sizes.values
-    spans = {loop.index: loop.span for loop in every(For, *plan.program.function.body)}
+    spans = {loop.index: loop.span for loop in every(For, *function.body)}
     found = list(plan.considered)
     for assumed in failing:
         condition, span = _in_words(assumed, names), spans[assumed.index]

@@ -74,7 +74,7 @@ Beside = Callable[[tuple[Placement, ...]], float]
 """The bytes that move before and after a loop, given its placements."""
 
 
-def plan_program(variants: Sequence[Variant], types: Types, sizes: Sizes) -> FunctionPlan:
+def plan_program(variants: Sequence[Variant], sizes: Sizes) -> FunctionPlan:
     """The plan of a function for given sizes: of its variants the first whose conditions hold and whose changes pay,
     and for each loop of it the legal candidate that moves the fewest bytes.
 
@@ -84,10 +84,10 @@ def plan_program(variants: Sequence[Variant], types: Types, sizes: Sizes) -> Fun
     if not sizes.symbolic:
         check_ranges(variants[-1].program.function, sizes.values)
     maps = Maps()  # is there until all that is made in it is gone
-    return choose(tuple(variants), types, sizes, maps)
+    return choose(tuple(variants), sizes, maps)
 
 
-def choose(variants: tuple[Variant, ...], types: Types, sizes: Sizes, maps: Maps) -> FunctionPlan:
+def choose(variants: tuple[Variant, ...], sizes: Sizes, maps: Maps) -> FunctionPlan:
     """The plan of the variant that is run at these sizes, and what there is to say of those before it."""
     tell: list[Callable[[FunctionPlan], FunctionPlan]] = []
     while len(variants) > 1:
@@ -96,9 +96,9 @@ def choose(variants: tuple[Variant, ...], types: Types, sizes: Sizes, maps: Maps
         failing = [one for one in variant.program.function.assumed if one in extra and not may_hold(one, sizes)]
         if failing:
             variants = _for_any(variants, sizes, maps)
-            tell.append(partial(with_conditions, failing=failing))
+            tell.append(partial(with_conditions, function=variant.program.function, failing=failing))
             continue
-        whole, plan = _plan_of(variant, types, sizes, maps)
+        whole, plan = _plan_of(variant, variant.typing.arguments, sizes, maps)
         variants = tuple(rest)
         if may_leave_64_bits(whole.loops, sizes.values):
             continue
@@ -111,7 +111,7 @@ def choose(variants: tuple[Variant, ...], types: Types, sizes: Sizes, maps: Maps
             tell.append(partial(_told_of, whole, plan, sizes=sizes, maps=maps))
     else:
         last = variants[0] if sizes.symbolic else at_call(variants[0], sizes.values, maps)
-        _, plan = _plan_of(last, types, sizes, maps)
+        _, plan = _plan_of(last, last.typing.arguments, sizes, maps)
     for told in reversed(tell):
         plan = told(plan)
     return plan

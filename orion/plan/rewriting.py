@@ -19,7 +19,8 @@ from orion.plan.verdicts import verdicts
 from orion.rewrites.fuse.found import Found
 from orion.rewrites.reorder.apply import Deferred
 from orion.rewrites.rewrite import OfArrays, OfLoop, OfNeighbours, Rewrite, Site, Tried
-from orion.typing.infer import with_local_arrays
+from orion.typing.expression_types import Typing, with_names
+from orion.typing.infer import infer_types, with_local_arrays
 
 
 def variants_of(program: Program, types: Types, seen: Seen) -> tuple[Variant, ...]:
@@ -73,6 +74,13 @@ class Seen:
         return self._found[key]
 
 
+def _typing_of(program: Program, types: Types) -> Typing:
+    """The types of the names of a program: those of its function, and those that rewrites have given it."""
+    function = program.function
+    own = with_local_arrays({name: kind for name, kind in types.items() if name in function.params}, function)
+    return with_names(infer_types(function, own), program.variables, program.tests)
+
+
 class _Rewriter:
     """Makes one variant of a program."""
 
@@ -106,8 +114,9 @@ class _Rewriter:
             program = best.program
             types = with_local_arrays(types, program.function)
         judged, changed, deferred = tuple(self.judged), tuple(self.changed), tuple(self.deferred)
-        found = Variant(program, tuple(self.loops), judged, changed, deferred, NONE, ())
-        return found, Variant(self.source, tuple(self.written), judged, (), (), NONE, ())
+        typings = (_typing_of(one, self.types) for one in (program, self.source))
+        found = Variant(program, tuple(self.loops), judged, changed, deferred, NONE, (), next(typings))
+        return found, Variant(self.source, tuple(self.written), judged, (), (), NONE, (), next(typings))
 
     def note(
         self, first: Analysis, loop: AnalysedLoop, found: Iterable[AnalysedLoop], around: int, names: Iterable[str]

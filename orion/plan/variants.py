@@ -10,6 +10,7 @@ from orion.ir.program import Program
 from orion.plan.plan import Verdict
 from orion.rewrites.fuse.found import Found
 from orion.rewrites.reorder.apply import Deferred
+from orion.typing.expression_types import Typing
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class Variant:
     """A program that does what the source does, with its analysed loops. `changed` are those that stand for others of
     the source. `deferred`: what is still to be made of loops in another order (`orion.plan.deferred_bodies`).
     `neighbours` are those that may be run as one. `rewrites` are the names of those of the whole function, with the
-    lines of their loops.
+    lines of their loops. `typing` has the types of all names of the program, those of arrays that it makes too.
 
     The conditions under which it may run are `program.function.assumed`.
     """
@@ -29,6 +30,7 @@ class Variant:
     deferred: tuple[Deferred, ...]
     neighbours: Found
     rewrites: tuple[tuple[str, int], ...]
+    typing: Typing
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ table in its order, and note the names of those that they took.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass, field
 
 from orion.analysis.analyses import Analyses, Analysis
@@ -19,6 +19,7 @@ from orion.ir.types import Types
 from orion.rewrites.fuse.found import Found
 from orion.rewrites.reorder.apply import Deferred
 from orion.sets.maps import Maps
+from orion.source import Span
 from orion.typing.expression_types import Typing
 
 
@@ -112,6 +113,18 @@ class OfFunction:
 
 
 @dataclass(frozen=True, slots=True)
+class UnderConditions:
+    """A rewrite of a whole function that holds under conditions on sizes, which `apply` adds to those that the function
+    has. `find` gives the places of the statements of a loop that it changes, and `apply` is given those of all loops;
+    it gives None where the function has no such form. The function as it was is run in other calls."""
+
+    name: str
+    does: str
+    find: Callable[[AnalysedLoop, Typing], tuple[Span, ...]]
+    apply: Callable[[Function, Types, Typing, Collection[Span]], Function | None]
+
+
+@dataclass(frozen=True, slots=True)
 class OfNeighbours:
     """A rewrite that runs neighbouring planned loops as one. `find` is given the loops of a program, and the loop of
     the source by number that several of them stand for."""
@@ -121,4 +134,4 @@ class OfNeighbours:
     find: Callable[[Program, tuple[AnalysedLoop, ...], dict[int, int], Types], Found]
 
 
-Rewrite = OfLoop | OfArrays | OfOrder | OfFunction | OfNeighbours
+Rewrite = OfLoop | OfArrays | OfOrder | OfFunction | UnderConditions | OfNeighbours

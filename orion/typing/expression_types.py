@@ -67,8 +67,10 @@ class Typing:
         except TypeProblem as problem:
             raise self.refuse(expr, problem.what, problem.why, problem.hint) from problem
 
-    def refuse(self, expr: Expr, what: str, why: str = "", hint: str = "") -> UnsupportedLoopError:
-        return unsupported(what, expr.span, self.source, why=why, hint=hint)
+    def refuse(
+        self, expr: Expr, what: str, why: str = "", hint: str = "", *, is_for_numba: bool = False
+    ) -> UnsupportedLoopError:
+        return unsupported(what, expr.span, self.source, why=why, hint=hint, is_for_numba=is_for_numba)
 
     def _type(self, expr: Expr) -> ValueType:
         match expr:
@@ -221,7 +223,7 @@ class Typing:
             return [None]
         if found.rank > 1:
             hint = "write loops over the subscripts"
-            raise self.refuse(part, f"an array of subscripts has {found.rank} dimensions", hint=hint)
+            raise self.refuse(part, f"an array of subscripts has {found.rank} dimensions", hint=hint, is_for_numba=True)
         return [found.lengths[0]]
 
     def _axes_taken(self, part: Expr) -> int:
@@ -238,18 +240,19 @@ class Typing:
             return
         if len(arrays) > 1:
             why = "NumPy pairs such arrays up with one another"
-            raise self.refuse(arrays[1], "several arrays as subscripts are not supported", why, "write a loop")
+            what = "several arrays as subscripts are not supported"
+            raise self.refuse(arrays[1], what, why, "write a loop", is_for_numba=True)
         last = [part for part in expr.index[expr.index.index(arrays[0]) :] if part is not arrays[0]]
         if any(not isinstance(part, Slice) for part in last):
             hint = "give what it picks a name first: `rows = A[picks]`, or `column = A[:, j]`"
-            raise self.refuse(arrays[0], "an array of subscripts before a number is not supported", hint=hint)
+            what = "an array of subscripts before a number is not supported"
+            raise self.refuse(arrays[0], what, hint=hint, is_for_numba=True)
         slices = [part for part in others if isinstance(part, Slice)]
         is_plain = all(part.lower is part.upper is part.step is None for part in slices)
         if slices and (len(slices) < len(others) or not is_plain):
             hint = "give the part a name first: `row = A[i]`, then `row[picks]`"
-            raise self.refuse(
-                arrays[0], "an array of subscripts beside a slice or a number is not supported", hint=hint
-            )
+            what = "an array of subscripts beside a slice or a number is not supported"
+            raise self.refuse(arrays[0], what, hint=hint, is_for_numba=True)
 
     def truth(self, expr: Expr) -> bool | None:
         """Whether a scalar that may be a truth value, as it is or as one of several values, may be one of NumPy's; None

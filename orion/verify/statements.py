@@ -27,6 +27,7 @@ from orion.sets.names import isl_name
 from orion.verify.conflicts import Uses, uses_of
 from orion.verify.events import Event, Iterations, defined
 from orion.verify.reading import Reader
+from orion.verify.text_of import bare
 from orion.verify.text_values import UnprovedError, Value, compared, names_of
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ def _passed_on(function: Function, loop: For, text: For, claims: Sequence[Claim]
 def live_after(body: Sequence[Stmt], loop: For) -> frozenset[str]:
     """The names that may be read after a loop of a body before they are assigned: in what follows, and in further trips
     of the loops around it."""
-    return frozenset(exposed_reads([*_following(body, loop)], ()))
+    return frozenset(exposed_reads(bare(_following(body, loop)), ()))
 
 
 def _following(body: Sequence[Stmt], loop: For) -> Iterator[Stmt]:

@@ -116,7 +116,7 @@ def verdicts_of(loop: LoopPlan, plan: FunctionPlan) -> tuple[Verdict, ...]:
 
 
 def each_for(loop: LoopPlan, plan: FunctionPlan) -> list[ForLine]:
-    """Every `for` around a loop and in it, with its verdict."""
+    """Every `for` around a loop and in it, with its verdict; one for loops that one statement stands for."""
     verdicts = {verdict.index: verdict_on_for(verdict) for verdict in plan.verdicts}
     rounds = "its rounds overlap" if loop.rounds_overlap else "each round is done before the next begins"
     found = []
@@ -126,7 +126,7 @@ def each_for(loop: LoopPlan, plan: FunctionPlan) -> list[ForLine]:
     inside = [node for node in every(For, loop.nest.loops[0]) if node.index in verdicts]
     for own in sorted(inside, key=lambda one: one.index):
         found.append(ForLine(own.span, verdicts[own.index], is_around=False))
-    return found
+    return list(dict.fromkeys(found))
 
 
 def verdict_on_for(verdict: Verdict) -> str:

@@ -93,8 +93,8 @@ def _loop(loop: LoopPlan, plan: FunctionPlan) -> Iterator[Line]:
         label, words = other
         yield from _labelled(label, [Line(words)])
         return
-    for outer in (*loops_around(loop, plan), *nest.loops):
-        yield Line(f"  {outer.span.line:4d} | {source.line(outer.span.line)}", verbatim=True)
+    for line in dict.fromkeys(outer.span.line for outer in (*loops_around(loop, plan), *nest.loops)):
+        yield Line(f"  {line:4d} | {source.line(line)}", verbatim=True)
     yield Line("")
     yield from _labelled("strategy", [Line(f"{loop.strategy}: {tiles_in_words(loop)}")])
     yield from _labelled("order", [Line(order_in_words(loop))])

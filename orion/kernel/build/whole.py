@@ -1,0 +1,135 @@
+"""Functions of the user's compiled as they are, by Numba alone: what Orion's analysis does not take.
+
+Subscripts are checked, and errors are Python's. Helpers, which Numba wants compiled too, are: the function is given
+copies of them in its globals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from random import Random
+from types import CellType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core.registry import CPUDispatcher
+
+RANDOM = "random numbers would come from a state of its own"
+
+
+class NotCompiledError(Exception):
+    """Numba does not compile a function; the text says why, in one line."""
+
+
+def compile_whole(function: FunctionType, arguments: tuple[object, ...]) -> Callable[..., Any]:
+    """The function as machine code, for arguments of these types. Raises NotCompiledError where Numba has none for it.
+
+    >>> def total(pairs):
+    ...     found = []
+    ...     for a, b in pairs:
+    ...         found.append(a * b)
+    ...     return found
+    >>> compile_whole(total, (((1, 2), (3, 4)),))(((1, 2), (3, 4)))
+    [2, 12]
+    """
+    if numba.config.DISABLE_JIT:
+        raise NotCompiledError("NUMBA_DISABLE_JIT is set")
+    compiled = _compiled(function, {})
+    try:
+        compiled.compile(tuple(numba.typeof(value) for value in arguments))
+    except Exception as error:  # Numba raises many kinds, of which not all are its own
+        raise NotCompiledError(_in_one_line(error)) from error
+    run: Callable[..., Any] = compiled
+    return run
+
+
+def names_outside(function: FunctionType) -> Iterator[str]:
+    """The names that code may look up outside of the function, and attributes that it may look up in them."""
+    waiting: list[CodeType] = [function.__code__]
+    while waiting:
+        code = waiting.pop()
+        yield from (*code.co_names, *code.co_freevars)
+        waiting += [one for one in code.co_consts if isinstance(one, CodeType)]
+
+
+def helpers_of(function: FunctionType) -> dict[str, FunctionType]:
+    """The functions in Python that it may call by a name of its own, decorated ones too."""
+    found = {}
+    for name, value in _outside(function).items():
+        plain = getattr(value, "py_func", value)
+        if isinstance(plain, FunctionType) and not isinstance(value, CPUDispatcher):
+            found[name] = plain
+    return found
+
+
+def _outside(function: FunctionType) -> dict[str, Any]:
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    found: dict[str, Any] = {}
+    for name in names_outside(function):
+        if name in cells:
+            found[name] = _content(cells[name])
+        elif name in function.__globals__:
+            found[name] = function.__globals__[name]
+    return found
+
+
+def _content(cell: CellType) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not assigned yet
+        return None
+
+
+def _compiled(function: FunctionType, made: dict[FunctionType, Any]) -> Any:
+    """The dispatcher of a function; `made` are those that there are, by functions."""
+    helpers = helpers_of(function)
+    space = dict(function.__globals__)
+    closure = tuple(CellType(_content(cell)) for cell in function.__closure__ or ())
+    copy = FunctionType(function.__code__, space, function.__name__, function.__defaults__, closure or None)
+    copy.__kwdefaults__ = function.__kwdefaults__
+    made[function] = found = numba.njit(copy, boundscheck=True, error_model="python")
+    cells: Mapping[str, CellType] = dict(zip(function.__code__.co_freevars, closure, strict=True))
+    for name, helper in helpers.items():
+        inner = made.get(helper) or _compiled(helper, made)
+        if name in cells:
+            cells[name].cell_contents = inner
+        else:
+            space[name] = inner
+    return found
+
+
+def otherwise(function: FunctionType) -> str:
+    """What Numba would do otherwise than Python in the function and its helpers: arrays from outside are constants to
+    it, and random numbers come from a state of its own. Empty where there is nothing."""
+    for one in with_helpers(function):
+        if "random" in names_outside(one) and any(value is np for value in _outside(one).values()):
+            return RANDOM
+        for name, value in _outside(one).items():
+            if isinstance(value, np.ndarray | list | dict | set):
+                return f"`{name}` from outside would be a constant to it"
+            if _is_random(value):
+                return RANDOM
+    return ""
+
+
+def with_helpers(function: FunctionType) -> list[FunctionType]:
+    """The function, and all functions that it calls directly or through one another."""
+    found = [function]
+    for one in found:
+        found += [helper for helper in helpers_of(one).values() if helper not in found]
+    return found
+
+
+def _is_random(value: object) -> bool:
+    """Whether an object draws random numbers: a module, a generator, or a method of one."""
+    if isinstance(value, ModuleType):
+        return value.__name__ in ("random", "numpy.random")
+    sources = Random, np.random.Generator, np.random.RandomState
+    return isinstance(value, sources) or isinstance(getattr(value, "__self__", None), sources)
+
+
+def _in_one_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    told = [line for line in lines if not line.startswith(("Failed in", "During:", "- ", "File "))]
+    return (told or lines or [type(error).__name__])[0]

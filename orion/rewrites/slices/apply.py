@@ -1,0 +1,287 @@
+"""Loops in place of statements over slices, for the calls in which their bounds and lengths fit.
+
+    for t in range(rounds):                             for t in range(rounds):
+        A[1:-1] = 0.5 * (A[:-2] + A[2:])                    for i in range(1, n - 1):
+                                                                A_new[i - 1] = 0.5 * (A[i - 1] + A[i + 1])
+                                                            for i in range(1, n - 1):
+                                                                A[i] = A_new[i - 1]
+
+where n >= 2. NumPy computes all of a value before it stores any of it: where that makes a difference, since elements of
+the array that is written are read at other places, the value has an array of its own. It is one loop else: each
+iteration reads and writes the elements of one place, in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+import numpy as np
+
+from orion.dependence.references import definitions
+from orion.errors import UnsupportedLoopError
+from orion.ir.assigned import assigned_names
+from orion.ir.assumed import OfSizes
+from orion.ir.function import Function, LocalArray
+from orion.ir.nodes import (
+    Assign,
+    Compare,
+    Const,
+    Dim,
+    Expr,
+    For,
+    If,
+    Range,
+    Slice,
+    Stmt,
+    Subscript,
+    Update,
+    Var,
+    While,
+    every,
+)  # fmt: skip
+from orion.ir.program import SYNTHETIC
+from orion.ir.rewriting import expand, rewrite
+from orion.ir.spans import NOWHERE, with_span, without_spans
+from orion.ir.types import ArrayType, ScalarType, Types
+from orion.passes.between import separate
+from orion.passes.elementwise import element_at
+from orion.passes.local_arrays import fresh, make_arrays
+from orion.rewrites.slices.bounds import Extent, condition, distance, equal, extent_of, inside, plus
+from orion.rewrites.slices.find import is_over_slices, meets_itself
+from orion.sets.affine import Form, parameter
+from orion.sets.names import extent_name, isl_name
+from orion.source import Span
+from orion.typing.expression_types import Typing
+from orion.typing.infer import infer_types, with_local_arrays
+
+Places = tuple[tuple[Var, Extent], ...]
+"""The variables of loops, with the places of the target that they go through."""
+
+
+class NoLoopsError(Exception):
+    """A statement is none that loops stand for."""
+
+
+def apply(function: Function, types: Types, typing: Typing, spans: Collection[Span]) -> Function | None:
+    """The function with loops for the statements at these places, under the conditions on sizes that this takes; None
+    where it has no such form."""
+    try:
+        changed = _with_values(_without_frames(function, spans), typing, spans)
+        made = _made_there(changed, infer_types(changed, types), spans)
+        if made:
+            changed = make_arrays(changed, infer_types(changed, types), made)
+        types = with_local_arrays(types, changed)
+        writer = _Writer(changed, types, infer_types(changed, types), frozenset(spans))
+        body = writer.block(changed.body, ())
+        assumed = (*changed.assumed, *writer.assumed(made))
+        return separate(replace(changed, body=body, assumed=assumed, local_arrays=_unchecked(changed, made)), types)
+    except (UnsupportedLoopError, NoLoopsError):
+        return None
+
+
+def _unchecked(function: Function, made: Collection[str]) -> tuple[LocalArray, ...]:
+    """The arrays of the function; those that are made for loops are looked at by conditions instead."""
+    return tuple(replace(one, is_sure=False, alike=()) if one.name in made else one for one in function.local_arrays)
+
+
+def _without_frames(function: Function, spans: Collection[Span]) -> Function:
+    """The function without the loops of one trip around the statements."""
+
+    def change(statement: Stmt) -> tuple[Stmt, ...]:
+        match statement:
+            case For(_, body, number) if number == SYNTHETIC and _holds_any(body, spans):
+                return body
+            case _:
+                return (statement,)
+
+    return replace(function, body=expand(function.body, change))
+
+
+def _holds_any(body: tuple[Stmt, ...], spans: Collection[Span]) -> bool:
+    return any(one.span in spans for one in every((Assign, Update), *body))
+
+
+def _with_values(function: Function, typing: Typing, spans: Collection[Span]) -> Function:
+    """The function with names for what is to be computed before anything is stored: single elements of the array that
+    a statement writes to, and values with elements of it at other places."""
+    taken = {*typing.names}
+
+    def change(statement: Stmt) -> tuple[Stmt, ...]:
+        match statement:
+            case Assign(Subscript()) | Update(Subscript()) if statement.span in spans and meets_itself(statement):
+                before, statement = _with_scalars(statement, typing, taken)
+                if not meets_itself(statement):
+                    return (*before, statement)
+                assert isinstance(statement.target, Subscript)
+                name = Var(fresh(f"{statement.target.base.name}_new", taken), statement.span)
+                return (*before, Assign(name, statement.value, statement.span), replace(statement, value=name))
+            case _:
+                return (statement,)
+
+    return replace(function, body=expand(function.body, change))
+
+
+def _with_scalars(
+    statement: Assign | Update, typing: Typing, taken: set[str]
+) -> tuple[tuple[Stmt, ...], Assign | Update]:
+    """A statement with names for the single elements in its value of the array that it writes to."""
+    target = statement.target
+    assert isinstance(target, Subscript)
+    before: list[Stmt] = []
+
+    def named(part: Expr) -> Expr:
+        if not isinstance(part, Subscript) or part.base.name != target.base.name or typing.of(part).rank:
+            return part
+        name = Var(fresh(f"{part.base.name}_at", taken), part.span)
+        before.append(Assign(name, part, part.span))
+        return name
+
+    changed = replace(statement, value=rewrite(statement.value, named))
+    return tuple(before), changed
+
+
+def _made_there(function: Function, typing: Typing, spans: Collection[Span]) -> tuple[str, ...]:
+    """The arrays that the function makes in the statements at these places, and in serial loops around them."""
+    arrays = {name for name, kind in typing.names.items() if kind.rank} - {*function.params}
+    outer = [one for one in function.body if _holds_any((one,), spans)]
+    return tuple(sorted(assigned_names(outer) & arrays))
+
+
+@dataclass(slots=True)
+class _Writer:
+    """Writes loops; `conditions` are the comparisons that they take to hold, by the number of the loop, with the loops
+    around it."""
+
+    function: Function
+    types: Types
+    typing: Typing
+    spans: frozenset[Span]
+    conditions: list[tuple[int, tuple[Compare, ...], tuple[For, ...]]] = field(default_factory=list)
+    names: dict[str, list[str]] = field(default_factory=dict)
+    taken: set[str] = field(init=False)
+    numbers: Iterator[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.taken = {*self.typing.names, *self.function.params}
+        self.numbers = count(1 + max((loop.index for loop in every(For, *self.function.body)), default=-1))
+
+    def block(self, body: tuple[Stmt, ...], around: tuple[For, ...]) -> tuple[Stmt, ...]:
+        return tuple(self.statement(one, around) for one in body)
+
+    def statement(self, statement: Stmt, around: tuple[For, ...]) -> Stmt:
+        match statement:
+            case For(_, body):
+                return replace(statement, body=self.block(body, (*around, statement)))
+            case While(_, body):
+                return replace(statement, body=self.block(body, around))
+            case If(_, body, orelse):
+                return replace(statement, body=self.block(body, around), orelse=self.block(orelse, around))
+            case Assign(Subscript()) | Update(Subscript()) if statement.span in self.spans:
+                is_known = is_over_slices(statement, self.typing)
+                return self.loops(statement, around) if is_known else statement
+            case _:
+                return statement
+
+    def loops(self, statement: Assign | Update, around: tuple[For, ...]) -> Stmt:
+        """The loops that a statement over slices stands for."""
+        target, span = statement.target, statement.span
+        assert isinstance(target, Subscript)
+        checks: list[Compare] = []
+        extents = self.extents(target, checks)
+        variables = self.variables(target, len(extents))
+        places = tuple(zip(variables, extents, strict=True))
+        element = self.element(statement.value, places, checks)
+        index = self.index(target, variables)
+        inner: Stmt = replace(statement, target=Subscript(target.base, index, target.span), value=element)
+        first = next(self.numbers)
+        numbers = [first, *(next(self.numbers) for _ in variables[1:])]
+        for (variable, one), number in reversed([*zip(places, numbers, strict=True)]):
+            start, stop = with_span(one.start, span), with_span(one.stop, span)
+            inner = For(Range(variable.name, start, stop, Const(1, span), span), (inner,), number, span)
+        self.conditions.append((first, tuple(checks), around))
+        return inner
+
+    def variables(self, target: Subscript, number: int) -> tuple[Var, ...]:
+        """The variables of loops over a part of an array."""
+        array = target.base.name
+        for k in range(len(self.names.setdefault(array, [])), number):
+            self.names[array].append(fresh(f"{array}_{k}", self.taken))
+        return tuple(Var(name, target.span) for name in self.names[array][:number])
+
+    def extents(self, part: Subscript, checks: list[Compare]) -> list[Extent]:
+        """The places of the axes that a part of an array has, with what must hold for its subscripts."""
+        found = []
+        for axis, (length, one) in enumerate(self.axes(part)):
+            if one is None or isinstance(one, Slice):
+                found.append(extent := extent_of(one, length))
+                checks += extent.holds
+            elif axis < len(part.index):
+                checks.append(inside(one, length))
+        return found
+
+    def axes(self, part: Subscript) -> Iterator[tuple[Expr, Expr | None]]:
+        """The lengths of the axes of the array, with the subscripts that they have."""
+        lengths = self.lengths(part.base.name)
+        rest = (None,) * (len(lengths) - len(part.index))
+        yield from zip(lengths, (*part.index, *rest), strict=True)
+
+    def lengths(self, array: str) -> tuple[Expr, ...]:
+        for one in self.function.local_arrays:
+            if one.name == array:
+                return one.lengths
+        kind = self.types.get(array)
+        if not isinstance(kind, ArrayType):
+            raise NoLoopsError
+        return tuple(Dim(array, axis, NOWHERE) for axis in range(kind.ndim))
+
+    def element(self, value: Expr, places: Places, checks: list[Compare]) -> Expr:
+        """What is stored at a place of the target."""
+
+        def at(part: Subscript | Var) -> Expr:
+            whole = part if isinstance(part, Subscript) else Subscript(part, (), part.span)
+            extents = self.extents(whole, checks)
+            variables = []
+            for (variable, own), other in zip(places[len(places) - len(extents) :], extents, strict=True):
+                checks.append(equal(distance(own.stop, own.start), distance(other.stop, other.start)))
+                variables.append(with_span(plus(without_spans(variable), distance(other.start, own.start)), part.span))
+            return Subscript(whole.base, self.index(whole, variables), part.span)
+
+        found = element_at(value, self.typing, at)
+        if found is None:
+            raise NoLoopsError
+        return found
+
+    def index(self, part: Subscript, variables: Sequence[Expr]) -> tuple[Expr, ...]:
+        """The subscripts of an element of a part of an array."""
+        places = iter(variables)
+        return tuple(next(places) if one is None or isinstance(one, Slice) else one for _, one in self.axes(part))
+
+    def assumed(self, made: Collection[str]) -> Iterator[OfSizes]:
+        """The conditions of all loops, and that arrays which meet in those that are made are as long as one another."""
+        scope, known = {**self.given(), **definitions(self.function)}, frozenset(self.known())
+        alike = [equal(*pair) for one in self.function.local_arrays if one.name in made for pair in one.alike]
+        for index, checks, around in self.conditions:
+            found = condition(index, [*checks, *alike], around, scope, known)
+            if found is None:
+                raise NoLoopsError
+            if found.names:
+                yield found
+
+    def given(self) -> dict[str, Form]:
+        """The forms of the integers that keep their values."""
+        changed = assigned_names(self.function.body)
+        return {name: parameter(name) for name in self.function.given if self.is_integer(name) and name not in changed}
+
+    def is_integer(self, name: str) -> bool:
+        kind = self.types[name]
+        return isinstance(kind, ScalarType) and np.dtype(kind.dtype).kind in "iu"
+
+    def known(self) -> Iterator[str]:
+        """The parameters of isl that a call has values for."""
+        yield from map(isl_name, self.given())
+        for name in self.function.given:
+            kind = self.types[name]
+            if isinstance(kind, ArrayType):
+                yield from (extent_name(name, axis) for axis in range(kind.ndim))

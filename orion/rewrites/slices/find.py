@@ -1,0 +1,178 @@
+"""Statements over slices and whole arrays that may be taken for loops: `A[1:-1] = 0.5 * (B[:-2] + B[2:])`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from orion.analysis.one_loop import AnalysedLoop, AsWritten, is_single, may_be_shared
+from orion.ir.constants import constant_value
+from orion.ir.nodes import (
+    Assign,
+    Binary,
+    Bind,
+    Call,
+    Compare,
+    Const,
+    Expr,
+    For,
+    If,
+    Range,
+    Slice,
+    Stmt,
+    Subscript,
+    Unary,
+    Update,
+    Var,
+    While,
+    count_names,
+    every,
+    holds,
+    names_in,
+)  # fmt: skip
+from orion.ir.program import SYNTHETIC
+from orion.ir.spans import without_spans
+from orion.passes.elementwise import is_plain
+from orion.rewrites.slices.bounds import distance
+from orion.source import Span
+from orion.typing.expression_types import Typing
+from orion.typing.functions import is_elementwise
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A statement and the loops of ranges around it, outermost first; `is_sure`: all that is around it are loops."""
+
+    statement: Stmt
+    around: tuple[For, ...]
+
+
+def find(loop: AnalysedLoop, typing: Typing) -> tuple[Span, ...]:
+    """The places of the statements over slices in a loop that is serial, or that stands for statements that run once.
+
+    What an inner loop writes by its own variable (`Q[:, k] -= …`) is left to it: it may be shared out as it is.
+    """
+    if not isinstance(loop.form, AsWritten) or loop.nest.elements is not None:
+        return ()
+    if may_be_shared(loop) and not is_single(loop.nest):
+        return ()
+    outer = loop.nest.loops[0]
+    if holds(Bind, *outer.body):
+        return ()
+    found = (one for one in placed((outer,)) if is_over_slices(one.statement, typing))
+    return tuple(one.statement.span for one in found if not _is_shared(one, outer))
+
+
+def _is_shared(one: Placed, outer: For) -> bool:
+    """Whether iterations of the loop right around a statement write places of their own."""
+    inner = one.around[-1] if one.around else outer
+    if inner is outer or not isinstance(inner.space, Range):
+        return False
+    assert isinstance(one.statement, Assign | Update)
+    return inner.space.var in names_in(one.statement.target)
+
+
+def placed(body: tuple[Stmt, ...], around: tuple[For, ...] = ()) -> Iterator[Placed]:
+    """All simple statements, with the loops of the source around them."""
+    for statement in body:
+        match statement:
+            case For(_, inside):
+                yield from placed(inside, around if statement.index == SYNTHETIC else (*around, statement))
+            case While(_, inside):
+                yield from placed(inside, around)
+            case If(_, inside, orelse):
+                yield from placed((*inside, *orelse), around)
+            case _:
+                yield Placed(statement, around)
+
+
+def is_over_slices(statement: Stmt, typing: Typing) -> bool:
+    """Whether a statement gives several elements of an array values that are computed element by element; a new array
+    counts where it is made of slices."""
+    match statement:
+        case Assign(Var() as target, value):
+            return bool(typing.of(target).rank) and holds(Slice, value) and _is_elementwise(value, typing)
+        case Assign(Subscript() as target, value):
+            return _is_part(target, typing) and _is_elementwise(value, typing) and _keeps(target, value, typing)
+        case Update(Subscript() as target, _, value):
+            return _is_part(target, typing) and _is_elementwise(value, typing) and _keeps(target, value, typing)
+        case _:
+            return False
+
+
+def _is_part(target: Subscript, typing: Typing) -> bool:
+    return bool(typing.of(target).rank) and has_plain_slices(target, typing)
+
+
+def has_plain_slices(part: Subscript, typing: Typing) -> bool:
+    """Whether the subscripts are numbers and slices in steps of 1."""
+    for one in part.index:
+        if isinstance(one, Slice):
+            if one.step is not None and constant_value(one.step) != 1:
+                return False
+            if holds(Subscript, *(bound for bound in (one.lower, one.upper) if bound is not None)):
+                return False
+        elif typing.of(one).rank or not is_plain(one):
+            return False
+    return True
+
+
+def _is_elementwise(value: Expr, typing: Typing) -> bool:
+    """Whether each element of a value is computed from one element of each array in it."""
+    if not typing.of(value).rank:
+        return is_plain(value)
+    match value:
+        case Var():
+            return True
+        case Subscript():
+            return has_plain_slices(value, typing)
+        case Call(".copy" | "np.copy", (array,)):
+            return _is_elementwise(array, typing)
+        case Binary(op, left, right):
+            return op != "@" and _is_elementwise(left, typing) and _is_elementwise(right, typing)
+        case Unary(_, operand):
+            return _is_elementwise(operand, typing)
+        case Compare(_, operands):
+            return all(_is_elementwise(one, typing) for one in operands)
+        case Call(function, arguments):
+            parts = (_is_elementwise(one, typing) for one in arguments)
+            return is_elementwise(function) and not value.keywords and all(parts)
+        case _:
+            return False
+
+
+def _keeps(target: Subscript, value: Expr, typing: Typing) -> bool:
+    """Whether elements hold the values, whether these are stored one by one or all at once: nothing is cut off, as
+    NumPy does it in other ways for arrays than for numbers."""
+    to, given = typing.of(target).dtype, typing.of(value)
+    if given.weak and isinstance(value, Const):
+        return not to.startswith(("int", "uint")) or (isinstance(value.value, int) and 0 <= value.value < 128)
+    return np.dtype(to).kind == np.dtype(given.dtype).kind == "f" or np.can_cast(given.dtype, to)
+
+
+def meets_itself(statement: Assign | Update) -> bool:
+    """Whether a value is made of elements of the array that it is written to, of other places than its own."""
+    target = statement.target
+    if not isinstance(target, Subscript):
+        return False
+    name = target.base.name
+    parts = [part for part in every(Subscript, statement.value) if part.base.name == name]
+    is_whole = count_names([statement.value], name) > sum(count_names([part], name) for part in parts)
+    return is_whole or any(_differs(target, part) and not _is_apart(target, part) for part in parts)
+
+
+def _differs(target: Subscript, part: Subscript) -> bool:
+    return without_spans(part).index != without_spans(target).index
+
+
+def _is_apart(target: Subscript, part: Subscript) -> bool:
+    """Whether two parts of an array lie in different places of an axis: so many apart, counted from the same end."""
+    for one, other in zip(target.index, part.index, strict=False):
+        if isinstance(one, Slice) or isinstance(other, Slice):
+            continue
+        ends = [value is not None and value < 0 for value in map(constant_value, (one, other))]
+        if ends[0] == ends[1] and constant_value(distance(without_spans(one), without_spans(other))):
+            return True
+    return False

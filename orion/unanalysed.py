@@ -1,0 +1,72 @@
+"""Functions that Orion cannot analyse, and Numba can compile: they run as they are, compiled, on one worker.
+
+What stands in the way is told in a warning, once; planning and explaining such a function raise it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from orion.aside import aside
+from orion.errors import OrionError
+from orion.frontend.outside import Outside, taken
+
+PLAIN = (bool, int, float, complex, str, np.generic, type(None))
+
+
+@dataclass(frozen=True, slots=True)
+class Unanalysed:
+    """A function compiled as it is, for arguments of these types, while what it takes from outside stays the same."""
+
+    run: Callable[..., Any]
+    outside: Outside
+    why: OrionError
+
+
+def kinds_of(arguments: Mapping[str, object]) -> tuple[object, ...] | None:
+    """What a compiled function depends on of its arguments; None where some are none that Numba takes as they are."""
+    found = [_kind(value) for value in arguments.values()]
+    return None if None in found else tuple(found)
+
+
+def _kind(value: object) -> object:
+    if isinstance(value, np.ndarray):
+        return value.dtype, value.ndim, value.flags.c_contiguous, value.flags.f_contiguous, value.flags.writeable
+    if isinstance(value, tuple):
+        inner = [_kind(item) for item in value]
+        return None if None in inner else (type(value), *inner)
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return None  # Numba takes it for one without a sign
+    return type(value) if isinstance(value, PLAIN) else None
+
+
+def compiled_as_it_is(function: FunctionType, arguments: Mapping[str, object], why: OrionError) -> Unanalysed:
+    """The function compiled by Numba. Raises `why`, with what Numba says of it, where that does not compile it, or
+    would do something else than Python: arrays from outside would be constants."""
+    from orion.kernel.build.whole import NotCompiledError, compile_whole, otherwise
+
+    outside = taken(_looked_up(function))
+    if other := otherwise(function):
+        why.add_note(f"Numba does not run it as it is either: {other}")
+        raise why
+    try:
+        run = aside(lambda: compile_whole(function, tuple(arguments.values())))
+    except NotCompiledError as error:
+        why.add_note(f"Numba cannot compile it as it is either: {error}")
+        raise why from None
+    return Unanalysed(run, outside, why)
+
+
+def _looked_up(function: FunctionType) -> Iterator[tuple[FunctionType, list[tuple[str, ...]]]]:
+    """The functions that are compiled, with what they may look up outside."""
+    from orion.kernel.build.whole import names_outside, with_helpers
+
+    for one in with_helpers(function):
+        names = [*names_outside(one)]
+        modules = [name for name in names if isinstance(one.__globals__.get(name), ModuleType)]
+        yield one, [*((name,) for name in names), *((name, inner) for name in modules for inner in names)]

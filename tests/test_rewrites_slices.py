@@ -1,0 +1,192 @@
+"""Statements over slices are run as the loops that they stand for, in the calls in which their bounds fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import orion
+from orion.errors import ArgumentError
+
+
+def jacobi(A, B, steps):
+    for _ in range(steps):
+        B[1:-1, 1:-1] = 0.2 * (A[1:-1, 1:-1] + A[1:-1, :-2] + A[1:-1, 2:] + A[2:, 1:-1] + A[:-2, 1:-1])
+        A[1:-1, 1:-1] = 0.2 * (B[1:-1, 1:-1] + B[1:-1, :-2] + B[1:-1, 2:] + B[2:, 1:-1] + B[:-2, 1:-1])
+
+
+def in_place(A, steps):
+    for _ in range(steps):
+        A[1:-1, 1:-1] = 0.25 * (A[1:-1, :-2] + A[1:-1, 2:] + A[2:, 1:-1] + A[:-2, 1:-1])
+
+
+def heat(A, steps):
+    for _ in range(steps):
+        lap = A[:-2, 1:-1] + A[2:, 1:-1] + A[1:-1, :-2] + A[1:-1, 2:] - 4.0 * A[1:-1, 1:-1]
+        A[1:-1, 1:-1] += 0.1 * lap
+        A[:, 0] = A[:, 1]
+        A[:, -1] = A[:, -2]
+    return A.max()
+
+
+def fdtd(A, B, C, steps):
+    for t in range(steps):
+        A[0, :] = t
+        A[1:, :] = A[1:, :] - 0.5 * (C[1:, :] - C[:-1, :])
+        B[:, 1:] = B[:, 1:] - 0.5 * (C[:, 1:] - C[:, :-1])
+        C[:-1, :-1] = C[:-1, :-1] - 0.7 * (A[:-1, 1:] - A[:-1, :-1] + B[1:, :-1] - B[:-1, :-1])
+
+
+def sweeps_inside(A, B, steps):
+    for _ in range(steps):
+        for _ in range(3):
+            around = A[2:, 1:-1] + A[:-2, 1:-1]
+            A[1:-1, 1:-1] = 0.25 * (around + B[1:-1, 1:-1])
+        B[0] = -2.0 * A[1]
+        B[-1] = -2.0 * A[-2] - 1.0
+
+
+def once(A, B):
+    B[1:, :] = A[:-1, :] * 2.0 + A[1:, :]
+    B[0] = A[0]
+
+
+def by_arguments(x, y, lo, hi, k):
+    y[lo:hi] = 3.0 * x[lo + k : hi + k]
+    y[:-k] += x[k:]
+
+
+def triangular(A, n):
+    for k in range(n - 1):
+        A[k + 1 :, k] /= A[k, k]
+        A[k + 1 :, k + 1 :] -= np.outer(A[k + 1 :, k], A[k, k + 1 :])
+
+
+def rows_down(A, steps):
+    for i in range(1, A.shape[0]):
+        A[i, 1:] = 0.5 * A[i - 1, :-1] + A[i, 1:]
+
+
+def clipped(A, steps):
+    for _ in range(steps):
+        A[:, 1:] = np.minimum(np.maximum(A[:, :-1] * 1.1, 0.1), 3.0)
+
+
+def by_own_elements(A, steps):
+    for k in range(1, 3):
+        A[k % 2] *= A[0, 0] + A[k % 2, 1]
+        A[1:, :] -= A[0, 0] * A[1:, :] * 0.01
+
+
+def truth(A, B):
+    B[1:-1, :] = (A[:-2, :] < A[1:-1, :]) * 1.0
+
+
+SHAPES = [(9, 7), (40, 33), (3, 3), (2, 2), (2, 5), (1, 4)]
+LOOPS = [jacobi, in_place, heat, fdtd, sweeps_inside, once, rows_down, clipped, truth, by_own_elements]
+
+
+def arguments(function, shape, dtype="float64"):
+    rng = np.random.default_rng(shape[0])
+    made = {name: (rng.random(shape) + 0.5).astype(dtype) for name in "ABC"} | {"steps": 4}
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    return tuple(value.copy() if isinstance(value := made[name], np.ndarray) else value for name in names)
+
+
+def outcome(function, args):
+    """What a call returns or raises, and its arrays afterwards."""
+    try:
+        result = function(*args)
+    except (ValueError, IndexError, ArgumentError, ZeroDivisionError) as error:
+        return type(error).__mro__[-4:], None
+    return result, args
+
+
+def check(function, make, workers):
+    want, expected = outcome(function, make())
+    with orion.session(workers=workers, force_parallel=True):
+        got, given = outcome(orion.parallel_for(function), make())
+    if expected is None:
+        assert given is None, "an error of NumPy's is one of the loop's"
+        return
+    np.testing.assert_array_equal(got, want)
+    for one, two in zip(given, expected, strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+@pytest.mark.parametrize("function", LOOPS, ids=lambda f: f.__name__)
+def test_gives_what_numpy_gives(function, workers):
+    for shape in SHAPES:
+        for dtype in ("float64", "float32"):
+            check(function, lambda shape=shape, dtype=dtype: arguments(function, shape, dtype), workers)
+
+
+@pytest.mark.parametrize(
+    "function", [jacobi, in_place, heat, fdtd, sweeps_inside, once, clipped], ids=lambda f: f.__name__
+)
+def test_is_shared_out(function):
+    with orion.session(workers=2, force_parallel=True):
+        plan = orion.parallel_for(function).plan(*arguments(function, (60, 50)))
+    assert plan.is_parallel, str(plan)
+    assert "slices" in {name for name, _ in plan.function.rewrites}, str(plan)
+    plan.check()
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_bounds_that_are_arguments(workers):
+    for lo, hi, k in [(0, 9, 1), (2, 7, 3), (-5, -2, 1), (3, 20, 2), (7, 3, 1), (0, 10, 0), (1, 4, -1), (0, 2, 12)]:
+
+        def make(lo=lo, hi=hi, k=k):
+            return np.arange(12.0), np.linspace(0.0, 1.0, 12), lo, hi, k
+
+        check(by_arguments, make, workers)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_slices_that_depend_on_loops_around(workers):
+    check(triangular, lambda: ((np.random.default_rng(0).random((30, 30)) + 30 * np.eye(30)), 30), workers)
+
+
+def test_other_lengths_are_run_as_written():
+    def add(x, y, z):
+        for _ in range(2):
+            x[1:] = x[1:] + x[:-1] * y[1:] * z
+
+    for length in (9, 1, 5):
+        check(add, lambda length=length: (np.ones(9), np.arange(9.0), np.arange(1.0, 1.0 + length)), 2)
+    with orion.session(workers=2, force_parallel=True):
+        plan = orion.parallel_for(add).plan(np.ones(900), np.ones(900), np.ones(899))
+        assert any("z.shape[0]" in one for one in plan.conditions)
+        other = orion.parallel_for(add).plan(np.ones(900), np.ones(900), np.ones(1))
+    assert not other.conditions
+    assert "ORN125" in str(other)
+
+
+def test_the_plan_says_so():
+    with orion.session(workers=2, force_parallel=True):
+        plan = orion.parallel_for(in_place).plan(np.ones((500, 500)), 5)
+    text = str(plan)
+    assert plan.conditions
+    assert "A.shape[0] >= 2" in " ".join(plan.conditions)
+    line = "A[1:-1, 1:-1] = 0.25"
+    assert line in text
+    plan._repr_html_()
+    assert plan.to_json()
+
+
+def test_integers_that_wrap_around():
+    def step(a, b):
+        for _ in range(3):
+            a[1:] = a[1:] + b[:-1]
+
+    for dtype in ("int8", "uint8", "int64"):
+        check(step, lambda dtype=dtype: (np.arange(100, 140).astype(dtype), np.full(40, 120, dtype)), 2)
+
+
+def test_values_that_lose_something_are_left_to_numpy():
+    def cut(a, x):
+        for _ in range(3):
+            a[1:] = x[:-1] * 1.5
+
+    check(cut, lambda: (np.zeros(30, np.int64), np.arange(30.0)), 2)

@@ -1,0 +1,255 @@
+"""What Orion cannot analyse runs as it is where Numba compiles it, on one worker, with a warning that says why."""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import orion
+from orion import SerialLoopWarning, UnsupportedLoopError
+
+SCALE = 2.0
+
+
+def twice(x):
+    return SCALE * x
+
+
+def growing(a):
+    found = []
+    for i in range(len(a)):
+        if a[i] > 0:
+            found.append(twice(a[i]))
+    return np.array(found)
+
+
+def complex_numbers(a, n):
+    z = 0j
+    for i in range(n):
+        z = z * 1j + a[i]
+    return z
+
+
+def counted(x):
+    seen = {}
+    for i in range(len(x)):
+        if x[i] in seen:
+            seen[x[i]] += 1
+        else:
+            seen[x[i]] = 1
+    return max(seen.values())
+
+
+def size_from_values(x):
+    counts = np.zeros(x.max() + 1, np.int64)
+    for i in range(len(x)):
+        counts[x[i]] += 1
+    return counts
+
+
+def tried(x):
+    total = 0.0
+    for i in range(len(x)):
+        if x[i] > 100:
+            raise ValueError("too large")
+        total += x[i]
+    return total
+
+
+def comprehension(x):
+    squares = [v * v for v in x]
+    return squares[0] + squares[-1]
+
+
+def two_masks(A, rows, cols):
+    total = 0.0
+    for k in range(3):
+        total += A[rows[k], cols].sum()
+    return total
+
+
+A = np.arange(1.0, 13.0)
+ACCEPTED = {
+    growing: lambda: (A - 4.0,),
+    complex_numbers: lambda: (A.copy(), 12),
+    counted: lambda: (np.arange(12) % 5,),
+    size_from_values: lambda: (np.arange(12) % 5,),
+    tried: lambda: (A.copy(),),
+    comprehension: lambda: (A.copy(),),
+    two_masks: lambda: (A.reshape(3, 4).copy(), np.array([2, 0, 1]), np.array([1, 1, 3])),
+}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("function", ACCEPTED, ids=lambda f: f.__name__)
+def test_gives_what_python_gives(function, workers):
+    looped = orion.parallel_for(function)
+    with orion.session(workers=workers), warnings.catch_warnings():
+        warnings.simplefilter("ignore", SerialLoopWarning)
+        for _ in range(2):
+            np.testing.assert_array_equal(looped(*ACCEPTED[function]()), function(*ACCEPTED[function]()))
+
+
+@pytest.mark.parametrize("function", [growing, complex_numbers, counted], ids=lambda f: f.__name__)
+def test_says_once_why(function):
+    looped = orion.parallel_for(function)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        looped(*ACCEPTED[function]())
+        looped(*ACCEPTED[function]())
+    (one,) = [warning for warning in caught if warning.category is SerialLoopWarning]
+    assert f"`{function.__name__}` runs on one worker, compiled by Numba as it is" in str(one.message)
+    assert "is not supported" in str(one.message)
+    assert one.filename == __file__
+
+
+def test_a_plan_says_what_stands_in_the_way():
+    with pytest.raises(UnsupportedLoopError, match="a list is not supported") as caught:
+        orion.parallel_for(growing).plan(A)
+    assert "Numba" in caught.value.__notes__[0]
+
+
+def test_is_refused_where_it_must_be_parallel():
+    looped = orion.parallel_for(require_parallel=True)(growing)
+    with pytest.raises(UnsupportedLoopError, match="a list is not supported"):
+        looped(A.copy())
+
+
+def test_errors_are_those_of_python():
+    looped = orion.parallel_for(complex_numbers)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SerialLoopWarning)
+        with pytest.raises(IndexError):
+            looped(A.copy(), 13)
+        with pytest.raises(ValueError, match="too large"):
+            orion.parallel_for(tried)(A + 100.0)
+
+
+def test_helpers_and_numbers_from_outside_are_those_of_each_call(monkeypatch):
+    looped = orion.parallel_for(growing)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SerialLoopWarning)
+        np.testing.assert_array_equal(looped(A), 2.0 * A)
+        monkeypatch.setitem(globals(), "SCALE", 3.0)
+        np.testing.assert_array_equal(looped(A), 3.0 * A)
+        monkeypatch.setitem(globals(), "twice", lambda x: x + 1.0)
+        np.testing.assert_array_equal(looped(A), A + 1.0)
+
+
+TABLE = np.arange(12.0)
+
+
+def reads_a_table(x):
+    found = []
+    for i in range(len(x)):
+        found.append(TABLE[i] + x[i])
+    return found
+
+
+def random_numbers(x):
+    found = []
+    for _ in range(len(x)):
+        found.append(np.random.rand())
+    return found
+
+
+def undefined(x):
+    total = 0.0
+    for i in range(len(x)):
+        total += nowhere[i]  # noqa: F821
+    return total
+
+
+def with_a_file(x):
+    with open("somewhere") as file:
+        for _ in range(len(x)):
+            file.read()
+
+
+def of_a_float(x):
+    total = 0.0
+    for i in range(len(x)):
+        total += x[i / 2]
+    return total
+
+
+REFUSED = {
+    reads_a_table: "constant",
+    undefined: "",
+    with_a_file: "Numba cannot compile it as it is either",
+    of_a_float: "",
+}
+
+
+@pytest.mark.parametrize("function", REFUSED, ids=lambda f: f.__name__)
+def test_what_numba_cannot_or_would_do_otherwise_is_refused(function):
+    looped = orion.parallel_for(function)
+    for _ in range(2):
+        with pytest.raises(UnsupportedLoopError) as caught:
+            looped(A.copy())
+        assert REFUSED[function] in " ".join(getattr(caught.value, "__notes__", ()))
+
+
+def test_random_numbers_are_refused_wherever_they_stand():
+    with pytest.raises(UnsupportedLoopError):
+        orion.parallel_for(random_numbers)(A)
+
+
+def test_arguments_that_numba_has_no_types_for_are_refused():
+    ratings = orion.sparse((np.array([0, 1]), np.array([0, 1])), np.ones(2), shape=(2, 2))
+    with pytest.raises(UnsupportedLoopError):
+        orion.parallel_for(growing)(ratings)
+
+
+def test_complex_arrays_are_taken():
+    def rotated(z, n):
+        for i in range(n):
+            z[i] = z[i] * 1j
+        return z.sum()
+
+    z, other = A + 1j, A + 1j
+    with pytest.warns(SerialLoopWarning, match="complex"):
+        got = orion.parallel_for(rotated)(z, 12)
+    assert got == rotated(other, 12)
+    np.testing.assert_array_equal(z, other)
+
+
+class Points(NamedTuple):
+    x: np.ndarray
+    y: np.ndarray
+
+
+def test_tuples_of_arrays_and_records_are_taken():
+    def farthest(points, origin):
+        best = 0.0
+        for i in range(len(points.x)):
+            best = max(best, (points.x[i] - origin[0]) ** 2 + (points.y[i] - origin[1]) ** 2)
+        return best
+
+    def heaviest(particles):
+        best = 0
+        for i in range(len(particles)):
+            if particles[i].mass > particles[best].mass:
+                best = i
+        return best
+
+    records = np.array([(1.0, 2.0), (3.0, 9.0), (4.0, 5.0)], dtype=[("x", "f8"), ("mass", "f8")])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SerialLoopWarning)
+        given = Points(A, A[::-1].copy()), (1.0, 2.0)
+        assert orion.parallel_for(farthest)(*given) == farthest(*given)
+        assert orion.parallel_for(heaviest)(records) == 1
+
+
+def test_a_large_integer_is_not_taken_for_one_without_a_sign():
+    def listed(n):
+        found = [0]
+        for _ in range(2):
+            found.append(n)
+        return found
+
+    with pytest.raises(orion.OrionError):
+        orion.parallel_for(listed)(2**63)
