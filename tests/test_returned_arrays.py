@@ -146,11 +146,16 @@ def test_an_index_out_of_range_is_the_users():
         orion.parallel_for(row)(values().reshape(60, 5), 60)
 
 
-def test_a_part_by_an_array_is_refused():
+def test_a_part_by_an_array_is_not_analysed():
     def chosen(x, at):
         for i in range(len(x)):
             x[i] += 1
         return x[at[0] :]
 
     with pytest.raises(UnsupportedLoopError, match="this array cannot be returned"):
-        orion.parallel_for(chosen)(values(), np.array([2]))
+        orion.parallel_for(chosen).plan(values(), np.array([2]))
+    x = values()
+    with pytest.warns(orion.SerialLoopWarning, match="this array cannot be returned"):
+        found = orion.parallel_for(chosen)(x, np.array([2]))
+    assert np.shares_memory(found, x)
+    np.testing.assert_array_equal(found, x[2:])

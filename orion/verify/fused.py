@@ -43,8 +43,8 @@ def prove_fused(
         raise PlanError(f"{loop.nest.span}: the loop that neighbours are run as does not do what they do")
     _prove_scalars(loop, members)
     for member, one in zip(members, own, strict=True):
-        same = _same_ranges(loop.nest, member.nest, depth)
-        if one.is_exact and fused.is_exact and (same or _by_ones(loop.nest, member.nest, depth)):
+        same = _same_ranges(loop.nest, member.nest, depth)  # iterations without inner ones are in no domain
+        if not same and one.is_exact and fused.is_exact and _by_ones(loop.nest, member.nest, depth):
             same = _outer(one, depth, context).is_equal(fused.domain(context))
         if not same:
             raise PlanError(f"{loop.nest.span}: the loop that neighbours are run as has other iterations than they")

@@ -400,10 +400,12 @@ class Reader:
                 for wanted, side in ((True, then), (False, orelse)):
                     with self.guarded(test, wanted):
                         self.expression(side)
-            case Logic(_, (first, *rest)) | Compare(_, (first, *rest)):
-                self.expression(first)
+            case Logic(_, operands) | Compare(_, operands):
+                always = 1 if isinstance(node, Logic) else 2  # `a < b < c` looks at c where a < b
+                for operand in operands[:always]:
+                    self.expression(operand)
                 self.at.unsure += 1
-                for other in rest:
+                for other in operands[always:]:
                     self.expression(other)
                 self.at.unsure -= 1
             case Bind(_, row):

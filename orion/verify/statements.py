@@ -64,11 +64,13 @@ class Statement:
 @dataclass(frozen=True, slots=True)
 class Source:
     """A loop of the source: its statements, the pairs x → y by the statements at their ends, and what holds of names
-    that the text has, as conditions on isl's parameters with the names in them."""
+    that the text has, as conditions on isl's parameters with the names in them. `leaving` are sizes at which subscripts
+    leave their arrays for sure, so that there is an error and no order to keep, beside those that no pair has."""
 
     statements: tuple[Statement, ...]
     forwards: Mapping[tuple[str, str], Sequence[isl.Map]]
     known: tuple[isl.Set, ...]
+    leaving: tuple[isl.Set, ...]
     is_exact: bool
     context: isl.Context
 
@@ -97,7 +99,7 @@ def read_source(
     reader = _Finder(function, types, _passed_on(function, loop, text, claims), loop, claims, context)
     reader.go()
     statements = tuple(reader.named(claim, place, context) for claim, place in placed)
-    sizes = _sizes(statements, context)
+    sizes, leaving = _sizes(statements, context)
     forwards: dict[tuple[str, str], list[isl.Map]] = {}
     for first in statements:
         for second in statements:
@@ -106,20 +108,24 @@ def read_source(
             if relations:
                 forwards[first.name, second.name] = relations
     is_exact = all(one.instances.is_exact and all(e.is_exact for e in one.instances.events) for one in statements)
-    return Source(statements, forwards, tuple(reader.known), is_exact, context)
+    return Source(statements, forwards, tuple(reader.known), leaving, is_exact, context)
 
 
-def _sizes(statements: Sequence[Statement], context: isl.Context) -> isl.Set:
-    """The sizes at which no subscript leaves its array for sure: at others there is an error, and no order to keep."""
+def _sizes(statements: Sequence[Statement], context: isl.Context) -> tuple[isl.Set, tuple[isl.Set, ...]]:
+    """The sizes at which no subscript leaves its array for sure, as far as they are few sets, and those of others."""
     import islpy as isl
 
     sizes = isl.Set("{ : }", context)
+    rest = []
     for one in statements:
         for event in one.instances.events:
             for leaving in one.instances.leaving(event, context):
                 fewer = coalesced(sizes.subtract(leaving))
-                sizes = fewer if fewer.n_basic_set() <= MAX_PIECES else sizes
-    return sizes
+                if fewer.n_basic_set() <= MAX_PIECES:
+                    sizes = fewer
+                else:
+                    rest.append(leaving)
+    return sizes, tuple(rest)
 
 
 def _placed(

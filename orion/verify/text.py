@@ -135,7 +135,7 @@ class _Proof:
         import islpy as isl
 
         buffers = {buffer.name: buffer for part in parts for buffer in part.nest.buffers}
-        walk = Walk(self.context, self.source.statements, self.forwards, path, live, buffers)
+        walk = Walk(self.context, self.source.statements, self.forwards, self.source.leaving, path, live, buffers)
         extents = [
             extent_name(name, axis)
             for name, kind in self.types.items()

@@ -92,14 +92,16 @@ def running_greatest(loop: Stmt, scope: Scope) -> RunningGreatest | None:
 
 @dataclass
 class Walk:
-    """Goes through a text. `forwards` are the relations that are to go forwards, by the statements at their ends, and
-    `live` the names that stand for parameters here: those of the text, and of the loops that are open.
-    `changed` are the names that the text has been found to assign beside what statements do. `steps` has the trips of
-    each loop that is open, for each step that it may have: on the path there are but their limits."""
+    """Goes through a text. `forwards` are the relations that are to go forwards, by the statements at their ends, but
+    for sizes that are in `leaving`, and `live` the names that stand for parameters here: those of the text, and of the
+    loops that are open. `changed` are the names that the text has been found to assign beside what statements do.
+    `steps` has the trips of each loop that is open, for each step that it may have: on the path there are but their
+    limits."""
 
     context: isl.Context
     statements: Sequence[Statement]
     forwards: Mapping[tuple[str, str], Sequence[isl.Map]]
+    leaving: tuple[isl.Set, ...]
     path: Path
     live: set[str]
     buffers: Mapping[str, Buffer]
@@ -357,6 +359,11 @@ class Walk:
                     turned = relation.intersect_domain(sources).intersect_range(sinks)
                     turned = turned if params is None else turned.intersect_params(params)
                     found = self.witness(turned)
+                    for leaving in self.leaving if found is not None else ():
+                        turned = turned.intersect_params(leaving.complement())
+                        found = self.witness(turned)
+                        if found is None:
+                            break
                     if found is not None:
                         what = f"{source} before {sink}" if source != sink else f"{source} in its order, and once"
                         raise PlanError(f"the generated loops do not run {what}: {found.sample()}")

@@ -251,6 +251,9 @@ class _Writer:
         found = element_at(value, self.typing, at)
         if found is None:
             raise NoLoopsError
+        for part in every(Subscript, value):  # single elements are read also where there is nothing to store
+            if not self.typing.of(part).rank:
+                checks += [inside(one, length) for length, one in self.axes(part) if one is not None]
         return found
 
     def index(self, part: Subscript, variables: Sequence[Expr]) -> tuple[Expr, ...]:

@@ -1,0 +1,167 @@
+"""Random statements over slices, in loops and by themselves: what NumPy computes, and its errors.
+
+Kernels are run by the Python interpreter, on several workers, at sizes of which some are too small for the slices.
+"""
+
+from __future__ import annotations
+
+import random
+import warnings
+
+import numpy as np
+import pytest
+
+import orion
+from tests.loop_text import defined
+from tests.oracles.interpreted import Order, kernel_code, run_interpreted
+from tests.oracles.nest_check import is_in_vectors
+
+ARRAYS = {"A": 2, "B": 2, "C": 2, "x": 1, "y": 1}
+"""Names and dimensions: A, B and C are n × m, x has n elements and y has m."""
+
+SHAPES = [(7, 6), (4, 4), (2, 3), (1, 2), (3, 1)]
+SEEDS = range(200)
+
+
+class Maker:
+    """Writes a random function. `cut` is how many elements the slices of a statement leave out, by axis."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.cut = (0, 0)
+
+    def slice(self, axis, low=None):
+        """A slice that leaves out as many elements as the statement's slices do, some at the beginning."""
+        cut = self.cut[axis]
+        low = self.random.randint(0, cut) if low is None else low
+        if self.random.random() < 0.06:
+            low += 1  # a length of its own
+        high = cut - low
+        name = "nm"[axis]
+        first = self.random.choice([f"{low}", f"{low}", f"k + {low - 1}" if low else ""]) if low else ""
+        last = self.random.choice([f"-{high}", f"{name} - {high}", f"-(k + {high - 1})"]) if high > 0 else ""
+        return f"{first}:{last}" if first or last else ":"
+
+    def part(self, array, index=None):
+        """A part of an array by slices; `index` is what stands in the first axis instead."""
+        if ARRAYS[array] == 1:
+            return f"{array}[{self.slice(0 if array == 'x' else 1)}]"
+        first = self.slice(0) if index is None else index
+        return f"{array}[{first}, {self.slice(1)}]"
+
+    def value(self, target, index):
+        rank = ARRAYS[target] - (index is not None)
+        reads = []
+        for _ in range(self.random.randint(1, 3)):
+            kind = self.random.random()
+            if kind < 0.15:
+                reads.append(self.random.choice(["2", "k", "t", "A[0, 0]", "x[-1]", "B[1, 0]"]))
+            elif rank == 2 and kind < 0.85:
+                reads.append(self.part(self.random.choice("ABC")))
+            elif rank == 2:
+                reads.append(self.part("y"))
+            elif index is not None:
+                reads.append(
+                    self.random.choice([self.part("y"), self.part(self.random.choice("AB"), self.near(index))])
+                )
+            else:
+                other = self.random.choice("ABC")
+                column = f"{other}[{self.slice(0)}, {self.random.choice(['0', '-1', '1'])}]"
+                row = f"{other}[{self.random.choice(['0', '-1', 'k'])}, {self.slice(1)}]"
+                reads.append(self.random.choice([self.part(target), column if target == "x" else row]))
+        text = reads[0]
+        for read in reads[1:]:
+            text = self.random.choice([f"{text} + {read}", f"{text} - 2 * {read}", f"({text}) * {read}"])
+        return self.random.choice([text, text, f"3 * ({text})", f"-({text})"])
+
+    def near(self, index):
+        return self.random.choice([index, f"{index} - 1", f"{index} - 1", "0"])
+
+    def statement(self, inside):
+        self.cut = self.random.choice([0, 0, 1, 2]), self.random.choice([0, 1, 2])
+        index = "i" if inside else None
+        target = self.random.choice("AB" if inside else "AABCxy")
+        if not inside and ARRAYS[target] == 2 and self.random.random() < 0.2:
+            which = self.random.choice(["0", "-1"])
+            left = f"{target}[{which}, {self.slice(1)}]"
+            other = self.random.choice("ABC")
+            return f"{left} = {other}[{self.random.choice(['0', '1', '-1', '-2'])}, {self.slice(1)}]"
+        op = self.random.choice(["=", "=", "+=", "*="])
+        return f"{self.part(target, index)} {op} {self.value(target, index)}"
+
+    def function(self):
+        lines = ["def f(A, B, C, x, y, k, T):", "    n, m = A.shape", "    t = 3"]
+        for _ in range(self.random.randint(1, 3)):
+            form = self.random.choice(["plain", "time", "time", "rows", "both"])
+            body = [self.statement(form == "rows") for _ in range(self.random.randint(1, 3))]
+            if form == "plain":
+                lines += [f"    {one}" for one in body]
+            elif form == "rows":
+                lines += ["    for i in range(1, n):", *(f"        {one}" for one in body)]
+            else:
+                lines += ["    for s in range(T):", *(f"        {one}" for one in body)]
+            if form == "both":
+                lines += ["        t = t - 1", "        v = " + self.part("A")]
+                lines += ["        " + f"C[{self.slice(0)}, {self.slice(1)}] += v"]
+        return "\n".join([*lines, "    return t", ""])
+
+
+def arguments(shape, seed):
+    rng = np.random.default_rng(seed)
+    n, m = shape
+    sizes = {"A": (n, m), "B": (n, m), "C": (n, m), "x": (n,), "y": (m,)}
+    dtype = "float64" if seed % 10 == 0 else "int64"  # rows of floats may be in vectors, which have to be compiled
+    return {name: rng.integers(-4, 5, size).astype(dtype) for name, size in sizes.items()} | {"k": 1, "T": 2}
+
+
+def outcome(run, given):
+    """What a call returns and leaves in its arrays, or that NumPy raises."""
+    try:
+        returned = run(given)
+    except (ValueError, IndexError, orion.ArgumentError):
+        return "an error"
+    return [returned, *(value for value in given.values() if isinstance(value, np.ndarray))]
+
+
+def interpreted(function, workers):
+    def run(given):
+        with orion.session(workers=workers, force_parallel=True), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            prepared = orion.parallel_for(function)._preparation.prepare(given, workers, True)
+            prepared.plan.check()
+        if is_in_vectors(prepared):
+            with orion.session(workers=workers, force_parallel=True), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return orion.parallel_for(function)(**given)
+        codes = [kernel_code(loop.kernel.text) for loop in prepared.program.loops]
+        own = prepared.local.take()
+        return run_interpreted(prepared.program, codes, {**prepared.given(given), **own}, Order(workers))
+
+    return run
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_slices_are_numpys(seed):
+    source = Maker(seed).function()
+    function = defined(source, np=np)
+    for shape in SHAPES[: 2 if seed % 10 == 0 else None]:
+        want = outcome(lambda given: function(**given), arguments(shape, seed))
+        got = outcome(interpreted(function, 1 + seed % 3), arguments(shape, seed))
+        assert (want == "an error") == (got == "an error"), f"{shape}\n{source}"
+        if want != "an error":
+            for mine, its in zip(got, want, strict=True):
+                np.testing.assert_array_equal(mine, its, err_msg=f"{shape}\n{source}")
+
+
+def test_most_of_them_are_loops():
+    """The generator reaches what it is for: functions that run as loops, and others that do not at some sizes."""
+    taken = 0
+    for seed in range(40):
+        function = defined(Maker(seed).function(), np=np)
+        with orion.session(workers=2, force_parallel=True):
+            try:
+                plan = orion.parallel_for(function).plan(**arguments(SHAPES[0], seed))
+            except orion.OrionError:
+                continue
+        taken += any(name == "slices" for name, _ in plan.function.rewrites)
+    assert taken >= 15

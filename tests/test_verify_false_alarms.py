@@ -1,0 +1,81 @@
+"""Plans that are right, and that the checker once refused."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import orion
+
+
+def taken_apart(a, n):
+    """The second loop's statements run once per round; `t` is given a value there before it is read."""
+    for _ in range(n):
+        t = 0
+    for i in range(n):
+        t = a[i]
+        low = t
+        for j in range(i):
+            a[j] += 0.5 * low
+
+
+def compared(A, T, x, m, c8):
+    """The subscripts in a comparison of two values are looked at in each iteration: sizes at which they leave arrays
+    need no order."""
+    low = 50.0
+    for i in range(1, m):
+        for j in range(i, 1, -1):
+            T[2 * i + 1, c8 + 1, c8 + (6 - i - 2)] = A[i + 2 + c8 % 3, j + 2] + T[j, j, i + 4]
+            if low >= 0.25 * T[j + 2, c8 - (j + 2), i + 2 * j + 1 + c8 - 2] * x[i]:
+                low = 0.25 * T[c8 - (j + 2), j + 2, i + 2 * j + 1] * x[i]
+    return low
+
+
+def inner_loops_of_no_trips(A, B, y, T):
+    """Neighbours that are run as one, of which one has nothing to do in any iteration."""
+    n, m = A.shape
+    for _ in range(T):
+        for i in range(n):
+            for j in range(m - 2):
+                A[i, j] = 1.0 - 0.5 * B[i, j]
+        for i in range(n):
+            for j in range(m):
+                A[i, j] *= B[i, j] + y[j]
+
+
+def neighbours_and_a_new_order(A, C, x, y, T):
+    """Loops that are run as one stand before a loop in another order."""
+    for _ in range(T):
+        x[:] = -1.5
+        A[-1, :] = C[-2, :]
+    for _ in range(T):
+        A[-1, :] = A[0, :]
+    for _ in range(T):
+        A[:, :] += -(y[:] * A[:, :])
+
+
+def cube(*lengths):
+    return np.random.default_rng(0).random(lengths) - 0.5
+
+
+GIVEN = {
+    taken_apart: lambda: (cube(13), 5),
+    compared: lambda: (cube(40, 40), cube(60, 40, 60), cube(40), 10, np.int8(2)),
+    inner_loops_of_no_trips: lambda: (cube(3, 2), cube(3, 2), cube(2), 2),
+    neighbours_and_a_new_order: lambda: (cube(7, 6), cube(7, 6), cube(7), cube(6), 2),
+}
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+@pytest.mark.parametrize("function", GIVEN, ids=lambda f: f.__name__)
+def test_is_proved_and_right(function, workers):
+    looped = orion.parallel_for(function)
+    mine, its = GIVEN[function](), GIVEN[function]()
+    with orion.session(workers=workers, force_parallel=True), warnings.catch_warnings():
+        warnings.simplefilter("ignore", orion.SerialLoopWarning)
+        looped.plan(*mine).check()
+        assert looped(*mine) == function(*its)
+    for one, other in zip(mine, its, strict=True):
+        np.testing.assert_array_equal(one, other)
