@@ -78,12 +78,38 @@ def by_own_elements(A, steps):
         A[1:, :] -= A[0, 0] * A[1:, :] * 0.01
 
 
+def back_substitution(A, B):
+    for i in reversed(range(min(A.shape[0], A.shape[1]))):
+        for k in range(i + 1, min(A.shape[0], A.shape[1])):
+            B[i] -= A[i, k] * B[k]
+        B[i] /= A[i, i]
+
+
+def shifted_rows(A, steps):
+    for k in range(1, A.shape[0]):
+        A[k, 1:] = A[k - 1, 1:] + A[k, :-1]
+        A[:, 0] = A[:, k % A.shape[1]] * 0.5
+
+
 def truth(A, B):
     B[1:-1, :] = (A[:-2, :] < A[1:-1, :]) * 1.0
 
 
 SHAPES = [(9, 7), (40, 33), (3, 3), (2, 2), (2, 5), (1, 4)]
-LOOPS = [jacobi, in_place, heat, fdtd, sweeps_inside, once, rows_down, clipped, truth, by_own_elements]
+LOOPS = [
+    jacobi,
+    in_place,
+    heat,
+    fdtd,
+    sweeps_inside,
+    once,
+    rows_down,
+    clipped,
+    truth,
+    by_own_elements,
+    back_substitution,
+    shifted_rows,
+]
 
 
 def arguments(function, shape, dtype="float64"):

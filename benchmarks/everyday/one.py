@@ -39,9 +39,11 @@ def main() -> None:
     with time_limit("planning", options.limit), orion.session(workers=2):
         found = planned(case, case.arguments(case.large))
     if isinstance(found, Refused):
-        tell({"refused": found.message, "cause": found.cause})
-        return
-    tell({"part": found.part, "codes": found.codes})
+        tell({"refused": found.message, "cause": found.cause, "as_it_is": found.as_it_is})
+        if not found.as_it_is:
+            return
+    else:
+        tell({"part": found.part, "codes": found.codes})
     with time_limit("the small size", options.limit), orion.session(workers=2, force_parallel=True):
         tell({"right": agree(run(looped, case, case.small), run(case.function, case, case.small))})
     contenders: dict[str, Callable[[], float]] = {}

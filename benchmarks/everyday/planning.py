@@ -17,10 +17,12 @@ WHOLLY = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A loop that is not taken, and why: the first line of the message, without places and names."""
+    """A loop that is not analysed, and why: the first line of the message, without places and names. `as_it_is`: a call
+    runs it as it is, on one worker, if Numba compiles it."""
 
     kind: str
     message: str
+    as_it_is: bool
 
     @property
     def cause(self) -> str:
@@ -45,7 +47,7 @@ def planned(case: Case, arguments: tuple[Any, ...]) -> Refused | Planned:
     try:
         plan = orion.parallel_for(case.function).plan(*arguments)
     except OrionError as error:
-        return Refused(type(error).__name__, str(error).splitlines()[0])
+        return Refused(type(error).__name__, str(error).splitlines()[0], error.is_for_numba)
     part = sum(share.part for share in shares(plan.function) if share.loop.is_parallel)
     codes = sorted(
         {

@@ -44,8 +44,13 @@ class Row:
     facts: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def is_taken(self) -> bool:
+    def is_analysed(self) -> bool:
         return "part" in self.facts
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether it is analysed, or runs as it is; whether Numba compiles it shows where it is run."""
+        return self.is_analysed or (bool(self.facts.get("as_it_is")) and "failed" not in self.facts)
 
     @property
     def is_parallel(self) -> bool:
@@ -93,7 +98,7 @@ def plan_of(case: Case) -> dict[str, Any]:
         warnings.simplefilter("ignore")
         found = planned(case, case.arguments(case.large))
     if isinstance(found, Refused):
-        return {"refused": found.message, "cause": found.cause}
+        return {"refused": found.message, "cause": found.cause, "as_it_is": found.as_it_is}
     return {"part": found.part, "codes": found.codes}
 
 
@@ -111,8 +116,8 @@ def table(rows: Iterable[Row]) -> Table:
             row.domain,
             row.case.name,
             str(row.case.nature),
-            "yes" if row.is_taken else "no",
-            f"{facts['part']:.2f}" if row.is_taken else "",
+            "yes" if row.is_analysed else "as it is" if row.is_taken else "no",
+            f"{facts['part']:.2f}" if row.is_analysed else "",
             {True: "yes", False: "NO"}.get(facts.get("right"), ""),  # type: ignore[arg-type]
             *("" if ratio is None else f"{ratio:.2f}" for ratio in ratios),
             facts.get("failed") or facts.get("cause") or ", ".join(facts.get("codes", ())),
@@ -124,9 +129,9 @@ def summary(rows: list[Row]) -> Iterator[str]:
     """The shares that matter, then what is in the way, by cause."""
     natures = (Nature.PARALLEL, Nature.WAVEFRONT)
     able = [row for row in rows if row.case.nature in natures]
-    yield f"taken {share([row.is_taken for row in rows])}"
+    yield f"taken {share([row.is_taken for row in rows])}, of these analysed {sum(row.is_analysed for row in rows)}"
     yield f"wholly parallel, of those that are so by their nature: {share([row.is_parallel for row in able])}"
-    yield f"  of those of them that are taken: {share([row.is_parallel for row in able if row.is_taken])}"
+    yield f"  of those of them that are analysed: {share([row.is_parallel for row in able if row.is_analysed])}"
     yield f"right {share([bool(row.facts['right']) for row in rows if 'right' in row.facts])}"
     for workers in (1, 2):
         ratios = [ratio for row in rows if (ratio := row.ratio(workers)) is not None]
@@ -135,7 +140,7 @@ def summary(rows: list[Row]) -> Iterator[str]:
             yield f"on {workers} of them {mean:.2f} × njit (geometric mean of {len(ratios)}), {slow} below 0.95"
     causes = Counter(row.facts["cause"] for row in rows if "cause" in row.facts)
     codes = Counter(code for row in able if not row.is_parallel for code in row.facts.get("codes", ()))
-    yield from (f"  refused {number}: {cause}" for cause, number in causes.most_common())
+    yield from (f"  not analysed {number}: {cause}" for cause, number in causes.most_common())
     yield from (f"  serial {number}: {code}" for code, number in codes.most_common())
     yield from (f"  {row.case.name}: {row.facts['failed']}" for row in rows if "failed" in row.facts)
 

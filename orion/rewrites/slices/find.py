@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
 
@@ -33,12 +34,14 @@ from orion.ir.nodes import (
     names_in,
 )  # fmt: skip
 from orion.ir.program import SYNTHETIC
-from orion.ir.spans import without_spans
+from orion.ir.spans import NOWHERE, without_spans
 from orion.passes.elementwise import is_plain
 from orion.rewrites.slices.bounds import distance
 from orion.source import Span
 from orion.typing.expression_types import Typing
 from orion.typing.functions import is_elementwise
+
+EVERY = Slice(None, None, None, NOWHERE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,18 +156,24 @@ def _keeps(target: Subscript, value: Expr, typing: Typing) -> bool:
 
 
 def meets_itself(statement: Assign | Update) -> bool:
-    """Whether a value is made of elements of the array that it is written to, of other places than its own."""
+    """Whether a value is made of elements that the statement writes at other places than that of the value: x → y for
+    x ≠ y, where the element at x is computed from the one at y."""
     target = statement.target
     if not isinstance(target, Subscript):
         return False
     name = target.base.name
     parts = [part for part in every(Subscript, statement.value) if part.base.name == name]
     is_whole = count_names([statement.value], name) > sum(count_names([part], name) for part in parts)
-    return is_whole or any(_differs(target, part) and not _is_apart(target, part) for part in parts)
+    return is_whole or any(not _is_beside(target, part) and not _is_apart(target, part) for part in parts)
 
 
-def _differs(target: Subscript, part: Subscript) -> bool:
-    return without_spans(part).index != without_spans(target).index
+def _is_beside(target: Subscript, part: Subscript) -> bool:
+    """Whether two parts of an array go along the same places of the same axes, in whichever rows and columns: what is
+    at one place of the one is written, if at all, with the same place of the other."""
+    mine, its = without_spans(target).index, without_spans(part).index
+    pairs = list(zip_longest(mine, its, fillvalue=EVERY))
+    slices = [(one, other) for one, other in pairs if isinstance(one, Slice) or isinstance(other, Slice)]
+    return all(one == other for one, other in slices)
 
 
 def _is_apart(target: Subscript, part: Subscript) -> bool:
