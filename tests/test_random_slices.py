@@ -140,6 +140,11 @@ def interpreted(function, workers):
     return run
 
 
+@pytest.fixture(autouse=True)
+def rows_of_any_length(monkeypatch):
+    monkeypatch.setattr("orion.rewrites.slices.apply.ROW", 0)
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_slices_are_numpys(seed):
     source = Maker(seed).function()

@@ -276,3 +276,20 @@ def test_a_copy_that_is_not_made_is_found():
 def test_rounds_with_tiles_that_wait_have_no_copies():
     with orion.session("threads", 2, force_parallel=True):
         assert copied(orion.parallel_for(many_rounds).plan(np.zeros(100), 3)) == ()
+
+
+def spread_out(B, n):
+    for i in range(n):
+        B[i + 1, : n * 2 : 2] = B[2 * i, :n]
+
+
+def test_a_row_that_is_spread_out_in_place_sees_what_it_has_written():
+    """NumPy moves `a[:10:2] = a[:5]` one element after the other."""
+    expected = np.random.default_rng(0).random((20, 24))
+    mine = expected.copy()
+    spread_out(expected, 5)
+    for workers in (1, 2, 3):
+        given = mine.copy()
+        with orion.session("threads", workers, force_parallel=True), pytest.warns(orion.SerialLoopWarning):
+            orion.parallel_for(spread_out)(given, 5)
+        np.testing.assert_array_equal(given, expected)

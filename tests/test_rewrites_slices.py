@@ -95,6 +95,11 @@ def truth(A, B):
     B[1:-1, :] = (A[:-2, :] < A[1:-1, :]) * 1.0
 
 
+@pytest.fixture(autouse=True)
+def rows_of_any_length(monkeypatch):
+    monkeypatch.setattr("orion.rewrites.slices.apply.ROW", 0)
+
+
 SHAPES = [(9, 7), (40, 33), (3, 3), (2, 2), (2, 5), (1, 4)]
 LOOPS = [
     jacobi,
@@ -131,7 +136,7 @@ def outcome(function, args):
 def check(function, make, workers):
     want, expected = outcome(function, make())
     with orion.session(workers=workers, force_parallel=True):
-        got, given = outcome(orion.parallel_for(function), make())
+        got, given = outcome(orion.parallel_for(fastmath=False)(function), make())
     if expected is None:
         assert given is None, "an error of NumPy's is one of the loop's"
         return
@@ -216,3 +221,16 @@ def test_values_that_lose_something_are_left_to_numpy():
             a[1:] = x[:-1] * 1.5
 
     check(cut, lambda: (np.zeros(30, np.int64), np.arange(30.0)), 2)
+
+
+@pytest.mark.parametrize(
+    ("shape", "workers", "taken"), [((50, 200), 2, True), ((50, 200), 1, False), ((500, 20), 2, False)]
+)
+def test_rows_are_shared_out_by_columns_where_they_are_long_enough(shape, workers, taken, monkeypatch):
+    monkeypatch.setattr("orion.rewrites.slices.apply.ROW", 64)
+    with orion.session(workers=workers):
+        plan = orion.parallel_for(rows_down).plan(*arguments(rows_down, shape))
+    assert ("slices" in {name for name, _ in plan.function.rewrites}) == taken, str(plan)
+    check(rows_down, lambda: arguments(rows_down, shape), workers)
+    if workers == 1:
+        assert "at least 2 workers" in str(plan)

@@ -40,4 +40,12 @@ class OfArray:
     has: Property
 
 
-Assumed = OfSizes | OfArray
+@dataclass(frozen=True, slots=True)
+class OfWorkers:
+    """That a call has so many workers at least. No bit of a result may depend on whether it holds."""
+
+    index: int
+    least: int
+
+
+Assumed = OfSizes | OfArray | OfWorkers

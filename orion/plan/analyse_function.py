@@ -77,19 +77,23 @@ class _Analyser:
         """A function with the variants that a rewrite gives it, of those in which loops that are new can be shared out,
         before those that it has."""
         first = found.variants[0]
-        places = {loop.nest.span.line: rewrite.find(loop, first.typing) for loop in first.loops}
-        spans = {span for found_there in places.values() for span in found_there}
-        function = rewrite.apply(found.function, found.types, found.typing, spans) if spans else None
-        if function is None:
+        places = [(loop.nest.span.line, rewrite.find(loop, first.typing)) for loop in first.loops]
+        there = {span: names for _, inside in places for span, names in inside.items()}
+        functions = rewrite.apply(found.function, found.types, found.typing, there) if there else ()
+        if not functions:
             return found
-        noted = (*first.rewrites, *((rewrite.name, line) for line, spans in places.items() if spans))
+        noted = (*first.rewrites, *((rewrite.name, line) for line, inside in places if inside))
         try:
-            other = self.analyse(function, found.types, noted)
+            forms = [self.analyse(function, found.types, noted).variants for function in functions]
         except UnsupportedLoopError:
             return found
         old = {loop.index for loop in every(For, *found.function.body)}
-        better = tuple(variant for variant in other.variants if _shares_out(variant, old))
-        return replace(found, variants=(*better, *found.variants)) if better else found
+        while forms and not (better := tuple(variant for variant in forms[0] if _shares_out(variant, old))):
+            forms.pop(0)
+        if not forms:
+            return found
+        others = (variant for variants in forms[1:] for variant in variants)
+        return replace(found, variants=(*better, *others, *found.variants))
 
     def with_condition(self, found: AnalysedFunction, types: Types) -> AnalysedFunction:
         """A function with the variants that run where a condition on sizes and integers holds, before those that run

@@ -8,7 +8,7 @@ from functools import reduce
 
 from orion.cost.sizes import Sizes
 from orion.dependence.conditions import as_set, holds, is_possible
-from orion.ir.assumed import Assumed, OfArray, OfSizes
+from orion.ir.assumed import Assumed, OfArray, OfSizes, OfWorkers
 from orion.ir.function import Function
 from orion.ir.nodes import Binary, Dim, Expr, For, Logic, Var, every
 from orion.ir.printer import print_expr
@@ -27,6 +27,8 @@ def may_hold(assumed: Assumed, sizes: Sizes) -> bool:
             return is_possible(assumed, sizes.values) if sizes.symbolic else holds(assumed, sizes.values)
         case OfArray(array=array, has=wanted):
             return sizes.symbolic or (array, wanted) in sizes.shown
+        case OfWorkers(least=least):
+            return sizes.force_parallel or sizes.workers >= least
 
 
 def conditions_in_words(function: Function, types: Types) -> tuple[str, ...]:
@@ -66,6 +68,8 @@ def _in_words(assumed: Assumed, names: Mapping[str, Expr]) -> str:
             return in_words(assumed, names)
         case OfArray(array=array, has=wanted):
             return f"{array}: {wanted}"
+        case OfWorkers(least=least):
+            return f"at least {least} workers"
 
 
 def _names(function: Function, types: Types) -> Mapping[str, Expr]:

@@ -40,6 +40,7 @@ from orion.cost.worth import (
 )
 from orion.dependence.bounds import fix_parameters
 from orion.dependence.model import loops_around
+from orion.ir.assumed import Assumed
 from orion.ir.program import LoopNest, OfFilling, OfStatements
 from orion.ir.types import Types
 from orion.plan.at_values import at_call, at_values
@@ -95,7 +96,7 @@ def choose(variants: tuple[Variant, ...], sizes: Sizes, maps: Maps) -> FunctionP
         extra = set(variant.program.function.assumed).difference(variants[-1].program.function.assumed)
         failing = [one for one in variant.program.function.assumed if one in extra and not may_hold(one, sizes)]
         if failing:
-            variants = _for_any(variants, sizes, maps)
+            variants = _without(failing, variants, sizes, maps)
             tell.append(partial(with_conditions, function=variant.program.function, failing=failing))
             continue
         whole, plan = _plan_of(variant, variant.typing.arguments, sizes, maps)
@@ -117,10 +118,15 @@ def choose(variants: tuple[Variant, ...], sizes: Sizes, maps: Maps) -> FunctionP
     return plan
 
 
-def _for_any(variants: tuple[Variant, ...], sizes: Sizes, maps: Maps) -> tuple[Variant, ...]:
-    """The variants that run for any sizes and integers, with the dependences that there are at those of the call."""
+def _without(
+    failing: Sequence[Assumed], variants: tuple[Variant, ...], sizes: Sizes, maps: Maps
+) -> tuple[Variant, ...]:
+    """The variants that run where some conditions do not hold; where these are those for any sizes and integers, with
+    the dependences that there are at those of the call."""
+    rest = tuple(one for one in variants if {*failing}.isdisjoint(one.program.function.assumed))
     assumed = variants[-1].program.function.assumed
-    rest = (variant for variant in variants if variant.program.function.assumed == assumed)
+    if any(one.program.function.assumed != assumed for one in rest):
+        return rest
     return tuple(at_values(variant, sizes.values, maps) for variant in rest)
 
 

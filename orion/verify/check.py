@@ -29,7 +29,7 @@ import numpy as np
 from orion.analysis.one_loop import Origin
 from orion.errors import PlanError
 from orion.ir.assigned import assigned_names
-from orion.ir.assumed import OfArray
+from orion.ir.assumed import OfArray, OfWorkers
 from orion.ir.nodes import For, Stmt, names_in
 from orion.ir.program import (
     SYNTHETIC,
@@ -227,6 +227,8 @@ class _Checker:
             if isinstance(one, OfArray):
                 self.unproved.append(f"not proved: {one.array} is {one.has}, as no elements are looked at here")
                 continue
+            if isinstance(one, OfWorkers):
+                continue  # it is right with fewer, too
             if not all(name in self.values for name in one.names):
                 self.unproved.append(f"not proved: {one.constraint}, as the call's values are not known")
                 continue

@@ -14,7 +14,7 @@ Architectures*, section 5.5; writes that may not happen count like others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ from orion.dependence.access import Dependence
 from orion.dependence.conflicts import CapReached, capped
 from orion.dependence.model import own_space
 from orion.dependence.references import Reference, collect_references
-from orion.ir.nodes import Bind, For, Range, Subscript, While, names_in, walk
+from orion.ir.nodes import Assign, Bind, For, Range, Slice, Subscript, While, every, names_in, walk
 from orion.ir.program import LoopNest, OfNewOrder
 from orion.ir.types import Types
 from orion.rewrites.privatize.find import Placed, place_reference
@@ -40,6 +40,8 @@ def renamable_reads(
     sources = {(d.array, d.source.span) for d in dependences if d.kind == "anti"}
     references = collect_references(nest, types)
     wanted = [r for r in references if not r.is_write and (r.array, r.span) in sources]
+    moved = {*_moved_by_steps(nest)}
+    wanted = [r for r in wanted if r.subscript not in moved]
     found: dict[str, tuple[Subscript, ...]] = {}
     for array in dict.fromkeys(reference.array for reference in wanted):
         reads = dict.fromkeys(r.subscript for r in wanted if r.array == array and r.subscript is not None)
@@ -50,8 +52,20 @@ def renamable_reads(
     return found
 
 
+def _moved_by_steps(nest: LoopNest) -> Iterator[Subscript]:
+    """Parts of arrays that are assigned to other parts of these with a step, as they are: NumPy does `a[:10:2] = a[:5]`
+    one element after the other, so that later ones see what has been written."""
+    for statement in every(Assign, *nest.body):
+        match statement:
+            case Assign(Subscript(base) as target, Subscript(other) as value) if base.name == other.name:
+                if any(part.step is not None for part in every(Slice, target, value)):
+                    yield value
+
+
 def may_see_copy(nest: LoopNest, types: Types, array: str, reads: Sequence[Subscript]) -> bool:
     """Whether some reads of an array, given as they stand in the nest, may all see a copy of it made before."""
+    if not {*reads}.isdisjoint(_moved_by_steps(nest)):
+        return False
     judge = _judge(nest, types, array, collect_references(nest, types))
     return judge is not None and judge.may_see_copy(reads)
 

@@ -17,12 +17,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-import numpy as np
-
-from orion.dependence.references import definitions
 from orion.errors import UnsupportedLoopError
 from orion.ir.assigned import assigned_names
-from orion.ir.assumed import OfSizes
+from orion.ir.assumed import OfSizes, OfWorkers
 from orion.ir.function import Function, LocalArray
 from orion.ir.nodes import (
     Assign,
@@ -44,14 +41,14 @@ from orion.ir.nodes import (
 from orion.ir.program import SYNTHETIC
 from orion.ir.rewriting import expand, rewrite
 from orion.ir.spans import NOWHERE, with_span, without_spans
-from orion.ir.types import ArrayType, ScalarType, Types
+from orion.ir.types import ArrayType, Types
 from orion.passes.between import separate
 from orion.passes.elementwise import element_at
 from orion.passes.local_arrays import fresh, make_arrays
-from orion.rewrites.slices.bounds import Extent, condition, distance, equal, extent_of, inside, plus
+from orion.rewrites.rewrite import Places as PlacesInSource
+from orion.rewrites.sizes import GivenSizes
+from orion.rewrites.slices.bounds import Extent, at_most, condition, distance, equal, extent_of, inside, plus
 from orion.rewrites.slices.find import is_over_slices, meets_itself
-from orion.sets.affine import Form, parameter
-from orion.sets.names import extent_name, isl_name
 from orion.source import Span
 from orion.typing.expression_types import Typing
 from orion.typing.infer import infer_types, with_local_arrays
@@ -64,19 +61,37 @@ class NoLoopsError(Exception):
     """A statement is none that loops stand for."""
 
 
-def apply(function: Function, types: Types, typing: Typing, spans: Collection[Span]) -> Function | None:
-    """The function with loops for the statements at these places, under the conditions on sizes that this takes; None
-    where it has no such form."""
+ROW = 64
+"""The least length of rows that are shared out by columns: of shorter ones two workers have less than a cache line or
+two each."""
+
+
+def apply(function: Function, types: Types, typing: Typing, places: PlacesInSource) -> tuple[Function, ...]:
+    """The function with loops for the statements at these places, under the conditions on sizes that this takes: with
+    all of them where there are several workers and, for one, without those that write a row in each iteration of a
+    loop, which take one worker less time as they are."""
+    rows = {span for span, variables in places.items() if variables}
+    others = {*places} - rows
+    forms = [_with_loops(function, types, typing, {*places}, rows)]
+    if rows and others:
+        forms.append(_with_loops(function, types, typing, others, set()))
+    return tuple(form for form in forms if form is not None)
+
+
+def _with_loops(
+    function: Function, types: Types, typing: Typing, spans: Collection[Span], rows: Collection[Span]
+) -> Function | None:
     try:
         changed = _with_values(_without_frames(function, spans), typing, spans)
         made = _made_there(changed, infer_types(changed, types), spans)
         if made:
             changed = make_arrays(changed, infer_types(changed, types), made)
         types = with_local_arrays(types, changed)
-        writer = _Writer(changed, types, infer_types(changed, types), frozenset(spans))
+        writer = _Writer(changed, types, infer_types(changed, types), frozenset(spans), frozenset(rows))
         body = writer.block(changed.body, ())
         assumed = (*changed.assumed, *writer.assumed(made))
-        return separate(replace(changed, body=body, assumed=assumed, local_arrays=_unchecked(changed, made)), types)
+        local = _unchecked(changed, made)
+        return separate(replace(changed, body=body, assumed=assumed, local_arrays=local), types)
     except (UnsupportedLoopError, NoLoopsError):
         return None
 
@@ -158,7 +173,9 @@ class _Writer:
     types: Types
     typing: Typing
     spans: frozenset[Span]
+    rows: frozenset[Span]
     conditions: list[tuple[int, tuple[Compare, ...], tuple[For, ...]]] = field(default_factory=list)
+    few: list[OfWorkers] = field(default_factory=list)
     names: dict[str, list[str]] = field(default_factory=dict)
     taken: set[str] = field(init=False)
     numbers: Iterator[int] = field(init=False)
@@ -200,6 +217,9 @@ class _Writer:
         for (variable, one), number in reversed([*zip(places, numbers, strict=True)]):
             start, stop = with_span(one.start, span), with_span(one.stop, span)
             inner = For(Range(variable.name, start, stop, Const(1, span), span), (inner,), number, span)
+        if span in self.rows:
+            checks.append(at_most(Const(ROW, NOWHERE), distance(extents[0].stop, extents[0].start)))
+            self.few.append(OfWorkers(first, 2))
         self.conditions.append((first, tuple(checks), around))
         return inner
 
@@ -261,30 +281,14 @@ class _Writer:
         places = iter(variables)
         return tuple(next(places) if one is None or isinstance(one, Slice) else one for _, one in self.axes(part))
 
-    def assumed(self, made: Collection[str]) -> Iterator[OfSizes]:
+    def assumed(self, made: Collection[str]) -> Iterator[OfSizes | OfWorkers]:
         """The conditions of all loops, and that arrays which meet in those that are made are as long as one another."""
-        scope, known = {**self.given(), **definitions(self.function)}, frozenset(self.known())
+        yield from self.few
+        given = GivenSizes.of(self.function, self.types)
         alike = [equal(*pair) for one in self.function.local_arrays if one.name in made for pair in one.alike]
         for index, checks, around in self.conditions:
-            found = condition(index, [*checks, *alike], around, scope, known)
+            found = condition(index, [*checks, *alike], around, given.forms, given.known)
             if found is None:
                 raise NoLoopsError
             if found.names:
                 yield found
-
-    def given(self) -> dict[str, Form]:
-        """The forms of the integers that keep their values."""
-        changed = assigned_names(self.function.body)
-        return {name: parameter(name) for name in self.function.given if self.is_integer(name) and name not in changed}
-
-    def is_integer(self, name: str) -> bool:
-        kind = self.types[name]
-        return isinstance(kind, ScalarType) and np.dtype(kind.dtype).kind in "iu"
-
-    def known(self) -> Iterator[str]:
-        """The parameters of isl that a call has values for."""
-        yield from map(isl_name, self.given())
-        for name in self.function.given:
-            kind = self.types[name]
-            if isinstance(kind, ArrayType):
-                yield from (extent_name(name, axis) for axis in range(kind.ndim))

@@ -52,20 +52,31 @@ class Placed:
     around: tuple[For, ...]
 
 
-def find(loop: AnalysedLoop, typing: Typing) -> tuple[Span, ...]:
+def find(loop: AnalysedLoop, typing: Typing) -> dict[Span, tuple[str, ...]]:
     """The places of the statements over slices in a loop that is serial, or that stands for statements that run once.
+    Those that write one row in each iteration of a loop have its variable.
 
     What an inner loop writes by its own variable (`Q[:, k] -= …`) is left to it: it may be shared out as it is.
     """
     if not isinstance(loop.form, AsWritten) or loop.nest.elements is not None:
-        return ()
+        return {}
     if may_be_shared(loop) and not is_single(loop.nest):
-        return ()
+        return {}
     outer = loop.nest.loops[0]
     if holds(Bind, *outer.body):
-        return ()
+        return {}
     found = (one for one in placed((outer,)) if is_over_slices(one.statement, typing))
-    return tuple(one.statement.span for one in found if not _is_shared(one, outer))
+    return {one.statement.span: _rows(one, typing) for one in found if not _is_shared(one, outer)}
+
+
+def _rows(one: Placed, typing: Typing) -> tuple[str, ...]:
+    """The variables of loops by which a statement writes another row in each of their iterations."""
+    assert isinstance(one.statement, Assign | Update)
+    target = one.statement.target
+    if not isinstance(target, Subscript) or typing.of(target).rank > 1:
+        return ()
+    variables = (loop.space.var for loop in one.around if isinstance(loop.space, Range))
+    return tuple(sorted({*variables} & names_in(target)))
 
 
 def _is_shared(one: Placed, outer: For) -> bool:

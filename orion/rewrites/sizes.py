@@ -1,0 +1,43 @@
+"""Which sizes and integers a call gives values for, to rewrites that hold under conditions on these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from orion.dependence.references import definitions
+from orion.ir.assigned import assigned_names
+from orion.ir.function import Function
+from orion.ir.types import ArrayType, ScalarType, Types
+from orion.sets.affine import Form, parameter
+from orion.sets.names import extent_name, isl_name
+
+
+@dataclass(frozen=True, slots=True)
+class GivenSizes:
+    """`forms` are those of integers that keep their values, and of names that are given once; `known` are the
+    parameters of isl that a call has values for."""
+
+    forms: Mapping[str, Form]
+    known: frozenset[str]
+
+    @classmethod
+    def of(cls, function: Function, types: Types) -> GivenSizes:
+        changed = assigned_names(function.body)
+        integers = [name for name in function.given if _is_integer(types, name) and name not in changed]
+        extents = {one for name in function.given for one in _extents(types, name)}
+        forms = {**{name: parameter(name) for name in integers}, **definitions(function)}
+        return cls(forms, frozenset({*map(isl_name, integers), *extents}))
+
+
+def _is_integer(types: Types, name: str) -> bool:
+    kind = types[name]
+    return isinstance(kind, ScalarType) and np.dtype(kind.dtype).kind in "iu"
+
+
+def _extents(types: Types, name: str) -> Iterator[str]:
+    kind = types[name]
+    if isinstance(kind, ArrayType):
+        yield from (extent_name(name, axis) for axis in range(kind.ndim))
