@@ -13,6 +13,7 @@ from types import FunctionType, MethodType
 from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar, cast, overload
 
 from orion.errors import (
+    AS_IT_IS,
     ArgumentError,
     NotParallelError,
     OrionError,
@@ -94,7 +95,7 @@ class ParallelFunction(Generic[P, R]):
             return self._preparation.plan(self._bind(args, kwargs), session.workers, session.force_parallel)
         except OrionError as error:
             if error.is_for_numba and not self.options.require_parallel:
-                error.add_note("a call runs it as it is, on one worker, if Numba compiles it")
+                error.add_note(AS_IT_IS)
             raise
 
     @ends_in_users_line

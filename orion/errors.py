@@ -9,6 +9,9 @@ from collections.abc import Iterable, Sequence
 
 from orion.source import SourceText, Span
 
+AS_IT_IS = "a call runs it as it is, on one worker, if Numba compiles it"
+"""What is added to the error of a plan, where that is so."""
+
 
 class OrionError(Exception):
     """The root of all errors raised by Orion.

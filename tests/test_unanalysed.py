@@ -10,6 +10,7 @@ import pytest
 
 import orion
 from orion import SerialLoopWarning, UnsupportedLoopError
+from orion.cli.cli import main
 
 SCALE = 2.0
 
@@ -253,3 +254,15 @@ def test_a_large_integer_is_not_taken_for_one_without_a_sign():
 
     with pytest.raises(orion.OrionError):
         orion.parallel_for(listed)(2**63)
+
+
+def test_the_command_line_says_that_calls_run_it(tmp_path, capsys):
+    source = tmp_path / "loops.py"
+    source.write_text(
+        "import orion\n\n\n@orion.parallel_for\ndef positive(a):\n    found = []\n    for i in range(len(a)):\n"
+        "        if a[i] > 0:\n            found.append(a[i])\n    return found\n"
+    )
+    assert main(["explain", f"{source}:positive"]) == 1
+    said = capsys.readouterr().err
+    assert "a list is not supported" in said
+    assert "a call runs it as it is, on one worker, if Numba compiles it" in said

@@ -23,7 +23,7 @@ from orion.cli.loading import LoadedFile, load_functions
 from orion.cli.pages import CODE, page_of
 from orion.cli.stages import stages_text
 from orion.cost.sizes import Sizes
-from orion.errors import ArgumentError, OrionError
+from orion.errors import AS_IT_IS, ArgumentError, OrionError
 from orion.frontend.parse import parse_function
 from orion.ir.signature import argument_types
 from orion.ir.types import ScalarType, Shapes, Types
@@ -285,7 +285,8 @@ def _plans(functions: dict[str, AnyFunction], loaded: LoadedFile, given: Given) 
             plans.append(plan_function(function, loaded.definitions[name], given))
         except OrionError as error:
             failed = True
-            print("\n".join([f"{name}: {error}", *getattr(error, "__notes__", ())]), file=sys.stderr)
+            notes = *getattr(error, "__notes__", ()), *([AS_IT_IS] if error.is_for_numba else ())
+            print("\n".join([f"{name}: {error}", *notes]), file=sys.stderr)
     return plans, failed
 
 
