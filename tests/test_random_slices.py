@@ -141,8 +141,10 @@ def interpreted(function, workers):
 
 
 @pytest.fixture(autouse=True)
-def rows_of_any_length(monkeypatch):
+def all_rows(monkeypatch):
+    """Rows are shared out by columns whether that pays or not."""
     monkeypatch.setattr("orion.rewrites.slices.apply.ROW", 0)
+    monkeypatch.setattr("orion.rewrites.slices.find.is_slow", lambda statement: True)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -96,8 +96,10 @@ def truth(A, B):
 
 
 @pytest.fixture(autouse=True)
-def rows_of_any_length(monkeypatch):
+def all_rows(monkeypatch):
+    """Rows are shared out by columns whether that pays or not."""
     monkeypatch.setattr("orion.rewrites.slices.apply.ROW", 0)
+    monkeypatch.setattr("orion.rewrites.slices.find.is_slow", lambda statement: True)
 
 
 SHAPES = [(9, 7), (40, 33), (3, 3), (2, 2), (2, 5), (1, 4)]
@@ -223,14 +225,33 @@ def test_values_that_lose_something_are_left_to_numpy():
     check(cut, lambda: (np.zeros(30, np.int64), np.arange(30.0)), 2)
 
 
+def hidden_states(A, B):
+    for i in range(1, A.shape[0]):
+        A[i] = np.tanh(0.5 * A[i - 1] + B[i])
+
+
+def sums_of_rows(A, B):
+    for i in range(1, A.shape[0]):
+        A[i] = 0.5 * A[i - 1] + B[i]
+
+
 @pytest.mark.parametrize(
-    ("shape", "workers", "taken"), [((50, 200), 2, True), ((50, 200), 1, False), ((500, 20), 2, False)]
+    ("function", "shape", "workers", "taken"),
+    [
+        (hidden_states, (50, 200), 2, True),
+        (hidden_states, (50, 200), 1, False),
+        (hidden_states, (500, 20), 2, False),
+        (sums_of_rows, (50, 200), 2, False),
+    ],
 )
-def test_rows_are_shared_out_by_columns_where_they_are_long_enough(shape, workers, taken, monkeypatch):
-    monkeypatch.setattr("orion.rewrites.slices.apply.ROW", 64)
+def test_rows_are_shared_out_by_columns_where_that_pays(function, shape, workers, taken, monkeypatch):
+    monkeypatch.undo()
+    looped = orion.parallel_for(function)
+    mine, its = arguments(function, shape), arguments(function, shape)
     with orion.session(workers=workers):
-        plan = orion.parallel_for(rows_down).plan(*arguments(rows_down, shape))
+        plan = looped.plan(*mine)
+        looped(*mine)
+    function(*its)
     assert ("slices" in {name for name, _ in plan.function.rewrites}) == taken, str(plan)
-    check(rows_down, lambda: arguments(rows_down, shape), workers)
-    if workers == 1:
-        assert "at least 2 workers" in str(plan)
+    np.testing.assert_allclose(mine[0], its[0], rtol=1e-14)
+    assert ("at least 2 workers" in str(plan)) == (function is hidden_states and shape[1] > 64)

@@ -62,8 +62,7 @@ class NoLoopsError(Exception):
 
 
 ROW = 64
-"""The least length of rows that are shared out by columns: of shorter ones two workers have less than a cache line or
-two each."""
+"""The least length of rows that are shared out by columns: of shorter ones two workers have a few cache lines each."""
 
 
 def apply(function: Function, types: Types, typing: Typing, places: PlacesInSource) -> tuple[Function, ...]:

@@ -39,7 +39,7 @@ from orion.passes.elementwise import is_plain
 from orion.rewrites.slices.bounds import distance
 from orion.source import Span
 from orion.typing.expression_types import Typing
-from orion.typing.functions import is_elementwise
+from orion.typing.functions import Cost, cost_of, is_elementwise
 
 EVERY = Slice(None, None, None, NOWHERE)
 
@@ -54,7 +54,7 @@ class Placed:
 
 def find(loop: AnalysedLoop, typing: Typing) -> dict[Span, tuple[str, ...]]:
     """The places of the statements over slices in a loop that is serial, or that stands for statements that run once.
-    Those that write one row in each iteration of a loop have its variable.
+    Those that write one row in each iteration of a loop have its variable; they are such only where elements take long.
 
     What an inner loop writes by its own variable (`Q[:, k] -= …`) is left to it: it may be shared out as it is.
     """
@@ -66,7 +66,15 @@ def find(loop: AnalysedLoop, typing: Typing) -> dict[Span, tuple[str, ...]]:
     if holds(Bind, *outer.body):
         return {}
     found = (one for one in placed((outer,)) if is_over_slices(one.statement, typing))
-    return {one.statement.span: _rows(one, typing) for one in found if not _is_shared(one, outer)}
+    rows = {one.statement.span: _rows(one, typing) for one in found if not _is_shared(one, outer)}
+    slow = {one.statement.span for one in placed((outer,)) if is_slow(one.statement)}
+    return {span: variables for span, variables in rows.items() if not variables or span in slow}
+
+
+def is_slow(statement: Stmt) -> bool:
+    """Whether an element takes so long that memory is not waited for: rows are worth columns of their own only then."""
+    powers = any(one.op == "**" for one in every(Binary, statement))
+    return powers or any(cost_of(one.function) is Cost.SLOW for one in every(Call, statement))
 
 
 def _rows(one: Placed, typing: Typing) -> tuple[str, ...]:
