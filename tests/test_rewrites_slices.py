@@ -254,4 +254,4 @@ def test_rows_are_shared_out_by_columns_where_that_pays(function, shape, workers
     function(*its)
     assert ("slices" in {name for name, _ in plan.function.rewrites}) == taken, str(plan)
     np.testing.assert_allclose(mine[0], its[0], rtol=1e-14)
-    assert ("at least 2 workers" in str(plan)) == (function is hidden_states and shape[1] > 64)
+    assert ("there are at least 2 workers" in str(plan)) == (function is hidden_states and shape[1] > 64)

@@ -20,18 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from orion.frontend.parse_expressions import parse_expression
-from orion.frontend.ranges import (
-    difference,
-    from_last_to_first,
-    literal,
-    literal_step,
-    plus,
-    range_bounds,
-    read_range,
-    times,
-    total,
-    trips_of,
-)
+from orion.frontend.ranges import from_last_to_first, literal_step, range_bounds, read_range, times, trips_of
 from orion.frontend.scope import Scope, assigned_names
 from orion.ir.constants import constant_value
 from orion.ir.nodes import (
@@ -53,6 +42,7 @@ from orion.ir.nodes import (
 )  # fmt: skip
 from orion.ir.rewriting import with_parts
 from orion.ir.spans import NOWHERE, without_spans
+from orion.ir.sums import difference, literal, plus, total
 from orion.source import Span
 
 FUNCTIONS = {

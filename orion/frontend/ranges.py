@@ -1,4 +1,4 @@
-"""Ranges of a `for`, and what they are made of: sums as a person would write them."""
+"""Ranges of a `for`, and what they are made of."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from orion.frontend.parse_expressions import parse_expression
 from orion.frontend.scope import Scope
 from orion.ir.constants import as_literal, constant_value
 from orion.ir.nodes import Binary, Const, Expr, Range
-from orion.source import Span
+from orion.ir.sums import difference, literal, plus, total
 
 
 def read_range(target: ast.expr, node: ast.expr, scope: Scope) -> Range:
@@ -60,32 +60,6 @@ def trips_of(start: Expr, stop: Expr, step: int) -> Expr:
         return trips_of(stop, start, -step)
     apart = difference(stop, start)
     return apart if step == 1 else Binary("//", plus(apart, step - 1), literal(step, stop.span), stop.span)
-
-
-# ---------------------------------------------------------------- sums as a person would write them
-
-
-def literal(value: int, span: Span) -> Expr:
-    return as_literal(Const(value, span))
-
-
-def plus(expr: Expr, number: int) -> Expr:
-    known = constant_value(expr)
-    if known is not None:
-        return literal(known + number, expr.span)
-    if not number:
-        return expr
-    return Binary("+" if number > 0 else "-", expr, Const(abs(number), expr.span), expr.span)
-
-
-def total(left: Expr, right: Expr) -> Expr:
-    known = constant_value(left)
-    return Binary("+", left, right, right.span) if known is None else plus(right, known)
-
-
-def difference(left: Expr, right: Expr) -> Expr:
-    known = constant_value(right)
-    return Binary("-", left, right, left.span) if known is None else plus(left, -known)
 
 
 def times(expr: Expr, factor: int) -> Expr:

@@ -37,6 +37,8 @@ from orion.ir.nodes import (
     walk,
 )  # fmt: skip
 from orion.ir.rewriting import rewrite
+from orion.ir.spans import with_span
+from orion.ir.sums import plus
 from orion.source import Span
 from orion.typing.value_type import ValueType
 
@@ -163,9 +165,4 @@ class Rounds:
         return moved if constant_value(start) == 0 else Binary("+", start, moved, self.span)
 
     def plus(self, expr: Expr, number: int) -> Expr:
-        known = constant_value(expr)
-        if isinstance(known, int):
-            return Const(known + number, self.span)
-        if not number:
-            return expr
-        return Binary("+" if number > 0 else "-", expr, Const(abs(number), self.span), self.span)
+        return with_span(plus(expr, number), self.span) if number else expr

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from orion.ir import sums
 from orion.ir.assigned import assignments, leaves_loop, mentions
 from orion.ir.constants import constant_value
 from orion.ir.function import Function, Induction
@@ -155,8 +156,8 @@ class _Closer:
                 before += step
         last = next(s.span for s in reversed(loop.body) if _step(s, name) is not None)
         self.found.append(Induction(name, total, loop.index, last))
-        end = _sum(_product(total, _trips(space, last), last), 0, last)
-        value = _added(with_span(start, last), end, last)
+        end = _product(total, _trips(space, last), last)
+        value = sums.total(with_span(start, last), end)
         return replace(loop, body=tuple(body) or (Pass(last),)), Assign(Var(name, last), value, last)
 
 
@@ -168,7 +169,7 @@ def _replaced(statement: Stmt, name: str, space: Range, total: int, before: int,
             return expr
         known = constant_value(start)
         offset = _grown(space, total, before + (known or 0), expr.span)
-        return offset if known is not None else _added(with_span(start, expr.span), offset, expr.span)
+        return offset if known is not None else sums.total(with_span(start, expr.span), offset)
 
     return rewrite(statement, change)
 
@@ -179,7 +180,7 @@ def _grown(space: Range, total: int, constant: int, span: Span) -> Expr:
     assert step is not None
     if total % step == 0 and start is not None:
         factor = total // step
-        return _sum(_product(factor, var, span), constant - factor * start, span)
+        return sums.plus(_product(factor, var, span), constant - factor * start)
     apart: Expr = var
     if start != 0:
         is_up = step > 0 or total % step == 0
@@ -187,8 +188,8 @@ def _grown(space: Range, total: int, constant: int, span: Span) -> Expr:
     elif step < 0 and total % step:
         apart = Unary("-", var, span)
     if total % step == 0:
-        return _sum(_product(total // step, apart, span), constant, span)
-    return _sum(_product(total, Binary("//", apart, Const(abs(step), span), span), span), constant, span)
+        return sums.plus(_product(total // step, apart, span), constant)
+    return sums.plus(_product(total, Binary("//", apart, Const(abs(step), span), span), span), constant)
 
 
 def _trips(space: Range, span: Span) -> Expr:
@@ -220,26 +221,6 @@ def _product(factor: int, value: Expr, span: Span) -> Expr:
             return Unary("-", value, span)
         case _:
             return Binary("*", Const(factor, span), value, span)
-
-
-def _sum(value: Expr, constant: int, span: Span) -> Expr:
-    match value:
-        case Const(int(number)):
-            return Const(number + constant, span)
-        case _ if constant == 0:
-            return value
-        case _:
-            return Binary("+" if constant > 0 else "-", value, Const(abs(constant), span), span)
-
-
-def _added(first: Expr, second: Expr, span: Span) -> Expr:
-    match first, second:
-        case Const(int(number)), _:
-            return _sum(second, number, span)
-        case _, Const(int(number)):
-            return _sum(first, number, span)
-        case _:
-            return Binary("+", first, second, span)
 
 
 # ------------------------------------------------------------ what a loop body does

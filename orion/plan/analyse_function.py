@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain, dropwhile
 
 from orion.analysis.one_loop import AnalysedLoop, may_be_shared
 from orion.cost.caches import Caches
@@ -74,11 +75,11 @@ class _Analyser:
         return found
 
     def under_conditions(self, found: AnalysedFunction, rewrite: UnderConditions) -> AnalysedFunction:
-        """A function with the variants that a rewrite gives it, of those in which loops that are new can be shared out,
-        before those that it has."""
+        """A function with the variants of the forms that a rewrite gives it before those that it has, from the first
+        form on in which loops that are new can be shared out."""
         first = found.variants[0]
         places = [(loop.nest.span.line, rewrite.find(loop, first.typing)) for loop in first.loops]
-        there = {span: names for _, inside in places for span, names in inside.items()}
+        there = frozenset(span for _, inside in places for span in inside)
         functions = rewrite.apply(found.function, found.types, found.typing, there) if there else ()
         if not functions:
             return found
@@ -88,12 +89,8 @@ class _Analyser:
         except UnsupportedLoopError:
             return found
         old = {loop.index for loop in every(For, *found.function.body)}
-        while forms and not (better := tuple(variant for variant in forms[0] if _shares_out(variant, old))):
-            forms.pop(0)
-        if not forms:
-            return found
-        others = (variant for variants in forms[1:] for variant in variants)
-        return replace(found, variants=(*better, *others, *found.variants))
+        better = dropwhile(lambda form: not any(_shares_out(variant, old) for variant in form), forms)
+        return replace(found, variants=(*chain.from_iterable(better), *found.variants))
 
     def with_condition(self, found: AnalysedFunction, types: Types) -> AnalysedFunction:
         """A function with the variants that run where a condition on sizes and integers holds, before those that run

@@ -12,44 +12,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-import numpy as np
-
 from orion.dependence.conditions import as_assumed, free_of
-from orion.ir.assigned import assigned_names
-from orion.ir.assumed import Assumed, OfSizes
-from orion.ir.function import Function
+from orion.dependence.given_sizes import GivenSizes
+from orion.ir.assumed import Assumed
 from orion.ir.nodes import For, children
-from orion.ir.types import ArrayType, ScalarType, Types
+from orion.ir.types import Types
 from orion.plan.plan import Verdict
 from orion.plan.variants import Variant
 from orion.sets.maps import Maps
-from orion.sets.names import extent_name, isl_name
 
 
 def assumed_for(written: Variant, maps: Maps, types: Types) -> tuple[Assumed, ...]:
     """The conditions under which more of the loops of a program, as it is written, are parallel."""
-    known = frozenset(_names(written.program.function, types))
+    known = GivenSizes.of(written.program.function, types).known
     verdicts = {verdict.index: verdict for verdict in written.verdicts}
     found: list[Assumed] = []
     for number in range(len(written.loops)):
         outer = written.program.nests[number].loops[0]
         found += _conditions(outer, (), verdicts, known, maps)
     return tuple(found)
-
-
-def _names(function: Function, types: Types) -> Iterator[str]:
-    """The parameters of isl that a call has values for."""
-    fixed = {name for one in function.assumed if isinstance(one, OfSizes) for name in one.names}
-    changed = assigned_names(function.body) | fixed
-    for name in function.given:
-        match types[name]:
-            case ScalarType(dtype=dtype):
-                if name not in changed and np.dtype(dtype).kind in "iu":
-                    yield isl_name(name)
-            case ArrayType(ndim=ndim):
-                yield from (extent_name(name, axis) for axis in range(ndim))
-            case _:
-                pass
 
 
 def _conditions(

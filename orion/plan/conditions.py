@@ -69,7 +69,7 @@ def _in_words(assumed: Assumed, names: Mapping[str, Expr]) -> str:
         case OfArray(array=array, has=wanted):
             return f"{array}: {wanted}"
         case OfWorkers(least=least):
-            return f"at least {least} workers"
+            return f"there are at least {least} workers"
 
 
 def _names(function: Function, types: Types) -> Mapping[str, Expr]:
@@ -101,6 +101,10 @@ def with_conditions(plan: FunctionPlan, function: Function, failing: Iterable[As
         condition, span = _in_words(assumed, names), spans[assumed.index]
         of_call = [name for name in assumed.names if name in known] if isinstance(assumed, OfSizes) else []
         values = ", ".join(f"{print_expr(names.get(name, Var(name, NOWHERE)))} = {known[name]}" for name in of_call)
-        reason = Reason.of("ORN125", f"`{condition}` does not hold" + (f": {values}" if values else ""), span)
-        found.append(Considered(f"line {span.line} in parallel, if {condition}", None, reason))
+        message = f"`{condition}` does not hold" + (f": {values}" if values else "")
+        if isinstance(assumed, OfWorkers):
+            message = f"there are fewer: {plan.sizes.workers}"
+        found.append(
+            Considered(f"line {span.line} in parallel, if {condition}", None, Reason.of("ORN125", message, span))
+        )
     return replace(plan, considered=tuple(found))

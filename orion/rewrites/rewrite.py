@@ -6,7 +6,7 @@ table in its order, and note the names of those that they took.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 from orion.analysis.analyses import Analyses, Analysis
@@ -112,21 +112,17 @@ class OfFunction:
     apply: Callable[[Function, Types, Typing, tuple[str, ...]], Function | None]
 
 
-Places = Mapping[Span, tuple[str, ...]]
-"""Places in the source, with names that belong to each."""
-
-
 @dataclass(frozen=True, slots=True)
 class UnderConditions:
     """A rewrite of a whole function that holds under conditions on sizes, which `apply` adds to those that the function
-    has. `find` gives the places of what it changes of a loop, with names that belong to these, and `apply` is given
-    those of all loops. It gives the forms that the function has then, the parallel one first, in the order in which
-    they are tried; none where it has no such form. The function as it was is run in other calls."""
+    has. `find` gives the places of what it changes of a loop, and `apply` is given those of all loops. It gives the
+    forms that the function has then, in the order in which they are tried; none where it has no such form. The function
+    as it was is run in other calls."""
 
     name: str
     does: str
-    find: Callable[[AnalysedLoop, Typing], Places]
-    apply: Callable[[Function, Types, Typing, Places], tuple[Function, ...]]
+    find: Callable[[AnalysedLoop, Typing], frozenset[Span]]
+    apply: Callable[[Function, Types, Typing, frozenset[Span]], tuple[Function, ...]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
+from orion.dependence.given_sizes import GivenSizes
 from orion.errors import UnsupportedLoopError
 from orion.ir.assigned import assigned_names
 from orion.ir.assumed import OfSizes, OfWorkers
@@ -41,19 +42,18 @@ from orion.ir.nodes import (
 from orion.ir.program import SYNTHETIC
 from orion.ir.rewriting import expand, rewrite
 from orion.ir.spans import NOWHERE, with_span, without_spans
+from orion.ir.sums import difference, total
 from orion.ir.types import ArrayType, Types
 from orion.passes.between import separate
 from orion.passes.elementwise import element_at
 from orion.passes.local_arrays import fresh, make_arrays
-from orion.rewrites.rewrite import Places as PlacesInSource
-from orion.rewrites.sizes import GivenSizes
-from orion.rewrites.slices.bounds import Extent, at_most, condition, distance, equal, extent_of, inside, plus
-from orion.rewrites.slices.find import is_over_slices, meets_itself
+from orion.rewrites.slices.bounds import Extent, at_most, condition, equal, extent_of, inside
+from orion.rewrites.slices.find import is_over_slices, is_slow, meets_itself, placed, writes_rows
 from orion.source import Span
 from orion.typing.expression_types import Typing
 from orion.typing.infer import infer_types, with_local_arrays
 
-Places = tuple[tuple[Var, Extent], ...]
+Axes = tuple[tuple[Var, Extent], ...]
 """The variables of loops, with the places of the target that they go through."""
 
 
@@ -65,16 +65,17 @@ ROW = 64
 """The least length of rows that are shared out by columns: of shorter ones two workers have a few cache lines each."""
 
 
-def apply(function: Function, types: Types, typing: Typing, places: PlacesInSource) -> tuple[Function, ...]:
-    """The function with loops for the statements at these places, under the conditions on sizes that this takes: with
-    all of them where there are several workers and, for one, without those that write a row in each iteration of a
-    loop, which take one worker less time as they are."""
-    rows = {span for span, variables in places.items() if variables}
-    others = {*places} - rows
-    forms = [_with_loops(function, types, typing, {*places}, rows)]
-    if rows and others:
-        forms.append(_with_loops(function, types, typing, others, set()))
-    return tuple(form for form in forms if form is not None)
+def apply(function: Function, types: Types, typing: Typing, places: frozenset[Span]) -> tuple[Function, ...]:
+    """The function with loops for the statements at these places, under the conditions on sizes that this takes.
+
+    A row that is written in each iteration of a loop takes less time as it is, unless several workers share long ones
+    whose elements take long: there is a form with such rows, if there are any, and one without.
+    """
+    rows = {one.statement.span: one.statement for one in placed(function.body) if writes_rows(one, typing)}
+    slow = frozenset(span for span in rows.keys() & places if is_slow(rows[span]))
+    others = places - rows.keys()
+    forms = [_with_loops(function, types, typing, spans, slow & spans) for spans in (others | slow, others) if spans]
+    return tuple(form for form in (forms if slow else forms[-1:]) if form is not None)
 
 
 def _with_loops(
@@ -217,7 +218,7 @@ class _Writer:
             start, stop = with_span(one.start, span), with_span(one.stop, span)
             inner = For(Range(variable.name, start, stop, Const(1, span), span), (inner,), number, span)
         if span in self.rows:
-            checks.append(at_most(Const(ROW, NOWHERE), distance(extents[0].stop, extents[0].start)))
+            checks.append(at_most(Const(ROW, NOWHERE), difference(extents[0].stop, extents[0].start)))
             self.few.append(OfWorkers(first, 2))
         self.conditions.append((first, tuple(checks), around))
         return inner
@@ -255,7 +256,7 @@ class _Writer:
             raise NoLoopsError
         return tuple(Dim(array, axis, NOWHERE) for axis in range(kind.ndim))
 
-    def element(self, value: Expr, places: Places, checks: list[Compare]) -> Expr:
+    def element(self, value: Expr, places: Axes, checks: list[Compare]) -> Expr:
         """What is stored at a place of the target."""
 
         def at(part: Subscript | Var) -> Expr:
@@ -263,8 +264,9 @@ class _Writer:
             extents = self.extents(whole, checks)
             variables = []
             for (variable, own), other in zip(places[len(places) - len(extents) :], extents, strict=True):
-                checks.append(equal(distance(own.stop, own.start), distance(other.stop, other.start)))
-                variables.append(with_span(plus(without_spans(variable), distance(other.start, own.start)), part.span))
+                checks.append(equal(difference(own.stop, own.start), difference(other.stop, other.start)))
+                place = total(without_spans(variable), difference(other.start, own.start))
+                variables.append(with_span(place, part.span))
             return Subscript(whole.base, self.index(whole, variables), part.span)
 
         found = element_at(value, self.typing, at)

@@ -22,6 +22,7 @@ from orion.ir.assumed import OfSizes
 from orion.ir.constants import constant_value
 from orion.ir.nodes import Binary, Compare, Const, Expr, For, Range, Slice, Unary
 from orion.ir.spans import NOWHERE, without_spans
+from orion.ir.sums import plus
 from orion.sets.affine import Affine, Form, affine_condition, affine_form, parameter
 from orion.sets.names import isl_name, parameter_list
 
@@ -70,50 +71,12 @@ def inside(place: Expr, length: Expr) -> Compare:
     return Compare(("<=", "<"), (negative, without_spans(place), length), NOWHERE)
 
 
-def plus(value: Expr, number: Expr) -> Expr:
-    """A sum, without zeros, and a difference for negative numbers."""
-    known, added = constant_value(value), constant_value(number)
-    if known is not None and added is not None:
-        return Const(known + added, NOWHERE)
-    if added is None or known == 0:
-        return number if known == 0 else Binary("+", value, number, NOWHERE)
-    match value:
-        case Binary("+" | "-" as op, inner, Const(int(other))):
-            return plus(inner, Const(added + (other if op == "+" else -other), NOWHERE))
-        case _:
-            op, size = ("+", added) if added > 0 else ("-", -added)
-            return value if added == 0 else Binary(op, value, Const(size, NOWHERE), NOWHERE)
-
-
-def distance(value: Expr, other: Expr) -> Expr:
-    """`value - other`, as a number where both are the same but for numbers."""
-    first, one = _apart(value)
-    second, two = _apart(other)
-    if first == second:
-        return Const(one - two, NOWHERE)
-    if second is None:
-        return plus(value, Const(-two, NOWHERE))
-    return Binary("-", value, other, NOWHERE)
-
-
-def _apart(value: Expr) -> tuple[Expr | None, int]:
-    """A value as a sum of something and a number."""
-    number = constant_value(value)
-    if number is not None:
-        return None, number
-    match value:
-        case Binary("+" | "-" as op, inner, Const(int(other))):
-            return inner, other if op == "+" else -other
-        case _:
-            return value, 0
-
-
 def _bound(bound: Expr, length: Expr) -> tuple[Expr, ...]:
     """A bound that counts from the beginning, and what must hold for that beside its range."""
     bound = without_spans(bound)
     number = constant_value(bound)
     if number is not None:
-        return (Const(number, NOWHERE) if number >= 0 else plus(length, Const(number, NOWHERE)),)
+        return (Const(number, NOWHERE) if number >= 0 else plus(length, number),)
     match bound:
         case Unary("-", operand):
             return Binary("-", length, operand, NOWHERE), at_most(Const(1, NOWHERE), operand)

@@ -35,8 +35,8 @@ from orion.ir.nodes import (
 )  # fmt: skip
 from orion.ir.program import SYNTHETIC
 from orion.ir.spans import NOWHERE, without_spans
+from orion.ir.sums import difference
 from orion.passes.elementwise import is_plain
-from orion.rewrites.slices.bounds import distance
 from orion.source import Span
 from orion.typing.expression_types import Typing
 from orion.typing.functions import Cost, cost_of, is_elementwise
@@ -52,23 +52,29 @@ class Placed:
     around: tuple[For, ...]
 
 
-def find(loop: AnalysedLoop, typing: Typing) -> dict[Span, tuple[str, ...]]:
+def find(loop: AnalysedLoop, typing: Typing) -> frozenset[Span]:
     """The places of the statements over slices in a loop that is serial, or that stands for statements that run once.
-    Those that write one row in each iteration of a loop have its variable; they are such only where elements take long.
 
     What an inner loop writes by its own variable (`Q[:, k] -= …`) is left to it: it may be shared out as it is.
     """
     if not isinstance(loop.form, AsWritten) or loop.nest.elements is not None:
-        return {}
+        return frozenset()
     if may_be_shared(loop) and not is_single(loop.nest):
-        return {}
+        return frozenset()
     outer = loop.nest.loops[0]
     if holds(Bind, *outer.body):
-        return {}
-    found = (one for one in placed((outer,)) if is_over_slices(one.statement, typing))
-    rows = {one.statement.span: _rows(one, typing) for one in found if not _is_shared(one, outer)}
-    slow = {one.statement.span for one in placed((outer,)) if is_slow(one.statement)}
-    return {span: variables for span, variables in rows.items() if not variables or span in slow}
+        return frozenset()
+    found = (one for one in placed((outer,)) if is_over_slices(one.statement, typing) and not _is_shared(one, outer))
+    return frozenset(one.statement.span for one in found)
+
+
+def writes_rows(one: Placed, typing: Typing) -> bool:
+    """Whether a statement writes one row in each iteration of a loop around it: another one in each."""
+    statement = one.statement
+    if not isinstance(statement, Assign | Update) or not isinstance(statement.target, Subscript):
+        return False
+    variables = {loop.space.var for loop in one.around if isinstance(loop.space, Range)}
+    return typing.of(statement.target).rank == 1 and not variables.isdisjoint(names_in(statement.target))
 
 
 def is_slow(statement: Stmt) -> bool:
@@ -201,6 +207,6 @@ def _is_apart(target: Subscript, part: Subscript) -> bool:
         if isinstance(one, Slice) or isinstance(other, Slice):
             continue
         ends = [value is not None and value < 0 for value in map(constant_value, (one, other))]
-        if ends[0] == ends[1] and constant_value(distance(without_spans(one), without_spans(other))):
+        if ends[0] == ends[1] and constant_value(difference(without_spans(one), without_spans(other))):
             return True
     return False

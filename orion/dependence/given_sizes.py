@@ -1,4 +1,4 @@
-"""Which sizes and integers a call gives values for, to rewrites that hold under conditions on these."""
+"""Which sizes and integers a call gives values for, as conditions on these are made of."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from orion.dependence.references import definitions
 from orion.ir.assigned import assigned_names
+from orion.ir.assumed import OfSizes
 from orion.ir.function import Function
 from orion.ir.types import ArrayType, ScalarType, Types
 from orion.sets.affine import Form, parameter
@@ -25,7 +26,8 @@ class GivenSizes:
 
     @classmethod
     def of(cls, function: Function, types: Types) -> GivenSizes:
-        changed = assigned_names(function.body)
+        fixed = {name for one in function.assumed if isinstance(one, OfSizes) for name in one.names}
+        changed = assigned_names(function.body) | fixed
         integers = [name for name in function.given if _is_integer(types, name) and name not in changed]
         extents = {one for name in function.given for one in _extents(types, name)}
         forms = {**{name: parameter(name) for name in integers}, **definitions(function)}
