@@ -25,7 +25,6 @@ class Unanalysed:
 
     run: Callable[..., Any]
     outside: Outside
-    why: OrionError
 
 
 def kinds_of(arguments: Mapping[str, object]) -> tuple[object, ...] | None:
@@ -59,7 +58,7 @@ def compiled_as_it_is(function: FunctionType, arguments: Mapping[str, object], w
     except NotCompiledError as error:
         why.add_note(f"Numba cannot compile it as it is either: {error}")
         raise why from None
-    return Unanalysed(run, outside, why)
+    return Unanalysed(run, outside)
 
 
 def _looked_up(function: FunctionType) -> Iterator[tuple[FunctionType, list[tuple[str, ...]]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -150,6 +151,38 @@ def reads_a_table(x):
     return found
 
 
+def reads_a_module(x):
+    found = []
+    for i in range(len(x)):
+        found.append(tables.TABLE[i] + x[i])
+    return found
+
+
+PAIR = (np.arange(12.0), 2.0)
+
+
+def reads_a_tuple_of_arrays(x):
+    found = []
+    for i in range(len(x)):
+        found.append(PAIR[0][i] + x[i])
+    return found
+
+
+def from_a_default(i, table=TABLE):
+    return table[i]
+
+
+def calls_with_a_default(x):
+    found = []
+    for i in range(len(x)):
+        found.append(from_a_default(i) + x[i])
+    return found
+
+
+tables = ModuleType("tables")
+tables.TABLE = TABLE
+
+
 def random_numbers(x):
     found = []
     for _ in range(len(x)):
@@ -179,6 +212,9 @@ def of_a_float(x):
 
 REFUSED = {
     reads_a_table: "constant",
+    reads_a_module: "tables.TABLE",
+    reads_a_tuple_of_arrays: "PAIR",
+    calls_with_a_default: "constant",
     undefined: "",
     with_a_file: "Numba cannot compile it as it is either",
     of_a_float: "",

@@ -6,6 +6,7 @@ copies of them in its globals.
 
 from __future__ import annotations
 
+import dis
 from collections.abc import Callable, Iterator, Mapping
 from random import Random
 from types import CellType, CodeType, FunctionType, ModuleType
@@ -14,6 +15,9 @@ from typing import Any
 import numba
 import numpy as np
 from numba.core.registry import CPUDispatcher
+
+LOOKED_UP = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF"})
+"""Instructions that look up a name outside of their function."""
 
 RANDOM = "random numbers would come from a state of its own"
 
@@ -46,11 +50,16 @@ def compile_whole(function: FunctionType, arguments: tuple[object, ...]) -> Call
 
 def names_outside(function: FunctionType) -> Iterator[str]:
     """The names that code may look up outside of the function, and attributes that it may look up in them."""
-    waiting: list[CodeType] = [function.__code__]
-    while waiting:
-        code = waiting.pop()
+    for code in _codes(function):
         yield from (*code.co_names, *code.co_freevars)
-        waiting += [one for one in code.co_consts if isinstance(one, CodeType)]
+
+
+def _codes(function: FunctionType) -> list[CodeType]:
+    """The code of a function, and of those that are defined in it."""
+    found = [function.__code__]
+    for code in found:
+        found += [one for one in code.co_consts if isinstance(one, CodeType)]
+    return found
 
 
 def helpers_of(function: FunctionType) -> dict[str, FunctionType]:
@@ -66,11 +75,12 @@ def helpers_of(function: FunctionType) -> dict[str, FunctionType]:
 def _outside(function: FunctionType) -> dict[str, Any]:
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     found: dict[str, Any] = {}
-    for name in names_outside(function):
-        if name in cells:
-            found[name] = _content(cells[name])
-        elif name in function.__globals__:
-            found[name] = function.__globals__[name]
+    for code in _codes(function):
+        for one in dis.get_instructions(code):
+            if one.opname in LOOKED_UP and one.argval in cells:
+                found[one.argval] = _content(cells[one.argval])
+            elif one.opname in LOOKED_UP and one.argval in function.__globals__:
+                found[one.argval] = function.__globals__[one.argval]
     return found
 
 
@@ -103,14 +113,38 @@ def otherwise(function: FunctionType) -> str:
     """What Numba would do otherwise than Python in the function and its helpers: arrays from outside are constants to
     it, and random numbers come from a state of its own. Empty where there is nothing."""
     for one in with_helpers(function):
-        if "random" in names_outside(one) and any(value is np for value in _outside(one).values()):
-            return RANDOM
-        for name, value in _outside(one).items():
-            if isinstance(value, np.ndarray | list | dict | set):
+        defaults = {} if one is function else _defaults(one)
+        for name, value in (*_reached(one), *defaults.items()):
+            if _may_change(value):
                 return f"`{name}` from outside would be a constant to it"
             if _is_random(value):
                 return RANDOM
     return ""
+
+
+def _defaults(function: FunctionType) -> dict[str, object]:
+    """The defaults of parameters of a helper; those of the function itself are arguments of each call."""
+    code, values = function.__code__, function.__defaults__ or ()
+    last = code.co_varnames[code.co_argcount - len(values) : code.co_argcount]
+    return {**dict(zip(last, values, strict=True)), **(function.__kwdefaults__ or {})}
+
+
+def _reached(function: FunctionType) -> Iterator[tuple[str, object]]:
+    """What a function may look up outside, by name: also in modules, by any name that stands in its code."""
+    names = {*names_outside(function)}
+    waiting, seen = [*_outside(function).items()], set[int]()
+    for name, value in waiting:
+        yield name, value
+        if isinstance(value, ModuleType) and id(value) not in seen:
+            seen.add(id(value))
+            waiting += [(f"{name}.{one}", getattr(value, one)) for one in sorted(names) if hasattr(value, one)]
+
+
+def _may_change(value: object) -> bool:
+    """Whether an object may have other contents in the next call."""
+    if isinstance(value, tuple):
+        return any(map(_may_change, value))
+    return isinstance(value, np.ndarray | list | dict | set | bytearray)
 
 
 def with_helpers(function: FunctionType) -> list[FunctionType]:
