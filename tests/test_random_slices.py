@@ -40,6 +40,8 @@ class Maker:
         name = "nm"[axis]
         first = self.random.choice([f"{low}", f"{low}", f"k + {low - 1}" if low else ""]) if low else ""
         last = self.random.choice([f"-{high}", f"{name} - {high}", f"-(k + {high - 1})"]) if high > 0 else ""
+        if not last and self.random.random() < 0.04:
+            last = self.random.choice([f"{name} + k", f"{name} + 2", f"k * {name}", "12"])  # past the end, but for 12
         return f"{first}:{last}" if first or last else ":"
 
     def part(self, array, index=None):

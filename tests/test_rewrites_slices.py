@@ -255,3 +255,13 @@ def test_rows_are_shared_out_by_columns_where_that_pays(function, shape, workers
     assert ("slices" in {name for name, _ in plan.function.rewrites}) == taken, str(plan)
     np.testing.assert_allclose(mine[0], its[0], rtol=1e-14)
     assert ("there are at least 2 workers" in str(plan)) == (function is hidden_states and shape[1] > 64)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_small_steps_run_as_loops_on_one_worker(workers):
+    """Loops take a fraction of the time of statements over parts of matrices, also where nobody shares them."""
+    with orion.session(workers=workers):
+        plan = orion.parallel_for(jacobi).plan(np.ones((20, 20)), np.ones((20, 20)), 100)
+    assert "slices" in {name for name, _ in plan.function.rewrites}
+    assert plan.runs_on == 1
+    check(jacobi, lambda: (*arguments(once, (20, 20)), 10), workers)

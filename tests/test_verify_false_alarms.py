@@ -56,6 +56,15 @@ def neighbours_and_a_new_order(A, C, x, y, T):
         A[:, :] += -(y[:] * A[:, :])
 
 
+def an_end_that_is_not_affine(A, B, y, k):
+    """The elements before the beginning of a slice are not in it, whatever its end is."""
+    n, m = A.shape
+    for i in range(1, n):
+        for j in range(m - 1):
+            A[i, j] *= -(B[1, 0] + y[j])
+        B[i, 2 : k * m] *= A[0, 2:] + A[i - 1, 2:] - 2 * B[i - 1, 2:]
+
+
 def cube(*lengths):
     return np.random.default_rng(0).random(lengths) - 0.5
 
@@ -64,6 +73,7 @@ GIVEN = {
     taken_apart: lambda: (cube(13), 5),
     compared: lambda: (cube(40, 40), cube(60, 40, 60), cube(40), 10, np.int8(2)),
     inner_loops_of_no_trips: lambda: (cube(3, 2), cube(3, 2), cube(2), 2),
+    an_end_that_is_not_affine: lambda: (cube(7, 6), cube(7, 6), cube(6), 1),
     neighbours_and_a_new_order: lambda: (cube(7, 6), cube(7, 6), cube(7), cube(6), 2),
 }
 

@@ -446,11 +446,12 @@ class Reader:
             at = f"e{axis}__"
             texts += [compared({}, "<=", {at: 1}), compared({at: 1}, "<", length)]
             if axis < len(index):
-                try:
-                    texts.append(on_axis(self.at.scope, index[axis], at, length))
+                said, unknown = on_axis(self.at.scope, index[axis], at, length)
+                texts += said
+                if unknown:
+                    sure, exact = False, exact and all(is_of_data(self.at.scope, part) for part in unknown)
+                else:
                     left += leaving(self.at.scope, index[axis], axis, length)
-                except UnprovedError:
-                    sure, exact = False, exact and is_of_data(self.at.scope, index[axis])
         self.note(array, node, kind.ndim, is_write, texts, left, exact=exact, sure=sure)
 
     def note(

@@ -10,25 +10,43 @@ from orion.verify.events import Leaving
 from orion.verify.text_values import Scope, UnprovedError, Value, all_of, any_of, compared, constant, total
 
 
-def on_axis(scope: Scope, index: Expr, at: str, length: Value) -> str:
-    """That an element lies where a subscript says along an axis. UnprovedError where that is not affine."""
+def on_axis(scope: Scope, index: Expr, at: str, length: Value) -> tuple[list[str], list[Expr]]:
+    """Conditions on the elements of an axis that a subscript or a slice stands for, and the parts of it that have no
+    affine value: conditions by these are left out, so that more elements meet the others."""
     if not isinstance(index, Slice):
-        return wrapped(scope.value(index), "==", at, length)
-    width = 1 if index.step is None else constant(scope.value(index.step))
-    if width is None or width < 1:
-        raise UnprovedError("a slice whose step is not known, or negative")
-    texts = []
-    lower: Value = {} if index.lower is None else scope.value(index.lower)
-    if index.lower is not None:
-        texts.append(wrapped(lower, "<=", at, length))
-    if index.upper is not None:
-        texts.append(wrapped(scope.value(index.upper), ">", at, length))
-    if width > 1:
-        first = constant(lower)
-        if first is None or first < 0:
-            raise UnprovedError("a slice with a step whose start is not known")
-        texts.append(f"({at} - {number_text(first)}) mod {number_text(width)} = 0")
-    return all_of(texts)
+        place = _affine(scope, index)
+        return ([], [index]) if place is None else ([wrapped(place, "==", at, length)], [])
+    width = 1
+    if index.step is not None:
+        width = _constant(scope, index.step) or 0
+        if width < 1:
+            return [], [index.step]
+    texts, unknown = list[str](), list[Expr]()
+    for op, end in (("<=", index.lower), (">", index.upper)):
+        place = None if end is None else _affine(scope, end)
+        if place is not None:
+            texts.append(wrapped(place, op, at, length))
+        elif end is not None:
+            unknown.append(end)
+    if width != 1:
+        first = 0 if index.lower is None else _constant(scope, index.lower)
+        if first is not None and first >= 0:
+            texts.append(f"({at} - {number_text(first)}) mod {number_text(width)} = 0")
+        elif index.lower is not None:
+            unknown.append(index.lower)
+    return texts, unknown
+
+
+def _affine(scope: Scope, expr: Expr) -> Value | None:
+    try:
+        return scope.value(expr)
+    except UnprovedError:
+        return None
+
+
+def _constant(scope: Scope, expr: Expr) -> int | None:
+    value = _affine(scope, expr)
+    return None if value is None else constant(value)
 
 
 def leaving(scope: Scope, index: Expr, axis: int, length: Value) -> Iterator[Leaving]:

@@ -135,7 +135,10 @@ class _Proof:
         import islpy as isl
 
         buffers = {buffer.name: buffer for part in parts for buffer in part.nest.buffers}
-        walk = Walk(self.context, self.source.statements, self.forwards, self.source.leaving, path, live, buffers)
+        source = self.source
+        walk = Walk(
+            self.context, source.statements, self.forwards, source.is_exact, source.leaving, path, live, buffers
+        )
         extents = [
             extent_name(name, axis)
             for name, kind in self.types.items()

@@ -93,14 +93,15 @@ def running_greatest(loop: Stmt, scope: Scope) -> RunningGreatest | None:
 @dataclass
 class Walk:
     """Goes through a text. `forwards` are the relations that are to go forwards, by the statements at their ends, but
-    for sizes that are in `leaving`, and `live` the names that stand for parameters here: those of the text, and of the
-    loops that are open. `changed` are the names that the text has been found to assign beside what statements do.
-    `steps` has the trips of each loop that is open, for each step that it may have: on the path there are but their
-    limits."""
+    for sizes that are in `leaving`, `is_exact` whether these are dependences for sure, and `live` the names that stand
+    for parameters here: those of the text, and of the loops that are open. `changed` are the names that the text has
+    been found to assign beside what statements do. `steps` has the trips of each loop that is open, for each step that
+    it may have: on the path there are but their limits."""
 
     context: isl.Context
     statements: Sequence[Statement]
     forwards: Mapping[tuple[str, str], Sequence[isl.Map]]
+    is_exact: bool
     leaving: tuple[isl.Set, ...]
     path: Path
     live: set[str]
@@ -366,7 +367,10 @@ class Walk:
                             break
                     if found is not None:
                         what = f"{source} before {sink}" if source != sink else f"{source} in its order, and once"
-                        raise PlanError(f"the generated loops do not run {what}: {found.sample()}")
+                        message = f"the generated loops do not run {what}: {found.sample()}"
+                        if self.is_exact or (source == sink and _is_run_twice(found)):
+                            raise PlanError(message)
+                        raise UnprovedError(message)
 
     def is_impossible(self, relation: isl.Map | isl.Set) -> bool:
         """Whether a relation or a set is empty here."""
@@ -433,3 +437,10 @@ class Walk:
                     first, second = (without(values.intersect_params(part), name) for part in parts)
                     return first.intersect(second) if both else coalesced(first.union(second))
         return without(values.intersect_params(holds), name)
+
+
+def _is_run_twice(pairs: isl.Map) -> bool:
+    """Whether one of the pairs of instances of a statement is of an instance and itself."""
+    import islpy as isl
+
+    return not pairs.intersect(isl.Map.identity(pairs.get_space())).is_empty()
