@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from orion.errors import UnprovedWarning as UnprovedWarning
     from orion.errors import UnsupportedLoopError as UnsupportedLoopError
     from orion.errors import WorkerLostError as WorkerLostError
+    from orion.keyed_random import random as random
     from orion.planned import Plan as Plan
     from orion.runtime.session import init as init
     from orion.runtime.session import session as session
@@ -61,6 +62,7 @@ HOMES = {
         "AliasError", "ArgumentError", "DataFormatError", "NotParallelError", "OrionError", "OutOfBoundsError",
         "PlanError", "SerialLoopWarning", "UnprovedWarning", "UnsupportedLoopError", "WorkerLostError",
     ),
+    "orion.keyed_random": ("random",),
     "orion.runtime.session": ("init", "session", "shutdown"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in HOMES.items() for name in names}

@@ -138,7 +138,7 @@ EXPRESSIONS = [
     ("sorted(a)", "`sorted` is not supported", "np.sort"),
     ("divmod(n, 2)", "`divmod` is not supported", "`a // b` and `a % b`"),
     ("isinstance(n, int)", "`isinstance` is not supported", "before the loop"),
-    ("np.random.rand()", "`np.random.rand` is not supported", "draw the numbers before"),
+    ("np.random.rand()", "`np.random.rand` is not supported", "orion.random(seed, i)"),
     ("np.loadtxt(n)", "`np.loadtxt` is not supported", "before the loop"),
     ("np.no_such_function(n)", "`np.no_such_function` is not defined", "define or import it"),
     ("math.fsum(a)", "`math.fsum` is not supported", ""),

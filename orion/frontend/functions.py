@@ -7,16 +7,21 @@ from types import BuiltinFunctionType
 
 import numpy as np
 
+from orion.keyed_random import KEYED
+
 ALIASES = {"absolute": "abs", "amax": "max", "amin": "min", "conjugate": "conj"}
 """NumPy's own name of a function → the name that a loop is printed with."""
 
 
 def canonical_name(function: object) -> str | None:
-    """How a function from Python, `math` or NumPy is called in the loop language; None for any other object.
+    """How a function from Python, `math`, NumPy or Orion is called in the loop language; None for any other object.
 
     >>> canonical_name(np.absolute), canonical_name(math.exp), canonical_name(len), canonical_name(np.linalg.norm)
     ('np.abs', 'math.exp', 'len', 'np.linalg.norm')
     """
+    for keyed, own in KEYED:
+        if function is own:
+            return keyed
     name = getattr(function, "__name__", "")
     if not name or not callable(function):
         return None

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+from random import Random
 from types import FunctionType
+
+import numpy as np
 
 from orion.errors import did_you_mean
 from orion.frontend.functions import canonical_name
@@ -14,6 +17,13 @@ from orion.ir.nodes import Call, Expr
 from orion.typing.functions import FUNCTIONS, known
 
 Keywords = tuple[tuple[str, Expr], ...]
+DRAWS = (
+    ("random rand random_sample uniform", "write `orion.random(seed, i)`"),
+    ("normal randn standard_normal gauss normalvariate", "write `mean + deviation * orion.random.normal(seed, i)`"),
+    ("randint integers randrange choice", "write `orion.random.integers(low, high, seed, i)`"),
+)
+"""Names of functions that draw from a generator, and what to write instead."""
+
 REFUSED_KEYWORDS = {
     "out": "it hides a write from the analysis; assign the result instead, `a[:] = …`",
     "where": "write an `if`, or np.where with three arguments",
@@ -41,6 +51,8 @@ def build_method(node: ast.Call, scope: Scope, owner: Expr, arguments: tuple[Exp
     """The call of a method of an array: `W[i].copy()`."""
     assert isinstance(node.func, ast.Attribute)
     name = "." + node.func.attr
+    if known(name) is None and any(node.func.attr in names.split() for names, _ in DRAWS):
+        raise draw_refused(node, scope)
     if known(name) is None:
         what = f"the method `{node.func.attr}` is not known"
         methods = [other.removeprefix(".") for other in FUNCTIONS if other.startswith(".")]
@@ -84,6 +96,20 @@ def _bind(
     return tuple(given[name] for name in helper.params)
 
 
+def is_generator(value: object) -> bool:
+    return isinstance(value, Random | np.random.Generator | np.random.RandomState)
+
+
+def draw_refused(node: ast.Call, scope: Scope) -> Exception:
+    """The refusal of a number that is drawn from a generator."""
+    written = ast.unparse(node.func)
+    name = written.rpartition(".")[2]
+    why = "a generator's hidden state makes every draw depend on the one before"
+    instead = next((text for names, text in DRAWS if name in names.split()), DRAWS[0][1])
+    hint = f"{instead}, which is the same whatever the order; or draw before the call, into an array"
+    return scope.refuse(node, f"`{written}` is not supported", why, hint, is_wrong=True)
+
+
 def _unknown(node: ast.Call, scope: Scope, function: object, name: str | None) -> Exception:
     written = ast.unparse(node.func)
     if name in CALLS:
@@ -94,8 +120,7 @@ def _unknown(node: ast.Call, scope: Scope, function: object, name: str | None) -
         return scope.refuse(node, f"`{written}` is not defined", "", hint, is_wrong=True)
     what = f"`{written}` is not supported"
     if written.startswith(("np.random", "numpy.random", "random.")):
-        why = "a generator's hidden state makes every draw depend on the one before"
-        return scope.refuse(node, what, why, "draw the numbers before the call, into an array", is_wrong=True)
+        raise draw_refused(node, scope)
     if name is not None:
         why = "it is not among the functions that Orion can compile"
         return scope.refuse(node, what, why, "write it as a loop, or call it before the loop")

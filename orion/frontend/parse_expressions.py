@@ -9,7 +9,7 @@ import numpy as np
 
 from orion.errors import did_you_mean
 from orion.frontend.outside import MISSING
-from orion.frontend.parse_calls import build_call, build_method
+from orion.frontend.parse_calls import build_call, build_method, draw_refused, is_generator
 from orion.frontend.refusals import EXPRESSIONS, OBJECTS
 from orion.frontend.scope import Scope, constant
 from orion.ir.constants import constant_value
@@ -216,6 +216,8 @@ def _call(node: ast.Call, scope: Scope) -> Expr:
     method = isinstance(node.func, ast.Attribute) and scope.value(node.func) is MISSING
     owner = node.func.value if isinstance(node.func, ast.Attribute) else None
     is_array_method = method and owner is not None and not isinstance(scope.value(owner), ModuleType)
+    if owner is not None and is_generator(scope.value(owner)):
+        raise draw_refused(node, scope)
     if isinstance(node.func, ast.Name) and node.func.id in scope.variables:
         raise scope.refuse(
             node, f"`{node.func.id}` is called, and is a local name", OBJECTS, "call a function by its global name"

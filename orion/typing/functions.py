@@ -42,6 +42,7 @@ from orion.typing.results import (
     identity,
     item_of,
     joined,
+    keyed,
     new_array,
     outer,
     places,
@@ -77,6 +78,7 @@ class Form(Enum):
     PRODUCT = "a product of rows or matrices"
     COPY = "its first argument; a copy where that must be"
     NEW = "an array whose dtype is spelt out"
+    KEYED = "a random number by key: its integers of 64 bits"
     ATTRIBUTE = "an attribute"
 
 
@@ -245,6 +247,9 @@ ROWS: tuple[tuple[str, Known], ...] = (
     ),
     ("np.sign np.spacing", Known(elementwise, form=Form.ELEMENTS, own=Own.HELPERS)),
     ("np.floor_divide np.remainder", Known(elementwise, form=Form.ELEMENTS, own=Own.FLOATS)),
+    # random numbers by key
+    ("orion.random orion.random.normal", Known(keyed(0, FLOAT), form=Form.KEYED)),
+    ("orion.random.integers", Known(keyed(2, INT), form=Form.KEYED)),
     # linear algebra
     ("np.linalg.norm", Known(float_of_array, 2, keywords=("ord",), cost=Cost.CHEAP, reads_row=True)),
     ("np.linalg.det", Known(determinant)),

@@ -104,6 +104,20 @@ def same_kind(kind: Kind) -> Kind:
     return Kind(kind.dtype)
 
 
+def keyed(limits: int, result: ValueType) -> Rule:
+    """The rule of a random number by key, given so many limits, a seed and keys: integers."""
+
+    def rule(given: Arguments) -> ValueType:
+        given.type(limits)
+        for kind in given.types:
+            if kind.rank or not (kind.is_integer or kind.dtype == "bool"):
+                what = f"`{given.call.function}` of {kind.dtype if not kind.rank else 'an array'}"
+                raise TypeProblem(what, "its limits, seed and keys are integers", "convert a number first: `int(x)`")
+        return result
+
+    return rule
+
+
 def new_array(given: Arguments) -> ValueType:
     lengths = _lengths(given, 0)
     return ValueType(given.dtype(1) or "float64", False, len(lengths), lengths)

@@ -19,15 +19,17 @@ import numpy as np
 from numba import types
 from numba.core.errors import NumbaError
 
-from orion.errors import OutOfBoundsError, UnsupportedLoopError, describe, of_user, too_wide
+from orion.errors import ArgumentError, OutOfBoundsError, UnsupportedLoopError, describe, of_user, too_wide
 from orion.kernel.build.cache import in_words, load_module, machine, tell_not_kept
 from orion.kernel.build.machine_code import give_up_cache, load_machine_code
 from orion.kernel.calling import ABORT, GO, LEADING, RAISED, Argument, KernelSource
+from orion.kernel.emit.draws import NO_SITE
+from orion.keyed_random import nothing_between
 from orion.source import Span
 
 CONTROL = LEADING.index("control")
-SUPPORT = ("intrinsics", "numpys", "slices", "sums", "vectors")
-RUNTIME_FILES = ("calling.py", *(f"support/{name}.py" for name in SUPPORT))
+SUPPORT = ("intrinsics", "keyed", "numpys", "slices", "sums", "vectors")
+RUNTIME_FILES = ("calling.py", "../keyed_random.py", *(f"support/{name}.py" for name in SUPPORT))
 NUMBA_SETTINGS = (
     "OPT", "CPU_NAME", "CPU_FEATURES", "LOOP_VECTORIZE", "SLP_VECTORIZE", "ENABLE_AVX", "BOUNDSCHECK", "USING_SVML",
 )  # fmt: skip
@@ -180,6 +182,10 @@ def _told(error: Exception, source: KernelSource) -> Exception:
             return OverflowError(too_wide(int(bounds[0]), int(bounds[1]), place, source.user))
         hint = "use smaller numbers, or convert them first: `int(n)`"
         return OverflowError(describe("an integer does not fit", span=place, source=source.user, hint=hint))
+    if isinstance(error, ValueError) and len(error.args) == 3:
+        site, low, high = error.args
+        what, hint = nothing_between(int(low), int(high)), "`high` itself is never drawn"
+        return ArgumentError(describe(what, span=_place(source, site), source=source.user, hint=hint))
     if not isinstance(error, IndexError):
         return error
     if error.args and isinstance(error.args[0], int):
@@ -195,6 +201,10 @@ def _told(error: Exception, source: KernelSource) -> Exception:
     what = f"a subscript leaves its array in {names}"
     hint = "test the subscript before it is used; in a helper without an early `return` the place would be known"
     return OutOfBoundsError(describe(what, span=span, source=source.user, hint=hint))
+
+
+def _place(source: KernelSource, site: int) -> Span | None:
+    return None if site == NO_SITE else source.sites[site].span
 
 
 # ------------------------------------------------------------ errors

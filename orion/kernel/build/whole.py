@@ -16,6 +16,8 @@ import numba
 import numpy as np
 from numba.core.registry import CPUDispatcher
 
+from orion import keyed_random
+
 LOOKED_UP = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF"})
 """Instructions that look up a name outside of their function."""
 
@@ -119,6 +121,8 @@ def otherwise(function: FunctionType) -> str:
                 return f"`{name}` from outside would be a constant to it"
             if _is_random(value):
                 return RANDOM
+            if value is keyed_random.random:
+                return "`orion.random` is compiled in loops that are analysed alone"
     return ""
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from orion.ir.nodes import INTEGER, NARROW, Call, Const, Dtype, Expr, Subscript, Tuple, Var, Word
 from orion.kernel.emit.code import ATOM, Code, call, number, numpy_name
+from orion.kernel.emit.draws import arranged
 from orion.kernel.emit.expressions import Expressions
 from orion.typing.functions import Form, Own, form_of, known, takes_floats
 from orion.typing.value_type import INT, ValueType
@@ -74,6 +75,8 @@ class Calls(Expressions):
                 return self.product(*expr.arguments, kind)
             case Form.ELEMENTS:
                 return self.elementwise(expr)
+            case Form.KEYED:
+                return self.keyed(expr, kind)
             case _:
                 return self.other(expr)
 
@@ -85,6 +88,13 @@ class Calls(Expressions):
         dtype = "int64" if expr.function == "math.gcd" else "float64"
         arguments = [self.operand(argument, dtype) for argument in expr.arguments]
         return call("np.fmod" if expr.function == "math.fmod" else expr.function, *arguments, dtype=kind.dtype)
+
+    def keyed(self, expr: Call, kind: ValueType) -> Code:
+        """A random number by key."""
+        given = [self.operand(argument, "int64").text for argument in expr.arguments]
+        called, first, count, keys, has_limits = arranged(expr.function, given, "int64(0)")
+        site = [str(self.site("", expr.span))] if has_limits else []
+        return call(called, *first, str(count), f"({', '.join(keys)})", *site, dtype=kind.dtype)
 
     def type_of(self, expr: Expr) -> ValueType:
         return INT if isinstance(expr, Call) and expr.function == CHECKED else super().type_of(expr)

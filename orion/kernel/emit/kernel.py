@@ -15,6 +15,7 @@ from orion.ir.printer import print_function
 from orion.ir.types import Shapes, Types
 from orion.kernel.calling import KernelSource
 from orion.kernel.emit.arguments import kernel_arguments
+from orion.kernel.emit.draws import with_draws
 from orion.kernel.emit.facts import LoopFacts
 from orion.kernel.emit.helpers import with_assigned_parts
 from orion.kernel.emit.names import MODULES, Names
@@ -95,7 +96,7 @@ def _module(title: str, loop: LoopText, helpers: tuple[Function, ...], names: Na
     for helper in helpers:
         body.span = helper.span
         body.add("@helper_function")
-        plain = _renamed(with_assigned_parts(helper), renamed)
+        plain = _renamed(with_assigned_parts(with_draws(helper)), renamed)
         for line in print_function(replace(plain, name=names.user(helper.name))).splitlines():
             body.add(line)
         body.add("")

@@ -19,6 +19,7 @@ INTRINSICS = (
     "signed_stop", "tile_function", "trip_count", "walk_function",
     "with_elements",
 )  # fmt: skip
+KEYED = ("integer_between", "normal_of", "uniform_of")
 SLICES = ("assign_part", "put_part", "put_whole")
 OWN = sorted(name.removeprefix("np.") for name, row in FUNCTIONS.items() if row.own is not Own.NEVER)
 LANES = sorted({row.lanes for row in FUNCTIONS.values() if row.lanes})
@@ -30,6 +31,7 @@ VECTORS = tuple(
 MODULES = (
     ("numba", DTYPES),
     ("orion.kernel.support.intrinsics", INTRINSICS),
+    ("orion.kernel.support.keyed", KEYED),
     ("orion.kernel.support.numpys", NUMPYS),
     ("orion.kernel.support.slices", SLICES),
     ("orion.kernel.support.sums", SUMS),
