@@ -49,6 +49,7 @@ from orion.passes.local_arrays import named_results
 from orion.passes.options import NO_WORDS, Words, with_options
 from orion.passes.picking import pick_by_loops
 from orion.passes.plain_ifs import with_plain_ifs
+from orion.passes.sums import with_single_terms
 from orion.passes.unpacking import over_dense_arrays, take_rows_apart
 from orion.passes.views import replace_views
 from orion.passes.writing_calls import with_calls_first
@@ -64,11 +65,13 @@ from orion.rewrites.distribute.take import DISTRIBUTE
 from orion.rewrites.fuse.take import FUSE
 from orion.rewrites.peel.take import PEEL
 from orion.rewrites.privatize.take import PRIVATIZE
+from orion.rewrites.rename.take import RENAME
 from orion.rewrites.reorder.take import JAM, LOCKSTEP, REORDER, SKEWED_BUFFERS, STORED_SUMS, TILE
 from orion.rewrites.rewrite import Rewrite
 from orion.rewrites.shared_locals.take import SHARED_LOCALS
 from orion.rewrites.slices.take import SLICES
 from orion.rewrites.time_tiles.take import TIME_TILES
+from orion.rewrites.wrap_around.take import WRAP_AROUND
 from orion.runtime.local_arrays import LocalSpec
 from orion.sets.names import isl_name
 from orion.typing.expression_types import Typing, with_names
@@ -117,6 +120,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("attributes", "shapes and lengths are plain", lambda f, known: resolve_attributes(f, known.typing)),
     Pass("views", "names of parts of arrays are these parts", lambda f, known: replace_views(f, known.typing)),
     Pass("plain_ifs", "choices of scalars are `if`s", lambda f, known: with_plain_ifs(f, known.typing)),
+    Pass("terms", "sums of terms are added one by one", lambda f, known: with_single_terms(f, known.typing)),
     Pass(
         "places",
         "extremes that are looked up have names",
@@ -145,6 +149,8 @@ REWRITES: tuple[Rewrite, ...] = (
     SKEWED_BUFFERS,
     DISTRIBUTE,
     COPY_IN,
+    RENAME,
+    WRAP_AROUND,
     SHARED_LOCALS,
     SLICES,
     FUSE,

@@ -157,9 +157,9 @@ CASES = [
     ),
     Case(
         "ORN104", Hint.SCALAR.format(name="t"), name="from arrays",
-        loop="def f(a, d):\n    t = d[0]\n    for i in range(1, d.shape[0]):\n        a[i] = d[i] - t\n"
-        "        t = d[i]",
-        cure="def f(a, d):\n    for i in range(1, d.shape[0]):\n        t = d[i - 1]\n        a[i] = d[i] - t",
+        loop="def f(a, d):\n    t = np.sin(d[0])\n    for i in range(1, d.shape[0]):\n        a[i] = d[i] - t\n"
+        "        t = np.sin(d[i])",
+        cure="def f(a, d):\n    for i in range(1, d.shape[0]):\n        t = np.sin(d[i - 1])\n        a[i] = d[i] - t",
         given=lambda: (vector(), vector(1)),
     ),
     Case(

@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from orion.ir.printer import print_function
+from orion.ir.printer import print_expr, print_function
 from orion.ir.types import ArrayType, ScalarType
 from orion.passes.induction import close_inductions
 from orion.typing.infer import infer_types
@@ -179,6 +179,104 @@ TABLE = {
                 b[10 * i + 2 * j] = a[j]
         """,
     ),
+    "both sides of a branch begin with it": (
+        """
+        k = -1
+        for i in range(n):
+            if a[i] > x:
+                k += 1
+                b[k] = 1.0
+            else:
+                k = k + 1
+                b[k] = 0.0
+        """,
+        """
+        for i in range(n):
+            if a[i] > x:
+                b[i] = 1.0
+            else:
+                b[i] = 0.0
+        """,
+    ),
+    "by way of another name": (
+        """
+        k = -1
+        for i in range(n):
+            m = k + 1
+            b[m] = a[i]
+            k = m + 1
+        """,
+        """
+        for i in range(n):
+            m = 2 * i - 1 + 1
+            b[m] = a[i]
+        """,
+    ),
+    "a step that is an argument, where nothing is stored by it": (
+        """
+        k = 0
+        k += m
+        for i in range(1, n):
+            b[i] = a[k]
+            k += m
+        return k
+        """,
+        """
+        k = 0
+        k += m
+        for i in range(1, n):
+            b[i] = a[k + m * (i - 1)]
+        k = k + m * max(0, n - 1)
+        return k
+        """,
+    ),
+    "a step of the loop that is an argument, where nothing is stored by it": (
+        """
+        k = 0
+        for i in range(n - 1, 50, m):
+            k += 2
+            b[i] = a[9 - k]
+        return k
+        """,
+        """
+        k = 0
+        for i in range(n - 1, 50, m):
+            b[i] = a[9 - (2 * ((i - (n - 1)) // m) + 2)]
+        k = 2 * max(0, -((n - 1 - 50) // m))
+        return k
+        """,
+    ),
+    "two nested loops, where nothing is stored by it": (
+        """
+        k = 0
+        for i in range(n):
+            for j in range(1, m):
+                b[j] = a[k]
+                k += 1
+            k += 1
+        """,
+        """
+        for i in range(n):
+            for j in range(1, m):
+                b[j] = a[(max(0, m - 1) + 1) * i + (j - 1)]
+        """,
+    ),
+    "a float that grows by whole numbers": (
+        """
+        x = 0.0
+        for i in range(n):
+            x += 2.0
+            b[i] = x * a[i]
+        return x
+        """,
+        """
+        x = 0.0
+        for i in range(n):
+            b[i] = float(2 * i + 2) * a[i]
+        x = float(2 * max(0, n))
+        return x
+        """,
+    ),
     "two at once, one from the other": (
         """
         k = n
@@ -213,6 +311,20 @@ UNCHANGED = {
     "the loop may end early": "for i in range(n):\n    b[k] = a[i]\n    if a[i] > x:\n        break\n    k += 1",
     "a float": "for i in range(n):\n    b[i] = x\n    x += 0.5",
     "a step that is an argument": "for i in range(n):\n    b[k] = a[i]\n    k += m",
+    "a float that may begin with any": "for i in range(n):\n    b[i] = x\n    x += 2.0",
+    "a float that begins with a fraction": "x = 0.5\nfor i in range(n):\n    b[i] = x\n    x += 2.0",
+    "a float that grows by fractions": "x = 1.0\nfor i in range(n):\n    b[i] = x\n    x += 0.1",
+    "a float that may pass 53 bits": "x = 1.0\nfor i in range(n):\n    b[i] = x\n    x += 1e9",
+    "only one side of a branch": (
+        "for i in range(n):\n    if x:\n        k += 1\n        x = a[k]\n    else:\n        x = 1.0"
+    ),
+    "by another number": (
+        "for i in range(n):\n    if x:\n        k += 1\n        x = a[k]\n    else:\n        k += 2\n        x = a[k]"
+    ),
+    "a test of it": (
+        "for i in range(n):\n    if k:\n        k += 1\n        x = a[k]\n    else:\n        k += 1\n        x = a[k]"
+    ),
+    "a step that the loop changes": "for i in range(n):\n    x = a[k]\n    k += m\n    m = i",
     "a step that is a float": "for i in range(n):\n    b[i] = x\n    x = x + 1",
     "set elsewhere too": "for i in range(n):\n    b[k] = a[i]\n    k += 1\n    if a[i] > x:\n        k = 0",
     "it is a loop variable too": "for i in range(n):\n    b[k] = x\n    k += 1\n    for k in range(2):\n        x += k",
@@ -234,4 +346,4 @@ def test_it_stays_as_it_is(body):
 def test_what_was_replaced_is_noted():
     function = from_body("for i in range(n):\n    b[k] = a[i]\n    k -= 2\n    b[k] = 0.0", ", ".join(TYPES))
     (found,) = close_inductions(function, infer_types(function, TYPES)).inductions
-    assert (found.name, found.step, found.loop, found.span.line) == ("k", -2, 0, 4)
+    assert (found.name, print_expr(found.step), found.loop, found.span.line) == ("k", "-2", 0, 4)

@@ -93,6 +93,21 @@ def over_slices(A, rounds):
         A[1:-1, 1:-1] = 0.25 * (A[:-2, 1:-1] + A[2:, 1:-1] + A[1:-1, :-2] + A[1:-1, 2:])
 
 
+def smoothed(a, b):
+    before = 0.0
+    for i in range(a.shape[0]):
+        b[i] = 0.5 * (a[i] + before)
+        before = a[i]
+
+
+def two_values(a, b, c, d):
+    for i in range(1, a.shape[0]):
+        t = a[i] + b[i]
+        a[i] = np.sin(t + c[i - 1])
+        t = c[i] * d[i]
+        c[i] = np.cos(t)
+
+
 def many(shape, seed=1):
     return np.random.default_rng(seed).random(shape)
 
@@ -110,6 +125,8 @@ GIVEN = {
     "privatize": (private, lambda: (many((300, 200)), many(200), many(300))),
     "array_sums": (histogram, lambda: (np.zeros(50), np.random.default_rng(1).integers(0, 50, 400_000))),
     "copy_in": (shifted, lambda: (many(300_000), many(300_000))),
+    "rename": (two_values, lambda: (many(200_000), many(200_000), many(200_000), many(200_000))),
+    "wrap_around": (smoothed, lambda: (many(200_000), many(200_000))),
     "shared_locals": (local_rows, lambda: (many((500, 400)), 6)),
     "slices": (over_slices, lambda: (many((500, 400)), 6)),
 }

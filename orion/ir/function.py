@@ -16,7 +16,7 @@ class Induction:
     of the loop's variable (`orion.passes.induction`). `span` is the last place that increased it."""
 
     name: str
-    step: int
+    step: Expr
     loop: int
     span: Span
 

@@ -32,6 +32,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from orion.ir.assigned import assigned_by, assignments, leaves_loop
+from orion.ir.constants import constant_value
 from orion.ir.function import Function, Rows
 from orion.ir.nodes import (
     Assign,
@@ -159,10 +160,9 @@ def with_counters(function: Function, types: Types) -> tuple[Function, set[str]]
         done: list[Stmt] = []
         for statement in body:
             match statement, done[-1:]:
-                case For(), [Assign(Var(name), Const(int(first)))] if (
-                    not isinstance(first, bool)
-                    and (closed := _without_counter(statement, name, first, function, types)) is not None
-                ):
+                case For(), [Assign(Var(name), value)] if (first := constant_value(value)) is not None and (
+                    closed := _without_counter(statement, name, first, function, types)
+                ) is not None:
                     done[-1:] = [closed[0]]
                     lengths.add(closed[1])
                 case For(_, inner) | While(_, inner), _:
@@ -180,7 +180,7 @@ def _without_counter(loop: For, name: str, first: int, function: Function, types
     match loop:
         case For(
             Range(var, Const(int(start)), _, Const(1)),
-            (*body, Assign(Var(target), Binary("+", Var(same), Call("max", (Const(0), width))))),
+            (*body, Assign(Var(target), Binary("+", Var(same), Call("max", (Const(0), width)) | (Dim() as width)))),
         ) if target == same == name and body:
             pass
         case _:

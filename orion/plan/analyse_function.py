@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, dropwhile
 
-from orion.analysis.one_loop import AnalysedLoop, may_be_shared
+from orion.analysis.one_loop import AnalysedLoop, is_shared_out, may_be_shared
 from orion.cost.caches import Caches
 from orion.errors import UnsupportedLoopError
 from orion.ir.function import Function
@@ -16,7 +16,7 @@ from orion.passes.split import split_program
 from orion.plan.assume import assumed_for
 from orion.plan.rewriting import Seen, variants_of
 from orion.plan.variants import Variant
-from orion.rewrites.rewrite import OfFunction, Rewrite, UnderConditions
+from orion.rewrites.rewrite import OfFunction, OfScalars, Rewrite, UnderConditions
 from orion.rewrites.shared_locals.take import is_serial
 from orion.sets.maps import Maps
 from orion.source import Span
@@ -74,6 +74,18 @@ class _Analyser:
                 found = other
         return found
 
+    def with_scalars(self, found: AnalysedFunction, rewrite: OfScalars) -> AnalysedFunction:
+        """The function with a rewrite of its scalars, where more of its loops are parallel then."""
+        function, lines = rewrite.apply(found.function, found.typing)
+        if not lines:
+            return found
+        noted = (*found.variants[0].rewrites, *((rewrite.name, line) for line in lines))
+        try:
+            other = self.analyse(function, found.types, noted)
+        except UnsupportedLoopError:
+            return found
+        return other if _parallel(other.variants[0]) > _parallel(found.variants[0]) else found
+
     def under_conditions(self, found: AnalysedFunction, rewrite: UnderConditions) -> AnalysedFunction:
         """A function with the variants of the forms that a rewrite gives it before those that it has, from the first
         form on in which loops that are new can be shared out."""
@@ -115,6 +127,8 @@ def analyse_function(
     for one in rewrites:
         if isinstance(one, OfFunction) and one.name not in function.without:
             found = analyser.rewritten(found, one)
+        elif isinstance(one, OfScalars) and one.name not in function.without:
+            found = analyser.with_scalars(found, one)
         elif isinstance(one, UnderConditions) and one.name not in function.without:
             found = analyser.under_conditions(found, one)
     return analyser.with_condition(found, types)
@@ -130,6 +144,11 @@ def _next(found: AnalysedFunction, rewrite: OfFunction, tried: set[Span]) -> Ana
     """The next loop that a rewrite applies to, of those that were not tried."""
     loops = (loop for loop in found.variants[0].loops if loop.nest.span not in tried)
     return next((loop for loop in loops if rewrite.find(loop, found.typing)), None)
+
+
+def _parallel(variant: Variant) -> tuple[int, bool]:
+    """How many loops of the source are parallel in a variant; whether any loop is, if only in another order."""
+    return _count_parallel(variant), is_shared_out(variant.loops)
 
 
 def _count_parallel(analysed: Variant) -> int:

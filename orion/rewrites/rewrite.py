@@ -113,6 +113,16 @@ class OfFunction:
 
 
 @dataclass(frozen=True, slots=True)
+class OfScalars:
+    """A rewrite of the scalars of a whole function: `apply` gives the function with it, and the lines of the loops that
+    it is another for. It is taken where more loops are parallel then."""
+
+    name: str
+    does: str
+    apply: Callable[[Function, Typing], tuple[Function, tuple[int, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
 class UnderConditions:
     """A rewrite of a whole function that holds under conditions on sizes, which `apply` adds to those that the function
     has. `find` gives the places of what it changes of a loop, and `apply` is given those of all loops. It gives the
@@ -135,4 +145,4 @@ class OfNeighbours:
     find: Callable[[Program, tuple[AnalysedLoop, ...], dict[int, int], Types], Found]
 
 
-Rewrite = OfLoop | OfArrays | OfOrder | OfFunction | UnderConditions | OfNeighbours
+Rewrite = OfLoop | OfArrays | OfOrder | OfFunction | OfScalars | UnderConditions | OfNeighbours

@@ -171,7 +171,7 @@ def inductions(loop: LoopPlan) -> list[str]:
     """The integers that are computed from loop variables, where the source increases them in each trip."""
     lines = {node.index: node.span.line for node in walk(loop.nest.loops[0]) if isinstance(node, For)}
     return [
-        f"{i.name}, by {i.step} per trip of the `for` in line {lines[i.loop]}: computed from its variable"
+        f"{i.name}, by {print_expr(i.step)} per trip of the `for` in line {lines[i.loop]}: computed from its variable"
         for i in inductions_of(loop)
     ]
 
