@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from types import FunctionType
 
 from orion.errors import UnsupportedLoopError, describe
+from orion.frontend.bars import taken_off, with_trips
 from orion.frontend.check import UndefinedNameError, check_function
 from orion.frontend.locate import Located, locate, span_of
 from orion.frontend.outside import Outside, taken
@@ -68,11 +69,14 @@ class _Family:
     def parse(self, function: FunctionType, name: str) -> Function:
         located = locate(function)
         params = _parameters(located)
-        body = located.definition.body
         outer = outer_names(function)
+        body = located.definition.body
+        own = {*params, *assigned_names(body)}
+        seen = {name: value for name, value in outer.items() if name not in own}
+        bars = taken_off(located.definition, seen, located.source)
         scope = Scope(
             located.source,
-            frozenset(params) | assigned_names(body),
+            frozenset(own),
             iterated_names(body),
             counting_names(body, outer) - {*params},
             tuple_names(body, params),
@@ -87,7 +91,9 @@ class _Family:
         self.outside.append((function, scope.outside - {(name,) for name in arrays}))
         span = span_of(located.definition, located.source, until=_header_end(located.definition))
         constants = tuple(scope.constants.items())
-        found = Function(name, (*params, *arrays), parsed, constants, (), located.source, span, outside=arrays)
+        every = (*params, *arrays)
+        bars = with_trips(bars, parsed, every)
+        found = Function(name, every, parsed, constants, (), located.source, span, outside=arrays, bars=bars)
         return with_named_bases(found, scope.variables)
 
     def helper(self, function: FunctionType, call: Span, source: SourceText) -> Helper:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from orion.ir.assumed import Assumed
 from orion.ir.kept import Keeping
-from orion.ir.nodes import Expr, Stmt
+from orion.ir.nodes import Elements, Expr, Range, Stmt
 from orion.source import SourceText, Span
 
 
@@ -19,6 +20,18 @@ class Induction:
     step: Expr
     loop: int
     span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A progress bar around what the `for` in a line goes through: `make` makes it, with these options. `trips` says
+    how many iterations that has, where it is an expression of arguments; `is_whole`: none of them ends the loop."""
+
+    line: int
+    make: Any
+    options: tuple[tuple[str, object], ...]
+    trips: Range | Elements | None = None
+    is_whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +103,8 @@ class Function(Keeping):
     None, which are no parameters (`orion.passes.options`). `unpacked` are the rows that are taken apart,
     `sure` arrays that are made before they are read even where that cannot be seen (`orion.passes.array_names`).
     `stands` says of loops which arrays names of the source are there. `outside` are parameters too: arrays that it has
-    from its globals or its closure. `without` are the rewrites that are left out (`orion.pipeline`)."""
+    from its globals or its closure. `without` are the rewrites that are left out (`orion.pipeline`), `bars` the
+    progress bars of its loops (`orion.frontend.bars`)."""
 
     name: str
     params: tuple[str, ...]
@@ -111,6 +125,7 @@ class Function(Keeping):
     stands: tuple[Stands, ...] = ()
     outside: tuple[str, ...] = ()
     without: frozenset[str] = frozenset()
+    bars: tuple[Bar, ...] = ()
 
     @property
     def given(self) -> tuple[str, ...]:

@@ -8,11 +8,11 @@ such loops have no values afterwards: the loop language sees to that where range
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from orion.cost.grid import predicted_ns
-from orion.ir.nodes import INTEGER, Binary, Call, Const, Count, Dim, Expr, Unary, Var
+from orion.ir.nodes import INTEGER, Binary, Call, Const, Count, Dim, Expr, For, Unary, Var, every
 from orion.ir.printer import print_expr
 from orion.ir.program import Program, Repeat, RunLoop, Step, blocks_of
 from orion.runtime.prepared import OUTPUTS, PreparedLoop, conflict
@@ -58,19 +58,24 @@ class NotCompiledError(Exception):
     """A serial loop has something in it that only the skeleton can do."""
 
 
-def compiled_rounds(program: Program, loops: Sequence[PreparedLoop]) -> tuple[Rounds, ...]:
-    """The outermost serial loops of a program that are compiled."""
-    return tuple(_found(program.steps, loops))
+def compiled_rounds(program: Program, loops: Sequence[PreparedLoop], shown: Collection[int] = ()) -> tuple[Rounds, ...]:
+    """The outermost serial loops of a program that are compiled. `shown` are the lines of those with progress bars,
+    which are not."""
+    return tuple(_found(program.steps, loops, shown))
 
 
-def _found(steps: Iterable[Step], loops: Sequence[PreparedLoop]) -> Iterator[Rounds]:
+def _found(steps: Iterable[Step], loops: Sequence[PreparedLoop], shown: Collection[int]) -> Iterator[Rounds]:
     for step in steps:
-        rounds = _compiled(step, loops)
+        rounds = None if isinstance(step, Repeat) and _is_shown(step, shown) else _compiled(step, loops)
         if rounds is not None:
             yield rounds
             continue
         for inner in blocks_of(step):
-            yield from _found(inner, loops)
+            yield from _found(inner, loops, shown)
+
+
+def _is_shown(repeat: Repeat, shown: Collection[int]) -> bool:
+    return not {loop.span.line for loop in every(For, repeat.loop)}.isdisjoint(shown)
 
 
 def _compiled(step: Step, loops: Sequence[PreparedLoop]) -> Rounds | None:

@@ -18,7 +18,7 @@ import builtins
 import linecache
 import math
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,9 +26,10 @@ import numpy as np
 
 from orion.errors import of_user
 from orion.ir.exposed import exposed_reads
-from orion.ir.nodes import Stmt, names_in
+from orion.ir.nodes import Elements, Range, Stmt, names_in
 from orion.ir.printer import function_lines, print_expr, statement_lines
 from orion.ir.program import Branch, Program, Repeat, RunLoop, Scalars, Step
+from orion.runtime.bars import Bars
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.rounds import Rounds
 from orion.runtime.worker import AbortedError, FinishedError
@@ -39,17 +40,18 @@ Line = tuple[str, tuple[Span, SourceText] | None]
 """A line of the skeleton, and the place in the user's source that it comes from."""
 
 
-def make_skeleton(prepared: PreparedProgram, compiled: Sequence[Rounds] = ()) -> Skeleton:
+def make_skeleton(prepared: PreparedProgram, compiled: Sequence[Rounds] = (), bars: Bars | None = None) -> Skeleton:
     """The compiled skeleton: a function of the worker, then of the arguments of the user's function.
 
-    The serial loops in `compiled` are calls of the worker too.
+    The serial loops in `compiled` are calls of the worker too. `bars` are shown, if there are any.
     """
     function = prepared.program.function
-    lines = skeleton_lines(prepared, compiled)
+    lines = skeleton_lines(prepared, compiled, with_bars=bars is not None)
     text = _joined(lines)
     file = f"<orion skeleton of {function.name}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     names: dict[str, Any] = {"np": np, "math": math, "__builtins__": builtins, **dict(function.constants)}
+    names[_free_name("bars", prepared.program)] = bars
     exec(compile(text, file, "exec"), names)
     made = names[function.name]
 
@@ -82,10 +84,14 @@ def _joined(lines: Sequence[Line]) -> str:
     return "\n".join(text for text, _ in lines) + "\n"
 
 
-def skeleton_lines(prepared: PreparedProgram, compiled: Sequence[Rounds] = ()) -> list[Line]:
+def skeleton_lines(
+    prepared: PreparedProgram, compiled: Sequence[Rounds] = (), *, with_bars: bool = False
+) -> list[Line]:
     """The lines of the skeleton, those of the user's with their places."""
     function = prepared.program.function
-    writer = _Writer(prepared, compiled, _free_name("worker", prepared.program))
+    found = {bar.line: number for number, bar in reversed([*enumerate(function.bars)])} if with_bars else {}
+    names = _free_name("worker", prepared.program), _free_name("bars", prepared.program)
+    writer = _Writer(prepared, compiled, *names, found)
     lines: list[Line] = []
     for helper in function.helpers:
         lines += [(text, (span, helper.source)) for text, span in function_lines(helper)]
@@ -110,6 +116,9 @@ class _Writer:
     prepared: PreparedProgram
     compiled: Sequence[Rounds]
     worker: str
+    bars: str
+    shown: Mapping[int, int]
+    """Line of a loop → the number of its bar."""
 
     @property
     def source(self) -> SourceText:
@@ -123,7 +132,7 @@ class _Writer:
                 case Scalars(body):
                     lines += [line for statement in body for line in self.statement(statement, indent)]
                 case RunLoop(number):
-                    lines.append((indent + self.call(number), None))
+                    lines += self.run(number, indent)
                 case Repeat():
                     lines += self.repeat(step, indent)
                 case Branch():
@@ -139,8 +148,12 @@ class _Writer:
         space = step.space
         if number is None or space is None:
             header = self.statement(replace(step.loop, body=()), indent)[0]
+            bar = self.shown.get(step.loop.span.line)
+            if bar is not None and space is not None:
+                through = f"{self.bars}.around({self.worker}, {bar}, {_trips(space)}, {self.total(bar)})"
+                header = (f"{indent}for {space.var} in {through}:", header[1])
             return [header, *self.block(step.steps, indent + "    ")]
-        trips = f"range({', '.join(map(print_expr, (space.start, space.stop, space.step)))})"
+        trips = _trips(space)
         values = [text for text, _ in self.compiled[number].values]
         return [(f"{indent}{self.worker}.rounds({', '.join((str(number), trips, *values))})", None)]
 
@@ -151,10 +164,30 @@ class _Writer:
         lines = [head, *self.block(first, indent + "    ")]
         return [*lines, (f"{indent}else:", None), *self.block(second, indent + "    ")] if second else lines
 
+    def run(self, number: int, indent: str) -> list[Line]:
+        """A planned loop, with its bar around it."""
+        loop = self.prepared.program.nests[number]
+        bar = self.shown.get(loop.span.line)
+        if bar is None:
+            return [(indent + self.call(number), None)]
+        head = f"{indent}with {self.bars}.whole({self.worker}, {bar}, {self.total(bar)}):"
+        return [(head, None), (f"{indent}    {self.call(number)}", None)]
+
+    def total(self, number: int) -> str:
+        """The number of iterations of a loop of the source with a bar."""
+        space = self.prepared.program.function.bars[number].trips
+        if space is None:
+            return "None"
+        return f"len({space.array})" if isinstance(space, Elements) else f"len({_trips(space)})"
+
     def call(self, number: int) -> str:
         loop = self.prepared.loops[number]
         call = f"{self.worker}.loop({', '.join((str(number), *loop.inputs))})"
         return f"({', '.join(loop.outputs)},) = {call}" if loop.outputs else call
+
+
+def _trips(space: Range) -> str:
+    return f"range({', '.join(map(print_expr, (space.start, space.stop, space.step)))})"
 
 
 def _free_name(wanted: str, program: Program) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from orion.runtime.arguments import DataSource, GivenArrays, skeleton_arguments
 from orion.runtime.barrier import KERNEL
+from orion.runtime.bars import Bars
 from orion.runtime.failures import failure_in, left_without_error
 from orion.runtime.memory import RunMemory, allocate_run_memory
 from orion.runtime.parts import (
@@ -53,14 +54,15 @@ def load_program(prepared: PreparedProgram, workers: int) -> LoadedProgram:
     from orion.kernel.build.compile import compile_kernel
 
     walks = tuple(compile_kernel(loop.kernel).walk for loop in prepared.loops)
-    rounds = compiled_rounds(prepared.program, prepared.loops)
+    bars = prepared.program.function.bars
+    rounds = compiled_rounds(prepared.program, prepared.loops, {bar.line for bar in bars})
     meet = compile_kernel(KERNEL).walk if workers > 1 or rounds else None
     functions = compile_rounds(rounds, prepared.loops)
     memory = allocate_run_memory(prepared)
     parts = tuple(loop_parts(prepared, memory, walks, worker_tiles(prepared, w, workers)) for w in range(workers))
     return LoadedProgram(
         sources=tuple(DataSource(loop) for loop in prepared.loops),
-        skeleton=make_skeleton(prepared, rounds),
+        skeleton=make_skeleton(prepared, rounds, Bars(bars) if bars else None),
         memory=memory,
         parts=parts,
         meet=meet,
