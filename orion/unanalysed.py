@@ -47,7 +47,7 @@ def _kind(value: object) -> object:
 def compiled_as_it_is(function: FunctionType, arguments: Mapping[str, object], why: OrionError) -> Unanalysed:
     """The function compiled by Numba. Raises `why`, with what Numba says of it, where that does not compile it, or
     would do something else than Python: arrays from outside would be constants."""
-    from orion.kernel.build.whole import NotCompiledError, compile_whole, otherwise
+    from orion.kernel.build.whole import DiffersError, NotCompiledError, compile_whole, otherwise
 
     outside = taken(_looked_up(function))
     if other := otherwise(function):
@@ -55,6 +55,9 @@ def compiled_as_it_is(function: FunctionType, arguments: Mapping[str, object], w
         raise why
     try:
         run = aside(lambda: compile_whole(function, tuple(arguments.values())))
+    except DiffersError as error:
+        why.add_note(f"Numba does not run it as it is either: {error}")
+        raise why from None
     except NotCompiledError as error:
         why.add_note(f"Numba cannot compile it as it is either: {error}")
         raise why from None

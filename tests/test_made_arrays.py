@@ -234,3 +234,21 @@ def test_what_cannot_be_made_before_is_refused(body, words):
         through_passes(from_body(body, ", ".join(TYPES)), TYPES)
     assert words in str(error.value)
     assert "  help: " in str(error.value)
+
+
+def made_and_changed(x, y):
+    z = x * 2
+    z += 1
+    z[1:] -= y[1:]
+    z[:] *= y
+    return z
+
+
+@pytest.mark.parametrize("shape", [(5,), (3, 2), (2, 3, 4), (1, 1)])
+def test_arrays_that_are_made_and_then_changed_as_a_whole(shape):
+    made = np.random.default_rng(0)
+    x, y = made.random(shape), made.random(shape)
+    with orion.session(workers=2, force_parallel=True):
+        looped = orion.parallel_for(made_and_changed)
+        looped.plan(x, y).check()
+        np.testing.assert_array_equal(looped(x, y), made_and_changed(x, y))

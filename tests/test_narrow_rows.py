@@ -67,3 +67,30 @@ def test_operations_by_themselves_make_no_further_array():
 def alone(A, C, n):
     for i in range(A.shape[0]):
         C[i, 1:n] = A[i, 1:n] + 3
+
+
+def into_wider(C, A, B):
+    """Values of narrower integers that go to wider arrays, by operators in place on parts of these."""
+    for i in range(1, A.shape[0]):
+        C[i, 1:] += A[i, 1:] * B[i - 1, :-1]
+        C[i, 1:] *= A[i, 1:] + B[i - 1, :-1] * A[i, 1:]
+        C[i, i:] += A[i, 0] * B[i, i:]
+    for _ in range(2):
+        C[1:] -= A[1:] * B[:-1]
+        C[1:, 0] -= A[:-1, 0] + B[1:, 1]
+
+
+WIDER = [("int64", "uint8"), ("float64", "int8"), ("float64", "bool"), ("int64", "int32")]
+
+
+@pytest.mark.parametrize(("wide", "narrow"), WIDER)
+def test_parts_of_wider_arrays_get_what_numpy_computes(wide, narrow):
+    made = np.random.default_rng(1)
+    least, most = (0, 2) if narrow == "bool" else (np.iinfo(narrow).min, np.iinfo(narrow).max)
+    A, B = (made.integers(least, most, (6, 6)).astype(narrow) for _ in range(2))
+    mine, its = (made.integers(-9, 9, (6, 6)).astype(wide) for _ in range(2))
+    mine[:] = its
+    with orion.session(workers=2, force_parallel=True):
+        orion.parallel_for(into_wider)(mine, A, B)
+    into_wider(its, A, B)
+    np.testing.assert_array_equal(mine, its)

@@ -302,3 +302,155 @@ def test_the_command_line_says_that_calls_run_it(tmp_path, capsys):
     said = capsys.readouterr().err
     assert "a list is not supported" in said
     assert "a call runs it as it is, on one worker, if Numba compiles it" in said
+
+
+# ------------------------------------------------------------ what Numba would compute otherwise
+
+
+def in_place(a, b):
+    seen = [0]
+    a += b
+    seen.append(1)
+    return a
+
+
+def in_part(a, b):
+    seen = [0]
+    a[1:] *= b
+    seen.append(1)
+    return a
+
+
+def in_rows(a, b):
+    seen = [0]
+    for i in range(len(a)):
+        a[i] -= b
+    seen.append(1)
+    return a
+
+
+def picked(a, b):
+    seen = [0]
+    seen.append(1)
+    return a[b]
+
+
+def set_by_mask(a, b):
+    seen = [0]
+    a[b] = 1.0
+    seen.append(1)
+    return a
+
+
+def least(a, b):
+    seen = [v * b for v in a]
+    return min(seen)
+
+
+ones = np.ones
+LENGTHS = [
+    (in_place, (ones(3), ones(3))), (in_place, (ones(3), 2.0)), (in_place, (ones((2, 3)), ones(3))),
+    (in_place, (ones((2, 3)), ones((2, 1)))), (in_place, (ones(3), ones(4))), (in_place, (ones(1), ones(3))),
+    (in_place, (ones(3), ones((2, 3)))), (in_part, (ones(4), ones(3))), (in_part, (ones(4), ones(2))),
+    (in_rows, (ones((4, 3)), ones(3))), (in_rows, (ones((4, 3)), ones(2))),
+    (picked, (A[:3], np.array([True, False, True]))), (picked, (A[:4], np.array([True, False, True]))),
+    (picked, (A[:3], np.array([2, 0]))), (picked, (A[:3], np.array([2, 3]))),
+    (set_by_mask, (A[:3].copy(), np.array([True, False, True]))),
+    (set_by_mask, (A[:4].copy(), np.array([True, False, True]))),
+    (least, (A, 2.0)), (least, (A[:0], 2.0)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "given"), LENGTHS)
+def test_lengths_are_looked_at_as_numpy_does(function, given):
+    mine, its = (tuple(np.copy(part) if isinstance(part, np.ndarray) else part for part in given) for _ in range(2))
+    want = outcome(function, its)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SerialLoopWarning)
+        got = outcome(orion.parallel_for(function), mine)
+    assert got == want
+    for one, other in zip(mine, its, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def outcome(function, given):
+    try:
+        return np.asarray(function(*given)).tolist()
+    except (ValueError, IndexError) as error:
+        return type(error)
+
+
+def flat(a, b):
+    for i in range(b):
+        a.flat[i] = i
+
+
+def power(a, b):
+    seen = [0]
+    seen.append(a**b)
+    return seen
+
+
+def difference(a, b):
+    seen = [0.0]
+    for i in range(len(a)):
+        seen.append(a[i] - b[i])
+    return seen
+
+
+def total(a, b):
+    seen = [0.0]
+    seen.append((a * 2).sum())
+    return seen
+
+
+def added(a, b):
+    seen = [0]
+    np.add(a, b, a)
+    return seen
+
+
+def text(a, b):
+    seen = [0]
+    seen.append(1)
+    return f"{a[0]}"
+
+
+def added_in_place(a, b):
+    seen = [0]
+    a += b
+    return seen
+
+
+narrow = A.astype(np.uint8)
+OTHERWISE = [
+    (flat, (A.copy(), 3), "`.flat`"),
+    (power, (2, -1), "a power of integers"),
+    (difference, (narrow, narrow), "arithmetic with uint8"),
+    (difference, (A.astype(np.uint64), A.astype(np.int64)), "arithmetic with int64 and uint64"),
+    (difference, (A.astype(np.float32), A), "arithmetic with float32"),
+    (difference, (A > 3, A > 4), "truth values"),
+    (total, (narrow, 1), "uint8"),
+    (total, (A.astype(np.float32), 1), "float32"),
+    (added, (A.copy(), A), "`np.add` with an array for its result"),
+    (added_in_place, (narrow.copy(), narrow), "arithmetic with uint8"),
+    (text, (A, 1), "text of other values"),
+]
+
+
+@pytest.mark.parametrize(("function", "given", "why"), OTHERWISE, ids=lambda value: getattr(value, "__name__", ""))
+def test_what_numba_computes_otherwise_is_refused(function, given, why):
+    with pytest.raises(UnsupportedLoopError) as caught:
+        orion.parallel_for(function)(*given)
+    assert any("does not run it as it is either" in note and why in note for note in caught.value.__notes__)
+
+
+def test_powers_by_constants_and_floats_run():
+    def powers(a, b):
+        seen = [a[0] ** 2]
+        seen.append(b**-1)
+        return seen
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SerialLoopWarning)
+        assert orion.parallel_for(powers)(A, 4.0) == [1.0, 0.25]

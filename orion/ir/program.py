@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import count
 
 from orion.ir.function import Function
-from orion.ir.nodes import Elements, For, If, Range, Stmt, Subscript, While
+from orion.ir.nodes import Elements, For, If, Range, Stmt, Subscript, While, every
 from orion.source import Span
 
 SYNTHETIC = -1
@@ -14,6 +15,11 @@ SYNTHETIC = -1
 
 FILLING = -2
 """`For.index` of the loops that fill arrays which the function makes: this and smaller numbers, each used once."""
+
+
+def new_numbers(body: Iterable[Stmt]) -> Iterator[int]:
+    """`For.index` of loops that take the place of other statements: after those of the source."""
+    return count(1 + max((SYNTHETIC, *(loop.index for loop in every(For, *body)))))
 
 
 @dataclass(frozen=True, slots=True)

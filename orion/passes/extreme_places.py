@@ -27,7 +27,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import count
 
 from orion.ir.assigned import assigned_names
 from orion.ir.constants import constant_value
@@ -57,6 +56,7 @@ from orion.ir.nodes import (
     holds,
     names_in,
 )  # fmt: skip
+from orion.ir.program import new_numbers
 from orion.ir.rewriting import expand, rewrite
 from orion.ir.spans import without_spans
 from orion.passes.local_arrays import fresh
@@ -89,7 +89,7 @@ def with_extremes_by_name(function: Function, typing: Typing) -> Function:
         return function
     taken, body = {*typing.names, *function.params}, list[Stmt]()
     before: dict[str, Expr] = {}
-    numbers = count(1 + max((loop.index for loop in every(For, *function.body)), default=-1))
+    numbers = new_numbers(function.body)
     for statement in function.body:
         for part in _apart(statement, before, numbers):
             body += _named(part, typing, taken)

@@ -12,8 +12,9 @@ what it picks from, of which both are read to the end of the longer one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 
 from orion.ir.assigned import assigned_names
 from orion.ir.function import Function
@@ -41,6 +42,7 @@ from orion.ir.nodes import (
     every,
     names_in,
 )  # fmt: skip
+from orion.ir.program import new_numbers
 from orion.ir.refuse import unsupported
 from orion.ir.rewriting import expand
 from orion.ir.spans import with_span
@@ -80,11 +82,11 @@ class _Picker:
     taken: set[str] = field(default_factory=set)
     rooms: dict[str, Expr] = field(default_factory=dict)
     """Arrays for what masks pick, with the names for how much that is."""
-    number: int = 0
+    numbers: Iterator[int] = field(default_factory=count)
 
     def __post_init__(self) -> None:
         self.taken = {*self.function.params, *assigned_names(self.function.body)}
-        self.number = 1 + max((loop.index for loop in every(For, *self.function.body)), default=-1)
+        self.numbers = new_numbers(self.function.body)
 
     def is_picked(self, expr: Expr) -> bool:
         return is_picked(expr, self.typing)
@@ -162,9 +164,8 @@ class _Picker:
 
     def loop(self, variable: Var, stop: Expr, body: Sequence[Stmt]) -> For:
         span = variable.span
-        self.number += 1
         space = Range(variable.name, Const(0, span), stop, Const(1, span), span)
-        return For(space, tuple(body), self.number - 1, span)
+        return For(space, tuple(body), next(self.numbers), span)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ import numpy as np
 from numba.core.registry import CPUDispatcher
 
 from orion import keyed_random
+from orion.kernel.build.differing import LookingCompiler, differing
 
 LOOKED_UP = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF"})
 """Instructions that look up a name outside of their function."""
@@ -28,8 +29,13 @@ class NotCompiledError(Exception):
     """Numba does not compile a function; the text says why, in one line."""
 
 
+class DiffersError(NotCompiledError):
+    """It would do something else than Python; the text says what."""
+
+
 def compile_whole(function: FunctionType, arguments: tuple[object, ...]) -> Callable[..., Any]:
-    """The function as machine code, for arguments of these types. Raises NotCompiledError where Numba has none for it.
+    """The function as machine code, for arguments of these types. Raises NotCompiledError where Numba has none for it,
+    or would compute something else than Python.
 
     >>> def total(pairs):
     ...     found = []
@@ -41,12 +47,21 @@ def compile_whole(function: FunctionType, arguments: tuple[object, ...]) -> Call
     """
     if numba.config.DISABLE_JIT:
         raise NotCompiledError("NUMBA_DISABLE_JIT is set")
-    compiled = _compiled(function, {})
+    made: dict[FunctionType, Any] = {}
+    compiled = _compiled(function, made)
     try:
         compiled.compile(tuple(numba.typeof(value) for value in arguments))
     except Exception as error:  # Numba raises many kinds, of which not all are its own
         raise NotCompiledError(_in_one_line(error)) from error
-    run: Callable[..., Any] = compiled
+    if what := next(filter(None, map(differing, made.values())), ""):
+        raise DiffersError(what)
+
+    def run(*given: Any) -> Any:
+        try:
+            return compiled(*given)
+        except StopIteration as error:  # of `min` and `max`
+            raise ValueError("the least or greatest of nothing") from error
+
     return run
 
 
@@ -100,7 +115,7 @@ def _compiled(function: FunctionType, made: dict[FunctionType, Any]) -> Any:
     closure = tuple(CellType(_content(cell)) for cell in function.__closure__ or ())
     copy = FunctionType(function.__code__, space, function.__name__, function.__defaults__, closure or None)
     copy.__kwdefaults__ = function.__kwdefaults__
-    made[function] = found = numba.njit(copy, boundscheck=True, error_model="python")
+    made[function] = found = numba.njit(copy, boundscheck=True, error_model="python", pipeline_class=LookingCompiler)
     cells: Mapping[str, CellType] = dict(zip(function.__code__.co_freevars, closure, strict=True))
     for name, helper in helpers.items():
         inner = made.get(helper) or _compiled(helper, made)

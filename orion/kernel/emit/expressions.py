@@ -98,9 +98,9 @@ class Expressions(ABC):
         """A part of an expression. Numba makes one loop of operations on rows and whole arrays, and computes with
         integers in 64 bits in it: what comes of narrower ones is an array of its own, of NumPy's dtype."""
         kind = self.type_of(expr) if isinstance(expr, Binary | Unary | Call) else None
-        if kind is None or not kind.rank or not kind.is_integer or np.dtype(kind.dtype).itemsize == 8:
+        if kind is None or not kind.rank or kind.dtype.startswith("float") or np.dtype(kind.dtype).itemsize == 8:
             return code
-        return Code(f"{code.at(ATOM)}.astype(np.{kind.dtype})", code.dtype)
+        return Code(f"{code.at(ATOM)}.astype(np.{numpy_name(kind.dtype)})", code.dtype)
 
     def of_any_kind(self, expr: Expr) -> Code:
         match expr:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
 
 from orion.dependence.given_sizes import GivenSizes
 from orion.errors import UnsupportedLoopError
@@ -39,7 +38,7 @@ from orion.ir.nodes import (
     While,
     every,
 )  # fmt: skip
-from orion.ir.program import SYNTHETIC
+from orion.ir.program import SYNTHETIC, new_numbers
 from orion.ir.rewriting import expand, rewrite
 from orion.ir.spans import NOWHERE, with_span, without_spans
 from orion.ir.sums import difference, total
@@ -182,7 +181,7 @@ class _Writer:
 
     def __post_init__(self) -> None:
         self.taken = {*self.typing.names, *self.function.params}
-        self.numbers = count(1 + max((loop.index for loop in every(For, *self.function.body)), default=-1))
+        self.numbers = new_numbers(self.function.body)
 
     def block(self, body: tuple[Stmt, ...], around: tuple[For, ...]) -> tuple[Stmt, ...]:
         return tuple(self.statement(one, around) for one in body)
