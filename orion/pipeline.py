@@ -50,6 +50,7 @@ from orion.passes.options import NO_WORDS, Words, with_options
 from orion.passes.picking import pick_by_loops
 from orion.passes.plain_ifs import with_plain_ifs
 from orion.passes.sums import with_single_terms
+from orion.passes.unmade_arrays import refuse_unmade_arrays
 from orion.passes.unpacking import over_dense_arrays, take_rows_apart
 from orion.passes.views import replace_views
 from orion.passes.writing_calls import with_calls_first
@@ -201,6 +202,7 @@ def analyse(function: Function, types: Types, ordered: bool | None, caches: Cach
     """What is known of a function that has gone through the passes, for any sizes."""
     found = analyse_function(function, types, ordered, caches, REWRITES)
     function, typing, every = found.function, found.typing, found.variants
+    refuse_unmade_arrays(every[-1].program.function, every[-1].typing)
     checks = {id(variant.program): _checks(variant, variant.typing.arguments) for variant in every}
     used = {name for found in checks.values() for check in found for one in check.checks for name in one.names}
     used |= {name for variant in every for loop in variant.loops for name in loop.parameters}

@@ -94,3 +94,25 @@ def test_parts_of_wider_arrays_get_what_numpy_computes(wide, narrow):
         orion.parallel_for(into_wider)(mine, A, B)
     into_wider(its, A, B)
     np.testing.assert_array_equal(mine, its)
+
+
+def by_part(x):
+    for i in range(x.shape[0]):
+        x[i, 1:] = 250
+
+
+def by_slice(x):
+    x[1:] = 250
+
+
+def by_element(x):
+    for i in range(x.shape[0]):
+        x[i, 0] = -200
+
+
+@pytest.mark.parametrize("function", [by_part, by_slice, by_element])
+def test_numbers_that_do_not_fit_are_refused(function):
+    x = np.zeros((4, 4), np.int8)
+    with pytest.raises(orion.UnsupportedLoopError, match="does not fit int8"):
+        orion.parallel_for(function)(x)
+    assert not x.any()

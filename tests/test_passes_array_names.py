@@ -454,3 +454,27 @@ def test_random_programs_read_as_they_are_written(seed):
         read = in_one_memory(parsed)
         for T in times:
             assert run(read, T) == run(function, T), f"T = {T!r}\n{source}\n{print_function(parsed)}"
+
+
+def doubled_with_count(x, n):
+    for t in range(n):
+        x = x * 2
+        last = t
+    return x, last
+
+
+def normalised(A, x, n):
+    for _ in range(n):
+        y = A @ x
+        length = np.sqrt((y * y).sum())
+        x = y / length
+    return x, length
+
+
+def test_scalars_that_rounds_alone_give_values():
+    x, last = orion.parallel_for(doubled_with_count)(np.ones(3), 2)
+    assert (x.tolist(), last) == ([4.0, 4.0, 4.0], 1)
+    A, x = np.array([[2.0, 1.0], [1.0, 3.0]]), np.ones(2)
+    got, want = orion.parallel_for(normalised)(A, x, 7), normalised(A, x, 7)
+    np.testing.assert_allclose(got[0], want[0])
+    assert got[1] == pytest.approx(want[1])

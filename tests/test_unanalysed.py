@@ -454,3 +454,43 @@ def test_powers_by_constants_and_floats_run():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SerialLoopWarning)
         assert orion.parallel_for(powers)(A, 4.0) == [1.0, 0.25]
+
+
+def shrunk(v, n):
+    count = 0
+    while len(v) > 0:
+        v = v - 1.0
+        v = v[v > 0]
+        count += 1
+    return count
+
+
+def greatest_value(B, x):
+    before = 0.0
+    for _ in range(100):
+        y = B @ x
+        new = np.sqrt(np.sum(y * y))
+        x = y / new
+        if abs(new - before) < 1e-9:
+            break
+        before = new
+    return new
+
+
+def halved(v, n):
+    t, s = 0, 0.0
+    while t < n:
+        v = v * 0.5
+        s += v[0]
+        t += 1
+    return s
+
+
+@pytest.mark.parametrize(
+    ("function", "given"),
+    [(shrunk, (A.copy(), 1)), (greatest_value, (np.array([[2.0, 1], [1, 3]]), ones(2))), (halved, (A.copy(), 5))],
+)
+def test_arrays_of_other_rounds_that_are_not_returned(function, given):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SerialLoopWarning)
+        assert orion.parallel_for(function)(*given) == pytest.approx(function(*given), rel=1e-13)

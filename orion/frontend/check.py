@@ -59,16 +59,16 @@ class UndefinedNameError(MalformedError):
 def check_function(function: Function) -> Function:
     """The function itself; MalformedError where it, or a helper, breaks a rule of the loop language.
 
-    The rules: a name is a parameter or assigned somewhere before or around its use; a `Slice` stands in a subscript
-    only, a `Dtype` in a call only; `break` and `continue` stand in loops; operators are those of the language; a
-    comparison has one operand more than operators; targets are names, subscripts or tuples of these; blocks of loops
-    and branches are not empty (an `else` may be); a range's step is not 0; helpers that are called exist, and have as
-    many parameters as arguments are given; the `for`s that come from the source have distinct numbers.
+    The rules: a name is a parameter, `sure`, or assigned somewhere before or around its use; a `Slice` stands in a
+    subscript only, a `Dtype` in a call only; `break` and `continue` stand in loops; operators are those of the
+    language; a comparison has one operand more than operators; targets are names, subscripts or tuples of these; blocks
+    of loops and branches are not empty (an `else` may be); a range's step is not 0; helpers that are called exist, and
+    have as many parameters as arguments are given; the `for`s that come from the source have distinct numbers.
     """
     names = {helper.name: len(helper.params) for helper in function.helpers}
     for one in (function, *function.helpers):
         known = {*one.params, *assigned_names(one.body)}
-        _Checker(one, frozenset(known), names).block(one.body, set(one.params), in_loop=False)
+        _Checker(one, frozenset(known), names).block(one.body, {*one.params, *one.sure}, in_loop=False)
     return function
 
 

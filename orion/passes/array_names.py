@@ -60,6 +60,7 @@ def with_one_array_a_name(function: Function, types: Types) -> Function:
         for name, array in sorted(names.items())
         if loop in used
     )
+    sure |= exposed_reads(body, function.params).keys() - memory.made_for.keys()  # in a round that is written apart
     return replace(function, body=body, sure=function.sure | sure, stands=stands)
 
 

@@ -12,6 +12,7 @@ from functools import partial
 
 import numpy as np
 
+from orion.ir.constants import constant_value
 from orion.ir.cures import hold
 from orion.ir.function import Function
 from orion.ir.kept import kept
@@ -230,7 +231,18 @@ class _Inference:
         if kind.rank > place.rank:
             what = f"a {_shape_word(kind)} is assigned to a {_shape_word(place)}"
             raise self.refuse(statement, what, hint="assign element by element")
+        self.check_number(place.dtype, statement)
         self.check_writeable(target.base.name, statement)
+
+    def check_number(self, dtype: str, statement: Stmt) -> None:
+        """Refuse to store a number that integers of a dtype do not have."""
+        number = constant_value(statement.value) if isinstance(statement, Assign) else None
+        if number is None or not np.issubdtype(dtype, np.integer):
+            return
+        limits = np.iinfo(dtype)
+        if not limits.min <= number <= limits.max:
+            hint = "use a number that fits, or convert the array: `x.astype(np.int64)`"
+            raise self.refuse(statement, f"{number} does not fit {dtype}", "NumPy raises an OverflowError", hint)
 
     def check_place(self, target: Subscript, statement: Stmt) -> None:
         """Refuse to write where an array, or a mask, says."""

@@ -19,8 +19,8 @@ from numba.core.types import BaseTuple, StringLiteral, UnicodeType, unliteral  #
 from numba.core.untyped_passes import IRProcessing
 from numba.extending import overload
 
-WHOLE = (types.int64, types.float64, types.complex128, types.boolean)
-"""The types of numbers with which Numba computes as NumPy does."""
+WHOLE = (types.int64, types.int32, types.float64, types.complex128, types.boolean)
+"""The types of numbers with which Numba computes as NumPy does: integers of 32 bits but for what these do not hold."""
 
 COMPARING = frozenset([operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne, operator.is_])
 TEXT = (types.Integer, UnicodeType, StringLiteral)
