@@ -116,3 +116,27 @@ def test_numbers_that_do_not_fit_are_refused(function):
     with pytest.raises(orion.UnsupportedLoopError, match="does not fit int8"):
         orion.parallel_for(function)(x)
     assert not x.any()
+
+
+def scaled_parts(x, k):
+    for i in range(x.shape[0]):
+        x[i, 1:] = x[i, :-1] * k
+
+
+def raised_rows(x, k):
+    for i in range(x.shape[0]):
+        x[i] += k
+        x[i, 2:] -= k
+
+
+@pytest.mark.parametrize("function", [scaled_parts, raised_rows])
+def test_integers_that_do_not_fit_what_they_meet_are_told(function):
+    looped = orion.parallel_for(function)
+    mine, its = np.ones((4, 6), np.int8), np.ones((4, 6), np.int8)
+    looped(mine, 3)
+    function(its, 3)
+    np.testing.assert_array_equal(mine, its)
+    with pytest.raises(OverflowError):
+        function(its, 1000)
+    with pytest.raises(OverflowError):
+        looped(mine, 1000)

@@ -261,6 +261,7 @@ class Assignments(Folds):
         is_float_power = op == "**" and kind.dtype.startswith("float")
         is_converted = is_float_power or self.type_of(value).weak
         code = self.operand(value, kind.dtype) if is_converted else self.expression(value)
+        code = self.fitting(value, code, target, kind)
         if op == "**" and isinstance(value, Const):
             code = self.expression(value)
         dtypes = self.type_of(target).dtype, code.dtype

@@ -293,7 +293,7 @@ class Expressions(ABC):
         names = list(every((Var, Subscript), expr))
         is_fixed = all(isinstance(part, Var) and part.name in self.inputs for part in names)
         is_scalar = is_fixed or not holds(Subscript, other)
-        is_narrow = kind.is_integer and kind.dtype != "int64" and not kind.weak and not kind.rank
+        is_narrow = kind.is_integer and kind.dtype != "int64" and not kind.weak and (is_fixed or not kind.rank)
         if not (is_python and is_scalar and is_narrow):
             return code
         narrow = self.converted(code, kind.dtype)

@@ -304,7 +304,9 @@ class Statements(Assignments):
         Numba's operators in place would write while they read, and check no lengths.
         """
         dtype = self.type_of(target).dtype
-        code = self.operand(value, dtype) if self.type_of(value).weak else self.apart(self.expression(value), value)
+        weak = self.type_of(value).weak
+        code = self.operand(value, dtype) if weak else self.apart(self.expression(value), value)
+        code = self.fitting(value, code, target, self.type_of(target))
         place = self.element(target) if isinstance(target, Subscript) else self.variable(target.name).text
         written = place if isinstance(target, Subscript) else f"{place}[...]"
         whole, found = infix(op, Code(place, dtype), code, dtype), self.type_of(Binary(op, target, value, target.span))
