@@ -1,5 +1,6 @@
 """Scalars taken from one iteration, and integers that grow by a constant: Python's results on 1, 2 and 4 workers."""
 
+import json
 import math
 import warnings
 
@@ -285,6 +286,13 @@ def every_second(a, b, k):
     return k
 
 
+def by_an_argument(a, b, m):
+    k = 0
+    for i in range(a.shape[0] // 4):
+        a[i] = b[k]
+        k += m
+
+
 def downwards(a, b, k):
     k = a.shape[0]
     for i in range(a.shape[0] - 1, -1, -2):
@@ -359,3 +367,7 @@ def test_the_plan_says_what_it_is():
     assert "k, by 2 per trip of the `for` in line" in str(plan)
     assert plan.to_dict()["loops"][0]["inductions"][0]["step"] == 2
     assert "k, by 2 per trip" in plan._repr_html_()
+    with orion.session(workers=2, force_parallel=True):
+        plan = orion.parallel_for(by_an_argument).plan(whole(40), whole(90), 3)
+    assert "k, by m per trip of the `for` in line" in str(plan)
+    assert json.loads(json.dumps(plan.to_dict()))["loops"][0]["inductions"][0]["step"] == "m"

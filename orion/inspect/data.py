@@ -10,7 +10,8 @@ from orion.dependence.access import Access, Choice, Dependence
 from orion.inspect.text.parts import lines_of
 from orion.inspect.text.telling import inductions_of, rows_of, stands_of, verdicts_of
 from orion.inspect.text.where import where_the_work_is
-from orion.ir.function import Rows
+from orion.ir.constants import constant_value
+from orion.ir.function import Induction, Rows
 from orion.ir.printer import print_expr
 from orion.ir.types import ArgumentType, ArrayType, ScalarType
 from orion.plan.conditions import conditions_in_words
@@ -62,7 +63,8 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
       (isl text), `witness` (the coordinates of two iterations that conflict, or None), all by coordinates: of a
       range whose step is not 1, the number of the trip, from 0;
     - `reductions` (`name`, `operator`, `line`); `choices`, scalars taken from one iteration (`names`, `kind`: "min",
-      "max" or "last", `comparison`: the operator or None, `line`); `inductions` (`name`, `step` per trip, `line`);
+      "max" or "last", `comparison`: the operator or None, `line`); `inductions` (`name`, `step`:
+      what it grows by per trip, a number or an expression as text, `line`);
       `rows`, flattened arrays (`array`, `widths`: the lengths of rows, `written` and `shown`: a subscript, `line`);
       `private` and `carried` (names of scalars), `private_arrays` (names of
       arrays of which each tile has its own but the last, which has the array), `copied_in` (`array`, `copy` of it made
@@ -137,7 +139,7 @@ def _loop(loop: LoopPlan, plan: FunctionPlan, share: float) -> dict[str, Any]:
         "dependences": [_dependence(dependence, len(dims)) for dependence in loop.dependences],
         "reductions": [{"name": r.name, "operator": r.op, "line": r.span.line} for r in scalars.reductions],
         "choices": [_choice(choice) for choice in scalars.choices],
-        "inductions": [{"name": i.name, "step": i.step, "line": i.span.line} for i in inductions_of(loop)],
+        "inductions": [{"name": i.name, "step": _step(i), "line": i.span.line} for i in inductions_of(loop)],
         "names": [{"name": one.name, "array": one.array} for one in stands_of(loop)],
         "rows": [_rows(one) for one in rows_of(loop)],
         "private": list(scalars.private),
@@ -151,6 +153,11 @@ def _loop(loop: LoopPlan, plan: FunctionPlan, share: float) -> dict[str, Any]:
         "placements": [_placement(placement, loop) for placement in loop.placements],
         "reasons": [_reason(reason) for reason in loop.reasons],
     }
+
+
+def _step(induction: Induction) -> int | str:
+    known = constant_value(induction.step)
+    return print_expr(induction.step) if known is None else known
 
 
 def _fused_with(loop: LoopPlan) -> dict[str, Any] | None:
