@@ -357,10 +357,10 @@ def test_the_plan_says_what_it_is():
     with orion.session(workers=2, force_parallel=True):
         plan = orion.parallel_for(first_max).plan(whole(40), 0.0)
         text = " ".join(str(plan).split())
-    assert "best, at, in line 18: " in text
+    assert "best, at, in line 19: " in text
     assert "argmax, of equal values the first; no conflict, combined in the written order" in text
     (loop,) = plan.to_dict()["loops"]
-    assert loop["choices"] == [{"names": ["best", "at"], "kind": "max", "comparison": ">", "line": 18}]
+    assert loop["choices"] == [{"names": ["best", "at"], "kind": "max", "comparison": ">", "line": 19}]
     assert "argmax, of equal values the first" in plan._repr_html_()
     with orion.session(workers=2, force_parallel=True):
         plan = orion.parallel_for(every_second).plan(whole(40), whole(90), 0)
