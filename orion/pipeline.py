@@ -151,8 +151,8 @@ REWRITES: tuple[Rewrite, ...] = (
     DISTRIBUTE,
     COPY_IN,
     RENAME,
-    WRAP_AROUND,
     SHARED_LOCALS,
+    WRAP_AROUND,
     SLICES,
     FUSE,
 )

@@ -230,22 +230,6 @@ TABLE = {
         return k
         """,
     ),
-    "a step of the loop that is an argument, where nothing is stored by it": (
-        """
-        k = 0
-        for i in range(n - 1, 50, m):
-            k += 2
-            b[i] = a[9 - k]
-        return k
-        """,
-        """
-        k = 0
-        for i in range(n - 1, 50, m):
-            b[i] = a[9 - (2 * ((i - (n - 1)) // m) + 2)]
-        k = 2 * max(0, -((n - 1 - 50) // m))
-        return k
-        """,
-    ),
     "two nested loops, where nothing is stored by it": (
         """
         k = 0

@@ -227,11 +227,12 @@ def s4114(a, b, c, d, ip, n1):
 
 
 PARALLEL = [
-    s122, s124, s125, s126, s127, s128, s151, s172, s175, s252, s253, s254, s255, s256, s261, s291, s292, s318, s352,
+    s124, s125, s126, s127, s128, s151, s172, s175, s252, s253, s254, s255, s256, s261, s291, s292, s318, s352,
     s453, s4114,
 ]  # fmt: skip
 
 SERIAL = {
+    s122: "the number of the trip would take a division, as the step is an argument",
     s123: "how many elements are kept before an iteration is known after them (a scan)",
     s162: "which way the dependence goes is known at the call only, and the copy is made where it is known before",
     s244: "each iteration overwrites what the one before stored, and reads it first",

@@ -10,8 +10,9 @@ k0 being its value before the loop (Allen and Kennedy, *Optimizing Compilers for
 Pottenger and Eigenmann, ICS 1995). The loop then carries no value of k, and subscripts in which k stands are affine
 where k0 is. Loops further in come first: `k = k + C·T` is an addition of the loop around.
 
-Where C or the step of the loop is no number, products of names are no affine subscripts either. Such a name is replaced
-where nothing is stored by it: then it is what it is for reads, and the loop carries it no longer.
+Where C is no number, products of names are no affine subscripts either. Such a name is replaced where nothing is stored
+by it: then it is what it is for reads, and the loop carries it no longer. Where the step of the loop is no number, each
+trip would have to divide.
 
 A float that is increased again and again is rounded each time, k0 + C·t only once: other values. Whole numbers are not
 rounded as long as 53 bits hold them, so that floats that begin with one, and grow by others, are the same.
@@ -146,10 +147,10 @@ class _Closer:
         return (
             (self.is_integer(name) or self.is_whole(name, growing[1:])) and reads > 0
             and changed.count(name) == len(updates) and space.var not in changed
-            and constant_value(space.step) != 0 and all(map(_is_simple, fixed))
+            and constant_value(space.step) not in (None, 0) and all(map(_is_simple, fixed))
             and not any(count_names(fixed, other) for other in changed if other != name)
             and not any(leaves_loop(s) or holds(Return, s) for s in body)
-            and (None not in map(constant_value, growing) or self.only_reads(name, body, growing))
+            and (None not in map(constant_value, growing) or self.only_reads(name, body, growing[1:]))
         )  # fmt: skip
 
     def is_integer(self, name: str) -> bool:

@@ -75,16 +75,20 @@ class _Analyser:
         return found
 
     def with_scalars(self, found: AnalysedFunction, rewrite: OfScalars) -> AnalysedFunction:
-        """The function with a rewrite of its scalars, where more of its loops are parallel then."""
+        """The function with a rewrite of its scalars, where more of its loops are parallel then: in place of what it
+        was, or before that where the rewrite is for some calls only."""
         function, lines = rewrite.apply(found.function, found.typing)
         if not lines:
             return found
-        noted = (*found.variants[0].rewrites, *((rewrite.name, line) for line in lines))
+        noted = (*found.variants[-1].rewrites, *((rewrite.name, line) for line in lines))
         try:
             other = self.analyse(function, found.types, noted)
         except UnsupportedLoopError:
             return found
-        return other if _parallel(other.variants[0]) > _parallel(found.variants[0]) else found
+        if _parallel(other.variants[0]) <= _parallel(found.variants[0]):
+            return found
+        is_for_all = function.assumed == found.function.assumed
+        return other if is_for_all else replace(found, variants=(*other.variants, *found.variants))
 
     def under_conditions(self, found: AnalysedFunction, rewrite: UnderConditions) -> AnalysedFunction:
         """A function with the variants of the forms that a rewrite gives it before those that it has, from the first
@@ -95,7 +99,7 @@ class _Analyser:
         functions = rewrite.apply(found.function, found.types, found.typing, there) if there else ()
         if not functions:
             return found
-        noted = (*first.rewrites, *((rewrite.name, line) for line, inside in places if inside))
+        noted = (*found.variants[-1].rewrites, *((rewrite.name, line) for line, inside in places if inside))
         try:
             forms = [self.analyse(function, found.types, noted).variants for function in functions]
         except UnsupportedLoopError:

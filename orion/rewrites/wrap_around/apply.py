@@ -1,4 +1,4 @@
-"""Wrap-around variables given their values anew in each iteration.
+"""Wrap-around variables given their values anew in each iteration, for several workers.
 
 x = b[-1]                              x = b[-1]
 for i in range(n):                     x_first = x
@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from orion.ir.assumed import OfWorkers
 from orion.ir.constants import constant_value
 from orion.ir.function import Function
 from orion.ir.nodes import Assign, Compare, Const, Expr, For, If, Range, Stmt, Var
@@ -27,17 +28,19 @@ from orion.typing.expression_types import Typing
 
 def apply(function: Function, typing: Typing) -> tuple[Function, tuple[int, ...]]:
     """The function without its wrap-around variables, and the lines of the loops that it is another for."""
-    taken, lines = {*typing.names}, list[int]()
+    taken, changed = {*typing.names}, list[For]()
 
     def change(statement: Stmt) -> tuple[Stmt, ...]:
         found = wrap_arounds(statement, function, typing) if isinstance(statement, For) else ()
         if not found:
             return (statement,)
         assert isinstance(statement, For)
-        lines.append(statement.span.line)
+        changed.append(statement)
         return _without(statement, found, taken)
 
-    return replace(function, body=expand(function.body, change)), tuple(lines)
+    body = expand(function.body, change)
+    assumed = (*function.assumed, *(OfWorkers(loop.index, 2) for loop in changed))  # one worker would compute twice
+    return replace(function, body=body, assumed=assumed), tuple(loop.span.line for loop in changed)
 
 
 def _without(loop: For, found: tuple[WrapAround, ...], taken: set[str]) -> tuple[Stmt, ...]:
