@@ -342,6 +342,19 @@ def set_by_mask(a, b):
     return a
 
 
+def grown(a, b):
+    seen, words = [0], "a"
+    seen += [int(b)]
+    words += "b"
+    return len(seen), len(words)
+
+
+def squared(a, b):
+    seen = [0]
+    seen.append(1)
+    return (a + 1) ** 2 + b
+
+
 def least(a, b):
     seen = [v * b for v in a]
     return min(seen)
@@ -357,6 +370,8 @@ LENGTHS = [
     (picked, (A[:3], np.array([2, 0]))), (picked, (A[:3], np.array([2, 3]))),
     (set_by_mask, (A[:3].copy(), np.array([True, False, True]))),
     (set_by_mask, (A[:4].copy(), np.array([True, False, True]))),
+    (in_place, (ones(3), np.array(2.0))), (in_place, (ones(3), ones((1, 3)))), (in_place, (ones((2, 3)), ones((1, 3)))),
+    (grown, (A, 2.0)), (squared, (np.arange(3), np.arange(3))),
     (least, (A, 2.0)), (least, (A[:0], 2.0)),
 ]  # fmt: skip
 
@@ -422,8 +437,22 @@ def added_in_place(a, b):
     return seen
 
 
+def either(a, b):
+    seen = [0]
+    seen.append(1)
+    return (a > 1) + (b > 1)
+
+
+def powers_in_part(a, b):
+    seen = [0]
+    seen.append(1)
+    return (a + 1) ** b
+
+
 narrow = A.astype(np.uint8)
 OTHERWISE = [
+    (either, (A, A), "truth values"),
+    (powers_in_part, (np.arange(3), np.arange(3)), "a power of integers"),
     (flat, (A.copy(), 3), "`.flat`"),
     (power, (2, -1), "a power of integers"),
     (difference, (narrow, narrow), "arithmetic with uint8"),

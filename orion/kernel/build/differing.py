@@ -12,15 +12,20 @@ import operator
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+from numba import typeof
 from numba.core import ir, types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
-from numba.core.types import BaseTuple, StringLiteral, UnicodeType, unliteral  # type: ignore[attr-defined]
+from numba.core.types import BaseTuple, StringLiteral, UnicodeType, literal, unliteral  # type: ignore[attr-defined]
 from numba.core.untyped_passes import IRProcessing
-from numba.extending import overload
+from numba.extending import overload, register_jitable
 
 WHOLE = (types.int64, types.int32, types.float64, types.complex128, types.boolean)
 """The types of numbers with which Numba computes as NumPy does: integers of 32 bits but for what these do not hold."""
+
+WIDTHS = (types.boolean, types.int32, types.int64, types.float64, types.complex128)
+"""The same, each one after those that become it where they meet."""
 
 COMPARING = frozenset([operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne, operator.is_])
 TEXT = (types.Integer, UnicodeType, StringLiteral)
@@ -59,14 +64,26 @@ def _of(statement: Any, kinds: Any) -> Iterator[str]:
 
 def _of_tree(tree: Any, kinds: Any) -> Iterator[str]:
     """An operation on arrays that Numba makes one loop of, with those inside it."""
-    if not isinstance(tree, tuple):
-        return
+    if isinstance(tree, tuple):
+        function, operands = tree
+        for operand in operands:
+            yield from _of_tree(operand, kinds)
+        yield from _of_operation(function, [_kind_of(operand, kinds) for operand in operands])
+
+
+def _kind_of(tree: Any, kinds: Any) -> Any:
+    """The type of an operation on arrays, whose parts are of types that are computed with alike."""
+    if isinstance(tree, ir.Var):
+        return kinds[tree.name]
+    if isinstance(tree, ir.Const):
+        return literal(tree.value) if type(tree.value) is int else typeof(tree.value)
     function, operands = tree
-    for operand in operands:
-        yield from _of_tree(operand, kinds)
-    found = [kinds[one.name] for one in operands if isinstance(one, ir.Var)]
-    inner = [types.float64 for one in operands if not isinstance(one, ir.Var)]  # what is inside was looked at
-    yield from _of_operation(function, [*found, *inner])
+    if function in COMPARING:
+        return types.boolean
+    if function is operator.truediv:
+        return types.float64
+    found = [kind for kind in (_number(_kind_of(operand, kinds)) for operand in operands) if kind is not None]
+    return max(found, key=lambda kind: WIDTHS.index(kind) if kind in WIDTHS else len(WIDTHS), default=types.float64)
 
 
 def _of_operation(function: Any, operands: list[Any]) -> Iterator[str]:
@@ -103,11 +120,9 @@ def _of_call(call: Any, kinds: Any) -> Iterator[str]:
     if key is str and not all(isinstance(kind, TEXT) for kind in given):
         yield "text of other values than integers would be no text of them"
     if isinstance(function, types.BoundFunction):
-        owner = function.this
-        if isinstance(owner, types.Array) and owner.dtype not in WHOLE and name not in SAFE_METHODS:
-            method = str(key).rpartition(".")[2].rstrip("'\")")
-            if method not in SAFE_METHODS:
-                yield f"`.{method}` of {owner.dtype} may have another type than NumPy's"
+        owner, method = function.this, str(key).rpartition(".")[2]
+        if isinstance(owner, types.Array) and owner.dtype not in WHOLE and method not in SAFE_METHODS:
+            yield f"`.{method}` of {owner.dtype} may have another type than NumPy's"
         return
     nin = getattr(key, "nin", None)
     if nin is not None and len(given) > nin:
@@ -130,51 +145,60 @@ def _number(kind: Any) -> Any:
 
 
 def in_place(function: Any) -> Any:
-    """`a op= b`, which raises ValueError where b has another shape than a takes."""
+    """An operator in place as a function that raises ValueError where its arrays do not fit."""
 
     def run(a: Any, b: Any) -> Any:
         return function(a, b)
 
     @overload(run)  # type: ignore[untyped-decorator]
     def compiled(a: Any, b: Any) -> Any:
-        if isinstance(a, types.Array) and isinstance(b, types.Array):
+        if not (isinstance(a, types.Array) and isinstance(b, types.Array) and b.ndim):
 
-            def checked(a: Any, b: Any) -> Any:  # pragma: no cover - compiled
-                check_fits(a.shape, b.shape)
+            def unchecked(a: Any, b: Any) -> Any:  # pragma: no cover - compiled
                 return function(a, b)
 
-            return checked
+            return unchecked
+        if b.ndim > a.ndim:
 
-        def as_it_is(a: Any, b: Any) -> Any:  # pragma: no cover - compiled
+            def refused(a: Any, b: Any) -> Any:  # pragma: no cover - compiled
+                raise ValueError("non-broadcastable output operand")
+                return a
+
+            return refused
+
+        def checked(a: Any, b: Any) -> Any:  # pragma: no cover - compiled
+            check_fits(a.shape, b.shape)
             return function(a, b)
 
-        return as_it_is
+        return checked
 
     return run
 
 
+@register_jitable  # type: ignore[untyped-decorator]
 def check_fits(shape: Any, other: Any) -> None:
-    """Raises ValueError where an array of the other shape cannot be spread out over one of this shape."""
-    raise NotImplementedError
+    """Raises ValueError where an array of the other shape, which is no longer, cannot be spread out over one of this.
 
-
-@overload(check_fits)  # type: ignore[untyped-decorator]
-def _check_fits(shape: Any, other: Any) -> Any:
-    def checked(shape: Any, other: Any) -> None:  # pragma: no cover - compiled
-        extra = len(other) - len(shape)
-        for axis in range(len(other)):
-            own = 1 if axis < extra else shape[axis - extra]
-            if other[axis] != 1 and other[axis] != own:
-                raise ValueError("operands could not be broadcast together")
-            if axis < extra and other[axis] != 1:
-                raise ValueError("operands could not be broadcast together")
-
-    return checked
+    >>> check_fits((2, 3), (3,)), check_fits((2, 3), (2, 1))
+    (None, None)
+    >>> check_fits((2, 3), (2,))
+    Traceback (most recent call last):
+    ValueError: operands could not be broadcast together
+    """
+    for axis in range(len(other)):
+        if other[axis] != 1 and other[axis] != shape[axis + len(shape) - len(other)]:
+            raise ValueError("operands could not be broadcast together")
 
 
 def check_mask(array: Any, index: Any) -> None:
-    """Raises IndexError where a mask has another length than the array."""
-    raise NotImplementedError
+    """Raises IndexError where a mask has another length than the array.
+
+    >>> check_mask(np.zeros(3), np.array([True, False]))
+    Traceback (most recent call last):
+    IndexError: boolean index did not match indexed array
+    """
+    if isinstance(index, np.ndarray) and index.dtype == np.bool_ and index.shape != array.shape[: index.ndim]:
+        raise IndexError("boolean index did not match indexed array")
 
 
 @overload(check_mask)  # type: ignore[untyped-decorator]
@@ -207,6 +231,7 @@ IN_PLACE = {
         operator.ipow, operator.iand, operator.ior, operator.ixor, operator.ilshift, operator.irshift,
     )
 }  # fmt: skip
+"""Operator in place → what is compiled for it. There is none for sets."""
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
