@@ -149,17 +149,21 @@ def all_rows(monkeypatch):
     monkeypatch.setattr("orion.rewrites.slices.find.is_slow", lambda statement: True)
 
 
+def compare(function, given, workers, told):
+    """Hold an interpreted run against the function itself; `given` makes the arguments, `told` is what to print."""
+    want, got = outcome(lambda made: function(**made), given()), outcome(interpreted(function, workers), given())
+    assert (want == "an error") == (got == "an error"), told
+    if want != "an error":
+        for mine, its in zip(got, want, strict=True):
+            np.testing.assert_array_equal(mine, its, err_msg=told)
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_slices_are_numpys(seed):
     source = Maker(seed).function()
     function = defined(source, np=np)
     for shape in SHAPES[: 2 if seed % 10 == 0 else None]:
-        want = outcome(lambda given: function(**given), arguments(shape, seed))
-        got = outcome(interpreted(function, 1 + seed % 3), arguments(shape, seed))
-        assert (want == "an error") == (got == "an error"), f"{shape}\n{source}"
-        if want != "an error":
-            for mine, its in zip(got, want, strict=True):
-                np.testing.assert_array_equal(mine, its, err_msg=f"{shape}\n{source}")
+        compare(function, lambda shape=shape: arguments(shape, seed), 1 + seed % 3, f"{shape}\n{source}")
 
 
 def test_most_of_them_are_loops():
