@@ -63,6 +63,7 @@ from orion.planned import Plan
 from orion.rewrites.array_sums.take import ARRAY_SUMS
 from orion.rewrites.copy_in.take import COPY_IN
 from orion.rewrites.distribute.take import DISTRIBUTE
+from orion.rewrites.early_exits.take import EARLY_EXITS
 from orion.rewrites.fuse.take import FUSE
 from orion.rewrites.peel.take import PEEL
 from orion.rewrites.privatize.take import PRIVATIZE
@@ -154,6 +155,7 @@ REWRITES: tuple[Rewrite, ...] = (
     SHARED_LOCALS,
     WRAP_AROUND,
     SLICES,
+    EARLY_EXITS,
     FUSE,
 )
 """All rewrites, in the order in which they are tried: first those of one loop's arrays, then those of a loop, of which

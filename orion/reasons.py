@@ -73,7 +73,7 @@ class Hint:
         "of its own: `found = a[i] > 3`, then `{name} = {name} or found`"
     )
     EXIT = (
-        "find the first iteration that leaves in a loop of its own, `if …: first = min(first, i)`, and then go "
+        "find the first iteration that leaves in a loop of its own, `if …: first = i` and `break`, and then go "
         "through all iterations with the rest under `if i < first:`"
     )
     LAST = "set another name than `{name}`, which a bound of the loop reads"

@@ -226,16 +226,17 @@ CASES = [
         loop="def f(a, limit):\n    for i in range(a.shape[0]):\n        if a[i] > limit:\n            break\n"
         "        a[i] = 2.0 * a[i]",
         cure="def f(a, limit):\n    first = a.shape[0]\n    for i in range(a.shape[0]):\n        if a[i] > limit:\n"
-        "            first = min(first, i)\n    for i in range(a.shape[0]):\n        if i < first:\n"
+        "            first = i\n            break\n    for i in range(a.shape[0]):\n        if i < first:\n"
         "            a[i] = 2.0 * a[i]",
         given=lambda: (vector(), 0.99),
     ),
     Case(
         "ORN110", Hint.EXIT, name="return",
         loop="def f(a, x):\n    for i in range(a.shape[0]):\n        if a[i] == x:\n            return i\n"
-        "    return a.shape[0]",
+        "        a[i] = 0.0\n    return a.shape[0]",
         cure="def f(a, x):\n    first = a.shape[0]\n    for i in range(a.shape[0]):\n        if a[i] == x:\n"
-        "            first = min(first, i)\n    return first",
+        "            first = i\n            break\n    for i in range(a.shape[0]):\n        if i < first:\n"
+        "            a[i] = 0.0\n    return first",
         given=lambda: (np.floor(vector() * 30), 7.0),
     ),
     Case(

@@ -21,7 +21,7 @@ from orion.verify.tiles import reachable
 def plan(space, time, ordered, in_turn=False):
     form = Reordered(None, None, "", is_time_tiled=False) if in_turn else Written()
     strategy = (Strategy.ONE_D, Strategy.TWO_D, Strategy.ND)[len(time)]
-    return SimpleNamespace(form=form, tiles=Tiled(space, time), strategy=strategy, ordered=ordered)
+    return SimpleNamespace(form=form, tiles=Tiled(space, time), strategy=strategy, ordered=ordered, ends_early=False)
 
 
 def bounds(grid):
@@ -201,7 +201,8 @@ def test_a_strategy_keeps_every_difference_that_it_takes(strategy):
             for one in strategy.legal(Question(deltas, dims, tuple(range(dims)), ordered)):
                 assert tiling_of(one.strategy, ordered) is strategy
                 tiles = Tiled(one.space, one.time)
-                loop = SimpleNamespace(form=Written(), tiles=tiles, strategy=one.strategy, ordered=ordered)
+                known = {"form": Written(), "tiles": tiles, "strategy": one.strategy, "ordered": ordered}
+                loop = SimpleNamespace(**known, ends_early=False)
                 cut = tuple(size if d in (one.space, *one.time) else 1 for d, size in enumerate(grid))
                 schedule = build_schedule(loop, bounds(cut), min(3, cut[one.space]))
                 assert kept(schedule, cut, differences, ordered), (one, differences)

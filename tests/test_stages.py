@@ -108,6 +108,15 @@ def two_values(a, b, c, d):
         c[i] = np.cos(t)
 
 
+def search(a, x, found):
+    at = -1
+    for i in range(a.shape[0]):
+        if a[i] * a[i] > x:
+            at = i
+            break
+    found[0] = at
+
+
 def many(shape, seed=1):
     return np.random.default_rng(seed).random(shape)
 
@@ -129,6 +138,7 @@ GIVEN = {
     "wrap_around": (smoothed, lambda: (many(200_000), many(200_000))),
     "shared_locals": (local_rows, lambda: (many((500, 400)), 6)),
     "slices": (over_slices, lambda: (many((500, 400)), 6)),
+    "early_exits": (search, lambda: (many(300_000), 0.99999, np.zeros(1))),
 }
 """A loop that each rewrite is taken for, and arguments."""
 

@@ -13,7 +13,6 @@ from tests.whole_functions import (
     collatz,
     components,
     conjugate_gradients,
-    find,
     jacobi,
     kmeans,
     line_search,
@@ -126,8 +125,16 @@ def test_where_rounds_are_short_the_whole_is_run_by_one_worker():
         assert plan.runs_on == 2
 
 
+def fill_until(a, x):
+    for i in range(len(a)):
+        if a[i] == x:
+            return i
+        a[i] = 0.0
+    return -1
+
+
 def test_a_loop_that_is_left_early_says_so():
-    (loop,) = orion.parallel_for(find).plan(np.zeros(10), 1.0).loops
+    (loop,) = orion.parallel_for(fill_until).plan(np.zeros(10), 1.0).loops
     assert loop.strategy == "serial"
     assert loop.reasons[0].code == "ORN110"
     assert "`return` ends the loop early" in loop.reasons[0].message

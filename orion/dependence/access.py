@@ -84,11 +84,12 @@ class Reduction:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Scalars that the loop takes from one of its iterations: from that with the best value, or from the last.
+    """Scalars that the loop takes from one of its iterations: from that with the best value, the last, or the first
+    that ends it.
 
     `names` are set together. Where `op` is "<", "<=", ">" or ">=", an iteration sets them if its value of the first
     compares so with the present one; `orion.passes.extremes` has others that differ from these for NaN alone. "last":
-    it sets them whatever they are.
+    it sets them whatever they are. "first": no iteration sets them but that which ends the loop.
     """
 
     names: tuple[str, ...]
@@ -97,8 +98,8 @@ class Choice:
 
     @property
     def comparison(self) -> str | None:
-        """How values other than NaN are compared; None for the last one."""
-        return None if self.op == "last" else comparison(self.op)
+        """How values other than NaN are compared; None for the last one, and the first that ends the loop."""
+        return None if self.op in ("last", "first") else comparison(self.op)
 
     @property
     def begins_anew(self) -> bool:

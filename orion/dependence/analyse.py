@@ -85,7 +85,7 @@ def _is_compared(name: str, nest: LoopNest) -> bool:
 
 
 def _early_exits(nest: LoopNest) -> Iterator[Reason]:
-    """Statements that end the whole loop before its last iteration."""
+    """Statements that end the whole loop before its last iteration, which later ones must not come before."""
     for node in _leaving(nest.body):
         word = node.word if isinstance(node, Break) else "return"
         message = f"`{word}` ends the loop early, so a later iteration must not start before an earlier one is done"
@@ -94,7 +94,7 @@ def _early_exits(nest: LoopNest) -> Iterator[Reason]:
 
 def _leaving(body: tuple[Stmt, ...]) -> Iterator[Break | Return]:
     for statement in body:
-        if isinstance(statement, Return | Break):
+        if isinstance(statement, Return) or (isinstance(statement, Break) and not statement.is_first):
             yield statement
         elif isinstance(statement, For | While):
             yield from every(Return, statement)

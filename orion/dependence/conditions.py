@@ -65,6 +65,28 @@ def free_of(dependences: Iterable[Dependence], depth: int, known: Collection[str
         return None
 
 
+def free_of_all(sets: Iterable[str], domain: str, known: Collection[str], maps: Maps) -> isl.Set | None:
+    """Where none of some sets, given as text, has a member, whatever the parameters are that are not `known`; None
+    where there are no such sizes at which a loop, which has this domain, makes any number of trips, or none that a
+    reader could follow.
+
+    >>> outside = "[n, a__0] -> { [i] : 0 <= i < n and i >= a__0 }"
+    >>> free = free_of_all([outside], "[n] -> { [i] : 0 <= i < n }", {"n", "a__0"}, Maps())
+    >>> as_assumed(0, free).constraint
+    '(a__0 >= n)'
+    """
+    import islpy as isl
+
+    try:
+        with capped(maps.context):
+            met = _union([_over(maps.set(one).params(), known) for one in sets])
+            if met is None or met.is_empty():
+                return isl.Set("{ : }", maps.context)
+            return _simplest(met.complement(), [_pairs(maps.set(domain), 0)], 0) if _is_simple(met) else None
+    except (CapReached, isl.Error):
+        return None
+
+
 def _is_simple(met: isl.Set) -> bool:
     """Whether isl finds all other sizes than these soon, and a reader could follow what they are."""
     import islpy as isl

@@ -81,10 +81,10 @@ def _guards(node: object) -> Iterator[tuple[str, tuple[Expr, ...]]]:
 def _guarded(name: str, parts: Iterable[Expr], typing: Typing, numbers: Set[str]) -> Guarded:
     nodes = [node for part in parts for node in walk(part)]
     spans = frozenset(node.span for node in nodes if isinstance(node, Subscript))
-    return Guarded(name, spans, name in numbers or any(_may_fail(node, typing) for node in nodes))
+    return Guarded(name, spans, name in numbers or any(may_fail(node, typing) for node in nodes))
 
 
-def _may_fail(node: object, typing: Typing) -> bool:
+def may_fail(node: object, typing: Typing) -> bool:
     match node:
         case Binary("/" | "//" | "%", left, right):
             return typing.of(left).weak and typing.of(right).weak and not _is_nonzero(right)

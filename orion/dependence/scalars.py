@@ -2,16 +2,17 @@
 
 A scalar is private where every iteration writes it before reading it (Allen & Kennedy, *Optimizing Compilers for Modern
 Architectures*, section 5.3), and a reduction where the loop only updates it with one associative operator and reads it
-nowhere else. Choices are taken from one iteration: see `orion.dependence.choices`. Everything else carries a value from
-one iteration to the next, and makes the loop serial.
+nowhere else. Choices are taken from one iteration: see `orion.dependence.choices`, and `orion.dependence.early_exits`
+for that which ends a loop. Everything else carries a value from one iteration to the next, and makes the loop serial.
 """
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 
-from orion.dependence.access import Reduction, ScalarRoles
+from orion.dependence.access import Choice, Reduction, ScalarRoles
 from orion.dependence.choices import find_choices, is_chosen
+from orion.dependence.early_exits import ends_early, set_at_exit
 from orion.ir.assigned import assigned_by, assigned_places, leaves_loop
 from orion.ir.exposed import exposed_reads, exposure
 from orion.ir.function import Function
@@ -35,6 +36,7 @@ from orion.ir.nodes import (
 )  # fmt: skip
 from orion.ir.program import Branch, LoopNest, OfStatements, Program, Repeat, RunLoop, Scalars, Step
 from orion.ir.types import ArrayType, SparseType, Types
+from orion.source import Span
 
 OPERATORS = {"+": "+", "-": "+", "*": "*"}
 FUNCTIONS = {"min": "min", "max": "max", "np.minimum": "min", "np.maximum": "max"}
@@ -54,8 +56,10 @@ def scalar_roles(nest: LoopNest, types: Types, live_after: Set[str]) -> ScalarRo
     running = nest.function.running
     reductions = [found for name in free if name in updated and (found := find_reduction(name, nest.body, running))]
     rest = {name: span for name, span in assigned.items() if name not in {r.name for r in reductions}}
+    at_exit = _from_exit(nest, rest, {*exposed, *live_after}.difference(limits))
+    rest = {name: span for name, span in rest.items() if name not in at_exit.names} if at_exit else rest
     last = {name: span for name, span in rest.items() if name in live_after and name not in {*exposed, *bound, *limits}}
-    choices = find_choices(nest, last, live_after)
+    choices = (*find_choices(nest, last, live_after), *([at_exit] if at_exit else []))
     chosen = {name for choice in choices for name in choice.names}
     private, carried = [], []
     for name, span in rest.items():
@@ -70,6 +74,15 @@ def scalar_roles(nest: LoopNest, types: Types, live_after: Set[str]) -> ScalarRo
     reads = exposed_reads(nest.body, bound) | limits
     inputs = sorted(set(reads) - set(assigned) - arrays)
     return ScalarRoles(tuple(private), tuple(inputs), tuple(reductions), tuple(carried), choices)
+
+
+def _from_exit(nest: LoopNest, assigned: Mapping[str, Span], needed: Set[str]) -> Choice | None:
+    """The scalars, of those that other iterations or what follows needs, that are taken from the one that ends the
+    loop."""
+    if not ends_early(nest.body):
+        return None
+    names = tuple(name for name in sorted(assigned) if name in needed and set_at_exit(name, nest.body))
+    return Choice(names, "first", assigned[names[0]]) if names else None
 
 
 def _bounds(nest: LoopNest) -> tuple[Node, ...]:

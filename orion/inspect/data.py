@@ -8,7 +8,7 @@ from orion.cost.local_arrays import SizedLocalArray
 from orion.cost.placement import Placement
 from orion.dependence.access import Access, Choice, Dependence
 from orion.inspect.text.parts import lines_of
-from orion.inspect.text.telling import inductions_of, rows_of, stands_of, verdicts_of
+from orion.inspect.text.telling import exits_of, inductions_of, rows_of, stands_of, verdicts_of
 from orion.inspect.text.where import where_the_work_is
 from orion.ir.constants import constant_value
 from orion.ir.function import Induction, Rows
@@ -63,7 +63,8 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
       (isl text), `witness` (the coordinates of two iterations that conflict, or None), all by coordinates: of a
       range whose step is not 1, the number of the trip, from 0;
     - `reductions` (`name`, `operator`, `line`); `choices`, scalars taken from one iteration (`names`, `kind`: "min",
-      "max" or "last", `comparison`: the operator or None, `line`); `inductions` (`name`, `step`:
+      "max", "last" or "first", `comparison`: the operator or None, `line`); `exits` (`word` and `line` of what
+      ends the loop early, where later iterations may run); `inductions` (`name`, `step`:
       what it grows by per trip, a number or an expression as text, `line`);
       `rows`, flattened arrays (`array`, `widths`: the lengths of rows, `written` and `shown`: a subscript, `line`);
       `private` and `carried` (names of scalars), `private_arrays` (names of
@@ -139,6 +140,7 @@ def _loop(loop: LoopPlan, plan: FunctionPlan, share: float) -> dict[str, Any]:
         "dependences": [_dependence(dependence, len(dims)) for dependence in loop.dependences],
         "reductions": [{"name": r.name, "operator": r.op, "line": r.span.line} for r in scalars.reductions],
         "choices": [_choice(choice) for choice in scalars.choices],
+        "exits": [{"word": one.word, "line": one.span.line} for one in exits_of(loop)],
         "inductions": [{"name": i.name, "step": _step(i), "line": i.span.line} for i in inductions_of(loop)],
         "names": [{"name": one.name, "array": one.array} for one in stands_of(loop)],
         "rows": [_rows(one) for one in rows_of(loop)],
@@ -169,7 +171,7 @@ def _fused_with(loop: LoopPlan) -> dict[str, Any] | None:
 
 def _choice(choice: Choice) -> dict[str, Any]:
     comparison = choice.comparison
-    kind = "last" if comparison is None else "max" if comparison[0] == ">" else "min"
+    kind = choice.op if comparison is None else "max" if comparison[0] == ">" else "min"
     return {"names": list(choice.names), "kind": kind, "comparison": comparison, "line": choice.span.line}
 
 

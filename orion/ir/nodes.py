@@ -278,10 +278,12 @@ class For(Walked):
 
 @dataclass(frozen=True, slots=True)
 class Break(Walked):
-    """`word` is what the user wrote: a `return` in a loop stands as a `break` (`orion.passes.leaving`)."""
+    """`word` is what the user wrote: a `return` in a loop stands as a `break` (`orion.passes.leaving`). `is_first`:
+    iterations after the one that comes here first may run all the same (`orion.rewrites.early_exits`)."""
 
     span: Span
     word: str = "break"
+    is_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,10 @@ Tiles that may take long look up in between (`orion.kernel.emit.stops`), and so 
 of a thread of this process that is to handle signals, which it then does. Where a handler raises, the walk of this
 thread sets `control[6]` to its identity, `control[0]` to ABORT, and ends with what was raised. A tile that is left is
 not done.
+
+In a loop that the first iteration to come to a `break` ends, a tile with such an iteration raises `control[7]` to
+`end_mark(t, round)`. Tiles after it in the order of their numbers need not run: a walk that comes to one
+then tells that it has not ended, and is done with it.
 """
 
 from __future__ import annotations
@@ -52,19 +56,34 @@ OUT_OF_BOUNDS = 2
 ALARM, RAISED = 5, 6
 """The elements of a control row that say who is to look up, and in which thread a signal handler raised."""
 
+ENDED = 7
+"""The element of a control row that says which tile has come to a `break` that ends the loop for those after it."""
+
 EVERYONE = 1
 """In place of the identity of a thread, which is never 1."""
+
+LAST_TILE = (1 << 32) - 1
+"""More than the number of any tile."""
 
 FLAG_STRIDE = 8
 NOWHERE = int(np.iinfo(np.int64).min)
 ANEW = "anew"
 """The op of the "place" that says whether a choice met a NaN after which it begins anew."""
 
-RESULTS = ("partial", "chosen", "place")
+RESULTS = ("partial", "chosen", "place", "ended")
 """The kinds of arguments that have one value per tile, which the walk sets."""
 
 CONTROL_SIZE = 8
 LEADING = ("tiles", "round", "extents", "wait_offsets", "waits", "lags", "done", "control")
+
+
+def end_mark(tile: int, round: int) -> int:
+    """What says that a tile has ended a loop in a round: more than for tiles after it, and for rounds before.
+
+    >>> end_mark(3, 0) > end_mark(4, 0), end_mark(9, 1) > end_mark(0, 0), end_mark(9, 0) > 0
+    (True, True, True)
+    """
+    return (round + 1) << 32 | (LAST_TILE - tile)
 
 
 def neutral(op: str, dtype: str) -> Any:
@@ -103,6 +122,7 @@ class Argument:
     - "place": array (tiles,), component `position` of the iteration that last set the scalar `name`, the first of a
       choice: NOWHERE in component 0 where none in the tile did. One by the op ANEW is 1 where the tile met a NaN; its
       choice begins with NaN.
+    - "ended": array (tiles,), 1 where an iteration of the tile came to a `break` that ends the loop, else 0.
     - "carried": array (1,), the value of scalar `name` before the loop, and after it (only where the plan is serial).
     - "copies": array (blocks, *shape): the copies of dense array `name` that tiles work on, each on that of its block
       of the space dimension; `ndim` counts the blocks too.

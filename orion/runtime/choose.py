@@ -1,6 +1,7 @@
 """The scalars that a loop takes from one of its iterations, from what its tiles took from theirs.
 
-Why this is what the loop as written would take is said in `orion.dependence.choices`.
+Why this is what the loop as written would take is said in `orion.dependence.choices` and
+`orion.dependence.early_exits`.
 """
 
 from __future__ import annotations
@@ -52,6 +53,24 @@ def tile_ranks(schedule: Schedule) -> Ints:
     ranks = np.empty(schedule.tiles, np.int64)
     ranks[schedule.serial_tiles()] = np.arange(schedule.tiles)
     return ranks
+
+
+def last_tile(outputs: Iterable[tuple[int, int, str, Any]], turn: int) -> int | None:
+    """The first tile that has ended its loop, from the outputs of the loop; None where none has.
+
+    >>> last_tile([(0, 0, "ended", np.array([[0, 0, 0], [0, 1, 1]]))], turn=1)
+    1
+    """
+    for _, _, op, pair in outputs:
+        if op == "ended":
+            tiles = np.flatnonzero(pair[turn] == 1)
+            return int(tiles[0]) if tiles.size else None
+    return None
+
+
+def counted(last: int | None) -> int | None:
+    """How many tiles count, in the order of their numbers, where this one has ended the loop; None for all."""
+    return None if last is None else last + 1
 
 
 def is_taken(op: str, new: Any, old: Any) -> bool:

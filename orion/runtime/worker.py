@@ -15,7 +15,7 @@ import numpy as np
 from orion.kernel.calling import GO
 from orion.runtime.arguments import read_only
 from orion.runtime.barrier import make_barrier
-from orion.runtime.choose import winner, winner_anew
+from orion.runtime.choose import counted, last_tile, winner, winner_anew
 from orion.runtime.combine import FUNCTIONS, after_loop, combine
 from orion.runtime.memory import RunMemory
 from orion.runtime.parts import LoopPart, RoundsPart, Walk
@@ -175,10 +175,11 @@ class Worker:
             self.wait_for_all(part)
         turn = part.round & 1
         self._combine(part, turn)
-        found = _chosen(part, values)
+        last = last_tile(part.outputs, turn)
+        found = _chosen(part, values, last)
         for number, (_, source, op, pair) in enumerate(part.outputs):
             if op in FUNCTIONS:
-                found[number] = combine(op, values[source], pair[turn])
+                found[number] = combine(op, values[source], pair[turn][: counted(last)])
             elif not op:
                 found[number] = pair[turn][0]
         starts = {number: values[part.outputs[number][1]] for number in sorted(found)}
@@ -198,13 +199,16 @@ class Worker:
         return self.number, self.workers
 
 
-def _chosen(part: LoopPart, values: tuple[Any, ...]) -> dict[int, Any]:
-    """The scalars that a loop took from one of its iterations, by their numbers among its outputs."""
+def _chosen(part: LoopPart, values: tuple[Any, ...], last: int | None) -> dict[int, Any]:
+    """The scalars that a loop took from one of its iterations, by their numbers among its outputs. `last` is the tile
+    that has ended it, if one has."""
     turn, found = part.round & 1, {}
     for choice in part.choices:
-        arrays = [pair[turn] for _, _, _, pair in part.outputs]
+        arrays = [pair[turn][: counted(last)] for _, _, _, pair in part.outputs]
         best, places = choice.scalars[0], [arrays[k] for k in choice.places]
-        if choice.anew is None:
+        if choice.op == "first":
+            tile = last
+        elif choice.anew is None:
             tile = winner(choice.op, arrays[best], places, part.ranks)
         else:
             start = values[part.outputs[best][1]]

@@ -17,9 +17,9 @@ def build_schedule(plan: LoopPlan, bounds: Sequence[Ints], workers: int) -> Sche
     """The tiles of a loop for `workers` workers.
 
     `bounds[d]` has the `plan.cuts[d] + 1` block boundaries of loop dimension d. Workers own runs of neighbouring
-    blocks of the space dimension; where a loop in another order has tiles that wait, the blocks are dealt out in turn.
-    The order of tiles is by step, then by number. The steps, and what tiles wait for, are those of the strategy; a tile
-    need not wait for those of its own worker.
+    blocks of the space dimension; where a loop in another order has tiles that wait, and where a loop may end early,
+    they are dealt out in turn. The order of tiles is by step, then by number. The steps, and what tiles wait for, are
+    those of the strategy; a tile need not wait for those of its own worker.
     """
     grid = tuple(len(edges) - 1 for edges in bounds)
     blocks = np.indices(grid).reshape(len(grid), -1)
@@ -27,8 +27,9 @@ def build_schedule(plan: LoopPlan, bounds: Sequence[Ints], workers: int) -> Sche
         tiles = Tiles(grid, blocks, plan.tiles.space, plan.tiles.time)
         tiling = tiling_of(plan.strategy, plan.ordered) if tiles.time else SERIAL  # no tile of which waits either
         own = blocks[tiles.space]
-        # A loop in another order has no partitions: dealt out one by one, its blocks keep all workers busy.
-        deals_in_turn = isinstance(plan.form, Reordered) and tiles.time
+        # A loop in another order has no partitions: dealt out one by one, its blocks keep all workers busy. So do those
+        # of a loop that may end early, since the blocks after the end are in vain.
+        deals_in_turn = (isinstance(plan.form, Reordered) and tiles.time) or plan.ends_early
         owner = own % workers if deals_in_turn else own * workers // grid[tiles.space]
     else:
         tiling, tiles, owner = SERIAL, Tiles(grid, blocks, 0, ()), np.zeros(blocks.shape[1], np.int64)

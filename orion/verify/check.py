@@ -8,6 +8,7 @@ copies. Reads and writes are read from the text here (`orion.verify.reading`), a
     loops in another order run each instance once, conflicts in order    `orion.verify.text`, `moved`
     arrays and scalars of which there are several may be so              `private`, `sums`, `copied`, `scalars`
     arrays live where iterations touch them                              `placed`
+    iterations after the end of a loop may run                           `early_exits`
     subscripts that kernels do not look at lie inside of their arrays    `inside`
     neighbours may be run as one                                         `fused`
     the sizes and integers of the call are such as the plan assumes      here
@@ -60,8 +61,10 @@ from orion.plan.plan import (
 )
 from orion.plan.source_plans import in_formulas, rounds_around, source_plans
 from orion.schedule.schedule import Schedule
+from orion.typing.infer import infer_types
 from orion.verify.conflicts import Conflict, Uses, any_parameters, described, in_one_round, in_other_rounds, uses_of
 from orion.verify.copied import assigned_arrays, original, prove_copied, prove_copied_before
+from orion.verify.early_exits import is_ended_by_first, prove_harmless
 from orion.verify.events import Iterations
 from orion.verify.fused import prove_fused
 from orion.verify.inside import Place, prove_inside
@@ -299,6 +302,9 @@ class _Checker:
 
     def prove_iterations(self, loop: LoopPlan, found: Iterations) -> None:
         """A loop that is run as its text has it, in tiles."""
+        if is_ended_by_first(loop.nest):
+            typing = infer_types(self.plan.program.function, self.types)
+            prove_harmless(loop.nest, found, typing, known_values(self.values, self.context), self.context)
         for one in loop.nest.copied_in:
             prove_copied(found, one, self.context)
             prove_copied_before(self.plan.program, loop.nest.number, one)

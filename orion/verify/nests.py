@@ -6,10 +6,10 @@ from dataclasses import replace
 from itertools import pairwise
 
 from orion.errors import PlanError
-from orion.ir.assigned import holds_break
-from orion.ir.nodes import Const, Elements, Expr, Return, Var, holds
+from orion.ir.nodes import Const, Elements, Expr, Var
 from orion.ir.program import LoopNest, Program
 from orion.schedule.schedule import Schedule
+from orion.verify.early_exits import prove_unended
 
 
 def prove_nest(nest: LoopNest, number: int, program: Program) -> None:
@@ -25,9 +25,9 @@ def prove_nest(nest: LoopNest, number: int, program: Program) -> None:
 
 
 def prove_ended(nest: LoopNest, schedule: Schedule) -> None:
-    """PlanError where a loop that its body may end is run in several tiles: those after the end would be run too."""
-    if schedule.tiles > 1 and any(holds_break(loop.body) or holds(Return, *loop.body) for loop in nest.loops):
-        raise PlanError("the loop may end early, and is run in several tiles")
+    """PlanError where a loop that its body may end is run in several tiles, unless those after the end may run."""
+    if schedule.tiles > 1:
+        prove_unended(nest)
 
 
 def is_outline(nest: LoopNest) -> bool:

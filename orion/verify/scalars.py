@@ -5,6 +5,7 @@ Each scalar that a loop assigns is one of these:
     combined    all that is done with it are updates s = s ∘ v by one associative operator, v not having s
     chosen      all that is done with it is to replace it, with others, where a value compares so with the first of them
     last        no iteration reads it before giving it a value; its last value is kept
+    first       no iteration gives it a value but the one that ends the loop (`orion.verify.early_exits`)
     carried     the loop is not shared out: one worker runs its iterations in their order
     private     no iteration reads it before giving it a value, and nothing after the loop needs it
 
@@ -40,6 +41,7 @@ from orion.ir.nodes import (
 )
 from orion.ir.spans import without_spans
 from orion.plan.plan import LoopPlan
+from orion.verify.early_exits import prove_set_at_exit
 from orion.verify.sums import FUNCTIONS, OPERATORS
 
 FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
@@ -69,6 +71,8 @@ def prove_scalars(loop: LoopPlan, after: frozenset[str], arrays: Set[str]) -> No
             _prove_combined(body, combined[name])
             if combined[name].op in ("min", "max") and name in loop.nest.function.running:
                 raise PlanError(f"blocks cannot combine `{name}` by {combined[name].op}: a NaN counts by its place")
+        elif name in chosen and chosen[name].op == "first":
+            prove_set_at_exit(name, body)
         elif name in chosen and chosen[name].op != "last":
             _prove_chosen(body, chosen[name])
         elif name in carried:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from orion.kernel.calling import ABORT, FLAG_STRIDE, GO, OUT_OF_BOUNDS
+from orion.kernel.calling import ABORT, ENDED, FLAG_STRIDE, GO, OUT_OF_BOUNDS, end_mark
 from orion.kernel.emit.names import INTRINSICS
 from orion.kernel.support import intrinsics, slices
 from orion.runtime.arguments import DataSource
@@ -95,6 +95,14 @@ def has_raised(_: Any) -> bool:
     return False
 
 
+def is_after_end(tile: int, round: int, control: Any) -> bool:
+    return bool(control[ENDED] > end_mark(tile, round))
+
+
+def tell_end(tile: int, round: int, control: Any) -> None:
+    control[ENDED] = max(control[ENDED], end_mark(tile, round))
+
+
 def nothing() -> None:
     """Machine code alone makes anything of it."""
 
@@ -106,6 +114,7 @@ STAND_INS: dict[str, Any] = {
     "tile_function": undecorated, "walk_function": undecorated, "helper_function": undecorated, "checked": checked,
     "add_to_sum": add_to_sum, "assign_part": slices.assign_part, "is_left": is_left, "is_alarmed": is_left,
     "is_to_leave": is_left, "has_raised": has_raised, "end_raising": has_raised, "seldom": nothing,
+    "is_after_end": is_after_end, "tell_end": tell_end,
 }  # fmt: skip
 
 

@@ -16,8 +16,9 @@ from orion.inspect.text.words import (
     placement_in_words,
     time_in_words,
 )  # fmt: skip
+from orion.ir.assigned import own_level
 from orion.ir.function import Induction, Rows, Stands
-from orion.ir.nodes import For, every, names_in, walk
+from orion.ir.nodes import Break, For, every, names_in, walk
 from orion.ir.printer import print_expr
 from orion.plan.conditions import conditions_in_words
 from orion.plan.explain import not_stronger
@@ -162,9 +163,24 @@ def reductions(loop: LoopPlan) -> list[str]:
         for r in scalars.reductions
     ]
     for choice in scalars.choices:
+        if choice.op == "first":
+            continue  # `exits` has it
         names = ", ".join(choice.names)
         told.append(f"{names}, in line {choice.span.line}: {choice_in_words(choice)}; no conflict, combined in {order}")
     return told
+
+
+def exits(loop: LoopPlan) -> list[str]:
+    """What ends a loop early whose iterations after the end may run."""
+    places = dict.fromkeys(f"the `{one.word}` in line {one.span.line}" for one in exits_of(loop))
+    if not places:
+        return []
+    return [f"at {' or '.join(places)}: the first iteration that comes there counts, and what later ones do does not"]
+
+
+def exits_of(loop: LoopPlan) -> tuple[Break, ...]:
+    """The `break`s that end a loop whose iterations after the end may run."""
+    return tuple(one for one in own_level(loop.nest.body) if isinstance(one, Break) and one.is_first)
 
 
 def inductions(loop: LoopPlan) -> list[str]:

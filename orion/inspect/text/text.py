@@ -23,6 +23,7 @@ from orion.inspect.text.telling import (
     copied_in,
     data,
     each_for,
+    exits,
     flattened,
     fused_with,
     inductions,
@@ -103,6 +104,7 @@ def _loop(loop: LoopPlan, plan: FunctionPlan) -> Iterator[Line]:
     yield from _labelled("runs on", map(Line, runs_on(loop)))
     yield from _labelled("fused", map(Line, fused_with(loop)))
     yield from _labelled("reductions", map(Line, reductions(loop)))
+    yield from _labelled("ends early", map(Line, exits(loop)))
     yield from _labelled("inductions", map(Line, inductions(loop)))
     yield from _labelled("names", map(Line, other_names(loop)))
     yield from _labelled("rows", map(Line, flattened(loop)))

@@ -63,6 +63,8 @@ def choice_in_words(choice: Choice) -> str:
     """
     if choice.op == "last":
         return "last value"
+    if choice.op == "first":
+        return "that of the iteration which ends the loop first"
     sign = choice.comparison or ""
     name = ("arg" if len(choice.names) > 1 else "") + ("max" if sign[0] == ">" else "min")
     return f"{name}, of equal values the {'last' if sign[1:] else 'first'}"

@@ -8,6 +8,7 @@ import numpy as np
 
 from orion.dependence.access import Choice
 from orion.dependence.choices import directions
+from orion.dependence.early_exits import ends_early
 from orion.ir.nodes import Count, Dim, Var
 from orion.ir.program import LoopNest
 from orion.kernel.calling import ANEW, Argument
@@ -36,7 +37,9 @@ def kernel_arguments(facts: LoopFacts) -> tuple[Argument, ...]:
     scalars = [Argument("scalar", name, facts.declared(name)) for name in sorted({*facts.scalar_inputs(), *starts})]
     copies = [Argument("copies", c.array, c.dtype, op=c.op, ndim=len(c.shape) + 1) for c in facts.copies]
     elements, arrays = _elements(facts, mentioned), _arrays(facts, mentioned)
-    return (*partials, *_choices(chosen, facts), *carried, *copies, *elements, *arrays, *_counts(facts), *scalars)
+    results = (*partials, *_choices(chosen, facts))
+    ended = [Argument("ended", results[0].name, "int64", op="ended")] if results and ends_early(facts.nest.body) else []
+    return (*results, *ended, *carried, *copies, *elements, *arrays, *_counts(facts), *scalars)
 
 
 def _scalar(kind: str, name: str, facts: LoopFacts, position: int = 0, op: str = "") -> Argument:
@@ -47,7 +50,7 @@ def _scalar(kind: str, name: str, facts: LoopFacts, position: int = 0, op: str =
 def _is_plain(choice: Choice, facts: LoopFacts) -> bool:
     """Whether a choice is no more than the least or greatest of integers: then it is the same which of equal ones is
     taken. Equal floats may be zeros of two signs."""
-    is_one = len(choice.names) == 1 and choice.op != "last"
+    is_one = len(choice.names) == 1 and choice.comparison is not None
     return is_one and np.dtype(facts.declared(choice.names[0])).kind in "iu"
 
 
@@ -56,6 +59,8 @@ def _choices(choices: Iterable[Choice], facts: LoopFacts) -> Iterator[Argument]:
     for number, choice in enumerate(choices):
         for name in choice.names:
             yield _scalar("chosen", name, facts, number, choice.op)
+        if choice.op == "first":
+            continue  # it is that of the tile that has ended the loop
         components = len(place_of(facts.nest))
         for component in range(components):
             yield Argument("place", choice.names[0], "int64", component, "place")

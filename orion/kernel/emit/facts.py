@@ -106,7 +106,7 @@ class LoopFacts:
 
     def is_chosen(self, name: str) -> bool:
         """Whether a scalar is one of the best values that the loop takes from its iterations."""
-        return any(choice.names[0] == name and choice.op != "last" for choice in self.roles.choices)
+        return any(choice.names[0] == name and choice.comparison is not None for choice in self.roles.choices)
 
     def declared(self, name: str) -> str:
         """The dtype in which the kernel keeps a scalar: that of the loop; a sum of floats has 64 bits."""

@@ -44,4 +44,6 @@ def begin_places(names: Names, called: dict[Argument, str]) -> Writer:
             writer.add(f"{names.user(argument.name)} = {number(nan, dtypes[argument.name]).text}")
         elif argument.kind == "place":
             writer.add(f"{text} = {NOWHERE}")
+        elif argument.kind == "ended":
+            writer.add(f"{text} = 0")
     return writer

@@ -47,10 +47,12 @@ from orion.source import Span
 
 
 class Statements(Assignments):
-    """Emits the body of one iteration. `marks` are statements to be run after those that assign a name."""
+    """Emits the body of one iteration. `marks` are statements to be run after those that assign a name, `ended` is
+    that before a `break` which ends the loop."""
 
     commented: Span | None = None
     marks: Mapping[str, str] = {}
+    ended: str = ""
 
     def block(self, body: Iterable[Stmt]) -> None:
         for statement in body:
@@ -72,7 +74,9 @@ class Statements(Assignments):
             case For():
                 hint = "make it a loop of its own"
                 raise self.refuse_statement(statement, "a loop over a sparse array inside another loop", hint)
-            case Break():
+            case Break(is_first=is_first):
+                if is_first and self.ended:
+                    self.writer.add(self.ended)
                 self.writer.add("break")
             case Continue():
                 self.writer.add("continue")

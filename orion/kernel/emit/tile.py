@@ -39,7 +39,7 @@ def argument_names(arguments: tuple[Argument, ...], names: Names) -> dict[Argume
         match argument.kind:
             case "key" | "value" | "place":
                 found[argument] = names.fresh(f"{argument.name}_{argument.kind}{argument.position}")
-            case "partial" | "chosen" | "carried" | "copies":
+            case "partial" | "chosen" | "carried" | "copies" | "ended":
                 found[argument] = names.fresh(f"{argument.name}_{argument.kind}")
             case _:
                 found[argument] = names.user(argument.name)
@@ -53,6 +53,7 @@ def emit_functions(facts: LoopFacts, arguments: tuple[Argument, ...], names: Nam
     body = Writer(depth=1)
     emitter = Statements(facts, names, body, private)
     emitter.marks = place_marks(facts, names, called)
+    emitter.ended = next((f"{text} = 1" for argument, text in called.items() if argument.kind == "ended"), "")
     tile = names.fresh("t")
     if facts.nest.elements is None:
         limits = emit_ranges(facts, names, emitter, tile)
@@ -132,7 +133,8 @@ def _epilogue(arguments: tuple[Argument, ...], names: Names, called: dict[Argume
 def _returned(arguments: tuple[Argument, ...], names: Names, called: dict[Argument, str]) -> str:
     """The statement that returns the results of a tile; nothing where it has none."""
     kept = [argument for argument in arguments if argument.kind in RESULTS]
-    results = [called[argument] if argument.kind == "place" else names.user(argument.name) for argument in kept]
+    own = ("place", "ended")
+    results = [called[argument] if argument.kind in own else names.user(argument.name) for argument in kept]
     return f"return {', '.join(results)}" if results else ""
 
 
@@ -219,14 +221,23 @@ def _emit_walk(writer: Writer, facts: LoopFacts, called: dict[Argument, str], ti
     leading = ["tiles", "round", extents, "wait_offsets", "waits", "lags", "done", "control"]
     results = [f"{text}[{tile}]" for argument, text in called.items() if argument.kind in RESULTS]
     call = f"tile({', '.join(passed)})"
+    ended = next((f"{text}[{tile}]" for argument, text in called.items() if argument.kind == "ended"), "")
     writer.span = None
     writer.add("@walk_function")
     with writer.block(f"def walk({', '.join([*leading, *called.values()])}):"), writer.block(f"for {tile} in tiles:"):
         with writer.block(f"if not is_ready({tile}, round, wait_offsets, waits, lags, done, control):"):
             writer.add("end_raising(has_raised(control))")
             writer.add("return")
+        if ended:
+            with writer.block(f"if is_after_end({tile}, round, control):"):
+                writer.add(f"{ended} = 0")
+                writer.add(f"finish({tile}, round, done)")
+                writer.add("continue")
         writer.add(f"{', '.join(results)} = {call}" if results else call)
         with writer.block("if is_left(control):"):
             writer.add("end_raising(has_raised(control))")
             writer.add("return")
+        if ended:
+            with writer.block(f"if {ended} == 1:"):
+                writer.add(f"tell_end({tile}, round, control)")
         writer.add(f"finish({tile}, round, done)")

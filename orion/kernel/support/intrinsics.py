@@ -15,7 +15,7 @@ from numba.extending import intrinsic, register_jitable
 
 from orion.kernel.build.cache import in_words, tell_not_kept
 from orion.kernel.build.checked import keep_checked
-from orion.kernel.calling import ABORT, ALARM, EVERYONE, FLAG_STRIDE, GO, OUT_OF_BOUNDS, RAISED
+from orion.kernel.calling import ABORT, ALARM, ENDED, EVERYONE, FLAG_STRIDE, GO, OUT_OF_BOUNDS, RAISED, end_mark
 
 SPINS_BEFORE_YIELD = 100
 CLAIMED = -1
@@ -253,6 +253,24 @@ def is_ready(
 def finish(tile: int, round: int, done: Any) -> None:  # pragma: no cover - compiled
     """Tell the others that the tile is done."""
     store_release(done, tile * FLAG_STRIDE, round + 1)
+
+
+mark_of = register_jitable(end_mark)
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def is_after_end(tile: int, round: int, control: Any) -> bool:  # pragma: no cover - compiled
+    """Whether a tile before this one has ended the loop."""
+    return bool(load_acquire(control, ENDED) > mark_of(tile, round))
+
+
+@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def tell_end(tile: int, round: int, control: Any) -> None:  # pragma: no cover - compiled
+    """Note that a tile ends the loop for those after it, unless one before it has done so."""
+    found = mark_of(tile, round)
+    last = load_acquire(control, ENDED)
+    while last < found and not compare_exchange(control, ENDED, last, found):
+        last = load_acquire(control, ENDED)
 
 
 @njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]

@@ -129,7 +129,7 @@ class _Finder:
             return _Refused()  # a copy is made as a whole before its array is written
         sums = [name for loop in loops for name in _combined(loop)]
         choices = (choice for loop in loops for choice in loop.analysis.scalars.choices)
-        if any(choice.op == "last" or len(choice.names) > 1 for choice in choices) or len(set(sums)) < len(sums):
+        if any(choice.comparison is None or len(choice.names) > 1 for choice in choices) or len(set(sums)) < len(sums):
             return _Refused()
         for one in before:
             shared = shared_depth(one.analysis.accesses, last.analysis.accesses, depth, self.maps)
