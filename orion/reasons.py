@@ -89,7 +89,8 @@ class Code:
     `title` is what the code stands for, in a clause. `kind` and `hint` are those of its reasons, unless they are given
     others (`Reason.of`). `label` is where its notes stand in a plan. `considered` is the way to run the loop that it is
     against, told among those not taken. `about_scalar`: its message names a scalar, no array; `about_subscript`: the
-    elements that an access touches are not known. `alone`: what dependences there are is not told beside it.
+    elements that an access touches are not known. `alone`: what dependences there are is not told beside it. `last`: it
+    is told after them, as it may be no obstacle without them.
     """
 
     title: str
@@ -100,6 +101,7 @@ class Code:
     about_scalar: bool = False
     about_subscript: bool = False
     alone: bool = False
+    last: bool = False
 
 
 CODES = {
@@ -111,7 +113,7 @@ CODES = {
     "ORN107": Code("the bounds of an inner loop depend on data", hint=Hint.BOUNDS),
     "ORN108": Code("the iterations cannot be counted before the loop runs", hint=Hint.RANGE, alone=True),
     "ORN109": Code("the analysis reached its cost limit", hint=Hint.LIMIT),
-    "ORN110": Code("the loop can be left early", hint=Hint.EXIT),
+    "ORN110": Code("the loop can be left early", hint=Hint.EXIT, last=True),
     "ORN111": Code("a scalar needed after the loop is set by its last iteration", about_scalar=True),
     "ORN120": Code("more workers would not make it faster", ReasonKind.SIZES),
     "ORN121": Code("there is less to share out than there are workers", ReasonKind.SIZES),

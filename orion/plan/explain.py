@@ -40,6 +40,11 @@ def blocking_reasons(dependences: Iterable[Dependence], nest: LoopNest, maps: Ma
     return tuple(dict.fromkeys(found))
 
 
+def in_turn(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
+    """Reasons in the order in which they are told."""
+    return tuple(sorted(reasons, key=lambda reason: reason.row.last))
+
+
 def by_pair(dependences: Iterable[Dependence]) -> list[Dependence]:
     """One dependence per unordered pair of places in the source, in program order; flow before anti before output."""
     rank = {"flow": 0, "conflict": 0, "anti": 1, "output": 2}

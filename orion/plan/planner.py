@@ -48,7 +48,7 @@ from orion.plan.conditions import may_hold, with_conditions
 from orion.plan.considered import considered, not_made, with_considered
 from orion.plan.copied_in import why_not_copied_in, with_costly_copies
 from orion.plan.copies import why_no_copies, with_copies
-from orion.plan.explain import blocking_reasons, not_stronger
+from orion.plan.explain import blocking_reasons, in_turn, not_stronger
 from orion.plan.fused import along, fused_program, keeps_blocks, why_fused, with_members, with_reasons
 from orion.plan.neighbours import handovers, moved_between
 from orion.plan.plan import (
@@ -353,7 +353,7 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
         ordered=nest.ordered,
         analysis=analysis,
         placements=placements(loop.uses, chosen, nest, types, sizes.shapes, runs_on),
-        reasons=(*analysis.reasons, *why, *loop.capped, *reasons),
+        reasons=in_turn((*analysis.reasons, *why, *loop.capped, *reasons)),
         runs_on=runs_on,
         iterations=iterations,
         rewrites=loop.rewrites,

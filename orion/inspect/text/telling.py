@@ -374,19 +374,21 @@ def but_for(loop: LoopPlan) -> str:
 
 
 def blockers(loop: LoopPlan, conflicts: Sequence[Conflict]) -> list[Blocker]:
-    """What keeps the loop serial, in program order; what is not about a pair of accesses comes first.
+    """What keeps the loop serial, in program order; what is not about a pair of accesses comes first, or last.
 
     Where `but_for` says what would help, it is not said again."""
     others = lone_reasons(loop)
-    found = [Blocker(reason.code, (reason.message,), reason.spans, reason.hint) for reason in others]
+    alone = [Blocker(reason.code, (reason.message,), reason.spans, reason.hint) for reason in others]
+    found = [one for one, reason in zip(alone, others, strict=True) if not reason.row.last]
+    last = [one for one in alone if one not in found]
     if any(reason.row.alone for reason in others):
-        return found  # the dependences would allow a parallel plan
+        return [*found, *last]  # the dependences would allow a parallel plan
     is_told = bool(but_for(loop))
     for conflict in conflicts:
         hint = "" if is_told else _hint(conflict)
         is_new = hint not in {blocker.hint for blocker in found}
         found.append(Blocker(conflict.reason.code, _said(conflict), conflict.spans, hint if is_new else ""))
-    return found
+    return [*found, *last]
 
 
 def _said(conflict: Conflict) -> tuple[str, ...]:
