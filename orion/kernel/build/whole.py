@@ -17,6 +17,7 @@ import numpy as np
 from numba.core.registry import CPUDispatcher
 
 from orion import keyed_random
+from orion.kernel.build.builtin_functions import IN_PLACE
 from orion.kernel.build.differing import LookingCompiler, differing
 
 LOOKED_UP = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF"})
@@ -111,7 +112,7 @@ def _content(cell: CellType) -> object:
 def _compiled(function: FunctionType, made: dict[FunctionType, Any]) -> Any:
     """The dispatcher of a function; `made` are those that there are, by functions."""
     helpers = helpers_of(function)
-    space = dict(function.__globals__)
+    space = {**IN_PLACE, **function.__globals__}
     closure = tuple(CellType(_content(cell)) for cell in function.__closure__ or ())
     copy = FunctionType(function.__code__, space, function.__name__, function.__defaults__, closure or None)
     copy.__kwdefaults__ = function.__kwdefaults__
