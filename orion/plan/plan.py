@@ -12,7 +12,6 @@ from orion.cost.placement import Placement
 from orion.cost.sizes import Sizes
 from orion.cost.worth import Work
 from orion.dependence.access import Dependence, LoopDependences, PrivateArray
-from orion.dependence.early_exits import ends_early
 from orion.ir.program import LoopNest, Program
 from orion.ir.types import ArgumentType
 from orion.reasons import Reason
@@ -132,11 +131,6 @@ class LoopPlan:
     def time(self) -> tuple[int, ...]:
         """The loop dimensions along which tiles follow one another."""
         return self.tiles.time if isinstance(self.tiles, Tiled) else ()
-
-    @property
-    def ends_early(self) -> bool:
-        """Whether the first iteration to come to a `break` ends the loop, while later ones may run."""
-        return ends_early(self.nest.body)
 
     @property
     def private_arrays(self) -> tuple[PrivateArray, ...]:

@@ -9,6 +9,7 @@ import numpy as np
 from orion.analysis.rules import tiling_of
 from orion.analysis.strategies.serial import SERIAL
 from orion.analysis.strategies.tiling import Tiles
+from orion.dependence.early_exits import ends_early
 from orion.plan.plan import LoopPlan, Reordered, Tiled
 from orion.schedule.schedule import Ints, Schedule
 
@@ -29,7 +30,7 @@ def build_schedule(plan: LoopPlan, bounds: Sequence[Ints], workers: int) -> Sche
         own = blocks[tiles.space]
         # A loop in another order has no partitions: dealt out one by one, its blocks keep all workers busy. So do those
         # of a loop that may end early, since the blocks after the end are in vain.
-        deals_in_turn = (isinstance(plan.form, Reordered) and tiles.time) or plan.ends_early
+        deals_in_turn = (isinstance(plan.form, Reordered) and tiles.time) or ends_early(plan.nest.body)
         owner = own % workers if deals_in_turn else own * workers // grid[tiles.space]
     else:
         tiling, tiles, owner = SERIAL, Tiles(grid, blocks, 0, ()), np.zeros(blocks.shape[1], np.int64)
