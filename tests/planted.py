@@ -256,6 +256,47 @@ def nest(t, x, n, m):
         for i in range(n):
             t[i] = 0.5 * t[i] + x[i]
 """,
+    "search": """\
+def nest(t, x, n):
+    at = -1
+    s = 0.0
+    for i in range(n):
+        if t[i] > 0.5:
+            at = i
+            s += x[i]
+            break
+        s += t[i]
+    return at, s
+""",
+    "search that keeps a place": """\
+def nest(t, x, n):
+    at = -1
+    for i in range(n):
+        if t[i] > x[i]:
+            at = i
+        if t[i] > 0.5 and at > 2:
+            break
+    return at
+""",
+    "search beyond": """\
+def nest(t, m, n):
+    at = -1
+    for i in range(n):
+        if t[i + m - 6] > 0.5:
+            at = i
+            break
+    return at
+""",
+    "search and store": """\
+def nest(t, x, n):
+    at = -1
+    for i in range(n):
+        if t[i] > 0.5:
+            at = i
+            break
+        x[i] = 1.0
+    return at
+""",
     "condition": """\
 def nest(t, lo, n):
     for i in range(lo, n):

@@ -14,11 +14,13 @@ import islpy as isl
 
 from orion.analysis.strategies import tiling
 from orion.dependence import analyse, conditions, references, relations, scalars
+from orion.dependence import early_exits as exits
 from orion.ir.program import LoopNest
 from orion.ir.types import Types
 from orion.planned import Plan
 from orion.rewrites.array_sums import find as sums
 from orion.rewrites.copy_in import find as copy_in
+from orion.rewrites.early_exits import find as early_exits
 from orion.rewrites.fuse import find as fuse
 from orion.rewrites.privatize import find as privatize
 from orion.rewrites.reorder import apply as reorder
@@ -154,6 +156,9 @@ def _named() -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "all loops skewed", partial(everywhere, skew.is_skewable, lambda *_: True)
     yield "all sweeps in tiles", partial(everywhere, time_tiles.is_permutable, lambda *_: True)
     yield "no condition needed", partial(everywhere, conditions.free_of, _free)
+    yield "no condition on subscripts needed", partial(everywhere, conditions.free_of_all, _free)
+    yield "all iterations harmless", partial(everywhere, early_exits.is_harmless, lambda *_: True)
+    yield "all scalars set at the exit", partial(everywhere, exits.set_at_exit, lambda *_: True)
 
 
 UNSEEN: dict[str, Callable[[], Any]] = dict(_named())
