@@ -9,6 +9,7 @@ from types import FunctionType
 from orion.errors import UnsupportedLoopError, describe
 from orion.frontend.bars import taken_off, with_trips
 from orion.frontend.check import UndefinedNameError, check_function
+from orion.frontend.constant_lists import write_out_lists
 from orion.frontend.locate import Located, locate, span_of
 from orion.frontend.outside import Outside, taken
 from orion.frontend.parse_statements import parse_body
@@ -70,6 +71,7 @@ class _Family:
         located = locate(function)
         params = _parameters(located)
         outer = outer_names(function)
+        write_out_lists(located.definition, outer)
         body = located.definition.body
         own = {*params, *assigned_names(body)}
         seen = {name: value for name, value in outer.items() if name not in own}
