@@ -35,6 +35,7 @@ from orion.ir.signature import index_value
 from orion.ir.types import ScalarType, Shapes, Types
 from orion.kernel.calling import KernelSource
 from orion.known import Typed
+from orion.passes.along_axes import with_loops_along_axes
 from orion.passes.array_names import with_one_array_a_name
 from orion.passes.attributes import resolve_attributes
 from orion.passes.between import separate
@@ -117,6 +118,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("leave", "a `return` inside a loop is a `break`", lambda f, known: leave_by_break(f, known.arrays), True),
     Pass("pick", "arrays as subscripts are loops", lambda f, known: pick_by_loops(f, known.typing), True),
     Pass("literals", "arrays written out are filled", lambda f, known: fill_by_elements(f, known.typing), True),
+    Pass("axes", "extremes along an axis are loops", lambda f, known: with_loops_along_axes(f, known.typing), True),
     Pass("unpack", "rows that are taken apart are their elements", lambda f, known: take_rows_apart(f, known.typing)),
     Pass("results", "arrays that are returned have names", lambda f, known: named_results(f, known.typing), True),
     Pass("attributes", "shapes and lengths are plain", lambda f, known: resolve_attributes(f, known.typing)),

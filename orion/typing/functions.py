@@ -129,7 +129,7 @@ class Known:
     needs_elements: bool = False
 
 
-ALONG = "write a loop over the other axes; of `mean`, `np.sum(a, axis=0) / a.shape[0]`"
+ALONG = "write a loop over the other axes"
 """What to write instead of an axis."""
 
 LIKE = ("shape", "fill_value", "dtype")
@@ -169,9 +169,10 @@ ROWS: tuple[tuple[str, Known], ...] = (
     # one value of all elements, or of those along an axis
     ("np.sum .sum", Known(fold(sum_result), 2, "", ("axis", "dtype"), Form.SUM, Cost.CHEAP, reads_row=True)),
     ("np.prod .prod", Known(fold(sum_result), 1, ALONG, cost=Cost.CHEAP, reads_row=True)),
-    ("np.min np.max .min .max", Known(fold(same_kind), 1, ALONG, cost=Cost.CHEAP, reads_row=True)),
+    ("np.min np.max .min .max", Known(fold(same_kind), 2, "", ("axis",), cost=Cost.CHEAP, reads_row=True)),
+    ("np.mean .mean", Known(fold(float_result), 2, "", ("axis",), cost=Cost.CHEAP, reads_row=True)),
     (
-        "np.mean np.std np.var .mean .std .var",
+        "np.std np.var .std .var",
         Known(fold(float_result), 1, ALONG, cost=Cost.CHEAP, reads_row=True),
     ),
     ("np.any np.all .any .all", Known(fold(lambda kind: Kind("bool")), 1, ALONG, cost=Cost.CHEAP)),
