@@ -49,6 +49,7 @@ from orion.passes.local_arrays import named_results
 from orion.passes.options import NO_WORDS, Words, with_options
 from orion.passes.picking import pick_by_loops
 from orion.passes.plain_ifs import with_plain_ifs
+from orion.passes.sizes import with_sizes_first
 from orion.passes.sums import with_single_terms
 from orion.passes.unmade_arrays import refuse_unmade_arrays
 from orion.passes.unpacking import over_dense_arrays, take_rows_apart
@@ -119,6 +120,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("unpack", "rows that are taken apart are their elements", lambda f, known: take_rows_apart(f, known.typing)),
     Pass("results", "arrays that are returned have names", lambda f, known: named_results(f, known.typing), True),
     Pass("attributes", "shapes and lengths are plain", lambda f, known: resolve_attributes(f, known.typing)),
+    Pass("sizes", "sizes have their names before loops", lambda f, known: with_sizes_first(f, known.typing)),
     Pass("views", "names of parts of arrays are these parts", lambda f, known: replace_views(f, known.typing)),
     Pass("plain_ifs", "choices of scalars are `if`s", lambda f, known: with_plain_ifs(f, known.typing)),
     Pass("terms", "sums of terms are added one by one", lambda f, known: with_single_terms(f, known.typing)),

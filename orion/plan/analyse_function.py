@@ -64,15 +64,22 @@ class _Analyser:
         while (loop := _next(found, rewrite, tried)) is not None:
             span = loop.nest.span
             tried.add(span)
-            function = rewrite.apply(found.function, found.types, found.typing, rewrite.find(loop, found.typing))
-            try:
-                noted = (*found.variants[0].rewrites, (rewrite.name, span.line))
-                other = None if function is None else self.analyse(function, found.types, noted)
-            except UnsupportedLoopError:
-                continue
-            if other is not None and not any(is_serial(one, span) for one in other.variants[0].loops):
-                found = other
+            before = found
+            forms = (self.with_arrays(before, rewrite, names, span) for names in rewrite.find(loop, before.typing))
+            found = next((form for form in forms if form is not None), before)
         return found
+
+    def with_arrays(
+        self, found: AnalysedFunction, rewrite: OfFunction, names: tuple[str, ...], span: Span
+    ) -> AnalysedFunction | None:
+        """The function with a rewrite applied to these arrays, if the loop that begins there is no longer serial."""
+        function = rewrite.apply(found.function, found.types, found.typing, names)
+        noted = (*found.variants[0].rewrites, (rewrite.name, span.line))
+        try:
+            other = None if function is None else self.analyse(function, found.types, noted)
+        except UnsupportedLoopError:
+            return None
+        return None if other is None or any(is_serial(one, span) for one in other.variants[0].loops) else other
 
     def with_scalars(self, found: AnalysedFunction, rewrite: OfScalars) -> AnalysedFunction:
         """The function with a rewrite of its scalars, where more of its loops are parallel then: in place of what it

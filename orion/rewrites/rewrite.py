@@ -103,12 +103,13 @@ class OfOrder:
 
 @dataclass(frozen=True, slots=True)
 class OfFunction:
-    """A rewrite of a whole function. `find` gives the arrays that a loop of it makes, where it applies to that loop,
-    and `apply` the function with these changed; None where it has no such form."""
+    """A rewrite of a whole function. `find` gives arrays that a loop of it makes, where it applies to it: several
+    choices in the order in which they are tried. `apply` gives the function with these changed; None where it has no
+    such form."""
 
     name: str
     does: str
-    find: Callable[[AnalysedLoop, Typing], tuple[str, ...]]
+    find: Callable[[AnalysedLoop, Typing], tuple[tuple[str, ...], ...]]
     apply: Callable[[Function, Types, Typing, tuple[str, ...]], Function | None]
 
 
