@@ -64,6 +64,7 @@ from orion.planned import Plan
 from orion.rewrites.array_sums.take import ARRAY_SUMS
 from orion.rewrites.copy_in.take import COPY_IN
 from orion.rewrites.distribute.take import DISTRIBUTE
+from orion.rewrites.expand.take import EXPAND
 from orion.rewrites.fuse.take import FUSE
 from orion.rewrites.peel.take import PEEL
 from orion.rewrites.privatize.take import PRIVATIZE
@@ -155,6 +156,7 @@ REWRITES: tuple[Rewrite, ...] = (
     RENAME,
     SHARED_LOCALS,
     WRAP_AROUND,
+    EXPAND,
     SLICES,
     FUSE,
 )

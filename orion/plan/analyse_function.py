@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, dropwhile
 
-from orion.analysis.one_loop import AnalysedLoop, is_shared_out, may_be_shared
+from orion.analysis.one_loop import AnalysedLoop, is_shared_out, is_single, may_be_shared
 from orion.cost.caches import Caches
 from orion.errors import UnsupportedLoopError
 from orion.ir.function import Function
-from orion.ir.nodes import For, every
+from orion.ir.nodes import For, every, holds
 from orion.ir.types import ArgumentType, Types
 from orion.passes.split import split_program
 from orion.plan.assume import assumed_for
@@ -94,6 +94,8 @@ class _Analyser:
             return found
         if _parallel(other.variants[0]) <= _parallel(found.variants[0]):
             return found
+        if rewrite.is_in_memory and _count_serial(other.variants[0]) >= _count_serial(found.variants[0]):
+            return found
         is_for_all = function.assumed == found.function.assumed
         return other if is_for_all else replace(found, variants=(*other.variants, *found.variants))
 
@@ -160,6 +162,12 @@ def _next(found: AnalysedFunction, rewrite: OfFunction, tried: set[Span]) -> Ana
 def _parallel(variant: Variant) -> tuple[int, bool]:
     """How many loops of the source are parallel in a variant; whether any loop is, if only in another order."""
     return _count_parallel(variant), is_shared_out(variant.loops)
+
+
+def _count_serial(variant: Variant) -> int:
+    """How many planned loops of a variant one worker runs, with loops in them."""
+    serial = (loop.nest for loop in variant.loops if not may_be_shared(loop))
+    return sum(not is_single(nest) or holds(For, *nest.body) for nest in serial)
 
 
 def _count_parallel(analysed: Variant) -> int:

@@ -116,11 +116,13 @@ class OfFunction:
 @dataclass(frozen=True, slots=True)
 class OfScalars:
     """A rewrite of the scalars of a whole function: `apply` gives the function with it, and the lines of the loops that
-    it is another for. It is taken where more loops are parallel then."""
+    it is another for. It is taken where more loops are parallel then. `is_in_memory`: scalars are elements of arrays
+    then, which takes longer, so that it is taken only where fewer loops are serial, too."""
 
     name: str
     does: str
     apply: Callable[[Function, Typing], tuple[Function, tuple[int, ...]]]
+    is_in_memory: bool = False
 
 
 @dataclass(frozen=True, slots=True)
