@@ -274,6 +274,19 @@ def numbers_that_are_equal(A, out, steps):
             out[int(k) - 1 + i] += A[i, 0] / k + (k + 2) // 2
 
 
+def product_of_sizes(A, out, steps):
+    """Rounds add to `out` alone, and are shared out: the loop that fills `flat` is serial by itself."""
+    for _t in range(steps):
+        n, m = A.shape
+        k = n * m
+        flat = np.zeros(k)
+        for i in range(n):
+            for j in range(m):
+                flat[i * m + j] = A[i, j]
+        for q in range(min(k, out.shape[0])):
+            out[q] += flat[k - 1 - q]
+
+
 def of_a_name_that_changes(A, out, steps):
     for _t in range(steps):
         steps -= 1
@@ -298,6 +311,7 @@ def in_a_while(A, out, steps):
 OTHERS = [
     handed_on, made_twice, further_in, both, size_in_a_round, size_of_an_array_made, the_same_in_branches,
     one_name_two_sizes, before_it_is_given, numbers_that_are_equal, of_a_name_that_changes, in_a_while,
+    product_of_sizes,
 ]  # fmt: skip
 
 

@@ -62,24 +62,28 @@ class _Analyser:
         """The function with a rewrite applied to all its loops, one after the other, that are no longer serial then."""
         tried: set[Span] = set()
         while (loop := _next(found, rewrite, tried)) is not None:
-            span = loop.nest.span
-            tried.add(span)
+            tried.add(loop.nest.span)
             before = found
-            forms = (self.with_arrays(before, rewrite, names, span) for names in rewrite.find(loop, before.typing))
+            forms = (self.with_arrays(before, rewrite, names, loop) for names in rewrite.find(loop, before.typing))
             found = next((form for form in forms if form is not None), before)
         return found
 
     def with_arrays(
-        self, found: AnalysedFunction, rewrite: OfFunction, names: tuple[str, ...], span: Span
+        self, found: AnalysedFunction, rewrite: OfFunction, names: tuple[str, ...], loop: AnalysedLoop
     ) -> AnalysedFunction | None:
-        """The function with a rewrite applied to these arrays, if the loop that begins there is no longer serial."""
+        """The function with a rewrite applied to these arrays, if a loop is no longer serial then. One that is shared
+        out with copies of what it adds to stays that where a loop in it would be serial."""
+        span = loop.nest.span
         function = rewrite.apply(found.function, found.types, found.typing, names)
         noted = (*found.variants[0].rewrites, (rewrite.name, span.line))
         try:
             other = None if function is None else self.analyse(function, found.types, noted)
         except UnsupportedLoopError:
             return None
-        return None if other is None or any(is_serial(one, span) for one in other.variants[0].loops) else other
+        if other is None or any(is_serial(one, span) for one in other.variants[0].loops):
+            return None
+        is_worse = may_be_shared(loop) and _count_serial(other.variants[0]) > _count_serial(found.variants[0])
+        return None if is_worse else other
 
     def with_scalars(self, found: AnalysedFunction, rewrite: OfScalars) -> AnalysedFunction:
         """The function with a rewrite of its scalars, where more of its loops are parallel then: in place of what it
