@@ -50,6 +50,7 @@ from orion.passes.local_arrays import named_results
 from orion.passes.options import NO_WORDS, Words, with_options
 from orion.passes.picking import pick_by_loops
 from orion.passes.plain_ifs import with_plain_ifs
+from orion.passes.sizes import with_sizes_first
 from orion.passes.sums import with_single_terms
 from orion.passes.unmade_arrays import refuse_unmade_arrays
 from orion.passes.unpacking import over_dense_arrays, take_rows_apart
@@ -65,6 +66,7 @@ from orion.rewrites.array_sums.take import ARRAY_SUMS
 from orion.rewrites.copy_in.take import COPY_IN
 from orion.rewrites.distribute.take import DISTRIBUTE
 from orion.rewrites.early_exits.take import EARLY_EXITS
+from orion.rewrites.expand.take import EXPAND
 from orion.rewrites.fuse.take import FUSE
 from orion.rewrites.peel.take import PEEL
 from orion.rewrites.privatize.take import PRIVATIZE
@@ -122,6 +124,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("unpack", "rows that are taken apart are their elements", lambda f, known: take_rows_apart(f, known.typing)),
     Pass("results", "arrays that are returned have names", lambda f, known: named_results(f, known.typing), True),
     Pass("attributes", "shapes and lengths are plain", lambda f, known: resolve_attributes(f, known.typing)),
+    Pass("sizes", "sizes have their names before loops", lambda f, known: with_sizes_first(f, known.typing)),
     Pass("views", "names of parts of arrays are these parts", lambda f, known: replace_views(f, known.typing)),
     Pass("plain_ifs", "choices of scalars are `if`s", lambda f, known: with_plain_ifs(f, known.typing)),
     Pass("terms", "sums of terms are added one by one", lambda f, known: with_single_terms(f, known.typing)),
@@ -156,6 +159,7 @@ REWRITES: tuple[Rewrite, ...] = (
     RENAME,
     SHARED_LOCALS,
     WRAP_AROUND,
+    EXPAND,
     SLICES,
     EARLY_EXITS,
     FUSE,

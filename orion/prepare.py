@@ -75,14 +75,16 @@ class Prepared:
     def why_serial(self, span: Span) -> str:
         """What to say of one of the places in `serial`."""
         from orion.inspect.text.where import where_the_work_is
-        from orion.inspect.text.words import place
+        from orion.inspect.text.words import in_users_words, place
 
+        function = self.plan.function.program.function
+        text = f"`{function.name}` has {where_the_work_is(self.plan.function)}"
         for loop in self.plan.loops:
             if loop.nest.span == span:
                 reasons = "; ".join(f"{reason.code}: {reason.message}" for reason in loop.reasons[:1])
-                return f"{place(span)}: the loop over ({', '.join(loop.nest.dims)}) is serial. {reasons}"
-        function = self.plan.function
-        return f"{place(span)}: `{function.program.function.name}` has {where_the_work_is(function)}"
+                text = f"the loop over ({', '.join(loop.nest.dims)}) is serial. {reasons}"
+                break
+        return f"{place(span)}: {in_users_words(text, function)}"
 
     def given(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """The arguments as the loops take them: flattened arrays as arrays of rows."""

@@ -55,7 +55,8 @@ def _is_running(file: str) -> bool:
 class SourceText:
     """The lines of one function as its author wrote them.
 
-    `lines[0]` is line `first_line` of `file`; nothing is dedented, so spans index it directly.
+    `lines[0]` is line `first_line` of `file`; nothing is dedented, so spans index it directly. `others` are those of
+    functions in the same file that were put in place of their calls.
 
     >>> text = SourceText("train.py", 10, ("def f(a):", "    a[0] = 1"))
     >>> text.line(11)
@@ -65,11 +66,14 @@ class SourceText:
     file: str
     first_line: int
     lines: tuple[str, ...]
+    others: tuple[SourceText, ...] = ()
 
     def line(self, number: int) -> str:
         """The source line with that number, or an empty string where it is not part of this text."""
         position = number - self.first_line
-        return self.lines[position] if 0 <= position < len(self.lines) else ""
+        if 0 <= position < len(self.lines):
+            return self.lines[position]
+        return next(filter(None, (other.line(number) for other in self.others)), "")
 
     def quote(self, span: Span) -> str:
         """The first line of `span` with carets below what the span covers.

@@ -81,16 +81,21 @@ CASES = [
         "y = cube(x) + cube(n)",
         "cube_y = x * x\ncube_y_ = n * n\ny = cube_y * x + cube_y_ * n",
     ),
-    ("a row written in place", "shift(W[0], x)", "shift_row = W[0]\nshift_row -= x"),
-    ("a default", "shift(W[0])", "shift_row = W[0]\nshift_row -= 1.0"),
+    ("a row written in place", "shift(W[0], x)", "row = W[0]\nrow -= x"),
+    ("a default", "shift(W[0])", "row = W[0]\nrow -= 1.0"),
     (
         "a loop",
         "y = total(W[0])",
-        "total_row = W[0]\ntotal_t = 0.0\n"
-        "for total_k in range(len(total_row)):\n    total_t += total_row[total_k]\ny = total_t",
+        "row = W[0]\nt = 0.0\nfor k in range(len(row)):\n    t += row[k]\ny = t",
+    ),
+    (
+        "names that the function has too",
+        "t = 0.0\nk = 1\nrow = W[k]\ny = total(W[0]) + t",
+        "t = 0.0\nk = 1\nrow = W[k]\ntotal_row = W[0]\ntotal_t = 0.0\n"
+        "for total_k in range(len(total_row)):\n    total_t += total_row[total_k]\ny = total_t + t",
     ),
     ("an array by name", "y = bump(a, n)", "a[n] += 1\ny = a[n]"),
-    ("a parameter that is assigned", "counted(a, n)", "counted_i = n\ncounted_i += 1\na[counted_i] = counted_i"),
+    ("a parameter that is assigned", "counted(a, n)", "i = n\ni += 1\na[i] = i"),
     ("a test", "if square(x) > 1:\n    y = 1", "if x * x > 1:\n    y = 1"),
     ("a bound", "for i in range(square(n)):\n    y = square(i)", "for i in range(n * n):\n    y = i * i"),
     ("a result", "return square(x)", "return x * x"),
@@ -156,8 +161,8 @@ def test_views_see_through_helpers():
     body = "for i in range(n):\n    shift(W[i], total(W[i]))"
     resolved = through_passes(from_text(source(body)), TYPES)
     assert print_function(resolved).splitlines()[2:] == [
-        "        total_t = 0.0",
-        "        for total_k in range(W.shape[1]):",
-        "            total_t += W[i, total_k]",
-        "        W[i] -= total_t",
+        "        t = 0.0",
+        "        for k in range(W.shape[1]):",
+        "            t += W[i, k]",
+        "        W[i] -= t",
     ]

@@ -117,6 +117,15 @@ def search(a, x, found):
     found[0] = at
 
 
+def box_sums(img, col, out):
+    for i in range(img.shape[0]):
+        row = 0.0
+        for j in range(img.shape[1]):
+            row += img[i, j]
+            col[j] += img[i, j]
+            out[i, j] = row + col[j]
+
+
 def many(shape, seed=1):
     return np.random.default_rng(seed).random(shape)
 
@@ -136,6 +145,7 @@ GIVEN = {
     "copy_in": (shifted, lambda: (many(300_000), many(300_000))),
     "rename": (two_values, lambda: (many(200_000), many(200_000), many(200_000), many(200_000))),
     "wrap_around": (smoothed, lambda: (many(200_000), many(200_000))),
+    "expand": (box_sums, lambda: (many((1200, 1100)), many(1100), many((1200, 1100)))),
     "shared_locals": (local_rows, lambda: (many((500, 400)), 6)),
     "slices": (over_slices, lambda: (many((500, 400)), 6)),
     "early_exits": (search, lambda: (many(300_000), 0.99999, np.zeros(1))),

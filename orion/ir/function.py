@@ -69,6 +69,16 @@ class Stands:
 
 
 @dataclass(frozen=True, slots=True)
+class HelperLocal:
+    """A name that stands for a local of a helper put in place of its call, where the function has another of that name
+    (`orion.passes.inline`)."""
+
+    name: str
+    helper: str
+    local: str
+
+
+@dataclass(frozen=True, slots=True)
 class LocalArray:
     """An array that the function makes between its loops (`orion.passes.local_arrays`).
 
@@ -102,7 +112,8 @@ class Function(Keeping):
     what holds of the sizes and integers of the calls that it is for, `words` the arguments of these that are strings or
     None, which are no parameters (`orion.passes.options`). `unpacked` are the rows that are taken apart,
     `sure` arrays that are made before they are read even where that cannot be seen (`orion.passes.array_names`).
-    `stands` says of loops which arrays names of the source are there. `outside` are parameters too: arrays that it has
+    `stands` says of loops which arrays names of the source are there, `helper_locals` which
+    names are those of helpers. `outside` are parameters too: arrays that it has
     from its globals or its closure. `without` are the rewrites that are left out (`orion.pipeline`), `bars` the
     progress bars of its loops (`orion.frontend.bars`)."""
 
@@ -126,6 +137,7 @@ class Function(Keeping):
     outside: tuple[str, ...] = ()
     without: frozenset[str] = frozenset()
     bars: tuple[Bar, ...] = ()
+    helper_locals: tuple[HelperLocal, ...] = ()
 
     @property
     def given(self) -> tuple[str, ...]:

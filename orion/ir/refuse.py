@@ -23,7 +23,9 @@ def as_said(name: str, span: Span, function: Function) -> str:
     """What the user calls an array of this name: that name, or the one that stands for it; of an array that has none in
     the source, what is written where it is made."""
     name = next((one.name for one in function.stands if one.array == name), name)
+    name = next((one.local for one in function.helper_locals if one.name == name), name)
     line = function.source.line(span.line)
-    if span.line != span.end_line or re.search(rf"\b{re.escape(name)}\b", "\n".join(function.source.lines)):
+    lines = (line for text in (function.source, *function.source.others) for line in text.lines)
+    if span.line != span.end_line or re.search(rf"\b{re.escape(name)}\b", "\n".join(lines)):
         return name
     return line[span.column : span.end_column] or name

@@ -55,7 +55,7 @@ from orion.ir.rewriting import parts_of, with_parts
 from orion.ir.types import ArrayType, SparseType, Types
 from orion.passes.after_loops import LoopVariables
 from orion.passes.in_place import with_subscripts
-from orion.passes.local_arrays import make_arrays
+from orion.passes.sizes import with_arrays
 from orion.typing.expression_types import Typing
 from orion.typing.infer import infer_types, with_local_arrays
 from orion.typing.value_type import BOOL, INT, ValueType
@@ -78,7 +78,7 @@ def separate(function: Function, types: Types) -> Function:
     body = separator.block(function.body)
     shared = separator.shared_arrays(body)
     if shared:
-        return separate(make_arrays(function, separator.typing, shared), types)
+        return separate(with_arrays(function, separator.typing, shared), types)
     body = LoopVariables(function, separator.typing, separator.names).kept(body, ())
     body = (*separator.zeros(body), *body)
     return function if body == function.body else replace(function, body=body)

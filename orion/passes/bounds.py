@@ -18,13 +18,11 @@ from dataclasses import dataclass, field, replace
 from orion.ir.assigned import assigned_names
 from orion.ir.function import Function
 from orion.ir.nodes import (
-    INTEGER,
     Assign,
     Binary,
     Call,
     Const,
     Count,
-    Dim,
     Expr,
     For,
     Range,
@@ -38,6 +36,7 @@ from orion.ir.rewriting import expand
 from orion.ir.spans import without_spans
 from orion.ir.types import Types
 from orion.passes.local_arrays import definitions, fresh
+from orion.passes.sizes import is_size, sizes_before
 from orion.typing.expression_types import Typing
 from orion.typing.infer import infer_types, with_local_arrays
 
@@ -52,17 +51,6 @@ def name_bounds(function: Function, types: Types) -> Function:
     namer = _Namer(typing, {*function.params}, sizes_before(function, typing), {*typing.names, *function.params})
     body = tuple(one for statement in function.body for one in namer.at_top(statement, definitions(function)))
     return function if body == function.body else replace(function, body=body)
-
-
-def sizes_before(function: Function, typing: Typing) -> set[str]:
-    """The integers that the caller gives and nothing changes."""
-    kept = {*function.params} - assigned_names(function.body)
-    return {name for name in kept if name in typing.names and _is_integer(typing, name)}
-
-
-def _is_integer(typing: Typing, name: str) -> bool:
-    kind = typing.names[name]
-    return not kind.rank and kind.dtype == "int64"
 
 
 @dataclass(slots=True)
@@ -120,23 +108,7 @@ class _Namer:
 
     def is_size(self, expr: Expr, may_fail: bool) -> bool:
         """Whether an expression has a value when a call begins."""
-        match expr:
-            case Const(int()):
-                return True
-            case Dim(array) | Count(array):
-                return array in self.arrays
-            case Var(name):
-                return name in self.sizes
-            case Unary("-" | "+", operand):
-                return self.is_size(operand, may_fail)
-            case Binary("//" | "%", left, Const(int(divisor))) if divisor:
-                return self.is_size(left, may_fail)
-            case Binary("+" | "-" | "*" | "//" | "%" as op, left, right):
-                return (may_fail or op in "+-*") and self.is_size(left, may_fail) and self.is_size(right, may_fail)
-            case Call(function, parts) if function in ("min", "max", INTEGER) and not expr.keywords:
-                return bool(parts) and all(self.is_size(part, may_fail) for part in parts)
-            case _:
-                return False
+        return is_size(expr, self.arrays, self.sizes, may_fail=may_fail)
 
 
 def _gives(statement: Stmt, name: str) -> bool:

@@ -2,9 +2,10 @@
 
 A call is replaced where it is evaluated exactly once, before anything else of its statement that it could change: as
 the whole right side, or, for a helper that writes nothing, anywhere but in a part that may be skipped (`and`, `or`,
-`… if …`). The helper's statements go before the statement, its locals under new names, its parameters as assignments
-(`w = W[i]`, a view like any other) or, for names and constants, as the arguments themselves. Helpers that return
-early, and calls in other places, remain.
+`… if …`). The helper's statements go before the statement, its locals under their own names where the function has no
+others of these names, so that what is said of them is what the user wrote, or else with the helper's name before. Its
+parameters are assignments (`w = W[i]`, a view like any other) or, for names and constants, the arguments themselves.
+Helpers that return early, and calls in other places, remain.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from orion.ir.assigned import assigned_names
-from orion.ir.function import Function
+from orion.ir.function import Function, HelperLocal
 from orion.ir.nodes import (
     NODE_CLASSES,
     Assign,
@@ -36,12 +37,14 @@ from orion.ir.nodes import (
     While,
     every,
     holds,
+    names_in,
     walk,
 )  # fmt: skip
 from orion.ir.renaming import renamed
 from orion.ir.spans import with_span
 from orion.ir.types import ScalarType, Types
 from orion.passes.writes import Ranks, local_ranks, written_positions
+from orion.source import SourceText
 
 LARGEST = 400
 """Helpers of more nodes than this remain functions."""
@@ -66,11 +69,15 @@ def inline_helpers(function: Function, types: Types | None = None) -> Function:
 
 
 def _inlined(function: Function, helpers: dict[str, Function], ranks: Ranks) -> Function:
-    taken = {*function.params, *assigned_names(function.body)}
+    constants = {name for one in (function, *helpers.values()) for name, _ in one.constants}
+    taken = {*function.params, *assigned_names(function.body), *names_in(*function.body), *constants}
     loops = [node.index for node in every(For, *function.body)]
     known = local_ranks(function.body, {**ranks, **_loop_variables(function)})
     inliner = _Inliner(function, helpers, known, taken, 1 + max(loops, default=-1))
-    return replace(function, body=inliner.block(function.body))
+    body = inliner.block(function.body)
+    others = tuple(dict.fromkeys((*function.source.others, *inliner.sources)))
+    source = replace(function.source, others=others)
+    return replace(function, body=body, source=source, helper_locals=(*function.helper_locals, *inliner.renamed))
 
 
 def _loop_variables(function: Function) -> dict[str, int]:
@@ -102,6 +109,8 @@ class _Inliner:
     taken: set[str]
     next_loop: int
     before: list[Stmt] = field(default_factory=list)
+    sources: list[SourceText] = field(default_factory=list)
+    renamed: list[HelperLocal] = field(default_factory=list)
 
     def block(self, body: Iterable[Stmt]) -> tuple[Stmt, ...]:
         return tuple(new for statement in body for new in self.statement(statement))
@@ -193,12 +202,14 @@ class _Inliner:
             elif isinstance(argument, Const) and param not in changed:
                 names[param] = argument
             else:
-                names[param] = self.fresh(f"{helper.name}_{param}")
+                names[param] = self.fresh(param, helper)
                 self.before.append(Assign(Var(str(names[param]), argument.span), argument, argument.span))
-        names |= {name: self.fresh(f"{helper.name}_{name}") for name in sorted(changed - names.keys())}
+        names |= {name: self.fresh(name, helper) for name in sorted(changed - names.keys())}
         body = [self.placed(statement, helper, call, names) for statement in helper.body]
         last = body.pop() if isinstance(body[-1], Return) else None
         self.before += body
+        if helper.source.file == self.function.source.file:
+            self.sources += (replace(helper.source, others=()), *helper.source.others)
         return last.value if isinstance(last, Return) and last.value is not None else Const(None, call.span)
 
     def placed(self, statement: Stmt, helper: Function, call: Call, names: dict[str, str | Const]) -> Stmt:
@@ -221,8 +232,13 @@ class _Inliner:
             case _:
                 return statement
 
-    def fresh(self, name: str) -> str:
+    def fresh(self, local: str, helper: Function) -> str:
+        """A name for a local of a helper that nothing else in the function has."""
+        name = local if local not in self.taken else f"{helper.name}_{local}"
         while name in self.taken:
             name += "_"
         self.taken.add(name)
+        origin = next((one for one in helper.helper_locals if one.name == local), None)
+        if name != local or origin is not None:
+            self.renamed.append(HelperLocal(name, *((origin.helper, origin.local) if origin else (helper.name, local))))
         return name

@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, dropwhile
 
-from orion.analysis.one_loop import AnalysedLoop, is_shared_out, may_be_shared
+from orion.analysis.one_loop import AnalysedLoop, is_shared_out, is_single, may_be_shared
 from orion.cost.caches import Caches
 from orion.errors import UnsupportedLoopError
 from orion.ir.function import Function
-from orion.ir.nodes import For, every
+from orion.ir.nodes import For, every, holds
 from orion.ir.types import ArgumentType, Types
 from orion.passes.split import split_program
 from orion.plan.assume import assumed_for
@@ -62,17 +62,28 @@ class _Analyser:
         """The function with a rewrite applied to all its loops, one after the other, that are no longer serial then."""
         tried: set[Span] = set()
         while (loop := _next(found, rewrite, tried)) is not None:
-            span = loop.nest.span
-            tried.add(span)
-            function = rewrite.apply(found.function, found.types, found.typing, rewrite.find(loop, found.typing))
-            try:
-                noted = (*found.variants[0].rewrites, (rewrite.name, span.line))
-                other = None if function is None else self.analyse(function, found.types, noted)
-            except UnsupportedLoopError:
-                continue
-            if other is not None and not any(is_serial(one, span) for one in other.variants[0].loops):
-                found = other
+            tried.add(loop.nest.span)
+            before = found
+            forms = (self.with_arrays(before, rewrite, names, loop) for names in rewrite.find(loop, before.typing))
+            found = next((form for form in forms if form is not None), before)
         return found
+
+    def with_arrays(
+        self, found: AnalysedFunction, rewrite: OfFunction, names: tuple[str, ...], loop: AnalysedLoop
+    ) -> AnalysedFunction | None:
+        """The function with a rewrite applied to these arrays, if a loop is no longer serial then. One that is shared
+        out with copies of what it adds to stays that where a loop in it would be serial."""
+        span = loop.nest.span
+        function = rewrite.apply(found.function, found.types, found.typing, names)
+        noted = (*found.variants[0].rewrites, (rewrite.name, span.line))
+        try:
+            other = None if function is None else self.analyse(function, found.types, noted)
+        except UnsupportedLoopError:
+            return None
+        if other is None or any(is_serial(one, span) for one in other.variants[0].loops):
+            return None
+        is_worse = may_be_shared(loop) and _count_serial(other.variants[0]) > _count_serial(found.variants[0])
+        return None if is_worse else other
 
     def with_scalars(self, found: AnalysedFunction, rewrite: OfScalars) -> AnalysedFunction:
         """The function with a rewrite of its scalars, where more of its loops are parallel then: in place of what it
@@ -86,6 +97,8 @@ class _Analyser:
         except UnsupportedLoopError:
             return found
         if _parallel(other.variants[0]) <= _parallel(found.variants[0]):
+            return found
+        if rewrite.is_in_memory and _count_serial(other.variants[0]) >= _count_serial(found.variants[0]):
             return found
         is_for_all = function.assumed == found.function.assumed
         return other if is_for_all else replace(found, variants=(*other.variants, *found.variants))
@@ -153,6 +166,12 @@ def _next(found: AnalysedFunction, rewrite: OfFunction, tried: set[Span]) -> Ana
 def _parallel(variant: Variant) -> tuple[int, bool]:
     """How many loops of the source are parallel in a variant; whether any loop is, if only in another order."""
     return _count_parallel(variant), is_shared_out(variant.loops)
+
+
+def _count_serial(variant: Variant) -> int:
+    """How many planned loops of a variant one worker runs, with loops in them."""
+    serial = (loop.nest for loop in variant.loops if not may_be_shared(loop))
+    return sum(not is_single(nest) or holds(For, *nest.body) for nest in serial)
 
 
 def _count_parallel(analysed: Variant) -> int:

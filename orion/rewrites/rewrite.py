@@ -103,23 +103,26 @@ class OfOrder:
 
 @dataclass(frozen=True, slots=True)
 class OfFunction:
-    """A rewrite of a whole function. `find` gives the arrays that a loop of it makes, where it applies to that loop,
-    and `apply` the function with these changed; None where it has no such form."""
+    """A rewrite of a whole function. `find` gives arrays that a loop of it makes, where it applies to it: several
+    choices in the order in which they are tried. `apply` gives the function with these changed; None where it has no
+    such form."""
 
     name: str
     does: str
-    find: Callable[[AnalysedLoop, Typing], tuple[str, ...]]
+    find: Callable[[AnalysedLoop, Typing], tuple[tuple[str, ...], ...]]
     apply: Callable[[Function, Types, Typing, tuple[str, ...]], Function | None]
 
 
 @dataclass(frozen=True, slots=True)
 class OfScalars:
     """A rewrite of the scalars of a whole function: `apply` gives the function with it, and the lines of the loops that
-    it is another for. It is taken where more loops are parallel then."""
+    it is another for. It is taken where more loops are parallel then. `is_in_memory`: scalars are elements of arrays
+    then, which takes longer, so that it is taken only where fewer loops are serial, too."""
 
     name: str
     does: str
     apply: Callable[[Function, Typing], tuple[Function, tuple[int, ...]]]
+    is_in_memory: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ from orion.inspect.text.telling import (
 )  # fmt: skip
 from orion.inspect.text.text import plan_text, quoted
 from orion.inspect.text.where import summary, where_the_work_is
-from orion.inspect.text.words import iterations_in_words, lines_in_words, order_in_words, place
+from orion.inspect.text.words import in_users_words, iterations_in_words, lines_in_words, order_in_words, place
 from orion.plan.plan import FunctionPlan, LoopPlan, Reordered, ReorderedSingle
 from orion.plan.shares import costliest_part, is_parallel, shares
 from orion.plan.source_plans import source_plans
@@ -54,13 +54,14 @@ def plan_html(plan: FunctionPlan, pictures: Sequence[Schedule | None]) -> str:
     kind = "o-parallel" if is_parallel(plan) else "o-serial"
     badge, _, where = where_the_work_is(plan).partition("; ")
     sections = (_section(loop, plan, schedule) for loop, schedule in zip(loops, pictures, strict=True))
-    return (
+    page = (
         f'<div class="orion-plan"><style>{STYLE}</style>'
         f"<h3><code>{escape(signature(plan))}</code> {_badge(badge, kind)}</h3><p>{_prose(where)}</p>"
         f"{_summary(plan)}{_conditions(plan)}{_makes(plan)}"
         f'<div class="o-scroll">{source_table(plan)}</div>{_key(plan)}{"".join(sections)}{_considered(plan)}'
         f"<details><summary>The same as text</summary><pre>{escape(plan_text(plan))}</pre></details></div>"
     )
+    return in_users_words(page, plan.program.function)
 
 
 def _badge(words: str, kind: str) -> str:

@@ -200,7 +200,10 @@ def inductions_of(loop: LoopPlan) -> tuple[Induction, ...]:
 
 def other_names(loop: LoopPlan) -> list[str]:
     """Which arrays the names of the source stand for in a loop, where they stand for several in turn."""
-    return [f"{one.name} of the source is {one.array} here" for one in stands_of(loop)]
+    others = {one.name for one in loop.nest.function.helper_locals}
+    return [
+        f"{one.name}{'' if one.name in others else ' of the source'} is {one.array} here" for one in stands_of(loop)
+    ]
 
 
 def stands_of(loop: LoopPlan) -> tuple[Stands, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from shutil import get_terminal_size
 from textwrap import wrap
 
@@ -39,7 +39,7 @@ from orion.inspect.text.telling import (
     why_not,
 )  # fmt: skip
 from orion.inspect.text.where import summary, where_the_work_is
-from orion.inspect.text.words import iterations_in_words, order_in_words, place
+from orion.inspect.text.words import in_users_words, iterations_in_words, order_in_words, place
 from orion.plan.plan import FunctionPlan, LoopPlan
 from orion.plan.source_plans import source_plans
 from orion.source import SourceText, Span
@@ -65,7 +65,12 @@ def plan_text(plan: FunctionPlan, width: int = WIDTH) -> str:
     parts += [list(_loop(loop, plan)) for loop in source_plans(plan)]
     if considered(plan):
         parts.append([Line("considered, and not taken"), *_considered(plan)])
-    return "\n\n".join("\n".join(text for line in part for text in line.laid_out(width)) for part in parts)
+    said = [[_in_users_words(line, plan) for line in part] for part in parts]
+    return "\n\n".join("\n".join(text for line in part for text in line.laid_out(width)) for part in said)
+
+
+def _in_users_words(line: Line, plan: FunctionPlan) -> Line:
+    return line if line.verbatim else replace(line, words=in_users_words(line.words, plan.program.function))
 
 
 def terminal_width() -> int:

@@ -164,7 +164,7 @@ def with_bodies(program: Program, deferred: Deferred, types: Types) -> Program:
     import islpy as isl
 
     tree = isl.Schedule(deferred.tree, isl.Context())
-    order = Order(tree, deferred.bands, (0, 0), deferred.variables, 0, deferred.memory)
+    order = Order(tree, deferred.bands, (0, 0), deferred.variables, 0, 0, deferred.memory)
     bodies = generate(deferred.region, order, types, deferred.tiles)
     return _with_bodies(program, deferred.first, bodies, deferred.variables)
 

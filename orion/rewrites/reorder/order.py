@@ -53,7 +53,8 @@ class Order:
 
     `bands` are the planned bands, by their number in the marks. `trips` is what a trip of the innermost loops costs in
     memory, as written and in this order, over the statements with the most loops. `variables` are the names of new
-    loops, by depth. `shared` is the number of statements in planned bands. `memory` is what tile sizes depend on.
+    loops, by depth. `shared` is the number of statements with loops in planned bands, `free` is how many of those with
+    the most loops are in bands where a loop carries nothing. `memory` is what tile sizes depend on.
     """
 
     tree: isl.Schedule
@@ -61,6 +62,7 @@ class Order:
     trips: tuple[int, int]
     variables: tuple[str, ...]
     shared: int
+    free: int
     memory: Memory
 
 
@@ -87,7 +89,7 @@ def new_order(
     if together.shared == len(region.statements) and together.trips[1] < JUMP:
         return together
     apart = _marked(region, relations, given, variables, memory, types, apart=True)
-    return max(together, apart, key=lambda order: (order.shared, -order.trips[1]))
+    return max(together, apart, key=lambda order: (order.shared, -order.trips[1], order.free))
 
 
 def _marked(
@@ -109,14 +111,14 @@ def _marked(
     with capped(context, MAX_OPERATIONS):
         schedule = constraints.compute_schedule()
     if not has_small_coefficients(schedule):
-        return Order(schedule, (), (0, 0), tuple(variables), 0, memory)
+        return Order(schedule, (), (0, 0), tuple(variables), 0, 0, memory)
     costs = {statement.name: innermost_cost(statement) for statement in region.statements}
     marker = _Marker(region, relations, tuple(variables), memory, types)
     root = marker.visit(schedule.get_root().child(0))
     most = max(len(statement.loops) for statement in region.statements)
     deepest = [statement.name for statement in region.statements if len(statement.loops) == most]
     trips = sum(costs[name] for name in deepest), sum((costs | marker.costs)[name] for name in deepest)
-    return Order(root.get_schedule(), tuple(marker.bands), trips, tuple(variables), marker.shared, memory)
+    return Order(root.get_schedule(), tuple(marker.bands), trips, tuple(variables), marker.shared, marker.free, memory)
 
 
 def has_small_coefficients(schedule: isl.Schedule) -> bool:
@@ -251,6 +253,7 @@ class _Marker:
     costs: dict[str, int] = field(default_factory=dict)
     bands: list[Band] = field(default_factory=list)
     shared: int = 0
+    free: int = 0
     last_order: list[int] = field(default_factory=list)
     unroll_and_jam: list[tuple[str, str]] = field(default_factory=list)
     cache_tiles: tuple[tuple[int, int], ...] = ()
@@ -278,14 +281,17 @@ class _Marker:
 
         number = len(self.bands)
         self.bands.append(describe_band(node, self.relations, self.variables, number))
-        self.shared += node.get_domain().n_set()
+        names, depth = tuple_names(node.get_domain()), node.get_schedule_depth()
+        inside = [one for one in self.region.statements if one.name in names and len(one.loops) > depth]
+        self.shared += len(inside)
+        most = max(len(one.loops) for one in self.region.statements)
+        self.free += sum(len(one.loops) == most for one in inside) if has_free_member(node) else 0
         self.unroll_and_jam, self.cache_tiles = [], ()
         node = self.inside(node, is_planned=True)
         chained = False
         if node.band_n_member() > 1 and not has_free_member(node) and not holds_band(node.child(0)):
             chained = self.has("lockstep") and can_lockstep(self.bands[number].dependences, self.last_order)
         order = tuple(self.last_order) if chained else ()
-        names = tuple_names(node.get_domain())
         below = [statement for statement in self.region.statements if statement.name in names]
         lockstep = chained and chain_cycles(below, self.types) >= LONG_CHAIN
         found = replace(

@@ -45,7 +45,9 @@ from orion.ir.sums import difference, total
 from orion.ir.types import ArrayType, Types
 from orion.passes.between import separate
 from orion.passes.elementwise import element_at
-from orion.passes.local_arrays import fresh, make_arrays
+from orion.passes.homes import living_around
+from orion.passes.local_arrays import fresh
+from orion.passes.sizes import with_arrays
 from orion.rewrites.slices.bounds import Extent, at_most, condition, equal, extent_of, inside
 from orion.rewrites.slices.find import is_over_slices, is_slow, meets_itself, placed, writes_rows
 from orion.source import Span
@@ -84,7 +86,7 @@ def _with_loops(
         changed = _with_values(_without_frames(function, spans), typing, spans)
         made = _made_there(changed, infer_types(changed, types), spans)
         if made:
-            changed = make_arrays(changed, infer_types(changed, types), made)
+            changed = with_arrays(changed, infer_types(changed, types), made)
         types = with_local_arrays(types, changed)
         writer = _Writer(changed, types, infer_types(changed, types), frozenset(spans), frozenset(rows))
         body = writer.block(changed.body, ())
@@ -157,10 +159,12 @@ def _with_scalars(
 
 
 def _made_there(function: Function, typing: Typing, spans: Collection[Span]) -> tuple[str, ...]:
-    """The arrays that the function makes in the statements at these places, and in serial loops around them."""
-    arrays = {name for name, kind in typing.names.items() if kind.rank} - {*function.params}
+    """The arrays that the function makes in the statements at these places, and in serial loops around them. What lives
+    in another loop alone, beside them, is left to that."""
     outer = [one for one in function.body if _holds_any((one,), spans)]
-    return tuple(sorted(assigned_names(outer) & arrays))
+    arrays = assigned_names(outer) & {name for name, kind in typing.names.items() if kind.rank}
+    made = living_around(outer, arrays - {*function.params}, lambda loop: _holds_any(loop.body, spans))
+    return tuple(sorted(made))
 
 
 @dataclass(slots=True)

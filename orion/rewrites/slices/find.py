@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 import numpy as np
 
-from orion.analysis.one_loop import AnalysedLoop, AsWritten, is_single, may_be_shared
+from orion.analysis.one_loop import AnalysedLoop, AsWritten, OutsideBands, is_single, may_be_shared
 from orion.ir.constants import constant_value
 from orion.ir.nodes import (
     Assign,
@@ -57,7 +57,7 @@ def find(loop: AnalysedLoop, typing: Typing) -> frozenset[Span]:
 
     What an inner loop writes by its own variable (`Q[:, k] -= …`) is left to it: it may be shared out as it is.
     """
-    if not isinstance(loop.form, AsWritten) or loop.nest.elements is not None:
+    if not isinstance(loop.form, AsWritten | OutsideBands) or loop.nest.elements is not None:
         return frozenset()
     if may_be_shared(loop) and not is_single(loop.nest):
         return frozenset()
