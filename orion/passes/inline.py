@@ -39,6 +39,7 @@ from orion.ir.nodes import (
     walk,
 )  # fmt: skip
 from orion.ir.renaming import renamed
+from orion.ir.rewriting import with_new
 from orion.ir.spans import with_span
 from orion.ir.types import ScalarType, Types
 from orion.passes.writes import Ranks, local_ranks, written_positions
@@ -70,7 +71,7 @@ def _inlined(function: Function, helpers: dict[str, Function], ranks: Ranks) -> 
     loops = [node.index for node in every(For, *function.body)]
     known = local_ranks(function.body, {**ranks, **_loop_variables(function)})
     inliner = _Inliner(function, helpers, known, taken, 1 + max(loops, default=-1))
-    return replace(function, body=inliner.block(function.body))
+    return with_new(function, body=inliner.block(function.body))
 
 
 def _loop_variables(function: Function) -> dict[str, int]:
