@@ -25,7 +25,7 @@ def renamed(node: N, names: Names) -> N:
     """
     if not names:
         return node
-    result: Any = with_new(node, **{name: _part(getattr(node, name), names) for name in PARTS[type(node)]})
+    result: Any = with_new(node, **{name: _part(getattr(node, name), names) for name in PARTS[type(node)]})  # type: ignore[index]
     match result:
         case Var(name) if name in names:
             found = names[name]
