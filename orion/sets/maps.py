@@ -26,6 +26,7 @@ class Maps:
         self._functions: dict[tuple[tuple[str, ...], str], isl.Aff] = {}
         self._boxes: dict[tuple[str, int], isl.Set] = {}
         self._accesses: dict[tuple[str, tuple[str, ...], str, tuple[str, ...]], isl.Map | None] = {}
+        self._places: dict[tuple[str, tuple[str, ...], tuple[Affine, ...]], isl.Map] = {}
         self.plain: set[str] = set()
         self._given_up: dict[str, None] = {}
         self.context = isl.Context()  # the last: islpy frees a context whose own object goes after all others of it
@@ -117,6 +118,15 @@ class Maps:
                 return None
         relation = isl.Map.from_multi_aff(function).intersect_domain(members)
         return relation.intersect_range(self.box(array, len(axes)))
+
+    def places(self, name: str, dims: tuple[str, ...], forms: tuple[Affine, ...]) -> isl.Map:
+        """{name[dims] → [forms(dims)]}."""
+        import islpy as isl
+
+        key = name, dims, forms
+        if key not in self._places:
+            self._places[key] = isl.Map.from_multi_aff(self.functions(name, dims, "", forms))
+        return self._places[key]
 
     def functions(self, name: str, dims: tuple[str, ...], target: str, forms: Sequence[Affine]) -> isl.MultiAff:
         """{name[dims] → target[forms(dims)]}. Names of forms that are no dimensions are parameters."""

@@ -154,8 +154,17 @@ def simplified(dependences: isl.UnionMap, domain: isl.UnionSet) -> isl.UnionMap:
     Conditions that hold for every so many iterations only, such as `x mod 3 = 0`, make it very slow: they are left out,
     and where it would be slow all the same, so is what follows from the domain.
     """
+    return _weighed(dependences, domain)[0]
+
+
+def _weighed(dependences: isl.UnionMap, domain: isl.UnionSet) -> tuple[isl.UnionMap, float]:
+    """The dependences as the scheduler is given them, and their weight."""
     found = coalesced(dependences.remove_divs())
-    return found if weight(found) <= MAX_WEIGHT else coalesced(found.gist_domain(domain).gist_range(domain))
+    heavy = weight(found)
+    if heavy <= MAX_WEIGHT:
+        return found, heavy
+    found = coalesced(found.gist_domain(domain).gist_range(domain))
+    return found, weight(found)
 
 
 def weight(dependences: isl.UnionMap) -> float:
@@ -194,9 +203,9 @@ def _largest(constraints: Iterable[isl.Constraint], kinds: Iterable[isl.dim_type
 def as_given(relations: Relations) -> Given | None:
     """What the scheduler is given for a region; None where it would take too long: its time grows fast with the pieces
     of a relation between two statements, and a limit of operations alone would not end it soon."""
-    found = simplified(relations.dependences, relations.domain)
+    found, heavy = _weighed(relations.dependences, relations.domain)
     few = all(_pieces(relation) <= PIECES[min(_loops(relation), len(PIECES) - 1)] for relation in _maps(found))
-    if not few or weight(found) > MAX_WEIGHT:
+    if not few or heavy > MAX_WEIGHT:
         return None
     return Given(found, quickly_near(simplified(relations.flow, relations.domain)))
 
@@ -297,7 +306,8 @@ class _Marker:
         node = self.inside(node, is_planned=True)
         chained = False
         if node.band_n_member() > 1 and not has_free_member(node) and not holds_band(node.child(0)):
-            chained = self.has("lockstep") and can_lockstep(self.bands[number].dependences, self.last_order)
+            between, maps = self.bands[number].dependences, self.relations.maps
+            chained = self.has("lockstep") and can_lockstep(between, self.last_order, maps)
         order = tuple(self.last_order) if chained else ()
         names = tuple_names(node.get_domain())
         below = [statement for statement in self.region.statements if statement.name in names]
