@@ -138,7 +138,6 @@ class _Before:
         self.depth = depth
         self.maps = maps
         self.known: dict[tuple[str, str], isl.Map] = {}
-        self.alike: dict[tuple[int, int, int, bool], isl.Map] = {}
 
     def between(self, one: Statement, other: Statement) -> isl.Map:
         key = one.name, other.name
@@ -152,10 +151,10 @@ class _Before:
 
         together = next((k for k, ends in enumerate(zip(one.place, other.place, strict=False)) if len({*ends}) > 1), -1)
         key = len(one.loops), len(other.loops), together, one.place[together] < other.place[together]
-        if key not in self.alike:
+        if key not in self.maps.before:
             first, second = (written_order(statement, self.depth, self.maps) for statement in (one, other))
-            self.alike[key] = first.lex_lt_map(second)
-        found = self.alike[key].set_tuple_name(isl.dim_type.in_, one.name)
+            self.maps.before[key] = first.lex_lt_map(second)
+        found = self.maps.before[key].set_tuple_name(isl.dim_type.in_, one.name)
         return found.set_tuple_name(isl.dim_type.out, other.name)
 
 

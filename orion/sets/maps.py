@@ -16,7 +16,8 @@ class Maps:
     """What the analysis of one loop makes in isl, by its text, all in one context. It is given from step to step and
     ends with the analysis: what is handed on are the texts. `plain` are those of access relations none of whose
     subscripts is ever negative; `ranges` has the ranges of the coordinates of sets at values of parameters
-    (`orion.cost.extents`)."""
+    (`orion.cost.extents`), and `before` which instances of two statements come before which in the written order, by
+    the loops around them (`orion.dependence.relations`)."""
 
     def __init__(self) -> None:
         import islpy as isl
@@ -29,6 +30,7 @@ class Maps:
         self._accesses: dict[tuple[str, tuple[str, ...], str, tuple[str, ...]], isl.Map | None] = {}
         self._places: dict[tuple[str, tuple[str, ...], tuple[Affine, ...]], isl.Map] = {}
         self.plain: set[str] = set()
+        self.before: dict[tuple[int, int, int, bool], isl.Map] = {}
         self.ranges: dict[tuple[str, int, tuple[tuple[str, int], ...]], tuple[tuple[int, int] | None, ...]] = {}
         self._given_up: dict[str, None] = {}
         self.context = isl.Context()  # the last: islpy frees a context whose own object goes after all others of it

@@ -191,13 +191,13 @@ def _weight(piece: isl.BasicMap) -> float:
 
 def _largest(constraints: Iterable[isl.Constraint], kinds: Iterable[isl.dim_type]) -> int:
     """The largest coefficient of a dimension, without its sign."""
-    found = (
-        abs(int(constraint.get_coefficient_val(kind, position).to_python()))
+    factors = (
+        constraint.get_coefficient_val(kind, position)
         for constraint in constraints
         for kind in kinds
-        for position in range(constraint.get_space().dim(kind))
+        for position in range(constraint.dim(kind))
     )
-    return max(found, default=0)
+    return max((abs(int(factor.to_python())) for factor in factors if not factor.is_zero()), default=0)
 
 
 def as_given(relations: Relations) -> Given | None:
