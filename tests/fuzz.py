@@ -21,7 +21,7 @@ import sys
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -81,9 +81,7 @@ def work(job: Job, end: Connection) -> None:
         tally = Tally()
         begun = process_time()
         nest = random_nest(job.seed, number)
-        if is_compiled(nest, number):
-            end.send(("compiles",))
-        failure = checked(nest, number, tally)
+        failure = checked(nest, number, tally, lambda: end.send(("compiles",)))
         if number % FILE_EVERY == 0:
             told = wrong_file(job.seed, number, tally)
             if told:
@@ -113,10 +111,11 @@ def wrong_file(seed: int, number: int, tally: Tally) -> str:
     return ""
 
 
-def checked(nest: Nest, number: int, tally: Tally) -> Failure | None:
-    """The failure of a nest, if it fails."""
+def checked(nest: Nest, number: int, tally: Tally, compiles: Callable[[], None] = lambda: None) -> Failure | None:
+    """The failure of a nest, if it fails; `compiles` is called where it is about to be compiled."""
+    compiled, thorough = is_compiled(nest, number), number % THOROUGH_EVERY == 0
     try:
-        check_nest(nest, tally, compiled=is_compiled(nest, number), thorough=number % THOROUGH_EVERY == 0)
+        check_nest(nest, tally, compiled=compiled, thorough=thorough, compiles=compiles)
     except Failure as failure:
         return failure
     return None

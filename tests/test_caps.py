@@ -299,3 +299,15 @@ def test_conditions_of_large_remainders_are_not_looked_for():
     far_apart(expected, 5)
     assert (plan.strategy, plan.conditions) == ("serial", ())
     assert np.array_equal(given, expected)
+
+
+NEAR = """[c, n, A, B] -> {{ S[i, j] -> S[k, l] : 0 <= i <= {0} - 2 - c and
+    {0} - c - A <= i <= {0} + 2 - c - A and {0} - 5 - c - B <= j <= {0} - 6 - c + B and
+    i < j < c - n and i < k < n and k < l < c - n }}"""
+
+
+@pytest.mark.parametrize("size", [20, 127])
+def test_what_would_take_the_scheduler_long_is_not_kept_near(size):
+    """Large constants make it search for seconds, in a relation that only says what is better near."""
+    relation = isl.UnionMap(NEAR.format(size))
+    assert order.quickly_near(relation).is_equal(relation) == (size == 20)

@@ -77,7 +77,11 @@ def coordinate_ranges(
     ((0, 4), (0, 4))
     """
     maps = maps or Maps()
-    return _ranges(maps.set(domain), dims, values)
+    key = domain, dims, tuple(values.items())
+    found = maps.ranges.get(key)
+    if found is None:
+        found = maps.ranges[key] = _ranges(maps.set(domain), dims, values)
+    return found
 
 
 def _ranges(domain: isl.Set, dims: int, values: Mapping[str, int]) -> tuple[tuple[int, int] | None, ...]:

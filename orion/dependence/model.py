@@ -270,8 +270,9 @@ def _plain_relation(reference: Reference, space: Space, maps: Maps, name: str) -
         return None
     constraints, names = _members(reference, space)
     hidden = [*space.values, *(loop.var for loop in reference.inner)]
-    dims = f"{name}[{', '.join((*space.dims, *hidden))}]"
-    domain = f"{parameter_list(names - {*space.dims, *hidden})}{{ {dims} : {' and '.join(constraints) or 'true'} }}"
+    dims = (*space.dims, *hidden)
+    inside = f"[{', '.join(dims)}] : {' and '.join(constraints) or 'true'}"
+    domain = f"{parameter_list(names.difference(dims))}{{ {inside} }}"
     relation = maps.access(domain, dims, reference.array, axes)
     if relation is None:
         return None
@@ -281,13 +282,12 @@ def _plain_relation(reference: Reference, space: Space, maps: Maps, name: str) -
 
 
 def without_inputs(relation: isl.Map, dims: int, name: str) -> isl.Map:
-    """The relation for the first `dims` of its inputs, whatever the others are."""
+    """The relation for the first `dims` of its inputs, whatever the others are; its inputs with a name."""
     import islpy as isl
 
     count = relation.dim(isl.dim_type.in_)
-    if count == dims:
-        return relation
-    relation = relation.project_out(isl.dim_type.in_, dims, count - dims)
+    if count > dims:
+        relation = relation.project_out(isl.dim_type.in_, dims, count - dims)
     return relation.set_tuple_name(isl.dim_type.in_, name) if name else relation
 
 

@@ -52,6 +52,7 @@ from orion.sets.affine import (
     NotAffine,
     affine_condition,
     affine_form,
+    itself,
     parameter,
     step_form,
 )  # fmt: skip
@@ -308,7 +309,7 @@ class _Collector:
         before = self.scope.get(space.var), self.inner
         var = self.fresh(space.var)
         self.inner = (*self.inner, InnerLoop(var, start, stop, step))
-        self.scope[space.var] = Affine(var, frozenset({var}))
+        self.scope[space.var] = itself(var)
         if space.var in assigned_places(statement.body):
             self.forget(space.var, space.span)
         is_sure = all(isinstance(form, Affine) for form in (start, stop, step)) and not _may_end(statement.body)

@@ -194,7 +194,7 @@ class _Finder:
         references = collect_references(nest, self.types, scope)
         accesses = [access_relation(reference, space, self.maps, name) for reference in references]
         text = space.text().replace("{ [", f"{{ {name}[", 1)
-        found = ((one, _subscripts(one, space, self.maps, name)) for one in references)
+        found = ((one, _subscripts(one, space, self.maps)) for one in references)
         matrices = tuple((one.array, one.is_write, matrix) for one, matrix in found if matrix is not None)
         self.found.append(Statement(name, loops, place, body, space, text, tuple(accesses), matrices, references))
 
@@ -241,13 +241,13 @@ def statement_nest(function: Function, loops: tuple[For, ...], body: tuple[Stmt,
     return LoopNest(0, form_of(chain[0]), tuple(chain), tuple(_variables(loops)), body, True, function)
 
 
-def _subscripts(reference: Reference, space: Space, maps: Maps, name: str) -> NDArray[np.float64] | None:
+def _subscripts(reference: Reference, space: Space, maps: Maps) -> NDArray[np.float64] | None:
     """The coefficients of the loop dimensions in the subscripts of an access; None where they are not all affine."""
     rows = []
     for axis in reference.axes:
         if not isinstance(axis, Affine) or reference.inner or space.values:
             return None
-        function = maps.function(f"{name}[{', '.join(space.dims)}]", axis)
+        function = maps.function(space.dims, axis)
         rows.append(_coefficients(axis, space.dims) if function is None else aff_coefficients(function, space.dims))
     return np.array(rows, np.float64).reshape(-1, len(space.dims))
 

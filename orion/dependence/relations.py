@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 from orion.dependence.access import Access
 from orion.dependence.region import Region, Statement
 from orion.dependence.within import at_sizes, sizes_within
+from orion.sets.affine import integer, itself
 from orion.sets.coalesced import coalesced
 from orion.sets.maps import Maps
-from orion.sets.names import number_text, parameter_list
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -67,7 +67,7 @@ def prepare_maps(region: Region, maps: Maps) -> None:
     depth = max(len(statement.loops) for statement in region.statements)
     for statement in region.statements:
         maps.set(statement.domain)
-        maps.map(written_order(statement, depth))
+        written_order(statement, depth, maps)
         for access in statement.accesses:
             maps.map(access.relation)
 
@@ -81,7 +81,7 @@ def relations_of(region: Region, maps: Maps) -> Relations:
     depth = max(len(statement.loops) for statement in region.statements)
     for statement in region.statements:
         domain = domain.union(isl.UnionSet.from_set(maps.set(statement.domain)))
-        written = written.union(isl.UnionMap.from_map(maps.map(written_order(statement, depth))))
+        written = written.union(isl.UnionMap.from_map(written_order(statement, depth, maps)))
     written = written.intersect_domain(domain)
     before = _Before(depth, maps)
     accesses = [(access, statement) for statement in region.statements for access in statement.accesses]
@@ -138,7 +138,6 @@ class _Before:
         self.depth = depth
         self.maps = maps
         self.known: dict[tuple[str, str], isl.Map] = {}
-        self.alike: dict[tuple[int, int, int, bool], isl.Map] = {}
 
     def between(self, one: Statement, other: Statement) -> isl.Map:
         key = one.name, other.name
@@ -152,27 +151,26 @@ class _Before:
 
         together = next((k for k, ends in enumerate(zip(one.place, other.place, strict=False)) if len({*ends}) > 1), -1)
         key = len(one.loops), len(other.loops), together, one.place[together] < other.place[together]
-        if key not in self.alike:
-            first, second = (self.maps.map(written_order(statement, self.depth)) for statement in (one, other))
-            self.alike[key] = first.lex_lt_map(second)
-        found = self.alike[key].set_tuple_name(isl.dim_type.in_, one.name)
+        if key not in self.maps.before:
+            first, second = (written_order(statement, self.depth, self.maps) for statement in (one, other))
+            self.maps.before[key] = first.lex_lt_map(second)
+        found = self.maps.before[key].set_tuple_name(isl.dim_type.in_, one.name)
         return found.set_tuple_name(isl.dim_type.out, other.name)
 
 
-def written_order(statement: Statement, depth: int) -> str:
-    """The place of a statement's instances in the written order, `2 * depth + 1` numbers, as an isl map.
+def written_order(statement: Statement, depth: int, maps: Maps) -> isl.Map:
+    """The place of a statement's instances in the written order, `2 * depth + 1` numbers.
 
     >>> from orion.dependence.model import Space
     >>> space = Space(("i",), (), (), (), frozenset(), ())
-    >>> written_order(Statement("S1", (None,), (0, 2), (), space, "", ()), 2)
-    '[] -> { S1[i] -> [0, i, 2, 0, 0] }'
+    >>> print(written_order(Statement("S1", (None,), (0, 2), (), space, "", ()), 2, Maps()))
+    { S1[i] -> [0, i, 2, 0, 0] }
     """
-    dims = statement.space.dims
-    places = [number_text(statement.place[0])]
-    for dim, place in zip(dims, statement.place[1:], strict=True):
-        places += [dim, number_text(place)]
-    places += ["0"] * (2 * depth + 1 - len(places))
-    return f"{parameter_list(())}{{ {statement.name}[{', '.join(dims)}] -> [{', '.join(places)}] }}"
+    places = [integer(statement.place[0])]
+    for dim, place in zip(statement.space.dims, statement.place[1:], strict=True):
+        places += [itself(dim), integer(place)]
+    places += [integer(0)] * (2 * depth + 1 - len(places))
+    return maps.places(statement.name, statement.space.dims, tuple(places))
 
 
 def first_broken(dependences: isl.UnionMap, order: isl.UnionMap) -> isl.UnionMap:

@@ -24,16 +24,23 @@ KNOWN = frozenset({"total", "initial"})
 """Options that a run knows by itself."""
 
 
-def taken_off(definition: ast.FunctionDef, outer: Mapping[str, object], source: SourceText) -> tuple[Bar, ...]:
-    """The bars of a function, which its source no longer has then; `outer` are the names that it has from outside.
-    UnsupportedLoopError for options that are no constants."""
+def taken_off(
+    definition: ast.FunctionDef, nodes: Iterable[ast.AST], outer: Mapping[str, object], source: SourceText
+) -> tuple[Bar, ...]:
+    """The bars of a function, which its source no longer has then; `nodes` are those of its body, `outer` the names
+    that it has from outside. UnsupportedLoopError for options that are no constants."""
+    calls = (part for node in nodes if isinstance(node, ast.For) for part in ast.walk(node.iter))
+    if not any(isinstance(call, ast.Call) and _is_bar(_value(call.func, outer)) for call in calls):
+        return ()
     taker = _Taker(outer, source)
     taker.visit(definition)
     return tuple(taker.found)
 
 
-def with_trips(bars: Iterable[Bar], body: tuple[Stmt, ...], params: Iterable[str]) -> tuple[Bar, ...]:
+def with_trips(bars: tuple[Bar, ...], body: tuple[Stmt, ...], params: Iterable[str]) -> tuple[Bar, ...]:
     """The bars with what their loops go through, where that is known when the function begins."""
+    if not bars:
+        return ()
     given = {*params} - assigned_names(body)
     loops = {loop.span.line: loop for loop in reversed([*every(For, *body)])}
     found = []

@@ -18,6 +18,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from orion.frontend.parse_expressions import parse_expression
 from orion.frontend.ranges import from_last_to_first, literal_step, range_bounds, read_range, times, trips_of
@@ -146,8 +147,11 @@ class _Reader:
     def __init__(self, node: ast.For, scope: Scope) -> None:
         self.node, self.scope = node, scope
         self.before: list[Stmt] = []
-        stored = assigned_names([node])
-        self.changed = names_in(*(scope.variable(name, NOWHERE) for name in stored))
+
+    @cached_property
+    def changed(self) -> set[str]:
+        stored = assigned_names(ast.walk(self.node))
+        return names_in(*(self.scope.variable(name, NOWHERE) for name in stored))
 
     def once(self, expr: Expr, name: str) -> Expr:
         """An expression as it is before the first iteration: a name that keeps it, where it may be another later."""

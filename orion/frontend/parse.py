@@ -17,6 +17,7 @@ from orion.frontend.parts import with_named_bases
 from orion.frontend.scope import (
     Helper,
     Scope,
+    all_nodes,
     assigned_names,
     constant,
     counting_names,
@@ -73,15 +74,17 @@ class _Family:
         outer = outer_names(function)
         write_out_lists(located.definition, outer)
         body = located.definition.body
-        own = {*params, *assigned_names(body)}
+        nodes = all_nodes(body)
+        own = {*params, *assigned_names(nodes)}
         seen = {name: value for name, value in outer.items() if name not in own}
-        bars = taken_off(located.definition, seen, located.source)
+        bars = taken_off(located.definition, nodes, seen, located.source)
+        nodes = all_nodes(body) if bars else nodes
         scope = Scope(
             located.source,
             frozenset(own),
-            iterated_names(body),
-            counting_names(body, outer) - {*params},
-            tuple_names(body, params),
+            iterated_names(nodes),
+            counting_names(nodes, outer) - {*params},
+            tuple_names(nodes, params),
             outer,
             self.helper,
             arrays=None if self.open else {},

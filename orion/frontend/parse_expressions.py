@@ -90,8 +90,11 @@ def parse_expression(node: ast.expr, scope: Scope) -> Expr:
 def _with_powers(node: ast.expr) -> int | None:
     """The value of integer constants of which some are powers: `2**20`, `(1 << 10) - 1`. No analysis then has to look
     for it, and the powers themselves may take more bits than the value. None for anything else."""
+    value = _integer(node)
+    if value is None:
+        return None
     powers = (part.op for part in ast.walk(node) if isinstance(part, ast.BinOp))
-    return _integer(node) if any(isinstance(op, ast.Pow | ast.LShift) for op in powers) else None
+    return value if any(isinstance(op, ast.Pow | ast.LShift) for op in powers) else None
 
 
 def _integer(node: ast.expr) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections import ChainMap, Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
@@ -198,10 +198,16 @@ def plain_number(value: object) -> object:
     return int.__index__(value) if isinstance(value, int) else float.__float__(value)
 
 
-def assigned_names(body: list[ast.stmt]) -> frozenset[str]:
-    """Every name that the statements bind: assignments, loop variables, nested definitions and imports."""
+def all_nodes(body: list[ast.stmt]) -> list[ast.AST]:
+    """The statements and everything in them."""
+    return [node for statement in body for node in ast.walk(statement)]
+
+
+def assigned_names(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    """Every name that some code binds: assignments, loop variables, nested definitions and imports. `nodes` are all
+    that there are in it."""
     stored: set[str] = set()
-    for node in (node for statement in body for node in ast.walk(statement)):
+    for node in nodes:
         match node:
             case ast.Name(name, ast.Store() | ast.Del()):
                 stored.add(name)
@@ -214,18 +220,17 @@ def assigned_names(body: list[ast.stmt]) -> frozenset[str]:
     return frozenset(stored)
 
 
-def iterated_names(body: list[ast.stmt]) -> frozenset[str]:
+def iterated_names(nodes: Iterable[ast.AST]) -> frozenset[str]:
     """The names that a `for` takes keys and values from: sparse arrays."""
-    loops = (node for statement in body for node in ast.walk(statement) if isinstance(node, ast.For))
+    loops = (node for node in nodes if isinstance(node, ast.For))
     taken = (loop.iter for loop in loops if isinstance(loop.target, ast.Tuple) and len(loop.target.elts) == 2)
     return frozenset(source.id for source in taken if isinstance(source, ast.Name))
 
 
-def counting_names(body: list[ast.stmt], outer: Mapping[str, object]) -> frozenset[str]:
+def counting_names(nodes: Sequence[ast.AST], outer: Mapping[str, object]) -> frozenset[str]:
     """The names that are variables of `for i in range(n)`, `range(1, n)`, `enumerate(v)` alone: never negative."""
     if outer.get("range", range) is not range or outer.get("enumerate", enumerate) is not enumerate:
         return frozenset()
-    nodes = [node for statement in body for node in ast.walk(statement)]
     stored = Counter(node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
     counted = Counter(name for node in nodes if isinstance(node, ast.For) for name in _counter(node))
     return frozenset(name for name, times in counted.items() if times == stored[name])

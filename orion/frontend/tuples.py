@@ -7,16 +7,15 @@ A name that is only ever given tuples of one length, as they stand in the source
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from orion.ir.nodes import Expr, Subscript, Tuple, Var
 
 Target = Var | Subscript | Tuple
 
 
-def tuple_names(body: list[ast.stmt], params: tuple[str, ...]) -> dict[str, int]:
+def tuple_names(nodes: Iterable[ast.AST], params: tuple[str, ...]) -> dict[str, int]:
     """The names that are given tuples alone, with the lengths of these."""
-    nodes = [node for statement in body for node in ast.walk(statement)]
     given: dict[str, list[ast.expr | None]] = {}
     for node in nodes:
         for name, value in _given(node):

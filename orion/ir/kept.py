@@ -11,6 +11,10 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 
+NOTHING: Any = object()
+"""In place of an answer that is not kept."""
+
+
 class Keeping:
     """A frozen value that keeps what was found of it. What it keeps is no part of it: not compared, not pickled."""
 
@@ -37,15 +41,15 @@ def kept(find: Callable[Concatenate[V, P], T]) -> Callable[Concatenate[V, P], T]
     def answer(value: V, /, *args: P.args, **kwargs: P.kwargs) -> T:
         if not isinstance(value, Keeping):
             return find(value, *args, **kwargs)
-        key = (find, *args, *kwargs.items())
+        key = (find, *args, *kwargs.items()) if args or kwargs else find
         try:
             answers = value.answers
         except AttributeError:
             answers = {}
             object.__setattr__(value, "answers", answers)
-        if key not in answers:
-            answers[key] = find(value, *args, **kwargs)
-        found: T = answers[key]
+        found: T = answers.get(key, NOTHING)
+        if found is NOTHING:
+            found = answers[key] = find(value, *args, **kwargs)
         return found
 
     return answer

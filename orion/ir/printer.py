@@ -154,15 +154,17 @@ def _tuple(items: tuple[str, ...]) -> str:
 
 def _print(expr: Expr) -> tuple[str, int]:
     """The text of an expression, and how tightly its outermost operator binds."""
-    match expr:
+    match expr:  # what there is most of is first
+        case Var(name):
+            return name, ATOM
+        case Subscript(base, index):
+            return f"{base.name}[{', '.join([_index(part) for part in index])}]", ATOM
         case Const(value):
             return _constant(value)
         case Word(value):
             return repr(value), ATOM
         case Dtype(name):
             return f"np.{name}", ATOM
-        case Var(name):
-            return name, ATOM
         case Dim(array, axis):
             return f"{array}.shape[{axis}]", ATOM
         case Count(array):
@@ -188,8 +190,6 @@ def _print(expr: Expr) -> tuple[str, int]:
             return _print(operand)
         case Call():
             return _call(expr), ATOM
-        case Subscript(base, index):
-            return f"{base.name}[{_bare(Tuple(index, expr.span)) if len(index) > 1 else _index(index[0])}]", ATOM
         case Tuple(items):
             return _tuple(tuple(_index(item) for item in items)), ATOM
         case Slice():

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
+from operator import is_
 from typing import Any, TypeVar
 
-from orion.ir.nodes import NODE_CLASSES, Bind, Const, Count, Dim, Elements, Node, Range, Var
+from orion.ir.nodes import NODE_CLASSES, PARTS, Bind, Const, Count, Dim, Elements, Node, Range, Var
+from orion.ir.rewriting import with_new
 from orion.ir.spans import with_span
 
 N = TypeVar("N", bound=Node)
@@ -21,20 +23,22 @@ def renamed(node: N, names: Names) -> N:
     >>> print_expr(renamed(Var("x", NOWHERE), {"x": "y"}))
     'y'
     """
-    result: Any = replace(node, **{f.name: _part(getattr(node, f.name), names) for f in fields(node)})
+    if not names:
+        return node
+    result: Any = with_new(node, **{name: _part(getattr(node, name), names) for name in PARTS[type(node)]})  # type: ignore[index]
     match result:
-        case Var(name):
-            found = names.get(name, name)
+        case Var(name) if name in names:
+            found = names[name]
             result = with_span(found, result.span) if isinstance(found, Const) else replace(result, name=found)
         case Dim(array) | Count(array):
-            result = replace(result, array=_name(array, names))
+            result = with_new(result, array=_name(array, names))
         case Elements(array, keys, values):
             keys, values = (tuple(_name(name, names) for name in group) for group in (keys, values))
             result = replace(result, array=_name(array, names), keys=keys, values=values)
         case Bind(name):
-            result = replace(result, name=_name(name, names))
+            result = with_new(result, name=_name(name, names))
         case Range(var):
-            result = replace(result, var=_name(var, names))
+            result = with_new(result, var=_name(var, names))
         case _:
             pass
     return result  # type: ignore[no-any-return]
@@ -49,5 +53,6 @@ def _part(value: Any, names: Names) -> Any:
     if isinstance(value, NODE_CLASSES):
         return renamed(value, names)
     if isinstance(value, tuple):
-        return tuple(_part(item, names) for item in value)
+        items = tuple([_part(item, names) for item in value])
+        return value if all(map(is_, items, value)) else items
     return value

@@ -10,7 +10,21 @@ from orion.ir.function import Function
 from orion.ir.nodes import NODE_CLASSES, PARTS, Assign, Expr, For, If, Node, Stmt, Subscript, Tuple, Var, While
 
 N = TypeVar("N", bound=Node)
+D = TypeVar("D", bound=Function | Node)
 EXPRESSIONS: tuple[type, ...] = Expr.__args__
+
+
+def with_new(old: D, /, **fields: Any) -> D:
+    """The value with these fields; the value itself where they are what it has, so that what is kept of it stays
+    known (`orion.ir.kept`)."""
+    is_same = all(_is_same(new, getattr(old, name)) for name, new in fields.items())
+    return old if is_same else replace(old, **fields)
+
+
+def _is_same(new: Any, old: Any) -> bool:
+    if type(new) is tuple and type(old) is tuple:
+        return len(new) == len(old) and all(one is other for one, other in zip(new, old, strict=True))
+    return new is old or (isinstance(new, str | frozenset) and new == old)
 
 
 def rewrite(node: N, change: Callable[[Expr], Expr]) -> N:
@@ -52,7 +66,7 @@ def _rewritten(value: Any, change: Callable[[Expr], Expr]) -> Any:
 
 def rewrite_function(function: Function, change: Callable[[Expr], Expr]) -> Function:
     """The function (not its helpers) with `change` applied to every expression that has a value."""
-    return replace(function, body=tuple(rewrite(statement, change) for statement in function.body))
+    return with_new(function, body=tuple(rewrite(statement, change) for statement in function.body))
 
 
 def expand(body: tuple[Stmt, ...], change: Callable[[Stmt], tuple[Stmt, ...]]) -> tuple[Stmt, ...]:
@@ -63,9 +77,9 @@ def expand(body: tuple[Stmt, ...], change: Callable[[Stmt], tuple[Stmt, ...]]) -
 def _with_blocks(statement: Stmt, change: Callable[[Stmt], tuple[Stmt, ...]]) -> Stmt:
     match statement:
         case If(_, body, orelse):
-            return replace(statement, body=expand(body, change), orelse=expand(orelse, change))
+            return with_new(statement, body=expand(body, change), orelse=expand(orelse, change))
         case For(_, body) | While(_, body):
-            return replace(statement, body=expand(body, change))
+            return with_new(statement, body=expand(body, change))
         case _:
             return statement
 

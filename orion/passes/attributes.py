@@ -31,7 +31,8 @@ def resolve_attributes(function: Function, typing: Typing) -> Function:
 def _resolve(expr: Expr, typing: Typing) -> Expr:
     match expr:
         case Dim(array, axis):
-            return _axis(expr, array, axis, typing)
+            found = _axis(expr, array, axis, typing)
+            return expr if found == expr else found
         case Call("len" | "attribute:nnz" | "attribute:size", (owner,)):
             return _count(expr, owner, typing)
         case Call("attribute:ndim", (owner,)):

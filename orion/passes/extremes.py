@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 
 from orion.ir.function import Function
 from orion.ir.nodes import Assign, Call, Compare, Expr, For, If, Node, Stmt, Unary, Var, While, count_names, every
-from orion.ir.rewriting import expand
+from orion.ir.rewriting import expand, with_new
 from orion.typing.expression_types import Typing
 
 STRICT = {"min": "<", "max": ">", "np.minimum": "<", "np.maximum": ">"}
@@ -115,7 +115,7 @@ def with_running_extremes(function: Function, typing: Typing) -> Function:
     body = expand(function.body, lambda statement: (_of_integers(statement, typing),))
     found = (kept for kept in map(running, _in_loops(body)) if kept is not None)
     names = frozenset(kept.name for kept in found if len(kept.offered) > 1 or not _is_integer(kept.name, typing))
-    return replace(function, body=body, running=names)
+    return with_new(function, body=body, running=names)
 
 
 def _in_loops(body: Iterable[Stmt]) -> Iterator[Node]:

@@ -52,7 +52,7 @@ from orion.ir.nodes import (
     every,
     holds,
 )  # fmt: skip
-from orion.ir.rewriting import rewrite
+from orion.ir.rewriting import rewrite, with_new
 from orion.ir.spans import with_span
 from orion.ir.sums import literal
 from orion.source import Span
@@ -71,7 +71,7 @@ def close_inductions(function: Function, typing: Typing) -> Function:
         return function
     for name in dict.fromkeys(induction.name for induction in closer.found):
         body = _without_unused(name, body)
-    return replace(function, body=body, inductions=tuple(closer.found))
+    return with_new(function, body=body, inductions=tuple(closer.found))
 
 
 @dataclass(slots=True)

@@ -41,6 +41,7 @@ from orion.ir.nodes import (
     walk,
 )  # fmt: skip
 from orion.ir.renaming import renamed
+from orion.ir.rewriting import with_new
 from orion.ir.spans import with_span
 from orion.ir.types import ScalarType, Types
 from orion.passes.writes import Ranks, local_ranks, written_positions
@@ -76,8 +77,8 @@ def _inlined(function: Function, helpers: dict[str, Function], ranks: Ranks) -> 
     inliner = _Inliner(function, helpers, known, taken, 1 + max(loops, default=-1))
     body = inliner.block(function.body)
     others = tuple(dict.fromkeys((*function.source.others, *inliner.sources)))
-    source = replace(function.source, others=others)
-    return replace(function, body=body, source=source, helper_locals=(*function.helper_locals, *inliner.renamed))
+    source = function.source if others == function.source.others else replace(function.source, others=others)
+    return with_new(function, body=body, source=source, helper_locals=(*function.helper_locals, *inliner.renamed))
 
 
 def _loop_variables(function: Function) -> dict[str, int]:

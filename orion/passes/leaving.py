@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from orion.ir.assigned import assigned_names
 from orion.ir.function import Function
 from orion.ir.nodes import Assign, Break, Compare, Const, Expr, For, If, Return, Stmt, Var, While, every, holds
-from orion.ir.rewriting import with_parts
+from orion.ir.rewriting import with_new, with_parts
 from orion.source import Span
 
 
@@ -33,7 +33,7 @@ def leave_by_break(function: Function, arrays: Collection[str]) -> Function:
     if not any(_holds_return(statement) for statement in function.body):
         return function
     leaver = _Leaver({*function.params, *assigned_names(function.body)}, arrays)
-    return replace(function, body=leaver.block(function.body))
+    return with_new(function, body=leaver.block(function.body))
 
 
 def _holds_return(statement: Stmt) -> bool:

@@ -8,14 +8,14 @@ x = np.array([z[0], 0.0])         x = np.empty(2)
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from orion.ir.assigned import assigned_names
 from orion.ir.function import Function
 from orion.ir.lifting import Lifter
 from orion.ir.nodes import Assign, Call, Const, Dtype, Expr, Stmt, Subscript, Tuple, Var, every, names_in
 from orion.ir.refuse import unsupported
-from orion.ir.rewriting import expand
+from orion.ir.rewriting import expand, with_new
 from orion.passes.writes import helper_writes
 from orion.typing.expression_types import Typing
 
@@ -31,7 +31,7 @@ def fill_by_elements(function: Function, typing: Typing) -> Function:
     body = expand(function.body, filler.direct)
     writes = helper_writes(function, {name: kind.rank for name, kind in typing.names.items()})
     lifter = Lifter(_is_literal, filler.lift, filler.instead, writes)
-    return replace(function, body=lifter.block(body))
+    return with_new(function, body=lifter.block(body))
 
 
 def _is_literal(expr: Expr) -> bool:

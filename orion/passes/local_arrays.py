@@ -56,7 +56,7 @@ from orion.ir.nodes import (
 )  # fmt: skip
 from orion.ir.program import FILLING
 from orion.ir.refuse import as_said, unsupported
-from orion.ir.rewriting import expand, rewrite, rewrite_function
+from orion.ir.rewriting import expand, rewrite, rewrite_function, with_new
 from orion.ir.spans import with_span, without_spans
 from orion.passes.elementwise import element_of
 from orion.source import Span
@@ -107,7 +107,7 @@ def named_results(function: Function, typing: Typing) -> Function:
         value = Tuple(tuple(kept), statement.value.span) if isinstance(statement.value, Tuple) else kept[0]
         return (*before, replace(statement, value=value)) if before else (statement,)
 
-    return replace(function, body=expand(function.body, named))
+    return with_new(function, body=expand(function.body, named))
 
 
 def fresh(name: str, taken: set[str]) -> str:

@@ -45,7 +45,7 @@ from orion.ir.nodes import (
     every,
 )  # fmt: skip
 from orion.ir.refuse import unsupported
-from orion.ir.rewriting import rewrite
+from orion.ir.rewriting import rewrite, with_new
 
 Words = Mapping[str, str | None]
 """Arguments that are strings or None, by name."""
@@ -83,7 +83,7 @@ def with_options(function: Function, words: Words) -> Function:
         body = function.body
     _refuse_helpers(function, body)
     params = tuple(name for name in function.params if name not in words)
-    return replace(function, body=body, params=params, words=tuple(words.items()))
+    return with_new(function, body=body, params=params, words=tuple(words.items()))
 
 
 def _refuse_helpers(function: Function, body: tuple[Stmt, ...]) -> None:

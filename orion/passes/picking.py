@@ -44,7 +44,7 @@ from orion.ir.nodes import (
 )  # fmt: skip
 from orion.ir.program import new_numbers
 from orion.ir.refuse import unsupported
-from orion.ir.rewriting import expand
+from orion.ir.rewriting import expand, with_new
 from orion.ir.spans import with_span
 from orion.passes.writes import helper_writes
 from orion.source import Span
@@ -63,7 +63,7 @@ def pick_by_loops(function: Function, typing: Typing) -> Function:
     body = expand(function.body, lambda statement: picker.direct(statement, statement in inside))
     writes = helper_writes(function, {name: kind.rank for name, kind in typing.names.items()})
     lifter = Lifter(picker.is_picked, picker.lift, picker.instead, writes)
-    return replace(function, body=lifter.block(body))
+    return with_new(function, body=lifter.block(body))
 
 
 def is_picked(expr: Expr, typing: Typing) -> bool:

@@ -7,18 +7,16 @@ which is what Python computes: its sums go from left to right. So the scalar is 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from orion.ir.assigned import mentions
 from orion.ir.function import Function
 from orion.ir.nodes import Assign, Binary, Expr, Stmt, Update, Var
-from orion.ir.rewriting import expand
+from orion.ir.rewriting import expand, with_new
 from orion.typing.expression_types import Typing
 
 
 def with_single_terms(function: Function, typing: Typing) -> Function:
     """The function with an addition for each term of such sums."""
-    return replace(function, body=expand(function.body, lambda statement: _apart(statement, typing)))
+    return with_new(function, body=expand(function.body, lambda statement: _apart(statement, typing)))
 
 
 def _apart(statement: Stmt, typing: Typing) -> tuple[Stmt, ...]:

@@ -16,7 +16,7 @@ from orion.ir.assigned import assigned_names
 from orion.ir.function import Function, Unpacked
 from orion.ir.nodes import Assign, Const, Count, Dim, Elements, Expr, For, Range, Slice, Stmt, Subscript, Tuple, Var
 from orion.ir.refuse import unsupported
-from orion.ir.rewriting import expand, rewrite_function
+from orion.ir.rewriting import expand, rewrite_function, with_new
 from orion.ir.types import SparseType, Types
 from orion.typing.expression_types import Typing
 
@@ -42,7 +42,7 @@ def over_dense_arrays(function: Function, types: Types) -> Function:
         """`len(P)`, which is read as a number of elements where a loop looks like one over those."""
         return Dim(expr.array, 0, expr.span) if isinstance(expr, Count) and expr.array not in sparse else expr
 
-    return rewrite_function(replace(function, body=expand(function.body, changed)), counted)
+    return rewrite_function(with_new(function, body=expand(function.body, changed)), counted)
 
 
 def take_rows_apart(function: Function, typing: Typing) -> Function:

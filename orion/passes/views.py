@@ -36,7 +36,7 @@ from orion.ir.nodes import (
     every,
     walk,
 )  # fmt: skip
-from orion.ir.rewriting import rewrite
+from orion.ir.rewriting import rewrite, with_new
 from orion.passes.view import View, compose
 from orion.passes.view_names import is_view, never_negative, plain_assignments, view_assignments, written_names
 from orion.source import Span
@@ -46,7 +46,7 @@ from orion.typing.expression_types import Typing
 def replace_views(function: Function, typing: Typing) -> Function:
     """The function with names of views replaced by the parts of arrays that they stand for. UnsupportedLoopError where
     a view is of a kind that cannot be named (a transpose)."""
-    function = check_function(replace(function, body=plain_assignments(function, typing)))
+    function = check_function(with_new(function, body=plain_assignments(function, typing)))
     names = frozenset(view_assignments(function, typing))
     kept: frozenset[str] = frozenset()
     while True:
@@ -55,7 +55,7 @@ def replace_views(function: Function, typing: Typing) -> Function:
         )
         body = resolver.block(function.body)
         if not resolver.failed:
-            return replace(function, body=body)
+            return with_new(function, body=body)
         kept |= resolver.failed
 
 
@@ -161,7 +161,7 @@ class _Resolver:
         orelse = self.block(orelse)
         names = {*after_body, *self.views}
         self.views = {name: _common(after_body.get(name), self.views.get(name)) for name in names}
-        return If(test, body, orelse, statement.span)
+        return with_new(statement, test=test, body=body, orelse=orelse)
 
     def loop(self, statement: For | While) -> For | While:
         head: dict[str, Any] = {}
@@ -173,7 +173,7 @@ class _Resolver:
             head["test"] = rewrite(statement.test, self.replaced)
         body = self.block(statement.body)
         self.views = entered
-        return replace(statement, body=body, **head)
+        return with_new(statement, body=body, **head)
 
     def enter(self, loop: For | While) -> None:
         """At the start of a round, and after the loop, what it assigns is from before or was made by a round."""

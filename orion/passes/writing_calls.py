@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from orion.ir.assigned import assigned_names
 from orion.ir.function import Function
 from orion.ir.lifting import Lifter
 from orion.ir.nodes import Assign, Call, Evaluate, Expr, Stmt, Var, every
+from orion.ir.rewriting import with_new
 from orion.ir.types import ScalarType, Types
 from orion.passes.writes import helper_writes
 
@@ -33,4 +32,4 @@ def with_calls_first(function: Function, types: Types) -> Function:
     def is_lifted(expr: Expr) -> bool:
         return isinstance(expr, Call) and expr not in whole and writes(expr)
 
-    return replace(function, body=Lifter(is_lifted, lift, lambda call, why: call, writes).block(function.body))
+    return with_new(function, body=Lifter(is_lifted, lift, lambda call, why: call, writes).block(function.body))

@@ -58,7 +58,7 @@ def _planned(
         several = len(nest.loops) > 1
         own = tuple(d for private in analysis.private for d in private.dependences) if several else ()
         for depth, loop in enumerate(nest.loops):  # what is private to iterations may not be to trips of one loop
-            carried = tuple(d for d in (*analysis.dependences, *own) if _carries(d, depth))
+            carried = tuple(d for d in (*analysis.dependences, *own) if _carries(d, depth, maps))
             rest = without_private_arrays(carried, loop, nest.function, types, maps) if own else carried
             names = _gone(carried, rest) if several else tuple(array.name for array in analysis.private)
             yield Verdict(loop.index, loop.span.line, rest, analysis.reasons, private=names)
@@ -122,12 +122,12 @@ def _bound_in(node: Node, child: Node, inner: For) -> frozenset[str]:
     return frozenset()
 
 
-def _carries(dependence: Dependence, depth: int) -> bool:
+def _carries(dependence: Dependence, depth: int, maps: Maps) -> bool:
     """Whether the difference may be zero in all loops around the one at `depth` and is not in its own."""
     import islpy as isl
 
-    deltas = isl.Map(dependence.relation).deltas()
+    deltas = maps.map(dependence.relation).deltas()
     names = [f"d{d}" for d in range(deltas.dim(isl.dim_type.set))]
     zero = " and ".join([*(f"{name} = 0" for name in names[:depth]), f"{names[depth]} != 0"])
-    here = isl.Set(f"{{ [{', '.join(names)}] : {zero} }}", deltas.get_ctx())
+    here = maps.set(f"{{ [{', '.join(names)}] : {zero} }}")
     return not deltas.intersect(here).is_empty()

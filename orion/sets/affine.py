@@ -7,7 +7,7 @@ refusal must name the user's expression.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 
 from orion.ir.constants import fold
@@ -40,6 +40,7 @@ class Affine:
 
     `names` are the isl names that occur in it; `value` is its value where none do. `least` are the expressions that
     it is the minimum of, and `most` those that it is the maximum of, where it is one: a bound is then several.
+    `factors` are those of its names and, under "", its constant term, where it is nothing but a sum of these.
     """
 
     text: str
@@ -47,6 +48,7 @@ class Affine:
     value: int | None = None
     least: tuple[str, ...] = ()
     most: tuple[str, ...] = ()
+    factors: tuple[tuple[str, int], ...] | None = field(default=None, compare=False, repr=False)
 
     @property
     def as_upper(self) -> tuple[str, ...]:
@@ -91,8 +93,7 @@ def affine_form(expr: Expr, scope: Scope) -> Form:
             unknown = NotAffine("ORN103", f"`{name}` is not an integer known before the loop", expr.span)
             return scope.get(name) or unknown
         case Dim(array, axis):
-            name = extent_name(array, axis)
-            return Affine(name, frozenset({name}))
+            return itself(extent_name(array, axis))
         case Unary("+", operand):
             return affine_form(operand, scope)
         case Unary("-", operand):
@@ -145,7 +146,7 @@ def _binary(op: str, left: Form, right: Form, expr: Expr) -> Form:
         if value is not None:
             return integer(value)
     elif op in ("+", "-"):
-        return Affine(f"({left.text} {op} {right.text})", names)
+        return Affine(f"({left.text} {op} {right.text})", names, factors=_sum(left, right, 1 if op == "+" else -1))
     elif op == "*" and left.value is not None:
         return _product(left.value, right)
     elif op == "*" and right.value is not None:
@@ -158,14 +159,30 @@ def _binary(op: str, left: Form, right: Form, expr: Expr) -> Form:
 
 def integer(value: int) -> Affine:
     """The form of a constant."""
-    return Affine(number_text(value), frozenset(), value)
+    return Affine(number_text(value), frozenset(), value, factors=(("", value),))
+
+
+def itself(name: str) -> Affine:
+    """The form of a name of isl's."""
+    return Affine(name, frozenset({name}), factors=((name, 1),))
+
+
+def _sum(left: Affine, right: Affine, sign: int) -> tuple[tuple[str, int], ...] | None:
+    """The factors of the sum of two forms, or of their difference."""
+    if left.factors is None or right.factors is None:
+        return None
+    found = dict(left.factors)
+    for name, factor in right.factors:
+        found[name] = found.get(name, 0) + sign * factor
+    return tuple(found.items())
 
 
 def _product(factor: int, form: Affine) -> Affine:
     """A multiple of a form. What is a number becomes one again: isl reads no product of numbers before a name."""
     if form.value is not None:
         return integer(factor * form.value)
-    return Affine(product_text(factor, form.text), form.names)
+    factors = form.factors and tuple((name, factor * own) for name, own in form.factors)
+    return Affine(product_text(factor, form.text), form.names, factors=factors)
 
 
 def _divided(op: str, form: Affine, divisor: int) -> Affine:
@@ -214,8 +231,7 @@ def has_unit_step(space: Range) -> bool:
 
 def parameter(name: str) -> Affine:
     """The form of an integer that keeps its value while the loop runs."""
-    text = isl_name(name)
-    return Affine(text, frozenset({text}))
+    return itself(isl_name(name))
 
 
 # ---------------------------------------------------------------- conditions

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from orion.sets.affine import Affine
-from orion.sets.names import extent_name, isl_name, parameter_list
+from orion.sets.names import extent_name, isl_name, isl_value, parameter_list
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
 class Maps:
     """What the analysis of one loop makes in isl, by its text, all in one context. It is given from step to step and
     ends with the analysis: what is handed on are the texts. `plain` are those of access relations none of whose
-    subscripts is ever negative."""
+    subscripts is ever negative; `ranges` has the ranges of the coordinates of sets at values of parameters
+    (`orion.cost.extents`), and `before` which instances of two statements come before which in the written order, by
+    the loops around them (`orion.dependence.relations`)."""
 
     def __init__(self) -> None:
         import islpy as isl
@@ -22,10 +25,13 @@ class Maps:
         self._maps: dict[str, isl.Map] = {}
         self._sets: dict[str, isl.Set] = {}
         self._negative: dict[tuple[str, str], bool] = {}
-        self._functions: dict[tuple[str, str], isl.Aff] = {}
+        self._functions: dict[tuple[tuple[str, ...], str], isl.Aff] = {}
         self._boxes: dict[tuple[str, int], isl.Set] = {}
-        self._accesses: dict[tuple[str, str, str, tuple[str, ...]], isl.Map | None] = {}
+        self._accesses: dict[tuple[str, tuple[str, ...], str, tuple[str, ...]], isl.Map | None] = {}
+        self._places: dict[tuple[str, tuple[str, ...], tuple[Affine, ...]], isl.Map] = {}
         self.plain: set[str] = set()
+        self.before: dict[tuple[int, int, int, bool], isl.Map] = {}
+        self.ranges: dict[tuple[str, int, tuple[tuple[str, int], ...]], tuple[tuple[int, int] | None, ...]] = {}
         self._given_up: dict[str, None] = {}
         self.context = isl.Context()  # the last: islpy frees a context whose own object goes after all others of it
 
@@ -49,12 +55,20 @@ class Maps:
 
     def set(self, text: str) -> isl.Set:
         """The set of a text."""
-        import islpy as isl
-
         found = self._sets.get(text)
         if found is None:
-            found = self._sets[text] = isl.Set(text, self.context)
+            found = self._sets[text] = self._read(text)
         return found
+
+    def _read(self, text: str) -> isl.Set:
+        """The set of a text, by way of that of the same text without a name, which many statements share."""
+        import islpy as isl
+
+        head, _, members = text.partition("{ ")
+        name, _, rest = members.partition("[")
+        if name.isidentifier() and ";" not in rest:
+            return self.set(f"{head}{{ [{rest}").set_tuple_name(name)
+        return isl.Set(text, self.context)
 
     def text(self, relation: isl.Map) -> str:
         """The text of a map, which is the map of it from now on."""
@@ -75,32 +89,32 @@ class Maps:
         return self._boxes[array, axes]
 
     def _box(self, array: str, axes: int) -> isl.Set:
-        dims = [f"x{axis}" for axis in range(axes)]
-        extents = [extent_name(array, axis) for axis in range(axes)]
-        inside = " and ".join(f"0 <= {x} < {n}" for x, n in zip(dims, extents, strict=True)) or "true"
-        return self.set(f"{parameter_list(extents)}{{ {isl_name(array)}[{', '.join(dims)}] : {inside} }}")
+        import islpy as isl
 
-    def access(self, domain: str, dims: str, array: str, axes: list[Affine]) -> isl.Map | None:
+        dims = [f"x{axis}" for axis in range(axes)]
+        inside = " and ".join(f"0 <= {x} < n{x}" for x in dims) or "true"
+        found = self.set(f"{parameter_list(f'n{x}' for x in dims)}{{ [{', '.join(dims)}] : {inside} }}")
+        for axis in range(axes):
+            found = found.set_dim_name(isl.dim_type.param, axis, extent_name(array, axis))
+        return found.set_tuple_name(isl_name(array))
+
+    def access(self, domain: str, dims: tuple[str, ...], array: str, axes: list[Affine]) -> isl.Map | None:
         """{x → array[axes(x)] : x in the domain}, within the array, of subscripts that are never negative there; None
         where one may be, or is no single affine function.
 
-        `dims` are the tuple and dimensions of the domain as isl has them, such as "S0[i, j]".
+        `dims` are the dimensions of the domain as isl has them. Neither it nor the inputs have a name.
         """
         key = domain, dims, array, tuple([form.text for form in axes])
         if key not in self._accesses:
             self._accesses[key] = self._access(domain, dims, array, axes)
         return self._accesses[key]
 
-    def _access(self, domain: str, dims: str, array: str, axes: list[Affine]) -> isl.Map | None:
+    def _access(self, domain: str, dims: tuple[str, ...], array: str, axes: list[Affine]) -> isl.Map | None:
         import islpy as isl
 
         if any("min(" in form.text or "max(" in form.text for form in axes):
             return None
-        names = frozenset[str]().union(*(form.names for form in axes))
-        own = {name.strip() for name in dims.partition("[")[2].rstrip("]").split(",")}
-        forms = ", ".join(form.text for form in axes)
-        head = parameter_list(names - own)
-        function = isl.MultiAff(f"{head}{{ {dims} -> {isl_name(array)}[{forms}] }}", self.context)
+        function = self.functions("", dims, isl_name(array), axes)
         members = self.set(domain)
         for axis, form in enumerate(axes):
             self._functions[dims, form.text] = function.get_at(axis)
@@ -109,7 +123,50 @@ class Maps:
         relation = isl.Map.from_multi_aff(function).intersect_domain(members)
         return relation.intersect_range(self.box(array, len(axes)))
 
-    def function(self, dims: str, form: Affine) -> isl.Aff | None:
+    def places(self, name: str, dims: tuple[str, ...], forms: tuple[Affine, ...]) -> isl.Map:
+        """{name[dims] → [forms(dims)]}."""
+        import islpy as isl
+
+        key = name, dims, forms
+        if key not in self._places:
+            self._places[key] = isl.Map.from_multi_aff(self.functions(name, dims, "", forms))
+        return self._places[key]
+
+    def functions(self, name: str, dims: tuple[str, ...], target: str, forms: Sequence[Affine]) -> isl.MultiAff:
+        """{name[dims] → target[forms(dims)]}. Names of forms that are no dimensions are parameters."""
+        import islpy as isl
+
+        names = sorted(frozenset[str]().union(*(form.names for form in forms)).difference(dims))
+        if any(form.factors is None for form in forms):
+            texts = ", ".join(form.text for form in forms)
+            head = f"{parameter_list(names)}{{ {name}[{', '.join(dims)}]"
+            return isl.MultiAff(f"{head} -> {target}[{texts}] }}", self.context)
+        space = isl.Space.alloc(self.context, len(names), len(dims), len(forms))
+        for kind, own in ((isl.dim_type.param, names), (isl.dim_type.in_, dims)):
+            for position, one in enumerate(own):
+                space = space.set_dim_name(kind, position, one)
+        for kind, given in ((isl.dim_type.in_, name), (isl.dim_type.out, target)):
+            space = space.set_tuple_name(kind, given) if given else space
+        places = {one: (isl.dim_type.param, k) for k, one in enumerate(names)}
+        places |= {one: (isl.dim_type.in_, k) for k, one in enumerate(dims)}
+        nothing = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(space.domain()))
+        found = isl.MultiAff.zero(space)
+        for axis, form in enumerate(forms):
+            found = found.set_at(axis, self._sum(nothing, form.factors or (), places))
+        return found
+
+    def _sum(
+        self, nothing: isl.Aff, factors: Sequence[tuple[str, int]], places: Mapping[str, tuple[isl.dim_type, int]]
+    ) -> isl.Aff:
+        for name, factor in factors:
+            value = isl_value(factor, self.context)
+            if name:
+                nothing = nothing.set_coefficient_val(*places[name], value)
+            else:
+                nothing = nothing.set_constant_val(value)
+        return nothing
+
+    def function(self, dims: tuple[str, ...], form: Affine) -> isl.Aff | None:
         """A form as a function of the dimensions, where `access` made it before."""
         return self._functions.get((dims, form.text))
 

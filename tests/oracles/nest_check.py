@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from time import process_time
@@ -88,27 +88,35 @@ SLOW_SECONDS = 1.0
 """Processor time of planning that is noted as slow."""
 
 
-def check_nest(nest: Nest, tally: Tally, *, compiled: bool = False, thorough: bool = False) -> None:
+def check_nest(
+    nest: Nest,
+    tally: Tally,
+    *,
+    compiled: bool = False,
+    thorough: bool = False,
+    compiles: Callable[[], None] = lambda: None,
+) -> None:
     """Put a nest through every oracle; Failure for the first that objects.
 
-    `compiled`: also compile it and run it on threads. `thorough`: also prove its schedules for all numbers of workers
+    `compiled`: also compile it and run it on threads, as those in vector registers are in any case; `compiles` is
+    called before that, which takes long. `thorough`: also prove its schedules for all numbers of workers
     up to four, and run it as it is planned without `force_parallel`. Some sizes of the compiler are
     made smaller for nests with certain seeds (`SMALL_SIZES`).
     """
     with ExitStack() as stack:
         for (module, name), value in SMALL_SIZES.get(nest.seed, {}).items():
             stack.enter_context(patch.object(module, name, value))
-        _check_nest(nest, tally, compiled, thorough)
+        _check_nest(nest, tally, compiled, thorough, compiles)
 
 
-def _check_nest(nest: Nest, tally: Tally, compiled: bool, thorough: bool) -> None:
+def _check_nest(nest: Nest, tally: Tally, compiled: bool, thorough: bool, compiles: Callable[[], None]) -> None:
     function = nest.function()
     decorated = orion.parallel_for(function)
     try:
         expected = plain_result(function, nest)
     except IndexError:
         tally.counts["nests"] += 1
-        check_leaving(decorated, nest, tally, compiled)
+        check_leaving(decorated, nest, tally, compiled, compiles)
         return
     except NO_NEST:
         tally.counts["no nest"] += 1
@@ -139,6 +147,7 @@ def _check_nest(nest: Nest, tally: Tally, compiled: bool, thorough: bool) -> Non
             check_program(scheduled(unforced, 1), codes, nest, expected, Order(0), unforced.local)
     if compiled or in_vectors:
         tally.counts["compiled"] += 1
+        compiles()
         check_compiled(decorated, nest, expected, prepared)
     if not nest.has_views:
         check_verdicts(verdicts_for_any(decorated, nest.arguments()), nest, tally, thorough=thorough)
@@ -200,7 +209,9 @@ def check_proof(plan: Plan, thorough: bool, tally: Tally) -> None:
 # ---------------------------------------------------------------- subscripts that leave their arrays
 
 
-def check_leaving(decorated: ParallelFunction, nest: Nest, tally: Tally, compiled: bool) -> None:
+def check_leaving(
+    decorated: ParallelFunction, nest: Nest, tally: Tally, compiled: bool, compiles: Callable[[], None]
+) -> None:
     """Check that a nest whose undecorated function ends in an IndexError ends in Orion's own, in every order. What it
     has written until then may differ."""
     tally.counts["leaving"] += 1
@@ -217,6 +228,8 @@ def check_leaving(decorated: ParallelFunction, nest: Nest, tally: Tally, compile
             prove(prepared.plan, [program])
         with must_leave(f"interpreted, {program.workers} workers, order {turns.seed}"):
             run_interpreted(program, codes, nest.arguments() | local_arrays_at(prepared.local), turns)
+    if compiled or in_vectors:
+        compiles()
     for workers in COMPILED_WORKERS if compiled or in_vectors else ():
         with must_leave(f"compiled, {workers} workers"):
             run_compiled(decorated, nest.arguments(), workers)

@@ -66,7 +66,8 @@ def _first_place(group: Iterable[Dependence]) -> Span:
 
 
 def _conflict(group: list[Dependence], loop: LoopPlan) -> Conflict:
-    accesses = sorted({a for d in group for a in (d.source, d.sink)}, key=lambda a: (a.span, a.is_write))
+    every = dict.fromkeys(a for d in group for a in (d.source, d.sink))  # in an order that is always the same
+    accesses = sorted(every, key=lambda a: (a.span, a.is_write))
     first, source = group[0], loop.nest.function.source
     return Conflict(
         array=first.array,

@@ -43,6 +43,7 @@ from orion.ir.nodes import (
 )
 from orion.ir.rewriting import expand, rewrite
 from orion.passes.between import SYNTHETIC
+from orion.sets.maps import Maps
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -59,7 +60,7 @@ FEW_ROWS = 4
 """Rows in lockstep where the loop is but rarely run so: half the code is compiled in half the time."""
 
 
-def can_lockstep(dependences: Sequence[Dependence], order: Sequence[int]) -> bool:
+def can_lockstep(dependences: Sequence[Dependence], order: Sequence[int], maps: Maps) -> bool:
     """Whether rows may be run in lockstep, and gain by it: each trip of the innermost loop waits for the one before.
 
     `order` are the dimensions of the dependences from the outermost loop to the innermost.
@@ -69,25 +70,25 @@ def can_lockstep(dependences: Sequence[Dependence], order: Sequence[int]) -> boo
     *outer, p, q = order
     chained = False
     for dependence in dependences:
-        relation = isl.Map(dependence.relation)
+        relation = maps.map(dependence.relation)
         pairs = isl.Map.universe(relation.get_space())
         for dim in outer:
             pairs = pairs.equate(isl.dim_type.in_, dim, isl.dim_type.out, dim)
         relation = relation.intersect(pairs)
         names = [f"d{d}" for d in range(relation.dim(isl.dim_type.in_))]
-        late = isl.Set(f"{{ [{', '.join(names)}] : 0 < d{p} < {ROWS} and d{q} < -{LAG} d{p} }}", relation.get_ctx())
+        late = maps.set(f"{{ [{', '.join(names)}] : 0 < d{p} < {ROWS} and d{q} < -{LAG} d{p} }}")
         if not relation.deltas().intersect(late).is_empty():
             return False
-        chained = chained or _is_chain(relation, p, q)
+        chained = chained or _is_chain(relation, p, q, maps)
     return chained
 
 
-def _is_chain(relation: isl.Map, p: int, q: int) -> bool:
+def _is_chain(relation: isl.Map, p: int, q: int, maps: Maps) -> bool:
     """Whether almost every iteration, not only those on some line, has the next one of its row depend on it."""
     import islpy as isl
 
     names = [f"d{d}" for d in range(relation.dim(isl.dim_type.in_))]
-    step = isl.Set(f"{{ [{', '.join(names)}] : d{p} = 0 and d{q} = 1 }}", relation.get_ctx())
+    step = maps.set(f"{{ [{', '.join(names)}] : d{p} = 0 and d{q} = 1 }}")
     sources = relation.deltas_map().intersect_range(step).domain().unwrap().domain()
     return not sources.is_empty() and bool(sources.affine_hull().is_universe())
 

@@ -22,7 +22,7 @@ from orion.ir.assigned import leaves_loop
 from orion.ir.function import Function
 from orion.ir.nodes import Assign, For, Return, Stmt, Var, holds
 from orion.ir.renaming import renamed
-from orion.ir.rewriting import expand
+from orion.ir.rewriting import expand, with_new
 from orion.passes.local_arrays import fresh
 from orion.typing.expression_types import Typing
 
@@ -40,7 +40,7 @@ def apply(function: Function, typing: Typing) -> tuple[Function, tuple[int, ...]
         lines.append(statement.span.line)
         return (replace(statement, body=body),)
 
-    return replace(function, body=expand(function.body, change)), tuple(lines)
+    return with_new(function, body=expand(function.body, change)), tuple(lines)
 
 
 def _with_a_name_each(body: tuple[Stmt, ...], typing: Typing, taken: set[str]) -> tuple[Stmt, ...]:

@@ -36,16 +36,15 @@ def band_of(
     of the band."""
     import islpy as isl
 
-    instances = places.domain()
     names = list(variables[:around])
     domain = isl.Set.from_union_set(places.range())
-    domain = domain.intersect(isl.Set(_fixed(names, dims, "{ [A] : a }"), domain.get_ctx()))
-    domain = domain.project_out(isl.dim_type.set, 0, around)
+    if around:
+        domain = domain.intersect(isl.Set(_fixed(names, dims, "{ [A] : a }"), domain.get_ctx()))
+        domain = domain.project_out(isl.dim_type.set, 0, around)
     found: list[Dependence] = []
     seen: dict[str, None] = {}
     for pair in relations.pairs:
-        inside = pair.instances.intersect_domain(instances).intersect_range(instances)
-        moved = inside.apply_domain(places).apply_range(places)
+        moved = pair.instances.apply_domain(places).apply_range(places)  # of the instances that have places
         if moved.is_empty():
             continue
         relation = isl.Map.from_union_map(moved)

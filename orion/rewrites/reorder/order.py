@@ -34,6 +34,10 @@ PIECES = (64, 32, 16, 12, 4)
 MAX_WEIGHT = 400.0
 """The most that the dependences which the scheduler is given may weigh (`weight`): up to a tenth of a second."""
 
+MAX_NEAR = 5000
+"""The most that a piece of what the scheduler keeps near may weigh (`quickly_near`): those of PolyBench weigh less than
+300."""
+
 MAX_OPERATIONS = 100_000
 """isl operations that one search for an order may cost; those of PolyBench take fewer than 40,000. An operation is a
 step of the simplex method, and takes from 0.1 to 100 µs, as tableaus grow."""
@@ -152,8 +156,17 @@ def simplified(dependences: isl.UnionMap, domain: isl.UnionSet) -> isl.UnionMap:
     Conditions that hold for every so many iterations only, such as `x mod 3 = 0`, make it very slow: they are left out,
     and where it would be slow all the same, so is what follows from the domain.
     """
+    return _weighed(dependences, domain)[0]
+
+
+def _weighed(dependences: isl.UnionMap, domain: isl.UnionSet) -> tuple[isl.UnionMap, float]:
+    """The dependences as the scheduler is given them, and their weight."""
     found = coalesced(dependences.remove_divs())
-    return found if weight(found) <= MAX_WEIGHT else coalesced(found.gist_domain(domain).gist_range(domain))
+    heavy = weight(found)
+    if heavy <= MAX_WEIGHT:
+        return found, heavy
+    found = coalesced(found.gist_domain(domain).gist_range(domain))
+    return found, weight(found)
 
 
 def weight(dependences: isl.UnionMap) -> float:
@@ -180,45 +193,55 @@ def _weight(piece: isl.BasicMap) -> float:
 
 def _largest(constraints: Iterable[isl.Constraint], kinds: Iterable[isl.dim_type]) -> int:
     """The largest coefficient of a dimension, without its sign."""
-    found = (
-        abs(int(constraint.get_coefficient_val(kind, position).to_python()))
+    factors = (
+        constraint.get_coefficient_val(kind, position)
         for constraint in constraints
         for kind in kinds
-        for position in range(constraint.get_space().dim(kind))
+        for position in range(constraint.dim(kind))
     )
-    return max(found, default=0)
+    return max((abs(int(factor.to_python())) for factor in factors if not factor.is_zero()), default=0)
 
 
 def as_given(relations: Relations) -> Given | None:
     """What the scheduler is given for a region; None where it would take too long: its time grows fast with the pieces
     of a relation between two statements, and a limit of operations alone would not end it soon."""
-    found = simplified(relations.dependences, relations.domain)
+    found, heavy = _weighed(relations.dependences, relations.domain)
     few = all(_pieces(relation) <= PIECES[min(_loops(relation), len(PIECES) - 1)] for relation in _maps(found))
-    if not few or weight(found) > MAX_WEIGHT:
+    if not few or heavy > MAX_WEIGHT:
         return None
-    return Given(found, with_unit_coefficients(simplified(relations.flow, relations.domain)))
+    return Given(found, quickly_near(simplified(relations.flow, relations.domain)))
 
 
-def with_unit_coefficients(flow: isl.UnionMap) -> isl.UnionMap:
-    """The part of a relation whose constraints have no coefficients of dimensions but 0, 1 and -1.
+def quickly_near(flow: isl.UnionMap) -> isl.UnionMap:
+    """The part of a relation that the scheduler can keep near without a long search: no matter of what is right.
 
-    The scheduler keeps the distances of what it is given as near pairs small. With other coefficients that took it over
-    20 seconds for small nests, and is no matter of what is right.
+    It keeps the distances of what it is given as near pairs small. With constraints whose coefficients of dimensions
+    are not all 0, 1 and -1 that took it over 20 seconds for small nests. And it looks for integers in the dual of each
+    piece, where constants are coefficients: twelve inequalities between eight dimensions took 5 s with constants such
+    as 127, as integers of 8 bits lead to, and 1 ms with a twentieth of these.
     """
     kept = flow.subtract(flow)
     for relation in _maps(flow):
-        if all(_has_unit_coefficients(piece) for piece in _basic_maps(relation)):
+        if all(_is_quickly_near(piece) for piece in _basic_maps(relation)):
             kept = kept.union(relation)
     return kept
 
 
-def _has_unit_coefficients(piece: isl.BasicMap) -> bool:
+def _is_quickly_near(piece: isl.BasicMap) -> bool:
+    """Whether it has unit coefficients, and few inequalities or small constants: 2^(n − d) · b³ is at most `MAX_NEAR`,
+    with n constraints on d dimensions, and b bits in the largest constant."""
     import islpy as isl
 
     kinds = (isl.dim_type.in_, isl.dim_type.out)
     if piece.dim(isl.dim_type.div):
         return False
-    return _largest(piece.get_constraints(), kinds) <= 1
+    constraints = piece.get_constraints()
+    if _largest(constraints, kinds) > 1:
+        return False
+    bits = max((abs(int(one.get_constant_val().to_python())) for one in constraints), default=0).bit_length()
+    every = (*kinds, isl.dim_type.param)
+    dims = sum(piece.involves_dims(kind, position, 1) for kind in every for position in range(piece.dim(kind)))
+    return bool(2.0 ** max(0, len(constraints) - dims) * bits**3 <= MAX_NEAR)
 
 
 def _maps(dependences: isl.UnionMap) -> list[isl.Map]:
@@ -290,7 +313,8 @@ class _Marker:
         node = self.inside(node, is_planned=True)
         chained = False
         if node.band_n_member() > 1 and not has_free_member(node) and not holds_band(node.child(0)):
-            chained = self.has("lockstep") and can_lockstep(self.bands[number].dependences, self.last_order)
+            between, maps = self.bands[number].dependences, self.relations.maps
+            chained = self.has("lockstep") and can_lockstep(between, self.last_order, maps)
         order = tuple(self.last_order) if chained else ()
         below = [statement for statement in self.region.statements if statement.name in names]
         lockstep = chained and chain_cycles(below, self.types) >= LONG_CHAIN

@@ -39,7 +39,7 @@ from orion.ir.nodes import (
     every,
 )  # fmt: skip
 from orion.ir.program import SYNTHETIC, new_numbers
-from orion.ir.rewriting import expand, rewrite
+from orion.ir.rewriting import expand, rewrite, with_new
 from orion.ir.spans import NOWHERE, with_span, without_spans
 from orion.ir.sums import difference, total
 from orion.ir.types import ArrayType, Types
@@ -112,7 +112,7 @@ def _without_frames(function: Function, spans: Collection[Span]) -> Function:
             case _:
                 return (statement,)
 
-    return replace(function, body=expand(function.body, change))
+    return with_new(function, body=expand(function.body, change))
 
 
 def _holds_any(body: tuple[Stmt, ...], spans: Collection[Span]) -> bool:
@@ -136,7 +136,7 @@ def _with_values(function: Function, typing: Typing, spans: Collection[Span]) ->
             case _:
                 return (statement,)
 
-    return replace(function, body=expand(function.body, change))
+    return with_new(function, body=expand(function.body, change))
 
 
 def _with_scalars(

@@ -18,7 +18,7 @@ from orion.ir.assumed import OfWorkers
 from orion.ir.constants import constant_value
 from orion.ir.function import Function
 from orion.ir.nodes import Assign, Compare, Const, Expr, For, If, Range, Stmt, Var
-from orion.ir.rewriting import expand, rewrite
+from orion.ir.rewriting import expand, rewrite, with_new
 from orion.ir.spans import with_span
 from orion.ir.sums import plus, total
 from orion.passes.local_arrays import fresh
@@ -40,7 +40,7 @@ def apply(function: Function, typing: Typing) -> tuple[Function, tuple[int, ...]
 
     body = expand(function.body, change)
     assumed = (*function.assumed, *(OfWorkers(loop.index, 2) for loop in changed))  # one worker would compute twice
-    return replace(function, body=body, assumed=assumed), tuple(loop.span.line for loop in changed)
+    return with_new(function, body=body, assumed=assumed), tuple(loop.span.line for loop in changed)
 
 
 def _without(loop: For, found: tuple[WrapAround, ...], taken: set[str]) -> tuple[Stmt, ...]:
