@@ -311,21 +311,20 @@ SERIAL = {
     "a while": "t = a[i]\nwhile t > 1:\n    t = t / 2\nif t > x:\n    break",
     "bounds of an inner loop from an array": "t = 0.0\nfor j in range(int(a[i])):\n    t += 1\nif t > x:\n    break",
     "a power that may be negative": "if 2 ** (k - i) > x:\n    break",
+    "a function that may fail": "if np.power(2, k - i) > x:\n    break",
+    "a draw from what may be empty": "if orion.random.integers(i, k, 1, i) > 40:\n    break",
 }
 
 
 def serial(name):
     body = "\n".join(f"        {line}" for line in SERIAL[name].split("\n"))
     start = "def f(a, b, k, x):\n    p = 0.0\n    q = 0\n    for i in range(len(a)):\n"
-    return defined(f"{start}{body}\n    return p, q\n")
+    return defined(f"{start}{body}\n    return p, q\n", orion=orion)
 
 
 @pytest.mark.parametrize("name", SERIAL)
 def test_others_stay_serial_and_are_pythons(name):
-    body = "\n".join(f"        {line}" for line in SERIAL[name].split("\n"))
-    function = defined(
-        f"def f(a, b, k, x):\n    p = 0.0\n    q = 0\n    for i in range(len(a)):\n{body}\n    return p, q\n"
-    )
+    function = serial(name)
     a, b = np.linspace(0, 9, 40), np.zeros(40)
     with orion.session(workers=2, force_parallel=True), warnings.catch_warnings():
         warnings.simplefilter("ignore", orion.SerialLoopWarning)
@@ -382,6 +381,8 @@ UNLIKE = {
     "a subscript from an array": (apply, "bounds_checks", lambda *_: BoundsChecks((), frozenset())),
     "a while": (find, "is_harmless", lambda *_: True),
     "a power that may be negative": (find, "is_harmless", lambda *_: True),
+    "a function that may fail": (find, "is_harmless", lambda *_: True),
+    "a draw from what may be empty": (find, "is_harmless", lambda *_: True),
     "a value is kept without the exit": (scalars, "set_at_exit", lambda *_: True),
 }
 

@@ -91,8 +91,10 @@ def may_fail(node: object, typing: Typing) -> bool:
         case Binary("**", left, right):
             is_integer = typing.of(left).is_integer and typing.of(right).is_integer
             return is_integer and not (isinstance(right, Const) and isinstance(right.value, int) and right.value >= 0)
+        case Call("np.power"):
+            return typing.of(node).is_integer  # to a negative one
         case Call(function):
-            return function.startswith("helper:")
+            return function.startswith("helper:") or function == "orion.random.integers"  # of an empty range
         case _:
             return False
 

@@ -103,6 +103,10 @@ def _failure(node: Expr, typing: Typing) -> str | None:
             return None if _literal(right) else "a division by what may be 0"
         case Binary("**", left, right) if typing.of(left).is_integer and typing.of(right).is_integer:
             return None if isinstance(right, Const) else "a power that may be none"
+        case Call("orion.random.integers"):
+            return "a range of random numbers that may be empty"
+        case Call("np.power") if typing.of(node).is_integer:
+            return "a power that may be none"
         case Call(arguments=arguments) if any(typing.of(one).rank for one in arguments):
             return "a function of an array"
         case _:

@@ -117,6 +117,6 @@ def _is_safe(part: Expr, typing: Typing) -> bool:
         case Call(function, _, _, keywords):
             row = FUNCTIONS.get(function)
             is_known = function in PLAIN or is_elementwise(function) or (row is not None and row.form in OF_SCALARS)
-            return is_known and not keywords and not typing.of(part).rank
+            return is_known and not keywords and not typing.of(part).rank and not may_fail(part, typing)
         case _:
             return not typing.of(part).rank and not may_fail(part, typing)
