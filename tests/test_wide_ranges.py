@@ -46,7 +46,7 @@ def in_both(a, b, s, x):
 
 def computed(a, b, s, x):
     for k in range(x.shape[0]):
-        low, high = a + k - k, b
+        low, high = a + k - k, b + k - k
         found = 0
         for i in range(low, high, s):
             found += i % 7
