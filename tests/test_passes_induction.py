@@ -293,6 +293,8 @@ UNCHANGED = {
     "under a condition": "for i in range(n):\n    if a[i] > x:\n        b[k] = a[i]\n        k += 1",
     "a trip may end early": "for i in range(n):\n    b[k] = a[i]\n    if a[i] > x:\n        continue\n    k += 1",
     "the loop may end early": "for i in range(n):\n    b[k] = a[i]\n    if a[i] > x:\n        break\n    k += 1",
+    "by the loop's own variable": "for i in range(n):\n    if k > 3:\n        x = a[i]\n    k += i",
+    "by a product with the loop's own variable": "for i in range(n):\n    x = a[k]\n    k += 2 * i",
     "a float": "for i in range(n):\n    b[i] = x\n    x += 0.5",
     "a step that is an argument": "for i in range(n):\n    b[k] = a[i]\n    k += m",
     "a float that may begin with any": "for i in range(n):\n    b[i] = x\n    x += 2.0",

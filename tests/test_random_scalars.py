@@ -59,7 +59,7 @@ class Maker:
         name, other = self.random.sample(["p", "q"], 2)
         return self.pick(
             f"{name} += 1", f"{name} = {name} + 2", f"{name} -= 1", f"{name} = i", f"{name} = {other} + 1",
-            f"{name} += k", f"{name} = {other}",
+            f"{name} += k", f"{name} = {other}", f"{name} += i", f"{name} -= k * i + 1", f"{name} += {other}",
         )  # fmt: skip
 
     def store(self):

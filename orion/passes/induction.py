@@ -148,7 +148,7 @@ class _Closer:
             (self.is_integer(name) or self.is_whole(name, growing[1:])) and reads > 0
             and changed.count(name) == len(updates) and space.var not in changed
             and constant_value(space.step) not in (None, 0) and all(map(_is_simple, fixed))
-            and not any(count_names(fixed, other) for other in changed if other != name)
+            and not any(count_names(fixed, other) for other in (*changed, space.var) if other != name)
             and not any(leaves_loop(s) or holds(Return, s) for s in body)
             and (None not in map(constant_value, growing) or self.only_reads(name, body, growing[1:]))
         )  # fmt: skip
