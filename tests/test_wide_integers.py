@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
 import orion
+from tests.loop_text import defined
 
 LARGEST = 2**63 - 1
 
@@ -262,3 +265,31 @@ def test_narrow_integers_that_wrap_around_are_as_far_from_2_to_63_as_ever(number
         orion.parallel_for(down_from_a_narrow_one)(found, 2, number)
         down_from_a_narrow_one(expected, 2, number)
     assert np.array_equal(found, expected)
+
+
+OPERATIONS = (
+    "abs(6 * k) // 2**62", "abs(-k - k - k) % 7", "(k * 4) // -6 + 3", "6 * k % -7 + 8", "2 ** (k // 2**62 * 70) % 7",
+    "(k << 3) % 7", "(k * 6) & 7", "~(k * 6) % 5", "max(6 * k, 3) % 9", "min(k * 8, 6)", "int(k * 6 / 3) % 7",
+    "(k ^ (k * 5)) % 6", "3 if k * 6 > 0 else 5", "4 - (k * 4 < 0)", "(k * 4) >> 62", "round(k * 6) % 7",
+    "int(abs(k * 6)) % 5", "np.abs(k * 6) % 5", "-(-6 * (2 + k) // -6) * -1 // 2**61",
+)  # fmt: skip
+PLACES = {
+    "a bound": "for i in range({e}):\n    a[i] += 1",
+    "a subscript": "for i in range(4):\n    a[({e}) + i] += 1",
+    "a test": "for i in range(6):\n    if ({e}) > i:\n        a[i] += 1",
+    "a name of a bound": "m = {e}\nfor i in range(m):\n    a[i] += 1",
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_what_is_done_with_a_number_that_has_left_64_bits_does_not_matter(operation, place):
+    body = PLACES[place].format(e=operation).replace("\n", "\n    ")
+    function = defined(f"def f(a, k):\n    {body}\n")
+    for k in (2**62, 3):
+        want, got = np.zeros(40), np.zeros(40)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            kinds = {run: ends(run, a, k) for run, a in ((function, want), (orion.parallel_for(function), got))}
+        wanted, found = kinds.values()
+        assert found == wanted or (found is OverflowError and k > 3)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from orion.ir.function import Function
-from orion.ir.nodes import Binary, Expr, For, Range, Stmt, Unary, children
+from orion.ir.nodes import Binary, Expr, For, Range, Stmt, Unary, children, every
 from orion.ir.types import Shapes
 from orion.typing.expression_types import Typing
 from orion.typing.narrow import ANY, Marker, is_narrow, is_within, result_limits
@@ -18,6 +18,9 @@ from orion.typing.value_type import Limits
 
 USUAL: Limits = (-(2**57), 2**57)
 """What integers are taken to be that are known when the loop runs only: elements, and what is counted."""
+
+MOST_BITS = 64
+"""Exponents and shifts from which on nothing but 0, 1 and -1 is held by 64 bits."""
 
 
 def leaving_64_bits(function: Function, typing: Typing, shapes: Shapes, limits: Mapping[str, Limits]) -> Expr | None:
@@ -65,8 +68,12 @@ class _Marker(Marker):
         self.bound(bound)
         return len(self.leaving) > count
 
-    def inexact(self, expr: Expr) -> Expr:
-        self.leaving.append(expr)
+    def marked(self, expr: Expr, to_python: bool = True) -> Expr:
+        """An expression in place; what is computed for a function, a comparison or a quotient is in place with it."""
+        for part in every((Binary, Unary), expr):
+            if self.is_operation(part) and not self.computed(part)[1]:
+                self.leaving.append(part)
+                break
         return expr
 
     def is_operation(self, expr: Binary | Unary) -> bool:
@@ -85,19 +92,15 @@ class _Marker(Marker):
         integers may wrap around, also those that are one of several values: what comes of that is as narrow."""
         room, kind = self.room(expr), self.typing.of(expr)
         limits, are_exact = [_usual(one) for one, _ in parts], all(is_exact for _, is_exact in parts)
-        found = result_limits(expr, limits)
-        if found is None:
-            return self.formless(expr)
+        found = result_limits(expr, limits) or _powers(expr, limits)
+        if found is None:  # of operands that have left 64 bits comes anything, whatever is done with them
+            return self.any_of(expr), are_exact
         if is_narrow(kind.dtype):
             return found if is_within(found, room) else room, are_exact
         if USUAL in limits and isinstance(expr, Binary) and expr.op == "*":
             return USUAL, are_exact
         fits = is_within(found, room) and (kind.weak or all(is_within(one, room) for one in limits))
         return USUAL if USUAL in limits else found if is_within(found, room) else room, are_exact and fits
-
-    def formless(self, expr: Expr) -> tuple[Limits, bool]:
-        """No analysis looks into it."""
-        return self.any_of(expr), True
 
 
 def _operands(expr: Expr) -> Iterator[Expr]:
@@ -107,6 +110,27 @@ def _operands(expr: Expr) -> Iterator[Expr]:
             yield from _operands(part)  # type: ignore[arg-type]
     else:
         yield expr
+
+
+def _powers(expr: Expr, parts: list[Limits]) -> Limits | None:
+    """The interval of a power or a shift; None for other operations, and where nothing is known of an operand.
+
+    >>> from orion.ir.nodes import Const
+    >>> from orion.ir.spans import NOWHERE
+    >>> two, k = Const(2, NOWHERE), Const(3, NOWHERE)
+    >>> _powers(Binary("**", two, k, NOWHERE), [(2, 2), (0, 3)])
+    (1, 8)
+    >>> _powers(Binary("<<", two, k, NOWHERE), [(-2, 2), (1, 3)])
+    (-16, 16)
+    """
+    match expr, parts:
+        case Binary("**" | "<<" as op, _, _), [(a, b), (c, d)] if USUAL not in parts and d >= 0:
+            exponents = max(c, 0), min(d, MOST_BITS)
+            ends = [base**e if op == "**" else base << e for base in (a, b) for e in exponents]
+            farthest = max(map(abs, ends))
+            return (-farthest, farthest) if a < 0 else (min(ends), farthest)
+        case _:
+            return None
 
 
 def _usual(limits: Limits) -> Limits:
