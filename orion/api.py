@@ -245,7 +245,8 @@ def parallel_for(
     `range` loops and False in loops over a sparse array's elements. `require_parallel`: raise `NotParallelError`
     for a loop whose plan is serial instead of warning. `fastmath`: sums inside one iteration may be reassociated, and
     rounded fewer times: dot products, sums of rows, and what `row += …` and `row -= …` add up, the same for every
-    layout. Everything else is rounded as NumPy does it, operation by operation.
+    layout; so may running sums of long loops (`s += x[i]; out[i] = s`), in blocks that are the same for any number of
+    workers. Everything else is rounded as NumPy does it, operation by operation.
 
     What cannot be analysed (a list that grows, complex numbers) is run as it is, if Numba compiles it, on one worker,
     with a warning.

@@ -73,6 +73,7 @@ from orion.rewrites.privatize.take import PRIVATIZE
 from orion.rewrites.rename.take import RENAME
 from orion.rewrites.reorder.take import JAM, LOCKSTEP, REORDER, SKEWED_BUFFERS, STORED_SUMS, TILE
 from orion.rewrites.rewrite import Rewrite
+from orion.rewrites.scans.take import SCANS
 from orion.rewrites.shared_locals.take import SHARED_LOCALS
 from orion.rewrites.slices.take import SLICES
 from orion.rewrites.time_tiles.take import TIME_TILES
@@ -162,6 +163,7 @@ REWRITES: tuple[Rewrite, ...] = (
     EXPAND,
     SLICES,
     EARLY_EXITS,
+    SCANS,
     FUSE,
 )
 """All rewrites, in the order in which they are tried: first those of one loop's arrays, then those of a loop, of which

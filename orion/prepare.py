@@ -217,7 +217,9 @@ class Preparation:
         if parsed is None or not parsed.is_current():
             function, outside = parse_with_outside(self._source)
             without = left_out(os.environ.get("ORION_REWRITES", ""))
-            parsed = self._parsed = _Parsed(replace(function, without=without), outside, {})
+            parsed = self._parsed = _Parsed(
+                replace(function, without=without, reassociates=self._options.fastmath), outside, {}
+            )
         return parsed
 
     def _known(self, parsed: _Parsed, types: Types, words: Words) -> Known:

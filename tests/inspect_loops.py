@@ -52,7 +52,7 @@ def factorize(tensor, U, V, T, step):
 
 def shift(W):
     for i in range(W.shape[0] - 1):
-        W[i + 1] = 0.5 * W[i]
+        W[i + 1] = np.sqrt(W[i])
 
 
 def through_view(W, g, step):

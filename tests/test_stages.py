@@ -126,6 +126,13 @@ def box_sums(img, col, out):
             out[i, j] = row + col[j]
 
 
+def smoothed_in_time(a, b):
+    s = a[0]
+    for i in range(a.shape[0]):
+        s = 0.1 * a[i] + 0.9 * s
+        b[i] = s
+
+
 def many(shape, seed=1):
     return np.random.default_rng(seed).random(shape)
 
@@ -148,6 +155,7 @@ GIVEN = {
     "expand": (box_sums, lambda: (many((1200, 1100)), many(1100), many((1200, 1100)))),
     "shared_locals": (local_rows, lambda: (many((500, 400)), 6)),
     "slices": (over_slices, lambda: (many((500, 400)), 6)),
+    "scans": (smoothed_in_time, lambda: (many(700_000), many(700_000))),
     "early_exits": (search, lambda: (many(300_000), 0.99999, np.zeros(1))),
 }
 """A loop that each rewrite is taken for, and arguments."""

@@ -8,10 +8,10 @@ from orion.cost.local_arrays import SizedLocalArray
 from orion.cost.placement import Placement
 from orion.dependence.access import Access, Choice, Dependence
 from orion.inspect.text.parts import lines_of
-from orion.inspect.text.telling import exits_of, inductions_of, rows_of, stands_of, verdicts_of
+from orion.inspect.text.telling import exits_of, inductions_of, rows_of, scans_of, stands_of, verdicts_of
 from orion.inspect.text.where import where_the_work_is
 from orion.ir.constants import constant_value
-from orion.ir.function import Induction, Rows
+from orion.ir.function import InBlocks, Induction, Rows
 from orion.ir.printer import print_expr
 from orion.ir.types import ArgumentType, ArrayType, ScalarType
 from orion.plan.conditions import conditions_in_words
@@ -64,7 +64,8 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
       range whose step is not 1, the number of the trip, from 0;
     - `reductions` (`name`, `operator`, `line`); `choices`, scalars taken from one iteration (`names`, `kind`: "min",
       "max", "last" or "first", `comparison`: the operator or None, `line`); `exits` (`word` and `line` of what
-      ends the loop early, where later iterations may run); `inductions` (`name`, `step`:
+      ends the loop early, where later iterations may run); `scans` (`names` that iterations hand on, `block`: the
+      iterations of each, `is_rounded`: sums of floats are rounded in blocks); `inductions` (`name`, `step`:
       what it grows by per trip, a number or an expression as text, `line`);
       `rows`, flattened arrays (`array`, `widths`: the lengths of rows, `written` and `shown`: a subscript, `line`);
       `private` and `carried` (names of scalars), `private_arrays` (names of
@@ -141,6 +142,7 @@ def _loop(loop: LoopPlan, plan: FunctionPlan, share: float) -> dict[str, Any]:
         "reductions": [{"name": r.name, "operator": r.op, "line": r.span.line} for r in scalars.reductions],
         "choices": [_choice(choice) for choice in scalars.choices],
         "exits": [{"word": one.word, "line": one.span.line} for one in exits_of(loop)],
+        "scans": [_scan(one) for one in scans_of(loop)],
         "inductions": [{"name": i.name, "step": _step(i), "line": i.span.line} for i in inductions_of(loop)],
         "names": [{"name": one.name, "array": one.array} for one in stands_of(loop)],
         "rows": [_rows(one) for one in rows_of(loop)],
@@ -155,6 +157,10 @@ def _loop(loop: LoopPlan, plan: FunctionPlan, share: float) -> dict[str, Any]:
         "placements": [_placement(placement, loop) for placement in loop.placements],
         "reasons": [_reason(reason) for reason in loop.reasons],
     }
+
+
+def _scan(one: InBlocks) -> dict[str, Any]:
+    return {"names": list(one.names), "block": one.length, "is_rounded": one.is_rounded}
 
 
 def _step(induction: Induction) -> int | str:

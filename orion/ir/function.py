@@ -79,6 +79,20 @@ class HelperLocal:
 
 
 @dataclass(frozen=True, slots=True)
+class InBlocks:
+    """Scalars that iterations hand on, or arrays whose elements they do, in `for` number `loop`, which goes through
+    blocks of `length` iterations by `variable` (`orion.rewrites.scans`). `is_rounded`: sums of floats are rounded in
+    blocks; `is_twice`: what blocks do with them is computed in loops before it."""
+
+    loop: int
+    names: tuple[str, ...]
+    variable: str
+    length: int
+    is_rounded: bool
+    is_twice: bool
+
+
+@dataclass(frozen=True, slots=True)
 class LocalArray:
     """An array that the function makes between its loops (`orion.passes.local_arrays`).
 
@@ -115,7 +129,8 @@ class Function(Keeping):
     `stands` says of loops which arrays names of the source are there, `helper_locals` which
     names are those of helpers. `outside` are parameters too: arrays that it has
     from its globals or its closure. `without` are the rewrites that are left out (`orion.pipeline`), `bars` the
-    progress bars of its loops (`orion.frontend.bars`)."""
+    progress bars of its loops (`orion.frontend.bars`). `reassociates`: scalars that iterations add to may be rounded in
+    blocks of iterations where these hand them on; `in_blocks` are loops that do so."""
 
     name: str
     params: tuple[str, ...]
@@ -138,6 +153,8 @@ class Function(Keeping):
     without: frozenset[str] = frozenset()
     bars: tuple[Bar, ...] = ()
     helper_locals: tuple[HelperLocal, ...] = ()
+    reassociates: bool = True
+    in_blocks: tuple[InBlocks, ...] = ()
 
     @property
     def given(self) -> tuple[str, ...]:

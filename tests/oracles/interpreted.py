@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from orion.kernel.calling import ABORT, ENDED, FLAG_STRIDE, GO, OUT_OF_BOUNDS, end_mark
-from orion.kernel.emit.names import INTRINSICS
-from orion.kernel.support import intrinsics, slices
+from orion.kernel.emit.names import INTRINSICS, NUMPYS
+from orion.kernel.support import intrinsics, numpys, slices
 from orion.runtime.arguments import DataSource
 from orion.runtime.barrier import KERNEL
 from orion.runtime.memory import allocate_run_memory
@@ -110,6 +110,7 @@ def nothing() -> None:
 STAND_INS: dict[str, Any] = {
     **{name: converted(name) for name in ("int8", "int16", "int32", "uint8", "uint16", "uint32")},
     **{name: getattr(intrinsics, name) for name in INTRINSICS},  # those that are plain Python are used as they are
+    **{name: getattr(numpys, name) for name in NUMPYS},
     "np": Numpy(), "math": math, "uint64": unsigned, "int64": int, "float64": np.float64, "float32": np.float32,
     "tile_function": undecorated, "walk_function": undecorated, "helper_function": undecorated, "checked": checked,
     "add_to_sum": add_to_sum, "assign_part": slices.assign_part, "is_left": is_left, "is_alarmed": is_left,

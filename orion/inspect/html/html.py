@@ -34,6 +34,7 @@ from orion.inspect.text.telling import (
     private_arrays,
     reductions,
     runs_on,
+    scans,
     signature,
     why_not,
 )  # fmt: skip
@@ -129,6 +130,7 @@ def _facts(loop: LoopPlan, plan: FunctionPlan) -> str:
         ("fused", "<br>".join(map(_prose, fused_with(loop)))),
         ("reductions", "<br>".join(map(escape, reductions(loop)))),
         ("ends early", "<br>".join(map(_prose, exits(loop)))),
+        ("scans", "<br>".join(map(_prose, scans(loop)))),
         ("inductions", "<br>".join(map(_prose, inductions(loop)))),
         ("names", "<br>".join(map(escape, other_names(loop)))),
         ("rows", "<br>".join(map(escape, flattened(loop)))),

@@ -17,7 +17,7 @@ from orion.inspect.text.words import (
     time_in_words,
 )  # fmt: skip
 from orion.ir.assigned import own_level
-from orion.ir.function import Induction, Rows, Stands
+from orion.ir.function import InBlocks, Induction, Rows, Stands
 from orion.ir.nodes import Break, For, every, names_in, walk
 from orion.ir.printer import print_expr
 from orion.plan.conditions import conditions_in_words
@@ -125,6 +125,10 @@ def each_for(loop: LoopPlan, plan: FunctionPlan) -> list[ForLine]:
         words = ["serial, around the loop", rounds, *([verdicts[outer.index]] if outer.index in verdicts else [])]
         found.append(ForLine(outer.span, "; ".join(words), is_around=True))
     inside = [node for node in every(For, loop.nest.loops[0]) if node.index in verdicts]
+    for one in scans_of(loop):
+        place = next(node.span for node in inside if node.index == one.loop)
+        found.append(ForLine(place, f"hands {listed(list(one.names))} on, by blocks of iterations", is_around=False))
+        inside = [node for node in inside if node.span != place]
     for own in sorted(inside, key=lambda one: one.index):
         found.append(ForLine(own.span, verdicts[own.index], is_around=False))
     return list(dict.fromkeys(found))
@@ -181,6 +185,29 @@ def exits(loop: LoopPlan) -> list[str]:
 def exits_of(loop: LoopPlan) -> tuple[Break, ...]:
     """The `break`s that end a loop whose iterations after the end may run."""
     return tuple(one for one in own_level(loop.nest.body) if isinstance(one, Break) and one.is_first)
+
+
+def scans(loop: LoopPlan) -> list[str]:
+    """What iterations hand on in blocks."""
+    told = []
+    for one in scans_of(loop):
+        names = ", ".join(one.names)
+        how = (
+            f"each block of {one.length} iterations begins with what those before it make of it, by the loops before"
+            if one.is_twice
+            else f"in blocks of {one.length} iterations, as on several workers"
+        )
+        rounded = (
+            "; sums are rounded in blocks, the same way on any number of workers (fastmath=False: as written, on one)"
+        )
+        told.append(f"{names}, handed on: {how}{rounded if one.is_rounded else ''}")
+    return told
+
+
+def scans_of(loop: LoopPlan) -> tuple[InBlocks, ...]:
+    """What is said of the `for`s of a loop that go through blocks of iterations which hand scalars on."""
+    own = {node.index for node in every(For, loop.nest.loops[0])}
+    return tuple(one for one in loop.nest.function.in_blocks if one.loop in own)
 
 
 def inductions(loop: LoopPlan) -> list[str]:

@@ -35,6 +35,7 @@ from orion.inspect.text.telling import (
     private_arrays,
     reductions,
     runs_on,
+    scans,
     signature,
     why_not,
 )  # fmt: skip
@@ -110,6 +111,7 @@ def _loop(loop: LoopPlan, plan: FunctionPlan) -> Iterator[Line]:
     yield from _labelled("fused", map(Line, fused_with(loop)))
     yield from _labelled("reductions", map(Line, reductions(loop)))
     yield from _labelled("ends early", map(Line, exits(loop)))
+    yield from _labelled("scans", map(Line, scans(loop)))
     yield from _labelled("inductions", map(Line, inductions(loop)))
     yield from _labelled("names", map(Line, other_names(loop)))
     yield from _labelled("rows", map(Line, flattened(loop)))

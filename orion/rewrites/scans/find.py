@@ -1,0 +1,104 @@
+"""Where scalars that a loop's iterations hand on are scans, and two passes over blocks take less time than one."""
+
+from __future__ import annotations
+
+from orion.analysis.one_loop import AnalysedLoop, AsWritten, is_single, may_be_shared
+from orion.cost.worth import body_ns
+from orion.dependence.scalars import carries
+from orion.ir.assigned import assigned_names, leaves_loop
+from orion.ir.constants import constant_value
+from orion.ir.function import Function
+from orion.ir.nodes import Assign, Bind, For, Range, Return, Subscript, Update, While, every, holds
+from orion.ir.program import OfSource
+from orion.rewrites.scans.in_arrays import stored_last, with_scalars
+from orion.rewrites.scans.steps import Scan, Step, kept_for, scans_of
+from orion.source import Span
+from orion.typing.expression_types import Typing
+
+DTYPES = {"float64", "int64"}
+
+CHAIN_NS = {Step.SUM: 0.85, Step.LINEAR: 1.65, Step.EXTREME: 0.55, Step.NEW: 0.3}
+"""How long a float takes to get from one iteration to the next: 3 cycles an addition, 6 to 7 with a product, 2 an
+extreme (Zen 4, 3.7 GHz)."""
+
+FREE = 0.5
+"""The part of the time of operations that is left where none waits for the one before."""
+
+MEMORY_NS = 0.8
+"""What an iteration must take at least. Loops that do less wait for memory, which two passes go through twice."""
+
+GAIN = 1.5
+"""How many times as long as two workers one must take."""
+
+
+def find(loop: AnalysedLoop, typing: Typing) -> frozenset[Span]:
+    """The place of a loop that is serial, if what its iterations hand on are scans."""
+    nest = loop.nest
+    if not isinstance(loop.form, AsWritten) or not isinstance(nest.form, OfSource) or nest.elements is not None:
+        return frozenset()
+    if may_be_shared(loop) or is_single(nest) or not nest.ordered:
+        return frozenset()
+    outer = nest.loops[0]
+    changed = with_scalars(outer, typing, nest.function)
+    names = {name for name, _ in loop.analysis.scalars.carried} | {one.scalar for one in changed.moved}
+    scans = scanned(changed.loop, names, typing, nest.function)
+    return frozenset({outer.span}) if scans else frozenset()
+
+
+def handed_on(loop: For, function: Function) -> set[str]:
+    """The scalars that iterations of a loop get from those before."""
+    return {name for name in assigned_names(loop.body) if carries(name, loop.body, function)}
+
+
+def scanned(loop: For, names: set[str], typing: Typing, function: Function) -> tuple[Scan, ...]:
+    """The scans that scalars of a loop are; none where they are not, arrays cannot keep them, or it does not pay."""
+    space, body = loop.space, loop.body
+    if not isinstance(space, Range) or constant_value(space.step) not in (1, -1):
+        return ()
+    if any(map(leaves_loop, body)) or holds((Bind, Return, While), *body) or space.var in assigned_names(body):
+        return ()
+    if not names or names != handed_on(loop, function):
+        return ()
+    writes = every((Assign, Update), *body)
+    written = {one.target.base.name for one in writes if isinstance(one.target, Subscript)}
+    scans = scans_of(body, names, written - stored_last(loop, typing))
+    if not scans or not all(is_kept(scan, typing, function) for scan in scans):
+        return ()
+    return scans if pays(loop, scans, typing) else ()
+
+
+def is_kept(scan: Scan, typing: Typing, function: Function) -> bool:
+    """Whether arrays can keep what blocks do with a scalar, and it may be rounded in another order."""
+    dtype = dtype_of(scan.name, typing)
+    if dtype == "bool":
+        return scan.steps == {Step.NEW}
+    if dtype not in DTYPES or (scan.is_linear and dtype != "float64"):
+        return False
+    return function.reassociates or not (scan.is_added_to and dtype == "float64")
+
+
+def dtype_of(name: str, typing: Typing) -> str | None:
+    """The dtype of a scalar; that of a scalar which stands for elements of an array is float64."""
+    kind = typing.names.get(name)
+    return "float64" if kind is None else None if kind.rank else kind.dtype
+
+
+def iteration_ns(loop: For, scans: tuple[Scan, ...], typing: Typing) -> float:
+    """The predicted time of an iteration as written: that of its operations, or that for which the next one waits."""
+    if holds(For, *loop.body):
+        return body_ns(loop.body, {}, {})
+    floats = [scan for scan in scans if dtype_of(scan.name, typing) == "float64"]
+    chain = max((CHAIN_NS[step] for scan in floats for step in scan.steps), default=0.0)
+    return max(FREE * body_ns(loop.body, {}, {}), chain)
+
+
+def pays(loop: For, scans: tuple[Scan, ...], typing: Typing) -> bool:
+    """Whether two passes take less time than one on two workers."""
+    first = body_ns(kept_for(loop.body, [scan.name for scan in scans]), {}, {})
+    alone = iteration_ns(loop, scans, typing)
+    return alone >= MEMORY_NS and FREE * (first + body_ns(loop.body, {}, {})) * GAIN <= 2 * alone
+
+
+def is_rounded(scan: Scan, typing: Typing) -> bool:
+    """Whether blocks are put together with rounding, so that one worker takes the same blocks as several."""
+    return scan.is_added_to and dtype_of(scan.name, typing) == "float64"
