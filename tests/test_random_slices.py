@@ -58,6 +58,10 @@ class Maker:
             kind = self.random.random()
             if kind < 0.15:
                 reads.append(self.random.choice(["2", "k", "t", "A[0, 0]", "x[-1]", "B[1, 0]"]))
+            elif rank == 2 and kind < 0.3 and index is None:
+                left = self.random.choice([self.part("x"), f"{self.random.choice('AB')}[{self.slice(0)}, 0]"])
+                right = self.random.choice([self.part("y"), f"{self.random.choice('AB')}[-1, {self.slice(1)}]"])
+                reads.append(f"np.outer({left}, {right})")
             elif rank == 2 and kind < 0.85:
                 reads.append(self.part(self.random.choice("ABC")))
             elif rank == 2:

@@ -91,6 +91,31 @@ def shifted_rows(A, steps):
         A[:, 0] = A[:, k % A.shape[1]] * 0.5
 
 
+def decayed(A, B, steps):
+    for _ in range(steps):
+        A[:, :] = 0.9 * A + 0.1 * np.outer(B[:, 0], B[-1])
+        B[1:, 1:] -= np.outer(A[1:, 0] * 0.1, A[0, 1:] - 0.5)
+
+
+def eliminated(A, steps):
+    for k in range(min(A.shape[0], A.shape[1]) - 1):
+        A[k + 1 :, k] /= A[k, k] + 3.0
+        A[k + 1 :, k + 1 :] -= np.outer(A[k + 1 :, k], A[k, k + 1 :])
+
+
+def with_a_greatest_element(A, B, steps):
+    peak = 0.0
+    for _ in range(steps):
+        A[1:-1, :] -= 0.1 * (B[2:, :] - B[:-2, :])
+        B[:, 1:-1] -= 0.1 * (A[:, 2:] - A[:, :-2])
+        peak = max(peak, B.max())
+    return peak
+
+
+def by_its_own_rows(A, steps):
+    A[:, :] = np.outer(A[:, 0], A[0])
+
+
 def truth(A, B):
     B[1:-1, :] = (A[:-2, :] < A[1:-1, :]) * 1.0
 
@@ -116,6 +141,10 @@ LOOPS = [
     by_own_elements,
     back_substitution,
     shifted_rows,
+    decayed,
+    eliminated,
+    by_its_own_rows,
+    with_a_greatest_element,
 ]
 
 
@@ -156,7 +185,9 @@ def test_gives_what_numpy_gives(function, workers):
 
 
 @pytest.mark.parametrize(
-    "function", [jacobi, in_place, heat, fdtd, sweeps_inside, once, clipped], ids=lambda f: f.__name__
+    "function",
+    [jacobi, in_place, heat, fdtd, sweeps_inside, once, clipped, decayed],
+    ids=lambda f: f.__name__,
 )
 def test_is_shared_out(function):
     with orion.session(workers=2, force_parallel=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Protocol
 
 from orion.ir.nodes import Binary, Call, Compare, Const, Count, Dim, Expr, Subscript, Unary, Var, every
 from orion.typing.expression_types import Typing
@@ -11,6 +12,13 @@ from orion.typing.functions import is_elementwise, known
 from orion.typing.value_type import ValueType
 
 Fits = Callable[[ValueType], bool]
+
+
+class At(Protocol):
+    """Gives the element of an array, or of a part of one, that goes along the last axes of the result, but for so many
+    after it; None where it has no form as an expression."""
+
+    def __call__(self, part: Var | Subscript, after: int = 0, /) -> Expr | None: ...
 
 
 def element_of(value: Expr, name: str, index: tuple[Var, ...], typing: Typing, fits: Fits) -> Expr | None:
@@ -21,9 +29,9 @@ def element_of(value: Expr, name: str, index: tuple[Var, ...], typing: Typing, f
     function is called. Elements are computed from elements of the same dtypes, so that they are NumPy's.
     """
 
-    def at(part: Var | Subscript) -> Expr | None:
+    def at(part: Var | Subscript, after: int = 0) -> Expr | None:
         kind = typing.of(part)
-        if not isinstance(part, Var) or not fits(kind):
+        if not isinstance(part, Var) or not fits(kind) or after:
             return None
         return Subscript(part, index[len(index) - kind.rank :], part.span)
 
@@ -44,7 +52,7 @@ def element_of(value: Expr, name: str, index: tuple[Var, ...], typing: Typing, f
     return None if is_own else found
 
 
-def element_at(part: Expr, typing: Typing, at: Callable[[Var | Subscript], Expr | None]) -> Expr | None:
+def element_at(part: Expr, typing: Typing, at: At) -> Expr | None:
     """The element of a value that is computed element by element, where `at` gives that of an array or of a part of
     one; None where it has no form as an expression."""
 
@@ -60,6 +68,10 @@ def element_at(part: Expr, typing: Typing, at: Callable[[Var | Subscript], Expr 
             return at(part)
         case Call(".copy" | "np.copy", (array,)):
             return element_at(array, typing, at)
+        case Call("np.outer", (left, right)) if typing.of(left).rank == typing.of(right).rank == 1:
+            row = element_at(left, typing, lambda inner, after=0: at(inner, after + 1))
+            column = element_at(right, typing, at)
+            return None if row is None or column is None else Binary("*", row, column, part.span)
         case Binary(op, left, right) if op != "@" and (both := elements((left, right))):
             return replace(part, left=both[0], right=both[1])
         case Unary(_, operand) if one := elements((operand,)):

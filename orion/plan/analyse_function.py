@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, dropwhile
 
-from orion.analysis.one_loop import AnalysedLoop, is_shared_out, is_single, may_be_shared
+from orion.analysis.one_loop import AnalysedLoop, is_shared_out, is_single, may_be_shared, origin_of
 from orion.cost.caches import Caches
 from orion.errors import UnsupportedLoopError
 from orion.ir.function import Function
@@ -152,8 +152,9 @@ def analyse_function(
 
 
 def _shares_out(variant: Variant, old: Collection[int]) -> bool:
-    """Whether loops of a variant are parallel that have new `for`s."""
-    loops = (loop.nest.loops[0] for loop in variant.loops if may_be_shared(loop))
+    """Whether loops of a variant are parallel that have new `for`s, or stand for such as a new order of them."""
+    shared = (loop for loop in variant.loops if may_be_shared(loop))
+    loops = ((loop if (origin := origin_of(loop)) is None else origin).nest.loops[0] for loop in shared)
     return any(one.index >= 0 and one.index not in old for loop in loops for one in every(For, loop))
 
 

@@ -88,7 +88,7 @@ def iteration_ns(loop: For, scans: tuple[Scan, ...], typing: Typing) -> float:
     if holds(For, *loop.body):
         return body_ns(loop.body, {}, {})
     floats = [scan for scan in scans if dtype_of(scan.name, typing) == "float64"]
-    chain = max((CHAIN_NS[step] for scan in floats for step in scan.steps), default=0.0)
+    chain = max((sum(CHAIN_NS[one.step] for one in scan.changes) for scan in floats), default=0.0)
     return max(FREE * body_ns(loop.body, {}, {}), chain)
 
 

@@ -18,10 +18,9 @@ iterations can be put together in any grouping (Blelloch, "Prefix sums and their
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Set
+from collections.abc import Callable, Collection, Iterator, Set
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import reduce
 
 from orion.ir.assigned import assigned_by, assigned_names
 from orion.ir.nodes import (
@@ -44,6 +43,7 @@ from orion.ir.nodes import (
 )  # fmt: skip
 from orion.ir.spans import without_spans
 from orion.passes.extremes import AGAINST, running
+from orion.source import Span
 
 
 class Step(StrEnum):
@@ -214,53 +214,66 @@ def _change(statement: Stmt, name: str) -> Change | None:
 
 
 def _linear(statement: Assign, value: Expr, name: str) -> Change | None:
-    """A change by a sum of terms, of which one has the scalar."""
-    own: list[tuple[str, Expr]] = []
-    rest: list[tuple[str, Expr]] = []
-    for sign, term in _terms(value, "+"):
-        (own if count_names((term,), name) else rest).append((sign, term))
-    if len(own) != 1:
+    """A change by sums, products and quotients in which the scalar is a factor at most."""
+    found = _form(value, name)
+    if found is None or found.factor is None:
         return None
-    sign, term = own[0]
-    other = _total(rest, value)
-    if _is(term, name) and sign == "+":
-        return Change(statement, Step.SUM, other)
-    factor = _factor(term, name)
-    return None if factor is None else Change(statement, Step.LINEAR, other, _signed(sign, factor))
+    term = Const(0, value.span) if found.term is None else found.term
+    if isinstance(found.factor, Const) and found.factor.value == 1:
+        return Change(statement, Step.SUM, term)
+    return Change(statement, Step.LINEAR, term, found.factor)
 
 
-def _factor(term: Expr, name: str) -> Expr | None:
-    """What a product has beside the scalar."""
-    match term:
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """An expression as `factor` times the scalar plus `term`; None for 0."""
+
+    factor: Expr | None
+    term: Expr | None
+
+    def each(self, change: Callable[[Expr], Expr]) -> _Form:
+        return _Form(*(None if part is None else change(part) for part in (self.factor, self.term)))
+
+
+def _form(value: Expr, name: str) -> _Form | None:
+    """An expression in terms of a scalar; None where it has no such form."""
+    span = value.span
+    if not count_names((value,), name):
+        return _Form(None, value)
+    match value:
+        case Var():
+            return _Form(Const(1, span), None)
+        case Unary("-" | "+" as op, operand) if (found := _form(operand, name)) is not None:
+            return found.each(lambda part: _signed(op, part))
+        case Binary("+" | "-" as op, left, right):
+            one, other = _form(left, name), _form(right, name)
+            if one is None or other is None:
+                return None
+            return _Form(_sum(op, one.factor, other.factor, span), _sum(op, one.term, other.term, span))
         case Binary("*", left, right) if not count_names((right,), name):
-            rest = _factor(left, name)
-            return right if _is(left, name) else None if rest is None else Binary("*", rest, right, term.span)
+            found = _form(left, name)
+            return None if found is None else found.each(lambda part: _product(part, right, span))
         case Binary("*", left, right) if not count_names((left,), name):
-            rest = _factor(right, name)
-            return left if _is(right, name) else None if rest is None else Binary("*", left, rest, term.span)
+            found = _form(right, name)
+            return None if found is None else found.each(lambda part: _product(left, part, span))
         case Binary("/", left, right) if not count_names((right,), name):
-            rest = Const(1.0, term.span) if _is(left, name) else _factor(left, name)
-            return None if rest is None else Binary("/", rest, right, term.span)
+            found = _form(left, name)
+            return None if found is None else found.each(lambda part: Binary("/", part, right, span))
         case _:
             return None
 
 
-def _terms(value: Expr, sign: str) -> Iterator[tuple[str, Expr]]:
-    """The terms of a sum, with their signs."""
-    match value:
-        case Binary("+" | "-" as op, left, right):
-            yield from _terms(left, sign)
-            yield from _terms(right, sign if op == "+" else "-" if sign == "+" else "+")
-        case _:
-            yield sign, value
+def _sum(op: str, left: Expr | None, right: Expr | None, span: Span) -> Expr | None:
+    if left is None or right is None:
+        return left if right is None else _signed(op, right)
+    return Binary(op, left, right, span)
 
 
-def _total(parts: list[tuple[str, Expr]], like: Expr) -> Expr:
-    """The sum of terms; 0 of none."""
-    if not parts:
-        return Const(0, like.span)
-    (sign, first), *rest = parts
-    return reduce(lambda found, one: Binary(one[0], found, one[1], like.span), rest, _signed(sign, first))
+def _product(left: Expr, right: Expr, span: Span) -> Expr:
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, Const) and one.value == 1:
+            return other
+    return Binary("*", left, right, span)
 
 
 def _signed(sign: str, value: Expr) -> Expr:

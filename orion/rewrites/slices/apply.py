@@ -262,11 +262,12 @@ class _Writer:
     def element(self, value: Expr, places: Axes, checks: list[Compare]) -> Expr:
         """What is stored at a place of the target."""
 
-        def at(part: Subscript | Var) -> Expr:
+        def at(part: Subscript | Var, after: int = 0) -> Expr:
             whole = part if isinstance(part, Subscript) else Subscript(part, (), part.span)
             extents = self.extents(whole, checks)
             variables = []
-            for (variable, own), other in zip(places[len(places) - len(extents) :], extents, strict=True):
+            mine = places[len(places) - len(extents) - after : len(places) - after]
+            for (variable, own), other in zip(mine, extents, strict=True):
                 checks.append(equal(difference(own.stop, own.start), difference(other.stop, other.start)))
                 place = total(without_spans(variable), difference(other.start, own.start))
                 variables.append(with_span(place, part.span))

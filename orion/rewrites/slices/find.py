@@ -158,6 +158,9 @@ def _is_elementwise(value: Expr, typing: Typing) -> bool:
             return has_plain_slices(value, typing)
         case Call(".copy" | "np.copy", (array,)):
             return _is_elementwise(array, typing)
+        case Call("np.outer", (left, right)):
+            ranks = typing.of(left).rank, typing.of(right).rank
+            return ranks == (1, 1) and _is_elementwise(left, typing) and _is_elementwise(right, typing)
         case Binary(op, left, right):
             return op != "@" and _is_elementwise(left, typing) and _is_elementwise(right, typing)
         case Unary(_, operand):
@@ -188,8 +191,9 @@ def meets_itself(statement: Assign | Update) -> bool:
         return False
     name = target.base.name
     parts = [part for part in every(Subscript, statement.value) if part.base.name == name]
-    is_whole = count_names([statement.value], name) > sum(count_names([part], name) for part in parts)
-    return is_whole or any(not _is_beside(target, part) and not _is_apart(target, part) for part in parts)
+    if count_names([statement.value], name) > sum(count_names([part], name) for part in parts):
+        parts.append(Subscript(target.base, (), target.span))  # the array as a whole
+    return any(not _is_beside(target, part) and not _is_apart(target, part) for part in parts)
 
 
 def _is_beside(target: Subscript, part: Subscript) -> bool:
