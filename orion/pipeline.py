@@ -42,6 +42,7 @@ from orion.passes.between import separate
 from orion.passes.bounds import name_bounds
 from orion.passes.extreme_places import with_extremes_by_name
 from orion.passes.extremes import with_running_extremes
+from orion.passes.flat_loops import with_nested_loops
 from orion.passes.induction import close_inductions
 from orion.passes.inline import inline_helpers
 from orion.passes.leaving import leave_by_break
@@ -118,6 +119,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("options", "what depends on None and strings is settled", lambda f, known: with_options(f, known.words), True),
     Pass("elements", "loops over dense arrays are ranges", lambda f, known: over_dense_arrays(f, known.types), True),
     Pass("names", "a name stands for one array", lambda f, known: with_one_array_a_name(f, known.types), True),
+    Pass("flat", "loops over flattened arrays are nested", lambda f, known: with_nested_loops(f, known.typing), True),
     Pass("leave", "a `return` inside a loop is a `break`", lambda f, known: leave_by_break(f, known.arrays), True),
     Pass("pick", "arrays as subscripts are loops", lambda f, known: pick_by_loops(f, known.typing), True),
     Pass("literals", "arrays written out are filled", lambda f, known: fill_by_elements(f, known.typing), True),
