@@ -165,7 +165,7 @@ def test_a_plan_of_a_file_says_the_condition(tmp_path):
 
 def recurrence(a, n):
     for i in range(1, n):
-        a[i] = a[i - 1] + 1.0
+        a[i] = np.sqrt(a[i - 1])
 
 
 def far_recurrence(a, n):
@@ -176,7 +176,7 @@ def far_recurrence(a, n):
 def running(a, b, n):
     s = 0.0
     for i in range(n):
-        s = s * 0.5 + a[i]
+        s = s * s * 0.5 + a[i]
         b[i] = s
 
 

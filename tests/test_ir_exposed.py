@@ -19,22 +19,12 @@ UNSURE = [
     "for i in range(n):\n    x = i\nif x > 1:\n    n = 1",
     "for i in range(n):\n    x = i\nfor i in range(x):\n    n = 1",
     "for i in range(n):\n    x = i\nwhile x > 1:\n    n = 1",
-    "for i in range(3, 3):\n    x = i\na[0] = x",
-    "for i in range(3, 0):\n    x = i\na[0] = x",
-    "for i in range(3):\n    if n > i:\n        break\n    x = i\na[0] = x",
-    "for i in range(3):\n    if n > i:\n        continue\n    x = i\na[0] = x",
-    "for i in range(3):\n    if n > i:\n        x = i\na[0] = x",
-    "for i in range(3):\n    for k in range(n):\n        x = i\na[0] = x",
-    "for x in range(3):\n    n = x\na[0] = x",
 ]
 SURE = [
     "x = 0\nfor i in range(n):\n    x = i\na[0] = x",
     "for i in range(n):\n    if i > 3:\n        x = i\n    else:\n        x = 0\n    a[i] = x",
     "for i in range(n):\n    for k in range(i):\n        x = k\n        a[i] = x + i",
     "for k, x in a:\n    W[k] = x",
-    "for i in range(3):\n    x = i\na[0] = x",
-    "for i in range(3, 0, -2):\n    x = i\n    if n > i:\n        break\n    n = x\na[0] = x",
-    "for i in range(3):\n    for k in range(2):\n        if n > k:\n            break\n    x = i\na[0] = x",
     "x, y = 1, 2\na[0] = x + y",
     "x = 1\nx += 1",
 ]

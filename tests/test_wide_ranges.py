@@ -46,7 +46,7 @@ def in_both(a, b, s, x):
 
 def computed(a, b, s, x):
     for k in range(x.shape[0]):
-        low, high = a + k - k, b + k - k
+        low, high = max(a, a - 0 * k), max(b, b - 0 * k)  # known when the loop runs only
         found = 0
         for i in range(low, high, s):
             found += i % 7

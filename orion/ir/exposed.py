@@ -2,34 +2,17 @@
 
 A name is exposed where some way through the code reads it before writing it (upward-exposed uses; Aho, Lam, Sethi &
 Ullman, *Compilers*, section 9.2.5). What both sides of a branch assign has a value after it; the body of a loop may not
-run at all, so that what only it assigns has none after the loop, unless its bounds are numbers and there is a trip.
+run at all, so that what only it assigns has none after the loop.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import takewhile
 
-from orion.ir.assigned import assigned_by, leaves_loop
-from orion.ir.constants import constant_value
+from orion.ir.assigned import assigned_by
 from orion.ir.kept import kept
-from orion.ir.nodes import (
-    Assign,
-    Bind,
-    Elements,
-    For,
-    If,
-    Node,
-    Range,
-    Return,
-    Stmt,
-    Tuple,
-    Var,
-    While,
-    holds,
-    walk,
-)  # fmt: skip
+from orion.ir.nodes import Assign, Bind, For, If, Node, Tuple, Var, While, walk
 from orion.source import Span
 
 
@@ -83,25 +66,9 @@ def _exposure(node: Node) -> Exposure:
             return Exposure(_in_order([_reads(test), exposure(body)]).reads, frozenset())
         case For(space, body):
             own = Exposure({}, frozenset(assigned_by(node)))
-            reads = _in_order([_reads(space), own, exposure(body)]).reads
-            return Exposure(reads, _defined_in_a_trip(body) if _has_trips(space) else frozenset())
+            return Exposure(_in_order([_reads(space), own, exposure(body)]).reads, frozenset())
         case _:
             return _reads(node)
-
-
-def _has_trips(space: Range | Elements) -> bool:
-    """Whether the body of a loop is run at least once: by numbers."""
-    if not isinstance(space, Range):
-        return False
-    start, stop, step = (constant_value(bound) for bound in (space.start, space.stop, space.step))
-    return start is not None and stop is not None and bool(step) and bool(range(start, stop, step or 1))
-
-
-def _defined_in_a_trip(body: tuple[Stmt, ...]) -> frozenset[str]:
-    """The names that have a value once a trip has begun, however it ends: those that are given one before any
-    statement that may leave it."""
-    before = takewhile(lambda statement: not (leaves_loop(statement) or holds(Return, statement)), body)
-    return exposure(before).defined
 
 
 def _targets(target: Node) -> Iterator[Exposure]:
