@@ -201,7 +201,7 @@ def _change(statement: Stmt, name: str) -> Change | None:
         case Update(Var(), "+" | "-" as op, value) if not count_names((value,), name):
             return Change(statement, Step.SUM, _signed(op, value))
         case Update(Var(), "*", value) if not count_names((value,), name):
-            return Change(statement, Step.LINEAR, Const(0, value.span), value)
+            return Change(statement, Step.LINEAR, Const(-0.0, value.span), value)
         case Assign(Var(), value) if not count_names((value,), name):
             return Change(statement, Step.NEW, value)
         case Assign(Var(), Call(function, (first, second))) if running(statement) is not None:
@@ -218,7 +218,7 @@ def _linear(statement: Assign, value: Expr, name: str) -> Change | None:
     found = _form(value, name)
     if found is None or found.factor is None:
         return None
-    term = Const(0, value.span) if found.term is None else found.term
+    term = Const(-0.0, value.span) if found.term is None else found.term
     if isinstance(found.factor, Const) and found.factor.value == 1:
         return Change(statement, Step.SUM, term)
     return Change(statement, Step.LINEAR, term, found.factor)
