@@ -53,20 +53,7 @@ def under_a_test(A):
     return np.min(A, axis=-2)
 
 
-def sums(A):
-    s = (A * 2).sum(axis=0)
-    if A.shape[1] > 3:
-        s = s + A.sum(-2)
-    return s, np.sum(A, axis=1), A.sum(0) - np.sum(A, 1).max(), A.sum()
-
-
-def sums_in_rounds(A):
-    for t in range(3):
-        A[t % A.shape[0]] = A.sum(axis=0) / (1 + abs(A.sum(axis=1)[0]))
-    return A.sum(axis=0)
-
-
-FUNCTIONS = [of_rows, of_columns, in_expressions, means, in_rounds, under_a_test, sums, sums_in_rounds]
+FUNCTIONS = [of_rows, of_columns, in_expressions, means, in_rounds, under_a_test]
 
 
 def arrays():

@@ -1,4 +1,4 @@
-"""Least and greatest values, means and sums along an axis, as loops and sums.
+"""Least and greatest values and means along an axis, as loops and sums.
 
 m = A.max(axis=1)                 m = np.empty(A.shape[0])
                                   for i in range(A.shape[0]):
@@ -11,13 +11,7 @@ m = A.max(axis=0)                 m = A[0].copy()
 
 m = A.mean(axis=0)                m = np.sum(A, axis=0) / A.shape[0]
 
-m = A.sum(axis=0)                 m = np.zeros(A.shape[1])
-                                  for i in range(A.shape[0]):
-                                      for j in range(A.shape[1]):
-                                          m[j] += A[i, j]
-
-Numba compiles none but sums, and loops are shared out like any other. Sums inside of loops stay what they are: a kernel
-has them as operations on rows.
+Numba compiles none of these, and loops are shared out like any other.
 """
 
 from __future__ import annotations
@@ -41,48 +35,35 @@ from orion.ir.nodes import (
     Range,
     Stmt,
     Subscript,
-    Update,
     Var,
-    While,
     every,
-    holds,
     names_in,
-)  # fmt: skip
+)
 from orion.ir.program import new_numbers
 from orion.ir.refuse import unsupported
 from orion.ir.rewriting import expand
 from orion.passes.local_arrays import fresh
 from orion.passes.writes import helper_writes
-from orion.source import Span
 from orion.typing.expression_types import Typing
 
 EXTREMES = {"np.max": "np.maximum", ".max": "np.maximum", "np.min": "np.minimum", ".min": "np.minimum"}
 MEANS = ("np.mean", ".mean")
-SUMS = ("np.sum", ".sum")
-SUMMED = ("float64", "float32", "int64")
-"""Dtypes of which the sums have the dtype."""
 
 
 def with_loops_along_axes(function: Function, typing: Typing) -> Function:
     """The function without such calls. UnsupportedLoopError for arrays of more than two dimensions, and where a loop
     may not stand before the statement."""
-    outside = every(Call, *(one for one in function.body if not holds((For, While), one)))
-    summed = frozenset(call.span for call in outside if _is_summed(call, typing))
-    taken = {*function.params, *assigned_names(function.body), *typing.names}
-    writer = _Writer(function, typing, taken, new_numbers(function.body), summed)
-    if not any(map(writer.is_along, every(Call, *function.body))):
+    if not any(map(_is_along, every(Call, *function.body))):
         return function
+    taken = {*function.params, *assigned_names(function.body), *typing.names}
+    writer = _Writer(function, typing, taken, new_numbers(function.body))
     body = expand(function.body, writer.direct)
     writes = helper_writes(function, {name: kind.rank for name, kind in typing.names.items()})
-    return replace(function, body=Lifter(writer.is_along, writer.lift, writer.instead, writes).block(body))
+    return replace(function, body=Lifter(_is_along, writer.lift, writer.instead, writes).block(body))
 
 
-def _is_summed(call: Call, typing: Typing) -> bool:
-    """Whether it is a sum along an axis of a matrix that is known before the loop runs."""
-    if call.function not in SUMS or len(call.keywords) > 1 or len(call.arguments) > 2:
-        return False
-    axis, kind = _axis(call), typing.of(call.arguments[0])
-    return axis is not None and constant_value(axis) in (0, 1, -1, -2) and kind.rank == 2 and kind.dtype in SUMMED
+def _is_along(expr: Expr) -> bool:
+    return isinstance(expr, Call) and expr.function in (*EXTREMES, *MEANS) and _axis(expr) is not None
 
 
 def _axis(call: Call) -> Expr | None:
@@ -97,18 +78,12 @@ class _Writer:
     typing: Typing
     taken: set[str]
     numbers: Iterator[int]
-    summed: frozenset[Span]
-
-    def is_along(self, expr: Expr) -> bool:
-        if not isinstance(expr, Call) or _axis(expr) is None:
-            return False
-        return expr.function in (*EXTREMES, *MEANS) or (expr.function in SUMS and expr.span in self.summed)
 
     def direct(self, statement: Stmt) -> tuple[Stmt, ...]:
         match statement:
-            case Assign(Var(name) as target, Call(called) as value) if self.is_along(value):
-                if called not in MEANS and name not in names_in(value):
-                    return tuple(self.loops(target, value))
+            case Assign(Var(name) as target, Call(called) as value) if _is_along(value) and name not in names_in(value):
+                if called in EXTREMES:
+                    return tuple(self.extremes(target, value))
         return (statement,)
 
     def lift(self, expr: Call, before: list[Stmt]) -> Expr:
@@ -117,7 +92,7 @@ class _Writer:
             total = Call("np.sum", (array,), expr.span, (("axis", Const(axis, expr.span)),))
             return Binary("/", total, Dim(array.name, axis, expr.span), expr.span)
         found = Var(fresh(f"{expr.function.rpartition('.')[2]}_{expr.span.line}", self.taken), expr.span)
-        before += self.loops(found, expr)
+        before += self.extremes(found, expr)
         return found
 
     def instead(self, expr: Expr, why: str) -> Expr:
@@ -141,7 +116,7 @@ class _Writer:
             part = name
         return part, number % rank
 
-    def loops(self, target: Var, call: Call) -> Iterator[Stmt]:
+    def extremes(self, target: Var, call: Call) -> Iterator[Stmt]:
         before: list[Stmt] = []
         array, axis = self.array(call, before)
         yield from before
@@ -150,18 +125,11 @@ class _Writer:
         if axis == 1:
             shape, dtype = Dim(array.name, 0, span), Dtype(self.typing.of(call).dtype, span)
             yield Assign(target, Call("np.empty", (shape, dtype), span), span)
-            called = call.function.rpartition(".")[2]
-            row = Call(f"np.{called}", (Subscript(array, (i,), span),), span)
+            row = Call("np.max" if "max" in call.function else "np.min", (Subscript(array, (i,), span),), span)
             yield self.loop(i, 0, shape, (Assign(Subscript(target, (i,), span), row, span),))
             return
-        one = Subscript(target, (j,), span)
-        if call.function in SUMS:
-            length, dtype = Dim(array.name, 1, span), Dtype(self.typing.of(call).dtype, span)
-            yield Assign(target, Call("np.zeros", (length, dtype), span), span)
-            inner = self.loop(j, 0, length, (Update(one, "+", Subscript(array, (i, j), span), span),))
-            yield self.loop(i, 0, Dim(array.name, 0, span), (inner,))
-            return
         yield Assign(target, Call(".copy", (Subscript(array, (Const(0, span),), span),), span), span)
+        one = Subscript(target, (j,), span)
         kept = Call(EXTREMES[call.function], (one, Subscript(array, (i, j), span)), span)
         inner = self.loop(j, 0, Dim(array.name, 1, span), (Assign(one, kept, span),))
         yield self.loop(i, 1, Dim(array.name, 0, span), (inner,))
