@@ -129,14 +129,14 @@ def outcome(run, given):
     return [returned, *(value for value in given.values() if isinstance(value, np.ndarray))]
 
 
-def interpreted(function, workers):
+def interpreted(function, workers, force=True):
     def run(given):
-        with orion.session(workers=workers, force_parallel=True), warnings.catch_warnings():
+        with orion.session(workers=workers, force_parallel=force), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            prepared = orion.parallel_for(function)._preparation.prepare(given, workers, True)
+            prepared = orion.parallel_for(function)._preparation.prepare(given, workers, force)
             prepared.plan.check()
         if is_in_vectors(prepared):
-            with orion.session(workers=workers, force_parallel=True), warnings.catch_warnings():
+            with orion.session(workers=workers, force_parallel=force), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 return orion.parallel_for(function)(**given)
         codes = [kernel_code(loop.kernel.text) for loop in prepared.program.loops]

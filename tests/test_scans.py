@@ -12,7 +12,7 @@ import pytest
 import orion
 from orion.rewrites.scans import apply, find
 from tests.loop_text import defined
-from tests.test_random_slices import compare
+from tests.test_random_slices import compare, interpreted, outcome
 
 N = 3_000
 """More than one block, and some iterations after the last."""
@@ -134,14 +134,40 @@ def two_sums(x, out):
         out[i] = q / (i + 1) - (s / (i + 1)) ** 2
 
 
+def with_a_sum(x, out):
+    s, total = 0.0, 0.0
+    for i in range(len(x)):
+        s = 0.9 * s + x[i]
+        total += s
+        out[i] = s
+    return total
+
+
+def with_a_product(x, out):
+    peak, product = x[0], 1.0
+    for i in range(len(x)):
+        peak = max(peak, x[i])
+        product *= 1 + (np.sqrt(peak * peak + 1) + x[i]) / 1e5
+        out[i] = np.sqrt(peak * peak + x[i] * x[i])
+    return product
+
+
+def with_sums_in_elements(x, out):
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i]
+        out[i % 5] += s
+
+
 SCANS = (
     prefix, before, chosen, ewma, ewma_in_an_array, cumsum_in_an_array, cumsum_in_place, discounted, advantages,
-    products, resets, drawdown, peaks, two_sums, growing_or_not,
+    products, resets, drawdown, peaks, two_sums, growing_or_not, with_a_sum,
+    with_a_product, with_sums_in_elements,
 )  # fmt: skip
 
 
 def given(n=N, seed=1):
-    return np.random.default_rng(seed).integers(-3, 4, n) * 1.0, np.zeros(n)
+    return np.random.default_rng(seed).random(n) * 6 - 3, np.zeros(n)
 
 
 @pytest.fixture
@@ -187,6 +213,52 @@ def test_scans_are_shared_out_and_the_same_on_any_number_of_workers(any_size, fu
     for other in others:
         for found, want in zip(other, alone, strict=True):
             np.testing.assert_array_equal(found, want)
+
+
+@pytest.mark.parametrize("function", [with_a_sum, with_a_product], ids=lambda function: function.__name__)
+def test_sums_beside_have_the_same_bits_at_sizes_at_which_scans_are_taken_by_themselves(function):
+    """Blocks that nobody has asked for, on one worker too."""
+    x, found = np.random.default_rng(1).random(1_300_000), []
+    for workers in (1, 2):
+        with orion.session(workers=workers), warnings.catch_warnings():
+            warnings.simplefilter("ignore", orion.SerialLoopWarning)
+            out, scan = np.zeros(len(x)), orion.parallel_for(function)
+            found.append((scan(x, out), out))
+            assert "scans" in [name for name, _ in scan.plan(x, out).function.rewrites]
+    assert found[0][0] == found[1][0]
+    np.testing.assert_array_equal(found[0][1], found[1][1])
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_integers_in_arrays_keep_all_their_digits(any_size, workers):
+    x = np.random.default_rng(1).integers(2**50, 2**51, 5_000)
+    c = np.zeros(len(x), np.int64)
+    with orion.session(workers=workers, force_parallel=True):
+        scan = orion.parallel_for(cumsum_in_an_array)
+        assert "scans" in [name for name, _ in scan.plan(x, c).function.rewrites]
+        scan(x, c)
+    np.testing.assert_array_equal(c, np.cumsum(x))
+
+
+@pytest.mark.parametrize("factor", [0.1, 1e-120, -0.5])
+@pytest.mark.parametrize("at", [0, 1, 1999, 2048, 2999])
+def test_what_is_infinite_stays_so_where_factors_vanish(any_size, at, factor):
+    def recurrence(x, out, a):
+        h = 0.0
+        for i in range(len(x)):
+            h = a * h + x[i]
+            out[i] = h
+
+    x = np.ones(3 * 2048 + 5)
+    x[at] = -np.inf
+    want = np.zeros(len(x))
+    recurrence(x, want, factor)
+    for workers in (1, 2):
+        out = np.zeros(len(x))
+        with orion.session(workers=workers, force_parallel=workers > 1), warnings.catch_warnings():
+            warnings.simplefilter("ignore", orion.SerialLoopWarning)
+            orion.parallel_for(recurrence)(x, out, factor)
+        np.testing.assert_allclose(out, want)
 
 
 @pytest.mark.parametrize("function", [prefix, ewma, drawdown], ids=lambda function: function.__name__)
@@ -397,6 +469,28 @@ def test_random_scans_are_pythons(small, seed):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             compare(function, lambda n=n: arguments(n, seed), 1 + seed % 3, f"n = {n}\n{source}")
+
+
+@pytest.mark.parametrize("seed", range(0, 300, 2))
+def test_random_scans_have_the_same_bits_on_any_number_of_workers(small, seed):
+    """Of numbers that are rounded; without `force_parallel`, as that takes what is for two workers on one as well."""
+    source = Maker(seed).function()
+    function = defined(source)
+
+    def rounded():
+        rng, made = np.random.default_rng(seed), arguments(45, seed)
+        return made | {name: rng.random(len(made[name])) - 0.5 for name in "xyf"}
+
+    found = []
+    for workers in (1, 2, 3):
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            found.append(outcome(interpreted(function, workers, force=False), rounded()))
+    for other in found[1:]:
+        assert (other == "an error") == (found[0] == "an error"), source
+        if other != "an error":
+            for mine, its in zip(other, found[0], strict=True):
+                np.testing.assert_array_equal(mine, its, err_msg=source)
 
 
 def test_many_of_them_are_shared_out(small):

@@ -81,12 +81,11 @@ class HelperLocal:
 @dataclass(frozen=True, slots=True)
 class InBlocks:
     """Scalars that iterations hand on, or arrays whose elements they do, in `for` number `loop`, which goes through
-    blocks of `length` iterations by `variable` (`orion.rewrites.scans`). `is_rounded`: sums of floats are rounded in
+    blocks of `length` iterations (`orion.rewrites.scans`). `is_rounded`: sums of floats are rounded in
     blocks; `is_twice`: what blocks do with them is computed in loops before it."""
 
     loop: int
     names: tuple[str, ...]
-    variable: str
     length: int
     is_rounded: bool
     is_twice: bool

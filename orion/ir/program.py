@@ -22,6 +22,11 @@ def new_numbers(body: Iterable[Stmt]) -> Iterator[int]:
     return count(1 + max((SYNTHETIC, *(loop.index for loop in every(For, *body)))))
 
 
+def new_fillings(body: Iterable[Stmt]) -> Iterator[int]:
+    """`For.index` of loops that fill arrays, or do anything else that no loop of the source does."""
+    return count(min((FILLING + 1, *(loop.index for loop in every(For, *body)))) - 1, -1)
+
+
 @dataclass(frozen=True, slots=True)
 class Buffer:
     """A row of `length` elements that each box has for itself, for parts of an array of the same dtype.

@@ -11,7 +11,7 @@ is the same where the loop does not write the array. A `break` would end one of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -39,7 +39,7 @@ from orion.ir.nodes import (
     holds,
 )  # fmt: skip
 from orion.ir.program import new_numbers
-from orion.ir.rewriting import rewrite
+from orion.ir.rewriting import expand, rewrite, with_new
 from orion.passes.local_arrays import fresh
 from orion.passes.view_names import written_names
 from orion.typing.expression_types import Typing
@@ -47,19 +47,34 @@ from orion.typing.expression_types import Typing
 FLATTENED = (".ravel", "np.ravel", ".flatten")
 
 
+@dataclass(frozen=True, slots=True)
+class Flat:
+    """A loop over the elements of `array`, which have the name `items` in a statement before. `is_named`: the number of
+    an element is used, too."""
+
+    array: Var
+    items: str
+    is_named: bool
+
+
 def with_nested_loops(function: Function, typing: Typing) -> Function:
     """The function with such loops over arrays with a name as loops over each axis."""
-    finder = _Finder(function, typing)
-    flattened = {
-        loop.index: array
-        for body in _blocks(function.body)
-        for before, loop in pairwise(body)
-        if isinstance(loop, For) and (array := finder.flattened(before, loop)) is not None
-    }
-    if not flattened:
-        return function
-    writer = _Writer(typing, flattened, {*typing.names, *function.params}, new_numbers(function.body))
-    return replace(function, body=writer.block(function.body))
+    pairs = (pair for body in _blocks(function.body) for pair in pairwise(body))
+    found = {loop.index: _flat(before, loop, function, typing) for before, loop in pairs if isinstance(loop, For)}
+    flat = {index: one for index, one in found.items() if one is not None}
+    items = {one.items for one in flat.values()}
+    taken, numbers = {*typing.names, *function.params}, new_numbers(function.body)
+
+    def change(statement: Stmt) -> tuple[Stmt, ...]:
+        match statement:
+            case Assign(Var(name)) if name in items:
+                return ()
+            case For(_, _, index) if index in flat:
+                return (_nested(statement, flat[index], typing, taken, numbers),)
+            case _:
+                return (statement,)
+
+    return with_new(function, body=expand(function.body, change)) if flat else function
 
 
 def _blocks(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, ...]]:
@@ -74,79 +89,49 @@ def _blocks(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, ...]]:
                 pass
 
 
-@dataclass(frozen=True, slots=True)
-class _Finder:
-    function: Function
-    typing: Typing
-
-    def flattened(self, before: Stmt, loop: For) -> Var | None:
-        """The array whose elements a loop goes through, by the statement before it."""
-        match before, loop:
-            case (
-                Assign(Var(items), Call(name, (Var() as array,), _, ())),
-                For(Range(index, start, Call("len", (Var(counted),)), step), body),
-            ) if name in FLATTENED and counted == items:
-                pass
-            case _:
-                return None
-        own = sum(_is_item(part, items, index) for part in every(Subscript, *body))
-        is_alone = count_names(self.function.body, items) == own + 2  # beside its name and its length
-        written: Set[str] = written_names(replace(self.function, body=body), self.typing)
-        is_kept = {array.name, items, index}.isdisjoint(written | assigned_names(body))
-        is_counted = constant_value(start) == 0 and constant_value(step) == 1
-        leaves = any(isinstance(one, Break) for one in own_level(body)) or holds(Return, *body)
-        is_known = is_alone and is_kept and is_counted and not leaves
-        return array if is_known and self.typing.of(array).rank else None
+def _flat(before: Stmt, loop: For, function: Function, typing: Typing) -> Flat | None:
+    """The array whose elements a loop goes through, by the statement before it."""
+    match before, loop:
+        case (
+            Assign(Var(items), Call(name, (Var() as array,), _, ())),
+            For(Range(index, start, Call("len", (Var(counted),)), step), body),
+        ) if name in FLATTENED and counted == items:
+            pass
+        case _:
+            return None
+    own = sum(_is_item(part, items, index) for part in every(Subscript, *body))
+    is_alone = count_names(function.body, items) == own + 2  # beside its name and its length
+    written = written_names(replace(function, body=body), typing)
+    is_kept = {array.name, items, index}.isdisjoint(written | assigned_names(body))
+    is_counted = constant_value(start) == 0 and constant_value(step) == 1
+    leaves = any(isinstance(one, Break) for one in own_level(body)) or holds(Return, *body)
+    is_known = is_alone and is_kept and is_counted and not leaves and typing.of(array).rank
+    return Flat(array, items, count_names(function.body, index) > own) if is_known else None
 
 
-@dataclass(slots=True)
-class _Writer:
-    """`flattened` are the arrays whose elements loops go through, by the numbers of these."""
+def _nested(loop: For, flat: Flat, typing: Typing, taken: set[str], numbers: Iterator[int]) -> For:
+    assert isinstance(loop.space, Range)
+    index, array, span, rank = loop.space.var, flat.array, loop.span, typing.of(flat.array).rank
+    names = [index] if rank == 1 else [fresh(f"{index}_{axis}", taken) for axis in range(rank)]
+    places = tuple(Var(name, span) for name in names)
 
-    typing: Typing
-    flattened: Mapping[int, Var]
-    taken: set[str]
-    numbers: Iterator[int]
+    def change(part: Expr) -> Expr:
+        return Subscript(array, places, part.span) if _is_item(part, flat.items, index) else part
 
-    def block(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        done: list[Stmt] = []
-        for statement in body:
-            match statement:
-                case For(_, inner) if statement.index in self.flattened:
-                    loop = replace(statement, body=self.block(inner))
-                    done.append(self.nested(loop, self.flattened[statement.index], done.pop()))
-                case For(_, inner) | While(_, inner):
-                    done.append(replace(statement, body=self.block(inner)))
-                case If(_, then, orelse):
-                    done.append(replace(statement, body=self.block(then), orelse=self.block(orelse)))
-                case _:
-                    done.append(statement)
-        return tuple(done)
+    body = tuple(rewrite(statement, change) for statement in loop.body)
+    if rank > 1 and flat.is_named:
+        number: Expr = places[0]
+        for axis in range(1, rank):
+            number = Binary("+", Binary("*", number, Dim(array.name, axis, span), span), places[axis], span)
+        body = (Assign(Var(index, span), number, span), *body)
+    for axis in reversed(range(1, rank)):
+        body = (For(_range(names[axis], array, axis), body, next(numbers), span),)
+    return replace(loop, space=_range(names[0], array, 0), body=body)
 
-    def nested(self, loop: For, array: Var, before: Stmt) -> For:
-        assert isinstance(loop.space, Range)
-        assert isinstance(before, Assign)
-        assert isinstance(before.target, Var)
-        items, index, span, rank = before.target.name, loop.space.var, loop.span, self.typing.of(array).rank
-        names = [index] if rank == 1 else [fresh(f"{index}_{axis}", self.taken) for axis in range(rank)]
-        places = tuple(Var(name, span) for name in names)
-        item = Subscript(array, places, span)
 
-        def change(part: Expr) -> Expr:
-            return replace(item, span=part.span) if _is_item(part, items, index) else part
-
-        body = tuple(rewrite(statement, change) for statement in loop.body)
-        if rank > 1 and count_names(body, index):
-            number: Expr = places[0]
-            for axis in range(1, rank):
-                number = Binary("+", Binary("*", number, Dim(array.name, axis, span), span), places[axis], span)
-            body = (Assign(Var(index, span), number, span), *body)
-        for axis in reversed(range(rank)):
-            space = Range(names[axis], Const(0, span), Dim(array.name, axis, span), Const(1, span), span)
-            body = (For(space, body, next(self.numbers) if axis else loop.index, span),)
-        (found,) = body
-        assert isinstance(found, For)
-        return found
+def _range(name: str, array: Var, axis: int) -> Range:
+    span = array.span
+    return Range(name, Const(0, span), Dim(array.name, axis, span), Const(1, span), span)
 
 
 def _is_item(part: object, items: str, index: str) -> bool:

@@ -49,12 +49,11 @@ from orion.ir.nodes import (
     Update,
     Var,
     While,
-    every,
     holds,
     names_in,
     walk,
 )  # fmt: skip
-from orion.ir.program import FILLING
+from orion.ir.program import new_fillings
 from orion.ir.refuse import as_said, unsupported
 from orion.ir.rewriting import expand, rewrite, rewrite_function, with_new
 from orion.ir.spans import with_span, without_spans
@@ -77,9 +76,8 @@ def make_arrays(function: Function, typing: Typing, names: Collection[str]) -> F
     maker = _Maker(function, typing, definitions(function), {*typing.names})
     made = sorted((maker.made(name) for name in names), key=lambda one: one.span)
     lengths = {one.name: one.lengths for one in made}
-    numbers = (node.index for node in every(For, *function.body))
     zero = frozenset(one.name for one in made if one.is_zero)
-    filler = _Filler(typing, maker, lengths, zero, min((FILLING + 1, *numbers)))
+    filler = _Filler(typing, maker, lengths, zero, new_fillings(function.body))
     body = expand(_one_by_one(function.body, names), filler.statement)
     made = [replace(one, alike=tuple(dict.fromkeys(filler.alike.get(one.name, ())))) for one in made]
     changed = replace(
@@ -272,14 +270,14 @@ def _is_size(part: Expr, params: Collection[str]) -> bool:
 
 @dataclass(slots=True)
 class _Filler:
-    """`lengths` are those of the arrays that are made, and `zero` those whose memory is zero; `number` is that of the
-    last loop. `alike` are the pairs of lengths that must be equal, by array."""
+    """`lengths` are those of the arrays that are made, and `zero` those whose memory is zero; `numbers` are those of
+    new loops. `alike` are the pairs of lengths that must be equal, by array."""
 
     typing: Typing
     maker: _Maker
     lengths: Mapping[str, tuple[Expr, ...]]
     zero: frozenset[str]
-    number: int
+    numbers: Iterator[int]
     variables: dict[str, tuple[str, ...]] = field(default_factory=dict)
     alike: dict[str, list[tuple[Expr, Expr]]] = field(default_factory=dict)
 
@@ -304,12 +302,11 @@ class _Filler:
             every = Slice(None, None, None, span)
             return (Assign(Subscript(base, (every,) * len(lengths), span), value, span),)
         inner: Stmt = Assign(Subscript(base, variables, span), element, span)
-        first = self.number - len(lengths)
-        self.number = first
+        numbers = sorted(next(self.numbers) for _ in lengths)
         for axis in reversed(range(len(lengths))):
             stop = with_span(lengths[axis], span)
             space = Range(variables[axis].name, Const(0, span), stop, Const(1, span), span)
-            inner = For(space, (inner,), first + axis, span)
+            inner = For(space, (inner,), numbers[axis], span)
         return (inner,)
 
     def variables_of(self, name: str) -> tuple[str, ...]:

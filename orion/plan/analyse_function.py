@@ -9,6 +9,7 @@ from itertools import chain, dropwhile
 from orion.analysis.one_loop import AnalysedLoop, is_shared_out, is_single, may_be_shared, origin_of
 from orion.cost.caches import Caches
 from orion.errors import UnsupportedLoopError
+from orion.ir.assumed import OfWorkers
 from orion.ir.function import Function
 from orion.ir.nodes import For, every, holds
 from orion.ir.types import ArgumentType, Types
@@ -58,6 +59,15 @@ class _Analyser:
         variants = tuple(replace(variant, rewrites=noted) for variant in found)
         return AnalysedFunction(function, types, typing, variants, seen.analyses.maps)
 
+    def for_workers(self, function: Function, types: Types, noted: Noted) -> AnalysedFunction:
+        """The same of a form that a rewrite gives a function, for some numbers of workers perhaps. No bit of a result
+        may depend on whether there are so many: where sums are rounded by blocks, it is for any number."""
+        other = self.analyse(function, types, noted)
+        rounded = [loop for loop in other.variants[0].loops if _is_rounded_by_blocks(loop, other.typing)]
+        inside = {one.index for loop in rounded for one in every(For, _source_of(loop))}
+        assumed = tuple(one for one in function.assumed if not isinstance(one, OfWorkers) or one.index not in inside)
+        return other if assumed == function.assumed else self.analyse(replace(function, assumed=assumed), types, noted)
+
     def rewritten(self, found: AnalysedFunction, rewrite: OfFunction) -> AnalysedFunction:
         """The function with a rewrite applied to all its loops, one after the other, that are no longer serial then."""
         tried: set[Span] = set()
@@ -93,14 +103,14 @@ class _Analyser:
             return found
         noted = (*found.variants[-1].rewrites, *((rewrite.name, line) for line in lines))
         try:
-            other = self.analyse(function, found.types, noted)
+            other = self.for_workers(function, found.types, noted)
         except UnsupportedLoopError:
             return found
         if _parallel(other.variants[0]) <= _parallel(found.variants[0]):
             return found
         if rewrite.is_in_memory and _count_serial(other.variants[0]) >= _count_serial(found.variants[0]):
             return found
-        is_for_all = function.assumed == found.function.assumed
+        is_for_all = other.function.assumed == found.function.assumed
         return other if is_for_all else replace(found, variants=(*other.variants, *found.variants))
 
     def under_conditions(self, found: AnalysedFunction, rewrite: UnderConditions) -> AnalysedFunction:
@@ -114,7 +124,7 @@ class _Analyser:
             return found
         noted = (*found.variants[-1].rewrites, *((rewrite.name, line) for line, inside in places if inside))
         try:
-            forms = [self.analyse(function, found.types, noted).variants for function in functions]
+            forms = [self.for_workers(function, found.types, noted).variants for function in functions]
         except UnsupportedLoopError:
             return found
         old = {loop.index for loop in every(For, *found.function.body)}
@@ -153,9 +163,25 @@ def analyse_function(
 
 def _shares_out(variant: Variant, old: Collection[int]) -> bool:
     """Whether loops of a variant are parallel that have new `for`s, or stand for such as a new order of them."""
-    shared = (loop for loop in variant.loops if may_be_shared(loop))
-    loops = ((loop if (origin := origin_of(loop)) is None else origin).nest.loops[0] for loop in shared)
+    loops = (_source_of(loop) for loop in variant.loops if may_be_shared(loop))
     return any(one.index >= 0 and one.index not in old for loop in loops for one in every(For, loop))
+
+
+def _source_of(loop: AnalysedLoop) -> For:
+    """The outermost loop of the program that a planned loop stands for."""
+    origin = origin_of(loop)
+    return (loop if origin is None else origin).nest.loops[0]
+
+
+def _is_rounded_by_blocks(loop: AnalysedLoop, typing: Typing) -> bool:
+    """Whether a loop that is shared out adds up, or multiplies, floats of several iterations: block by block then, and
+    one after the other where it is serial."""
+    if not may_be_shared(loop):
+        return False
+    names = [one.name for one in loop.analysis.scalars.reductions if one.op in ("+", "*")]
+    names += [] if loop.summed is None else [one.name for one in loop.summed.analysis.sums]
+    kinds = (typing.names.get(name) for name in names)
+    return any(kind is None or kind.dtype.startswith("float") for kind in kinds)
 
 
 def _next(found: AnalysedFunction, rewrite: OfFunction, tried: set[Span]) -> AnalysedLoop | None:

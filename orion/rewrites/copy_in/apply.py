@@ -18,7 +18,6 @@ from orion.dependence.access import LoopDependences
 from orion.ir.function import Function, LocalArray
 from orion.ir.nodes import Assign, Const, Dim, Expr, For, Range, Stmt, Subscript, Var, names_in, walk
 from orion.ir.program import (
-    FILLING,
     CopiedIn,
     LoopNest,
     OfFilling,
@@ -27,6 +26,7 @@ from orion.ir.program import (
     RunLoop,
     Step,
     form_of,
+    new_fillings,
     with_loops,
 )
 from orion.ir.rewriting import rewrite
@@ -117,11 +117,11 @@ class _Renamer:
         inside: Stmt = Assign(
             Subscript(Var(one.copy, span), index, span), Subscript(Var(one.array, span), index, span), span
         )
-        used = [loop.index for other in (*self.program.nests, *self.nests) for loop in other.loops]
-        last, loops = min((FILLING + 1, *used)), []
+        fillings = new_fillings(loop for other in (*self.program.nests, *self.nests) for loop in other.loops)
+        numbers, loops = sorted(next(fillings) for _ in lengths), list[For]()
         for axis in reversed(range(len(lengths))):
             space = Range(names[axis], Const(0, span), with_span(lengths[axis], span), Const(1, span), span)
-            inside = For(space, (inside,), last - len(lengths) + axis, span)
+            inside = For(space, (inside,), numbers[axis], span)
             loops.append(inside)
         loops.reverse()
         return LoopNest(0, OfFilling(), tuple(loops), tuple(names), loops[-1].body, True, self.function)

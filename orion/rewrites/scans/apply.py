@@ -1,42 +1,44 @@
 """Scans in two passes over blocks of iterations.
 
-    for i in range(n):          for b in range((n - 1) // L):                 # what each block does with s
+    for i in range(n):          for b in range(B):                            # what each block does with s
         s = s + x[i]                t = 0.0
         out[i] = s                  for i in range(b * L, b * L + L):
                                         t = t + x[i]
                                     s_parts[b] = t
-                                for b in range((n - 1) // L):                 # what s is when each block begins
+                                for b in range(B + 1):                        # what s is when each block begins
                                     s_start[b] = s
-                                    s = s + s_parts[b]
-                                for b in range((n - 1) // L):
+                                    if b < B:
+                                        s = s + s_parts[b]
+                                for b in range(B + 1):
                                     s_here = s_start[b]
-                                    for i in range(b * L, b * L + L):
-                                        s_here = s_here + x[i]
-                                        out[i] = s_here
-                                for i in range((n - 1) // L * L, n):          # the rest, of which there is some
-                                    s = s + x[i]
-                                    out[i] = s
+                                    if b < B:
+                                        for i in range(b * L, b * L + L):
+                                            s_here = s_here + x[i]
+                                            out[i] = s_here
+                                    else:                                     # the rest, of which there is some
+                                        for i in range(B * L, n):
+                                            …
+                                    s = s_here
 
-The first and the third loop can be shared out. In the third one, and in the first one of linear steps, an addition does
-not wait for the one before it: `s_here` is made of what it was before a group of iterations, and of what these did with
-it. What the text does beside, sums and extremes of s among it, stays what it is. Blocks have the same length on any
-number of workers. One worker takes less time for one pass, in which each block is gone through twice: with the same
-bits. What is exact, as integers and extremes are, needs no blocks there.
+with B = (n - 1) // L. The first and the third loop can be shared out. In both of them an addition of floats does not
+wait for the one before it: `s_here` is made of what it was before a group of iterations, and of what these did with it.
+What the text does beside, sums and extremes of s among it, stays what it is. Blocks have the same length on any number
+of workers. One worker takes less time for one pass, in which each block is gone through twice: with the same bits. What
+is exact, as integers and extremes are, needs no blocks there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
 
 from orion.dependence.given_sizes import GivenSizes
 from orion.errors import UnsupportedLoopError
 from orion.ir.assumed import Assumed, OfWorkers
 from orion.ir.constants import constant_value
 from orion.ir.function import Function, InBlocks
-from orion.ir.nodes import Assign, Binary, Compare, Const, Expr, For, If, Logic, Range, Stmt, Var, every, holds
-from orion.ir.program import FILLING
+from orion.ir.nodes import Assign, Binary, Compare, Const, Expr, For, If, Logic, Range, Stmt, Var, holds
+from orion.ir.program import new_fillings, new_numbers
 from orion.ir.renaming import renamed
 from orion.ir.rewriting import expand
 from orion.ir.spans import NOWHERE, with_span
@@ -97,9 +99,8 @@ class _Writer:
 
     def __post_init__(self) -> None:
         self.taken = {*self.typing.names, *self.function.params}
-        numbers = [loop.index for loop in every(For, *self.function.body)]
-        self.numbers = count(1 + max(numbers, default=-1))
-        self.fillings = count(min((FILLING + 1, *numbers)) - 1, -1)
+        self.numbers = new_numbers(self.function.body)
+        self.fillings = new_fillings(self.function.body)
 
     def made(self) -> Function | None:
         body = expand(self.function.body, self.statement)
@@ -118,7 +119,7 @@ class _Writer:
             return (statement,)
         changed = with_scalars(statement, self.typing, self.function)
         names = handed_on(changed.loop, self.function)
-        scans = scanned(changed.loop, names, self.typing, self.function)
+        scans = scanned(changed, names, self.function)
         made = self.in_blocks(changed, scans) if scans else None
         if made is None:
             return (statement,)
@@ -126,36 +127,31 @@ class _Writer:
         return (*begun, *made)
 
     def in_blocks(self, changed: WithScalars, scans: tuple[Scan, ...]) -> tuple[Stmt, ...] | None:
-        loop, number = changed.loop, next(self.numbers)
+        loop, typing, number = changed.loop, changed.typing, next(self.numbers)
         space = loop.space
         assert isinstance(space, Range)
         ends = (space.stop, space.start) if constant_value(space.step) == 1 else (space.start, space.stop)
         trips = difference(*ends)
-        least = max(1, round(LEAST_NS / iteration_ns(loop, scans, self.typing) / LENGTH)) * LENGTH
+        least = max(1, round(LEAST_NS / iteration_ns(loop, scans, typing) / LENGTH)) * LENGTH
         enough = Compare(("<=",), (Const(least, NOWHERE), trips), NOWHERE)
         sizes = GivenSizes.of(self.function, self.types)
         found = condition(number, [enough], (), sizes.forms, sizes.known)
         if found is None:
             return None
         self.assumed.append(found)
-        rounded = any(is_rounded(scan, self.typing) for scan in scans)
+        rounded = any(is_rounded(scan, typing) for scan in scans)
         self.is_rounded = self.is_rounded or rounded
-        kept = [Kept.of(scan, self.dtype(scan), loop.span, self.scalar) for scan in scans]
+        kept = [Kept.of(scan, dtype_of(scan, typing), loop.span, self.scalar) for scan in scans]
         blocks = Binary("//", plus(trips, -1), Const(LENGTH, NOWHERE), NOWHERE)
         names = _Names(self.scalar, self.array, self.fillings)
         writer = _Blocks(loop, kept, with_span(blocks, loop.span), number, names)
         arrays = {one.scalar: one.begins.base.name for one in changed.moved}
         said = tuple(arrays.get(scan.name, scan.name) for scan in scans)
-        self.told.append(InBlocks(number, said, writer.at.name, LENGTH, rounded, not self.in_one))
+        self.told.append(InBlocks(number, said, LENGTH, rounded, not self.in_one))
         if self.in_one:
             return writer.one_pass()
         self.assumed.append(OfWorkers(number, 2))
         return writer.two_passes()
-
-    def dtype(self, scan: Scan) -> str:
-        found = dtype_of(scan.name, self.typing)
-        assert found is not None
-        return found
 
     def scalar(self, name: str) -> str:
         return fresh(name, self.taken)
@@ -265,9 +261,10 @@ class _Blocks:
             changes |= {change.statement: (*group.changed(change), now) for change in group.scan.changes}
         body = expand(self.loop.body, lambda one: changes.get(one, (one,)))
         grouped = self.in_groups(self.as_here(inside), self.as_here(body), self.loop.index, [])
-        plain = tuple(read(one.is_plain) for one in added if one.is_plain)
-        if plain:
-            test = plain[0] if len(plain) == 1 else Logic("and", plain, self.span)
+        told = (one.tells(one.var(self.here[one.scan.name]), read) for one in added)
+        tests = tuple(one for one in told if one is not None)
+        if tests:
+            test = tests[0] if len(tests) == 1 else Logic("and", tests, self.span)
             in_order = self.iterations(self.as_here(self.loop.body), next(self.names.numbers))
             yield If(test, (grouped,), (in_order,), self.span)
         else:
@@ -278,8 +275,9 @@ class _Blocks:
 
     def moved_on(self, one: Kept, read: Callable[[str], Expr], in_order: Sequence[Stmt]) -> Iterator[Stmt]:
         """The scalar when the next block begins: by what is kept, or where that does not tell, by `in_order`."""
-        step = one.given(one.scan.name, one.applied(one.var(one.scan.name), read))
-        yield If(read(one.is_plain), (step,), tuple(in_order), self.span) if one.is_plain else step
+        scalar = one.var(one.scan.name)
+        step, test = one.given(one.scan.name, one.applied(scalar, read)), one.tells(scalar, read)
+        yield step if test is None else If(test, (step,), tuple(in_order), self.span)
 
     def in_order(self, name: str) -> For:
         """What a block does with a scalar, one iteration after the other."""

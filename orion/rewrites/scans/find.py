@@ -10,7 +10,7 @@ from orion.ir.constants import constant_value
 from orion.ir.function import Function
 from orion.ir.nodes import Assign, Bind, For, Range, Return, Subscript, Update, While, every, holds
 from orion.ir.program import OfSource
-from orion.rewrites.scans.in_arrays import stored_last, with_scalars
+from orion.rewrites.scans.in_arrays import WithScalars, stored_last, with_scalars
 from orion.rewrites.scans.steps import Scan, Step, kept_for, scans_of
 from orion.source import Span
 from orion.typing.expression_types import Typing
@@ -41,7 +41,7 @@ def find(loop: AnalysedLoop, typing: Typing) -> frozenset[Span]:
     outer = nest.loops[0]
     changed = with_scalars(outer, typing, nest.function)
     names = {name for name, _ in loop.analysis.scalars.carried} | {one.scalar for one in changed.moved}
-    scans = scanned(changed.loop, names, typing, nest.function)
+    scans = scanned(changed, names, nest.function)
     return frozenset({outer.span}) if scans else frozenset()
 
 
@@ -50,8 +50,9 @@ def handed_on(loop: For, function: Function) -> set[str]:
     return {name for name in assigned_names(loop.body) if carries(name, loop.body, function)}
 
 
-def scanned(loop: For, names: set[str], typing: Typing, function: Function) -> tuple[Scan, ...]:
+def scanned(changed: WithScalars, names: set[str], function: Function) -> tuple[Scan, ...]:
     """The scans that scalars of a loop are; none where they are not, arrays cannot keep them, or it does not pay."""
+    loop, typing = changed.loop, changed.typing
     space, body = loop.space, loop.body
     if not isinstance(space, Range) or constant_value(space.step) not in (1, -1):
         return ()
@@ -69,25 +70,24 @@ def scanned(loop: For, names: set[str], typing: Typing, function: Function) -> t
 
 def is_kept(scan: Scan, typing: Typing, function: Function) -> bool:
     """Whether arrays can keep what blocks do with a scalar, and it may be rounded in another order."""
-    dtype = dtype_of(scan.name, typing)
-    if dtype == "bool":
+    kind, dtype = typing.name(scan.name), dtype_of(scan, typing)
+    if dtype == "bool" and not kind.rank:
         return scan.steps == {Step.NEW}
-    if dtype not in DTYPES or (scan.is_linear and dtype != "float64"):
+    if kind.rank or dtype not in DTYPES or (scan.is_linear and dtype != "float64"):
         return False
     return function.reassociates or not (scan.is_added_to and dtype == "float64")
 
 
-def dtype_of(name: str, typing: Typing) -> str | None:
-    """The dtype of a scalar; that of a scalar which stands for elements of an array is float64."""
-    kind = typing.names.get(name)
-    return "float64" if kind is None else None if kind.rank else kind.dtype
+def dtype_of(scan: Scan, typing: Typing) -> str:
+    """The dtype of a scalar that is handed on."""
+    return typing.name(scan.name).dtype
 
 
 def iteration_ns(loop: For, scans: tuple[Scan, ...], typing: Typing) -> float:
     """The predicted time of an iteration as written: that of its operations, or that for which the next one waits."""
     if holds(For, *loop.body):
         return body_ns(loop.body, {}, {})
-    floats = [scan for scan in scans if dtype_of(scan.name, typing) == "float64"]
+    floats = [scan for scan in scans if dtype_of(scan, typing) == "float64"]
     chain = max((sum(CHAIN_NS[one.step] for one in scan.changes) for scan in floats), default=0.0)
     return max(FREE * body_ns(loop.body, {}, {}), chain)
 
@@ -101,4 +101,4 @@ def pays(loop: For, scans: tuple[Scan, ...], typing: Typing) -> bool:
 
 def is_rounded(scan: Scan, typing: Typing) -> bool:
     """Whether blocks are put together with rounding, so that one worker takes the same blocks as several."""
-    return scan.is_added_to and dtype_of(scan.name, typing) == "float64"
+    return scan.is_added_to and dtype_of(scan, typing) == "float64"

@@ -41,6 +41,7 @@ from orion.ir.spans import without_spans
 from orion.ir.sums import difference, plus
 from orion.passes.local_arrays import fresh
 from orion.typing.expression_types import Typing
+from orion.typing.value_type import ValueType
 
 DTYPES = ("float64", "int64")
 
@@ -55,10 +56,11 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class WithScalars:
-    """A loop with scalars in place of elements that iterations hand on."""
+    """A loop with scalars in place of elements that iterations hand on, and the types with those of the scalars."""
 
     loop: For
     moved: tuple[Moved, ...]
+    typing: Typing
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +118,15 @@ def _are_equal(one: tuple[Expr, ...], other: tuple[Expr, ...]) -> bool:
 
 def with_scalars(loop: For, typing: Typing, function: Function) -> WithScalars:
     """The loop with a scalar for each array of which iterations read what the one before stored."""
-    taken, moved = {*typing.names, *function.params}, list[Moved]()
+    taken, moved, kinds = {*typing.names, *function.params}, list[Moved](), dict[str, ValueType]()
     for array in [one.array for one in _stores(loop, typing)]:
         store = next(one for one in _stores(loop, typing) if one.array == array)
         if any(store.is_before(one.index) for one in _reads(loop, store)):
             name = fresh(f"{array}_before", taken)
             moved.append(Moved(name, _at_begin(store, loop)))
+            kinds[name] = ValueType(typing.name(array).dtype)
             loop = _with_scalar(loop, store, name)
-    return WithScalars(loop, tuple(moved))
+    return WithScalars(loop, tuple(moved), replace(typing, names={**typing.names, **kinds}))
 
 
 def stored_last(loop: For, typing: Typing) -> Set[str]:

@@ -15,6 +15,7 @@ from orion.ir.nodes import (
     Dtype,
     Expr,
     If,
+    Logic,
     Stmt,
     Subscript,
     Unary,
@@ -28,7 +29,8 @@ LOWEST: dict[str, Expr] = {
     "float64": Const(float("-inf"), NOWHERE),
     "int64": Binary("-", Const(-(2**63 - 1), NOWHERE), Const(1, NOWHERE), NOWHERE),
 }
-HIGHEST: dict[str, Expr] = {"float64": Const(float("inf"), NOWHERE), "int64": Const(2**63 - 1, NOWHERE)}
+INFINITE = Const(float("inf"), NOWHERE)
+HIGHEST: dict[str, Expr] = {"float64": INFINITE, "int64": Const(2**63 - 1, NOWHERE)}
 NOTHING: dict[str, Expr] = {
     "float64": Const(-0.0, NOWHERE),
     "int64": Const(0, NOWHERE),
@@ -43,8 +45,8 @@ TRUE, FALSE = Const(True, NOWHERE), Const(False, NOWHERE)
 class Kept:
     """What is kept of a scan: `term` is t and `factor` f of `orion.rewrites.scans.steps`, `is_new` whether there was a
     new value, `is_plain` whether the scalar is what t and f make of it: factors greater than 1 may grow past all
-    numbers while the scalar is 0 all the time, and Python's `max(e, s)` forgets what was before a NaN. Each is a scalar
-    of that name, or "" where it is not needed.
+    numbers while the scalar is 0 all the time, those less than 1 may become 0 while it is infinite (`tells`), and
+    Python's `max(e, s)` forgets what was before a NaN. Each is a scalar of that name, or "" where it is not needed.
     """
 
     scan: Scan
@@ -117,10 +119,21 @@ class Kept:
         """The scalar is not what the rest makes of it unless something holds."""
         return If(Unary("not", test, self.span), (self.given(self.is_plain, Const(False, self.span)),), (), self.span)
 
+    def tells(self, before: Expr, read: Callable[[str], Expr]) -> Expr | None:
+        """Whether the scalar is what is kept makes of what it was before; None where that is sure."""
+        if not self.is_plain:
+            return None
+        plain = read(self.is_plain)
+        return Logic("and", (plain, self.is_finite(before)), self.span) if self.factor else plain
+
+    def is_finite(self, value: Expr) -> Expr:
+        return Compare(("<",), (Call("abs", (value,), self.span), with_span(INFINITE, self.span)), self.span)
+
     def joined(self, after: Kept) -> Iterator[Stmt]:
         """This, and what was done after it, as one."""
         yield self.given(self.term, after.applied(self.var(self.term), after.read))
         if self.factor:
+            yield self.unless(self.is_finite(self.var(self.term)))
             yield self.given(self.factor, self.binary("*", self.var(after.factor), self.var(self.factor)))
         for own, other, value in ((self.is_new, after.is_new, True), (self.is_plain, after.is_plain, False)):
             if own:
