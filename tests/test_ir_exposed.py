@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orion.ir.exposed import exposed_reads
+from orion.ir.exposed import exposed_reads, exposed_scalars
 from tests.loop_text import from_body
 
 UNSURE = [
@@ -45,3 +45,48 @@ def test_a_name_that_every_way_sets_is_sure(body):
 def test_the_place_is_that_of_the_first_such_use():
     function = from_body("for i in range(n):\n    x = i\na[0] = x\na[1] = x")
     assert exposed_reads(function.body, {*function.params})["x"].line == function.span.line + 3
+
+
+ENTERED = [
+    "for j in range(3):\n    x = j\na[0] = x",
+    "for j in range(5, 0, -2):\n    x = j\na[0] = x",
+    "for x in range(2):\n    pass\na[0] = x",
+    "for j in range(3):\n    x = j\n    if x > n:\n        break\na[0] = x",
+    "for j in range(3):\n    for k in range(1, 2):\n        x = j\na[0] = x",
+    "for j in range(3):\n    if j > 1:\n        x = 1\n    else:\n        x = 2\n    if n:\n        break\na[0] = x",
+]
+NOT_ENTERED = [
+    "for j in range(0):\n    x = j\na[0] = x",
+    "for j in range(3, 1):\n    x = j\na[0] = x",
+    "for j in range(n):\n    x = j\na[0] = x",
+    "for j in range(3):\n    if n > j:\n        break\n    x = j\na[0] = x",
+    "for j in range(3):\n    if n > j:\n        continue\n    x = j\na[0] = x",
+    "for j in range(3):\n    if n > j:\n        x = 1\na[0] = x",
+    "for j in range(3):\n    a[0] = x\n    x = j",
+    "for j in range(3):\n    for k in range(n):\n        if k > 2:\n            break\n        x = 1\na[0] = x",
+    "for j in range(3):\n    while n > j:\n        x = 1\n        n -= 1\na[0] = x",
+]
+
+
+@pytest.mark.parametrize("body", ENTERED + SURE)
+def test_scalars_of_the_first_trip_of_a_loop_that_is_entered_are_sure(body):
+    function = from_body(body)
+    assert not exposed_scalars(function.body, {*function.params})
+
+
+@pytest.mark.parametrize("body", NOT_ENTERED + UNSURE)
+def test_scalars_that_no_trip_sets_for_sure_are_unsure(body):
+    function = from_body(body)
+    assert list(exposed_scalars(function.body, {*function.params})) == ["x"]
+
+
+@pytest.mark.parametrize("body", ENTERED + NOT_ENTERED)
+def test_the_table_is_pythons(body):
+    """A name that is called sure has a value in every run of the text, for any n."""
+    for n in range(-1, 7):
+        try:
+            exec(body, {"n": n, "a": [0] * 9, "range": range})
+            ran = True
+        except NameError:
+            ran = False
+        assert ran or body in NOT_ENTERED

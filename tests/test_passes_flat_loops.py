@@ -53,7 +53,14 @@ def twice(A, h):
     return s
 
 
-FUNCTIONS = [counts, numbered, of_function, in_rounds, twice]
+def last_number(A, h):
+    i = -1
+    for i, v in enumerate(A.ravel()):  # noqa: B007
+        h[int(v)] += 1
+    return i
+
+
+FUNCTIONS = [counts, numbered, of_function, in_rounds, twice, last_number]
 
 
 def arrays():
@@ -79,7 +86,7 @@ def test_is_what_python_gives(function, workers):
             np.testing.assert_array_equal(h, g)
 
 
-@pytest.mark.parametrize("function", [counts, numbered, twice], ids=lambda function: function.__name__)
+@pytest.mark.parametrize("function", [counts, numbered, twice, last_number], ids=lambda function: function.__name__)
 def test_is_shared_out(function):
     with orion.session(workers=2, force_parallel=True):
         plan = orion.parallel_for(function, require_parallel=True).plan(np.ones((50, 40)), np.zeros(99))

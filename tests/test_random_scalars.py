@@ -17,7 +17,7 @@ import orion
 from tests.loop_text import defined
 from tests.test_random_slices import compare
 
-SEEDS = range(250)
+SEEDS = range(300)
 SIZES = [13, 4, 1, 0]
 
 
@@ -76,8 +76,20 @@ class Maker:
         if kind < 0.6:
             return self.counter()
         if kind < 0.68 and depth == 0:
-            return f"for j in range({self.pick('k', '2', '3')}):\n    {self.statement(1)}"
+            return self.inner()
         return self.store()
+
+    def inner(self):
+        """A loop of a few trips, which may give the scalars values that are used after it, or be left."""
+        body = [self.statement(1) for _ in range(self.random.randint(1, 2))]
+        if self.random.random() < 0.4:
+            leave = (
+                f"if {self.value(1)} {self.pick('<', '>', '==')} {self.value(1)}:\n    {self.pick('break', 'continue')}"
+            )
+            body.insert(self.random.randint(0, len(body)), leave)
+        lines = "\n".join(body).split("\n")
+        trips = self.pick("k", "2", "3", "0", "1, 3", "2, 0, -1", "k, 3", "1")
+        return "\n".join([f"for j in range({trips}):", *(f"    {line}" for line in lines)])
 
     def function(self):
         body = "\n".join(self.statement() for _ in range(self.random.randint(2, 6)))

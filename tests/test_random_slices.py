@@ -19,6 +19,9 @@ from tests.oracles.nest_check import is_in_vectors
 ARRAYS = {"A": 2, "B": 2, "C": 2, "x": 1, "y": 1}
 """Names and dimensions: A, B and C are n × m, x has n elements and y has m."""
 
+COSTLY = ["max(k, t)", "np.maximum(t, 2)", "abs(t - 2 * k)", "A[0, :].max()", "int(x.sum())", "np.minimum(k, A[-1, 0])"]
+"""Scalars that are computed once for all elements of a statement."""
+
 SHAPES = [(7, 6), (4, 4), (2, 3), (1, 2), (3, 1)]
 SEEDS = range(200)
 
@@ -29,6 +32,7 @@ class Maker:
     def __init__(self, seed):
         self.random = random.Random(seed)
         self.cut = (0, 0)
+        self.arrays = 0
 
     def slice(self, axis, low=None):
         """A slice that leaves out as many elements as the statement's slices do, some at the beginning."""
@@ -56,8 +60,10 @@ class Maker:
         reads = []
         for _ in range(self.random.randint(1, 3)):
             kind = self.random.random()
-            if kind < 0.15:
+            if kind < 0.1:
                 reads.append(self.random.choice(["2", "k", "t", "A[0, 0]", "x[-1]", "B[1, 0]"]))
+            elif kind < 0.2:
+                reads.append(self.random.choice(COSTLY))
             elif rank == 2 and kind < 0.3 and index is None:
                 left = self.random.choice([self.part("x"), f"{self.random.choice('AB')}[{self.slice(0)}, 0]"])
                 right = self.random.choice([self.part("y"), f"{self.random.choice('AB')}[-1, {self.slice(1)}]"])
@@ -95,11 +101,23 @@ class Maker:
         op = self.random.choice(["=", "=", "+=", "*="])
         return f"{self.part(target, index)} {op} {self.value(target, index)}"
 
+    def made(self):
+        """A new array, and a statement that it is used in."""
+        self.cut = self.random.choice([0, 1, 2]), 0
+        self.arrays += 1
+        name, value = f"r{self.arrays}", self.value("x", None)
+        use = self.random.choice(
+            [name, f"2 * {name}", f"{name} - {self.part('x')}", f"{self.random.choice(COSTLY)} * {name}"]
+        )
+        return [f"{name} = {value}", f"{self.part('x')} {self.random.choice(['=', '+='])} {use}"]
+
     def function(self):
         lines = ["def f(A, B, C, x, y, k, T):", "    n, m = A.shape", "    t = 3"]
         for _ in range(self.random.randint(1, 3)):
             form = self.random.choice(["plain", "time", "time", "rows", "both"])
             body = [self.statement(form == "rows") for _ in range(self.random.randint(1, 3))]
+            if form != "rows" and self.random.random() < 0.3:
+                body += self.made()
             if form == "plain":
                 lines += [f"    {one}" for one in body]
             elif form == "rows":

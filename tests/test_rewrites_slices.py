@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -116,6 +118,22 @@ def by_its_own_rows(A, steps):
     A[:, :] = np.outer(A[:, 0], A[0])
 
 
+def paths(A, steps):
+    """Arrays that the function makes, one of them in each round, and a scalar that is the same in all of them."""
+    value, spread = np.full(A.shape[1], np.log(100.0)), np.full(A.shape[1], 0.3)
+    for t in range(A.shape[0]):
+        root = np.sqrt(np.maximum(spread, 0.0) / steps)
+        value += root * A[t] - 0.5 * root**2
+        spread += 0.1 * (0.2 - spread) + root * (0.5 * A[t] + np.sqrt(1 - 0.5**steps))
+    return np.exp(value).sum() + spread.max()
+
+
+def scaled(A, B, steps):
+    for t in range(steps):
+        A[1:-1, :] = A[1:-1, :] * math.sqrt(steps / (t + 1)) + max(B[0, 0], t) * B[1:-1, :]
+        B[:, 1:] -= A[:, :-1] / (np.abs(B).max() + math.exp(-t))
+
+
 def truth(A, B):
     B[1:-1, :] = (A[:-2, :] < A[1:-1, :]) * 1.0
 
@@ -145,6 +163,8 @@ LOOPS = [
     eliminated,
     by_its_own_rows,
     with_a_greatest_element,
+    paths,
+    scaled,
 ]
 
 
@@ -186,7 +206,7 @@ def test_gives_what_numpy_gives(function, workers):
 
 @pytest.mark.parametrize(
     "function",
-    [jacobi, in_place, heat, fdtd, sweeps_inside, once, clipped, decayed],
+    [jacobi, in_place, heat, fdtd, sweeps_inside, once, clipped, decayed, paths, scaled],
     ids=lambda f: f.__name__,
 )
 def test_is_shared_out(function):

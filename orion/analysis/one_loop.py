@@ -168,7 +168,14 @@ def may_be_shared(loop: AnalysedLoop) -> bool:
 def is_shared_out(loops: Iterable[AnalysedLoop]) -> bool:
     """Whether any of the loops is parallel, perhaps with copies of arrays: statements that one worker runs, and the
     filling of new arrays, are no reason to meet."""
-    return any(may_be_shared(loop) and not isinstance(loop.nest.form, OfStatements | OfFilling) for loop in loops)
+    return any(may_be_shared(loop) and not _only_prepares(loop) for loop in loops)
+
+
+def _only_prepares(loop: AnalysedLoop) -> bool:
+    """Whether it stands for statements that one worker runs, or fills new arrays; neighbours that are run as one do
+    where each of them does."""
+    members = loop.form.members if isinstance(loop.form, AsOne) else (loop,)
+    return all(isinstance(one.nest.form, OfStatements | OfFilling) for one in members)
 
 
 def is_single(nest: LoopNest) -> bool:

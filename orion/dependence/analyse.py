@@ -11,7 +11,7 @@ from orion.dependence.model import Model, Space, access_relation, model_loop
 from orion.dependence.scalars import scalar_roles
 from orion.dependence.study import Study, dependences_of
 from orion.ir.assigned import assigned_places
-from orion.ir.exposed import exposed_reads
+from orion.ir.exposed import exposed_scalars
 from orion.ir.nodes import Break, Compare, For, Node, Return, Stmt, Var, While, every
 from orion.ir.program import LoopNest, Program
 from orion.ir.types import Types
@@ -52,7 +52,7 @@ def _carried_accesses(nest: LoopNest, scalars: ScalarRoles, space: Space) -> Ite
     """A carried scalar as what it is: an array without dimensions that every iteration reads and writes."""
     inside = " and ".join((*space.constraints, *space.equations)) or "true"
     hidden = f"exists {', '.join(space.values)}: " if space.values else ""
-    read_first = exposed_reads(nest.body, nest.dims)
+    read_first = exposed_scalars(nest.body, nest.dims)
     for name, span in scalars.carried:
         relation = (
             f"{parameter_list(space.names)}{{ [{', '.join(space.dims)}] -> {isl_name(name)}[] : {hidden}{inside} }}"

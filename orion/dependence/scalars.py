@@ -14,7 +14,7 @@ from orion.dependence.access import Choice, Reduction, ScalarRoles
 from orion.dependence.choices import find_choices, is_chosen
 from orion.dependence.early_exits import ends_early, set_at_exit
 from orion.ir.assigned import assigned_by, assigned_places, leaves_loop
-from orion.ir.exposed import exposed_reads, exposure
+from orion.ir.exposed import exposed_scalars, exposure
 from orion.ir.function import Function
 from orion.ir.nodes import (
     Assign,
@@ -49,9 +49,9 @@ def scalar_roles(nest: LoopNest, types: Types, live_after: Set[str]) -> ScalarRo
     arrays = {name for name, kind in types.items() if isinstance(kind, ArrayType | SparseType)}
     views = {node.name for node in every(Bind, *nest.body)}
     assigned = {name: span for name, span in assigned_places(nest.body).items() if name not in arrays | views}
-    exposed = exposed_reads(nest.body, bound - set(assigned))
+    exposed = exposed_scalars(nest.body, bound - set(assigned))
     updated = _updated_names(nest.body)
-    limits = exposed_reads(_bounds(nest), set(nest.dims))  # what they were when the loop began is needed throughout
+    limits = exposed_scalars(_bounds(nest), set(nest.dims))  # what they were when the loop began is needed throughout
     free = [name for name in assigned if name not in limits and name not in nest.function.in_turn]
     running = nest.function.running
     reductions = [found for name in free if name in updated and (found := find_reduction(name, nest.body, running))]
@@ -71,7 +71,7 @@ def scalar_roles(nest: LoopNest, types: Types, live_after: Set[str]) -> ScalarRo
             carried.append((name, span))
         else:
             private.append(name)
-    reads = exposed_reads(nest.body, bound) | limits
+    reads = exposed_scalars(nest.body, bound) | limits
     inputs = sorted(set(reads) - set(assigned) - arrays)
     return ScalarRoles(tuple(private), tuple(inputs), tuple(reductions), tuple(carried), choices)
 
@@ -95,7 +95,7 @@ def carries(name: str, body: tuple[Stmt, ...], function: Function) -> bool:
     running = function.running
     if name not in function.in_turn and (find_reduction(name, body, running) or is_chosen(name, body, running)):
         return False
-    return name in exposed_reads(body, ())
+    return name in exposed_scalars(body, ())
 
 
 # ------------------------------------------------------------ reductions
@@ -201,17 +201,17 @@ def _live(
                 elements = nest.elements
                 bound = {*nest.dims, *(elements.values if elements else ()), *nest.own_names}
                 if isinstance(nest.form, OfStatements):  # it makes one trip
-                    after -= exposure(nest.body).defined
-                after |= frozenset(exposed_reads(nest.body, bound)) | frozenset(exposed_reads(_bounds(nest), bound))
+                    after -= exposure(nest.body, of_scalars=True).defined
+                after |= frozenset(exposed_scalars(nest.body, bound)) | frozenset(exposed_scalars(_bounds(nest), bound))
             case Scalars(body):
-                own = exposure(body)
+                own = exposure(body, of_scalars=True)
                 after = (after - own.defined) | frozenset(own.reads)
                 after |= leaving if any(leaves_loop(statement) for statement in body) else frozenset()
             case Branch(statement, (first, second)):
                 sides = _live(first, after, leaving, program, results) | _live(second, after, leaving, program, results)
-                after = sides | frozenset(exposed_reads([statement.test], ()))
+                after = sides | frozenset(exposed_scalars([statement.test], ()))
             case Repeat(loop, inner):
-                around = after | frozenset(exposed_reads([loop.test if isinstance(loop, While) else loop.space], ()))
+                around = after | frozenset(exposed_scalars([loop.test if isinstance(loop, While) else loop.space], ()))
                 once = _live(inner, around, around, program, results)
                 if not once <= around:  # it may be read in the next trip
                     once = _live(inner, around | once, around | once, program, results)

@@ -2,17 +2,29 @@
 
 A name is exposed where some way through the code reads it before writing it (upward-exposed uses; Aho, Lam, Sethi &
 Ullman, *Compilers*, section 9.2.5). What both sides of a branch assign has a value after it; the body of a loop may not
-run at all, so that what only it assigns has none after the loop.
+run at all, so that what only it assigns has none after the loop. For scalars (`exposed_scalars`) a loop whose first
+trip is sure assigns what that does before it may leave the loop:
+
+    for _ in range(30):          # `change` and `r` have values after it, `last` may have none
+        change = …
+        r -= change
+        if abs(change) < 1e-10:
+            break
+        last = r
+
+What names of arrays stand for is told by `orion.passes.array_states`, for which no trip is sure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
-from orion.ir.assigned import assigned_by
+from orion.ir.assigned import assigned_by, leaves_loop
+from orion.ir.constants import constant_value
 from orion.ir.kept import kept
-from orion.ir.nodes import Assign, Bind, For, If, Node, Tuple, Var, While, walk
+from orion.ir.nodes import Assign, Bind, For, If, Node, Range, Tuple, Var, While, walk
 from orion.source import Span
 
 
@@ -34,6 +46,12 @@ def exposed_reads(nodes: Iterable[Node], defined: Iterable[str]) -> dict[str, Sp
     return {name: span for name, span in exposure(nodes).reads.items() if name not in known}
 
 
+def exposed_scalars(nodes: Iterable[Node], defined: Iterable[str]) -> dict[str, Span]:
+    """The same of scalars: what the first trip of a loop assigns has a value after it where that trip is sure."""
+    known = set(defined)
+    return {name: span for name, span in exposure(nodes, of_scalars=True).reads.items() if name not in known}
+
+
 def _in_order(parts: Iterable[Exposure]) -> Exposure:
     """The exposure of parts that run one after the other."""
     reads: dict[str, Span] = {}
@@ -46,29 +64,41 @@ def _in_order(parts: Iterable[Exposure]) -> Exposure:
     return Exposure(reads, frozenset(defined))
 
 
-def exposure(nodes: Iterable[Node]) -> Exposure:
+def exposure(nodes: Iterable[Node], of_scalars: bool = False) -> Exposure:
     """The exposure of code that runs from its first node to its last."""
-    return _in_order(map(_exposure, nodes))
+    return _in_order(_exposure(node, of_scalars) for node in nodes)
 
 
 @kept
-def _exposure(node: Node) -> Exposure:
+def _exposure(node: Node, of_scalars: bool) -> Exposure:
     match node:
         case Assign(target, value):
             return _in_order([_reads(value), *_targets(target)])
         case Bind(name, row):
             return replace(_reads(row), defined=frozenset({name}))
         case If(test, body, orelse):
-            then, other = exposure(body), exposure(orelse)
+            then, other = exposure(body, of_scalars), exposure(orelse, of_scalars)
             reads = _in_order([_reads(test), replace(then, defined=frozenset()), other]).reads
             return Exposure(reads, then.defined & other.defined)
         case While(test, body):
-            return Exposure(_in_order([_reads(test), exposure(body)]).reads, frozenset())
+            return Exposure(_in_order([_reads(test), exposure(body, of_scalars)]).reads, frozenset())
         case For(space, body):
             own = Exposure({}, frozenset(assigned_by(node)))
-            return Exposure(_in_order([_reads(space), own, exposure(body)]).reads, frozenset())
+            reads = _in_order([_reads(space), own, exposure(body, of_scalars)]).reads
+            if not (of_scalars and _is_entered(space)):
+                return Exposure(reads, frozenset())
+            sure = takewhile(lambda statement: not leaves_loop(statement), body)
+            return Exposure(reads, own.defined | exposure(sure, of_scalars).defined)
         case _:
             return _reads(node)
+
+
+def _is_entered(space: Node) -> bool:
+    """Whether a loop makes a trip for sure: by the numbers that its range is written with."""
+    if not isinstance(space, Range):
+        return False
+    start, stop, step = map(constant_value, (space.start, space.stop, space.step))
+    return start is not None and stop is not None and step not in (None, 0) and bool(range(start, stop, step))
 
 
 def _targets(target: Node) -> Iterator[Exposure]:

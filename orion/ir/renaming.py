@@ -56,3 +56,11 @@ def _part(value: Any, names: Names) -> Any:
         items = tuple([_part(item, names) for item in value])
         return value if all(map(is_, items, value)) else items
     return value
+
+
+def fresh(name: str, taken: set[str]) -> str:
+    """The name, with underscores added until it is not among those `taken`; it is then."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name

@@ -41,8 +41,8 @@ from orion.ir.nodes import (
 )
 from orion.ir.program import new_numbers
 from orion.ir.refuse import unsupported
+from orion.ir.renaming import fresh
 from orion.ir.rewriting import expand
-from orion.passes.local_arrays import fresh
 from orion.passes.writes import helper_writes
 from orion.typing.expression_types import Typing
 

@@ -32,10 +32,11 @@ from orion.ir.nodes import (
     every,
     walk,
 )  # fmt: skip
+from orion.ir.renaming import fresh
 from orion.ir.rewriting import expand
 from orion.ir.spans import without_spans
 from orion.ir.types import Types
-from orion.passes.local_arrays import definitions, fresh
+from orion.passes.local_arrays import definitions
 from orion.passes.sizes import is_size, sizes_before
 from orion.typing.expression_types import Typing
 from orion.typing.infer import infer_types, with_local_arrays

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from orion.ir.nodes import Binary, Call, Compare, Const, Count, Dim, Expr, Subscript, Unary, Var, every
+from orion.ir.nodes import Assign, Binary, Call, Compare, Const, Count, Dim, Expr, Stmt, Subscript, Unary, Var, every
+from orion.ir.renaming import fresh
 from orion.typing.expression_types import Typing
 from orion.typing.functions import is_elementwise, known
 from orion.typing.value_type import ValueType
@@ -86,6 +87,45 @@ def element_at(part: Expr, typing: Typing, at: At) -> Expr | None:
             return None
 
 
+@dataclass(slots=True)
+class NamedScalars:
+    """Names for the scalars in values that are arrays: `before` are the statements that give them. `typing` knows those
+    names; they are like `name` and not among those `taken`."""
+
+    typing: Typing
+    name: str
+    taken: set[str]
+    before: list[Stmt] = field(default_factory=list)
+
+    def taken_out(self, value: Expr) -> Expr:
+        """A value that is computed element by element, with names for the scalars in it that are not cheap: they are
+        computed once, as NumPy does it."""
+        if self.typing.of(value).rank == 0:
+            return value if is_plain(value) else self.named(value)
+        match value:
+            case Binary(op, left, right) if op != "@":
+                return replace(value, left=self.taken_out(left), right=self.taken_out(right))
+            case Unary(_, operand):
+                return replace(value, operand=self.taken_out(operand))
+            case Compare(_, operands):
+                return replace(value, operands=tuple(map(self.taken_out, operands)))
+            case Call("np.full" | "np.full_like", (shape, filling, *rest)):
+                return replace(value, arguments=(shape, self.taken_out(filling), *rest))
+            case Call(".astype", (array, *rest)):
+                return replace(value, arguments=(self.taken_out(array), *rest))
+            case Call(function, arguments) if is_elementwise(function) or function in (".copy", "np.copy", "np.outer"):
+                return replace(value, arguments=tuple(map(self.taken_out, arguments)))
+            case _:
+                return value
+
+    def named(self, scalar: Expr) -> Var:
+        """A name that is given the value before."""
+        name = Var(fresh(self.name, self.taken), scalar.span)
+        self.typing = replace(self.typing, names={**self.typing.names, name.name: self.typing.of(scalar)})
+        self.before.append(Assign(name, scalar, scalar.span))
+        return name
+
+
 def _constant(value: int, kind: ValueType, place: Expr) -> Const:
     """A constant of the type of an array's elements."""
     if kind.dtype == "bool":
@@ -104,5 +144,22 @@ def is_plain(part: Expr) -> bool:
             return is_plain(left) and is_plain(right)
         case Subscript(_, index):
             return all(is_plain(one) for one in index)
+        case _:
+            return False
+
+
+def cannot_fail(part: Expr) -> bool:
+    """Whether computing a scalar raises nothing: it is made of names, numbers, and functions that NumPy has of each."""
+    match part:
+        case Const() | Var() | Dim() | Count():
+            return True
+        case Unary(_, operand):
+            return cannot_fail(operand)
+        case Binary("+" | "-" | "*", left, right):
+            return cannot_fail(left) and cannot_fail(right)
+        case Binary("**", left, Const(int(power))):
+            return power >= 0 and cannot_fail(left)
+        case Call(function, arguments):
+            return function.startswith("np.") and is_elementwise(function) and all(map(cannot_fail, arguments))
         case _:
             return False

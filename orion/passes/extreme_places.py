@@ -57,9 +57,9 @@ from orion.ir.nodes import (
     names_in,
 )  # fmt: skip
 from orion.ir.program import new_numbers
+from orion.ir.renaming import fresh
 from orion.ir.rewriting import expand, rewrite
 from orion.ir.spans import without_spans
-from orion.passes.local_arrays import fresh
 from orion.typing.expression_types import Typing
 
 ORDERED = ("<", "<=", ">", ">=")

@@ -39,8 +39,8 @@ from orion.ir.nodes import (
     holds,
 )  # fmt: skip
 from orion.ir.program import new_numbers
+from orion.ir.renaming import fresh
 from orion.ir.rewriting import expand, rewrite, with_new
-from orion.passes.local_arrays import fresh
 from orion.passes.view_names import written_names
 from orion.typing.expression_types import Typing
 

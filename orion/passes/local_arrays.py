@@ -55,9 +55,10 @@ from orion.ir.nodes import (
 )  # fmt: skip
 from orion.ir.program import new_fillings
 from orion.ir.refuse import as_said, unsupported
+from orion.ir.renaming import fresh
 from orion.ir.rewriting import expand, rewrite, rewrite_function, with_new
 from orion.ir.spans import with_span, without_spans
-from orion.passes.elementwise import element_of
+from orion.passes.elementwise import NamedScalars, element_of
 from orion.source import Span
 from orion.typing.expression_types import Typing
 from orion.typing.functions import Form, form_of, is_elementwise
@@ -106,14 +107,6 @@ def named_results(function: Function, typing: Typing) -> Function:
         return (*before, replace(statement, value=value)) if before else (statement,)
 
     return with_new(function, body=expand(function.body, named))
-
-
-def fresh(name: str, taken: set[str]) -> str:
-    """The name, with underscores added until it is not among those `taken`; it is then."""
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name
 
 
 def definitions(function: Function) -> dict[str, Expr]:
@@ -208,6 +201,7 @@ class _Maker:
         params = {*self.function.params} - assigned_names(self.function.body)
         params -= {name for name, kind in self.typing.names.items() if not kind.rank and kind.dtype.startswith("float")}
         unknown: list[Expr] = []
+        made = {one.name: one.lengths for one in self.function.local_arrays}
 
         def change(part: Expr) -> Expr:
             match part:
@@ -215,6 +209,8 @@ class _Maker:
                     inner = self.resolved(self.values[name], depth + 1)
                     unknown.extend([part] if inner is None else [])
                     return inner or part
+                case Dim(array, axis) if array in made:
+                    return without_spans(made[array][axis])
                 case Dim(array, axis) if array not in self.function.params:
                     inner = self.typing.name(array).lengths[axis]
                     found = None if inner is None or inner == part else self.resolved(inner, depth + 1)
@@ -296,7 +292,9 @@ class _Filler:
             return ()
         lengths, base = self.lengths[name], Var(name, span)
         variables = tuple(Var(one, span) for one in self.variables_of(name))
-        element = element_of(value, name, variables, self.typing, self.is_known)
+        scalars = NamedScalars(self.typing, f"{name}_at", self.maker.taken)
+        changed = scalars.taken_out(value)
+        element = element_of(changed, name, variables, scalars.typing, self.is_known)
         self.note_lengths(name, value)
         if element is None:
             every = Slice(None, None, None, span)
@@ -307,7 +305,7 @@ class _Filler:
             stop = with_span(lengths[axis], span)
             space = Range(variables[axis].name, Const(0, span), stop, Const(1, span), span)
             inner = For(space, (inner,), numbers[axis], span)
-        return (inner,)
+        return (*scalars.before, inner)
 
     def variables_of(self, name: str) -> tuple[str, ...]:
         """The variables of the loops that fill an array."""

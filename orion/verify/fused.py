@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from orion.errors import PlanError
 from orion.ir.assigned import assigned_names
-from orion.ir.exposed import exposed_reads
+from orion.ir.exposed import exposed_scalars
 from orion.ir.nodes import Expr, For, Range, Stmt, names_in
 from orion.ir.program import LoopNest
 from orion.ir.renaming import renamed
@@ -60,7 +60,7 @@ def _prove_scalars(loop: LoopPlan, members: Sequence[LoopPlan]) -> None:
     """PlanError where one member needs what another leaves in a scalar: its last value, in whichever iteration."""
     for one, other in permutations(members, 2):
         dims = {*one.nest.dims, *other.nest.dims}
-        needed = exposed_reads(other.nest.body, {*other.nest.dims})
+        needed = exposed_scalars(other.nest.body, {*other.nest.dims})
         passed = (assigned_names(one.nest.body) - dims) & {*needed}
         combined = {role.name for role in other.analysis.scalars.reductions}
         if passed - combined:

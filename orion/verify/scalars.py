@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence, Set
 from orion.dependence.access import Choice, Reduction
 from orion.errors import PlanError
 from orion.ir.assigned import assigned_names
-from orion.ir.exposed import exposed_reads
+from orion.ir.exposed import exposed_scalars
 from orion.ir.nodes import (
     Assign,
     Binary,
@@ -62,7 +62,7 @@ def prove_scalars(loop: LoopPlan, after: frozenset[str], arrays: Set[str]) -> No
     combined = {one.name: one for one in roles.reductions}
     chosen = {name: one for one in roles.choices for name in one.names}
     assigned = assigned_names(body) - variables
-    exposed = exposed_reads(loop.nest.loops[:1], variables)
+    exposed = exposed_scalars(loop.nest.loops[:1], variables)
     missing = exposed.keys() - assigned - arrays - loop.nest.own_names - {*roles.inputs}
     if missing:
         raise PlanError(f"the loop is not given {', '.join(sorted(missing))}")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from orion.errors import PlanError
 from orion.ir.assigned import assigned_names
-from orion.ir.exposed import exposed_reads
+from orion.ir.exposed import exposed_scalars
 from orion.ir.function import Function
 from orion.ir.nodes import For, Range, Stmt, every, names_in
 from orion.ir.types import Types
@@ -155,14 +155,14 @@ def _passed_on(function: Function, loop: For, text: For, claims: Sequence[Claim]
     variables = {space.var for space in every(Range, text)}
     names = assigned_names((text,)) - variables
     after = live_after(function.body, loop)
-    exposed = {name for claim in claims for name in exposed_reads(claim.body, ())}
+    exposed = {name for claim in claims for name in exposed_scalars(claim.body, ())}
     return frozenset(names & (after | exposed))
 
 
 def live_after(body: Sequence[Stmt], loop: For) -> frozenset[str]:
     """The names that may be read after a loop of a body before they are assigned: in what follows, and in further trips
     of the loops around it."""
-    return frozenset(exposed_reads(bare(_following(body, loop)), ()))
+    return frozenset(exposed_scalars(bare(_following(body, loop)), ()))
 
 
 def _following(body: Sequence[Stmt], loop: For) -> Iterator[Stmt]:

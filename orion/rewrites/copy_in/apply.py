@@ -29,10 +29,10 @@ from orion.ir.program import (
     new_fillings,
     with_loops,
 )
+from orion.ir.renaming import fresh
 from orion.ir.rewriting import rewrite
 from orion.ir.spans import NOWHERE, with_span
 from orion.ir.types import ArrayType, Types
-from orion.passes.local_arrays import fresh
 from orion.rewrites.copy_in.find import renamable_reads
 from orion.source import Span
 

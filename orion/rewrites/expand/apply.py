@@ -16,8 +16,8 @@ from dataclasses import replace
 from orion.errors import UnsupportedLoopError
 from orion.ir.function import Function
 from orion.ir.nodes import Assign, Call, Const, Dim, Expr, For, Range, Stmt, Subscript, Update, Var, every
+from orion.ir.renaming import fresh
 from orion.ir.rewriting import expand, rewrite
-from orion.passes.local_arrays import fresh
 from orion.passes.sizes import with_arrays
 from orion.rewrites.expand.find import expandable
 from orion.source import Span

@@ -21,9 +21,8 @@ from dataclasses import replace
 from orion.ir.assigned import leaves_loop
 from orion.ir.function import Function
 from orion.ir.nodes import Assign, For, Return, Stmt, Var, holds
-from orion.ir.renaming import renamed
+from orion.ir.renaming import fresh, renamed
 from orion.ir.rewriting import expand, with_new
-from orion.passes.local_arrays import fresh
 from orion.typing.expression_types import Typing
 
 

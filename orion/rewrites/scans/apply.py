@@ -39,13 +39,12 @@ from orion.ir.constants import constant_value
 from orion.ir.function import Function, InBlocks
 from orion.ir.nodes import Assign, Binary, Compare, Const, Expr, For, If, Logic, Range, Stmt, Var, holds
 from orion.ir.program import new_fillings, new_numbers
-from orion.ir.renaming import renamed
+from orion.ir.renaming import fresh, renamed
 from orion.ir.rewriting import expand
 from orion.ir.spans import NOWHERE, with_span
 from orion.ir.sums import difference, plus
 from orion.ir.types import Types
 from orion.passes.between import separate
-from orion.passes.local_arrays import fresh
 from orion.passes.sizes import with_arrays
 from orion.rewrites.scans.find import dtype_of, handed_on, is_rounded, iteration_ns, scanned
 from orion.rewrites.scans.in_arrays import WithScalars, with_scalars

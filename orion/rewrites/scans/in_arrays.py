@@ -36,10 +36,10 @@ from orion.ir.nodes import (
     every,
     names_in,
 )  # fmt: skip
+from orion.ir.renaming import fresh
 from orion.ir.rewriting import rewrite
 from orion.ir.spans import without_spans
 from orion.ir.sums import difference, plus
-from orion.passes.local_arrays import fresh
 from orion.typing.expression_types import Typing
 from orion.typing.value_type import ValueType
 

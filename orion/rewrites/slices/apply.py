@@ -37,16 +37,17 @@ from orion.ir.nodes import (
     Var,
     While,
     every,
+    names_in,
 )  # fmt: skip
 from orion.ir.program import SYNTHETIC, new_numbers
+from orion.ir.renaming import fresh
 from orion.ir.rewriting import expand, rewrite, with_new
 from orion.ir.spans import NOWHERE, with_span, without_spans
 from orion.ir.sums import difference, total
 from orion.ir.types import ArrayType, Types
 from orion.passes.between import separate
-from orion.passes.elementwise import element_at
+from orion.passes.elementwise import NamedScalars, cannot_fail, element_at
 from orion.passes.homes import living_around
-from orion.passes.local_arrays import fresh
 from orion.passes.sizes import with_arrays
 from orion.rewrites.slices.bounds import Extent, at_most, condition, equal, extent_of, inside
 from orion.rewrites.slices.find import is_over_slices, is_slow, meets_itself, placed, writes_rows
@@ -120,23 +121,42 @@ def _holds_any(body: tuple[Stmt, ...], spans: Collection[Span]) -> bool:
 
 
 def _with_values(function: Function, typing: Typing, spans: Collection[Span]) -> Function:
-    """The function with names for what is to be computed before anything is stored: single elements of the array that
-    a statement writes to, and values with elements of it at other places."""
+    """The function with names for what is to be computed before anything is stored: scalars that are not cheap, single
+    elements of the array that a statement writes to, and values with elements of it at other places."""
     taken = {*typing.names}
 
     def change(statement: Stmt) -> tuple[Stmt, ...]:
         match statement:
-            case Assign(Subscript()) | Update(Subscript()) if statement.span in spans and meets_itself(statement):
-                before, statement = _with_scalars(statement, typing, taken)
+            case For(Range(), body):
+                before = tuple(one for one in body if _is_moved(one, statement, typing))
+                inside = tuple(one for one in body if one not in before)
+                return (*before, with_new(statement, body=inside)) if before and inside else (statement,)
+            case Assign(Subscript(Var(array))) | Update(Subscript(Var(array))) if statement.span in spans:
+                scalars = NamedScalars(typing, f"{array}_at", taken)
+                statement = replace(statement, value=scalars.taken_out(statement.value))
+                if not meets_itself(statement):
+                    return (*scalars.before, statement)
+                more, statement = _with_scalars(statement, scalars.typing, taken)
+                before = (*scalars.before, *more)
                 if not meets_itself(statement):
                     return (*before, statement)
-                assert isinstance(statement.target, Subscript)
-                name = Var(fresh(f"{statement.target.base.name}_new", taken), statement.span)
+                name = Var(fresh(f"{array}_new", taken), statement.span)
                 return (*before, Assign(name, statement.value, statement.span), replace(statement, value=name))
             case _:
                 return (statement,)
 
     return with_new(function, body=expand(function.body, change))
+
+
+def _is_moved(one: Stmt, loop: For, typing: Typing) -> bool:
+    """Whether a statement gives a new name the same scalar in each iteration of a loop, and cannot fail: it may stand
+    before the loop."""
+    if not isinstance(one, Assign) or not isinstance(one.target, Var) or one.target.name in typing.names:
+        return False
+    names = names_in(one.value)
+    if any(typing.names[name].rank for name in names if name in typing.names) or not cannot_fail(one.value):
+        return False
+    return names.isdisjoint(assigned_names((loop,)))
 
 
 def _with_scalars(

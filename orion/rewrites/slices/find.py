@@ -148,9 +148,9 @@ def has_plain_slices(part: Subscript, typing: Typing) -> bool:
 
 
 def _is_elementwise(value: Expr, typing: Typing) -> bool:
-    """Whether each element of a value is computed from one element of each array in it."""
+    """Whether each element of a value is computed from one element of each array in it, and from scalars."""
     if not typing.of(value).rank:
-        return is_plain(value)
+        return True
     match value:
         case Var():
             return True

@@ -18,10 +18,10 @@ from orion.ir.assumed import OfWorkers
 from orion.ir.constants import constant_value
 from orion.ir.function import Function
 from orion.ir.nodes import Assign, Compare, Const, Expr, For, If, Range, Stmt, Var
+from orion.ir.renaming import fresh
 from orion.ir.rewriting import expand, rewrite, with_new
 from orion.ir.spans import with_span
 from orion.ir.sums import plus, total
-from orion.passes.local_arrays import fresh
 from orion.rewrites.wrap_around.find import WrapAround, wrap_arounds
 from orion.typing.expression_types import Typing
 

@@ -20,7 +20,7 @@ from graphlib import CycleError, TopologicalSorter
 from orion.dependence.scalars import carries
 from orion.ir.assigned import assigned_names, assigned_places, assignments, leaves_loop
 from orion.ir.constants import constant_value
-from orion.ir.exposed import exposed_reads
+from orion.ir.exposed import exposed_scalars
 from orion.ir.function import Function
 from orion.ir.nodes import (
     Assign,
@@ -70,7 +70,7 @@ def wrap_arounds(loop: For, function: Function, typing: Typing) -> tuple[WrapAro
     space, body = loop.space, loop.body
     if not isinstance(space, Range) or constant_value(space.step) in (None, 0) or not _is_plain(loop):
         return ()
-    exposed = exposed_reads(body, {space.var})
+    exposed = exposed_scalars(body, {space.var})
     scalars = {name for name in assigned_names(body) if not _rank(name, typing)}
     carried = {name for name in exposed if name in scalars and carries(name, body, function)}
     values = {name: value for name in carried if (value := _value_after(name, loop, function, typing)) is not None}
