@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 import random
 import warnings
-from contextlib import suppress
 
 import islpy as isl
 import numpy as np
@@ -24,7 +23,7 @@ from orion.kernel.support.intrinsics import is_after_end, tell_end
 from orion.rewrites.early_exits import apply, find
 from orion.verify.early_exits import prove_set_at_exit
 from tests.loop_text import defined
-from tests.test_random_slices import compare
+from tests.random_functions import compare, plans, rewritten
 
 N = 700
 PLACES = (None, 0, 1, 21, 22, 350, N - 1)
@@ -501,16 +500,5 @@ def test_random_searches_are_pythons(seed):
 
 def test_many_of_them_are_shared_out():
     """The generator reaches what it is for, and the checker proves what is taken."""
-    taken = 0
-    for seed in range(200):
-        function = defined(Maker(seed).function())
-        with orion.session(workers=2, force_parallel=True), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                plan = orion.parallel_for(function).plan(**arguments(40, seed))
-            except orion.OrionError:
-                continue
-            with suppress(orion.OutOfBoundsError):
-                plan.check()
-        taken += any(name == "early_exits" for name, _ in plan.function.rewrites) and plan.is_parallel
-    assert taken >= 50
+    made = ((defined(Maker(seed).function()), arguments(40, seed)) for seed in range(200))
+    assert sum("early_exits" in rewritten(plan) and plan.is_parallel for plan in plans(made)) >= 50

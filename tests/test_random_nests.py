@@ -32,7 +32,7 @@ from tests.oracles.random_nests import RandomNest, random_nests
 from tests.oracles.reduce import reduced
 from tests.oracles.tally import Failure, Tally
 from tests.oracles.varied import INTEGERS
-from tests.oracles.verdict_check import check_verdicts, verdicts_for_any
+from tests.oracles.verdict_check import check_at_call, check_verdicts, verdicts_for_any
 
 FEW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 COMPILED = settings(FEW, max_examples=15)
@@ -247,6 +247,29 @@ def test_a_verdict_with_a_dependence_dropped_is_unsound():
         broken[number] = replace(verdict, carried=())
         with pytest.raises(Failure, match=r"unsound: the loop in line \d is called parallel, but trip"):
             check_verdicts(broken, sweep(), Tally())
+
+
+REWRITTEN = """def nest(a, b, n):
+    last = 0
+    for i in range(n):
+        a[i] = b[i] + last
+        last = i
+    for i in range(1, n):
+        b[i] = b[i - 1] + a[i]
+"""
+
+
+def test_verdicts_on_loops_beside_those_whose_scalars_were_rewritten_are_held_against_the_source():
+    arrays = {name: ArraySpec("float64", "value", (13,), (15,)) for name in "ab"}
+    nest = Nest(REWRITTEN, arrays, {"n": (9, 11)}, seed=3)
+    plan = nest_check.prepare(orion.parallel_for(nest.function()), nest, 2, force=True).plan
+    assert ("wrap_around", 3) in plan.function.rewrites
+    assert [verdict.line for verdict in plan.verdicts] == [3, 6]
+    verdicts = nest_check.verdicts_on_source(plan, nest)
+    assert [verdict.line for verdict in verdicts] == [6]
+    check_at_call(verdicts, nest)
+    with pytest.raises(Failure, match="unsound: the loop in line 6 is called parallel, but trip"):
+        check_at_call([replace(verdicts[0], carried=(), reasons=())], nest)
 
 
 def test_an_array_that_tiles_add_to_in_copies_may_be_rounded_otherwise():

@@ -8,14 +8,12 @@ the Python interpreter.
 from __future__ import annotations
 
 import random
-import warnings
 
 import numpy as np
 import pytest
 
-import orion
 from tests.loop_text import defined
-from tests.test_random_slices import compare
+from tests.random_functions import compare, plans
 
 SEEDS = range(300)
 SIZES = [13, 4, 1, 0]
@@ -117,14 +115,7 @@ def test_random_scalars_are_pythons(seed):
 def test_rewrites_are_taken_for_some():
     """The generator reaches what it is for."""
     taken: list[str] = []
-    for seed in SEEDS:
-        function = defined(Maker(seed).function())
-        with orion.session(workers=2, force_parallel=True), warnings.catch_warnings():
-            warnings.simplefilter("ignore", orion.SerialLoopWarning)
-            try:
-                plan = orion.parallel_for(function).plan(**arguments(13, seed))
-            except orion.OrionError:
-                continue
+    for plan in plans((defined(Maker(seed).function()), arguments(13, seed)) for seed in SEEDS):
         taken += [name for name, _ in plan.function.rewrites]
         taken += ["induction"] * bool(plan.function.program.function.inductions) + ["parallel"] * plan.is_parallel
     for name, least in (("wrap_around", 5), ("rename", 2), ("induction", 25), ("parallel", 40)):

@@ -6,15 +6,12 @@ Kernels are run by the Python interpreter, on several workers, at sizes of which
 from __future__ import annotations
 
 import random
-import warnings
 
 import numpy as np
 import pytest
 
-import orion
 from tests.loop_text import defined
-from tests.oracles.interpreted import Order, kernel_code, run_interpreted
-from tests.oracles.nest_check import is_in_vectors
+from tests.random_functions import compare, plans, rewritten
 
 ARRAYS = {"A": 2, "B": 2, "C": 2, "x": 1, "y": 1}
 """Names and dimensions: A, B and C are n × m, x has n elements and y has m."""
@@ -138,46 +135,11 @@ def arguments(shape, seed):
     return {name: rng.integers(-4, 5, size).astype(dtype) for name, size in sizes.items()} | {"k": 1, "T": 2}
 
 
-def outcome(run, given):
-    """What a call returns and leaves in its arrays, or that NumPy raises."""
-    try:
-        returned = run(given)
-    except (ValueError, IndexError, orion.ArgumentError):
-        return "an error"
-    return [returned, *(value for value in given.values() if isinstance(value, np.ndarray))]
-
-
-def interpreted(function, workers, force=True):
-    def run(given):
-        with orion.session(workers=workers, force_parallel=force), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            prepared = orion.parallel_for(function)._preparation.prepare(given, workers, force)
-            prepared.plan.check()
-        if is_in_vectors(prepared):
-            with orion.session(workers=workers, force_parallel=force), warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                return orion.parallel_for(function)(**given)
-        codes = [kernel_code(loop.kernel.text) for loop in prepared.program.loops]
-        own = prepared.local.take()
-        return run_interpreted(prepared.program, codes, {**prepared.given(given), **own}, Order(workers))
-
-    return run
-
-
 @pytest.fixture(autouse=True)
 def all_rows(monkeypatch):
     """Rows are shared out by columns whether that pays or not."""
     monkeypatch.setattr("orion.rewrites.slices.apply.ROW", 0)
     monkeypatch.setattr("orion.rewrites.slices.find.is_slow", lambda statement: True)
-
-
-def compare(function, given, workers, told):
-    """Hold an interpreted run against the function itself; `given` makes the arguments, `told` is what to print."""
-    want, got = outcome(lambda made: function(**made), given()), outcome(interpreted(function, workers), given())
-    assert (want == "an error") == (got == "an error"), told
-    if want != "an error":
-        for mine, its in zip(got, want, strict=True):
-            np.testing.assert_array_equal(mine, its, err_msg=told)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -190,13 +152,6 @@ def test_random_slices_are_numpys(seed):
 
 def test_most_of_them_are_loops():
     """The generator reaches what it is for: functions that run as loops, and others that do not at some sizes."""
-    taken = 0
-    for seed in range(40):
-        function = defined(Maker(seed).function(), np=np)
-        with orion.session(workers=2, force_parallel=True):
-            try:
-                plan = orion.parallel_for(function).plan(**arguments(SHAPES[0], seed))
-            except orion.OrionError:
-                continue
-        taken += any(name == "slices" for name, _ in plan.function.rewrites)
-    assert taken >= 15
+    made = ((defined(Maker(seed).function(), np=np), arguments(SHAPES[0], seed)) for seed in range(40))
+    taken = [rewritten(plan) for plan in plans(made)]
+    assert sum("slices" in names for names in taken) >= 15

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import warnings
-from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ import pytest
 import orion
 from orion.rewrites.scans import apply, find
 from tests.loop_text import defined
-from tests.test_random_slices import compare, interpreted, outcome
+from tests.random_functions import compare, interpreted, outcome, plans, rewritten
 
 N = 3_000
 """More than one block, and some iterations after the last."""
@@ -495,16 +494,5 @@ def test_random_scans_have_the_same_bits_on_any_number_of_workers(small, seed):
 
 def test_many_of_them_are_shared_out(small):
     """The generator reaches what it is for, and the checker proves what is taken."""
-    taken = 0
-    for seed in range(300):
-        function = defined(Maker(seed).function())
-        with orion.session(workers=2, force_parallel=True), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                plan = orion.parallel_for(function).plan(**arguments(45, seed))
-            except orion.OrionError:
-                continue
-            with suppress(orion.OutOfBoundsError):
-                plan.check()
-        taken += any(name == "scans" for name, _ in plan.function.rewrites) and plan.is_parallel
-    assert taken >= 60
+    made = ((defined(Maker(seed).function()), arguments(45, seed)) for seed in range(300))
+    assert sum("scans" in rewritten(plan) and plan.is_parallel for plan in plans(made)) >= 60

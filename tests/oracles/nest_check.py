@@ -26,7 +26,7 @@ from orion.errors import (
     UnsupportedLoopError,
 )
 from orion.pipeline import REWRITES
-from orion.plan.plan import Merged, Reordered
+from orion.plan.plan import Merged, Reordered, Verdict
 from orion.planned import Plan
 from orion.prepare import Prepared
 from orion.rewrites.lockstep import apply as lockstep
@@ -71,8 +71,8 @@ NO_NEST = (OverflowError, TypeError, ValueError)
 slices that an integer bounds may differ in length."""
 
 OTHER_SCALARS = {one.name for one in REWRITES if isinstance(one, OfScalars | UnderConditions)}
-"""Rewrites after which iterations do not hand on what those of the source do: results alone tell whether that is right.
-The verdicts for any sizes and integers are those on the source."""
+"""Rewrites after which iterations do not hand on what those of the source do: results alone tell whether that is right,
+for the loops that they were taken in. The verdicts for any sizes and integers are those on the source."""
 
 TOLERANCES = {"float64": 1e-9, "float32": 1e-4}
 """By how much sums in another order may differ: nests have 600 trips at most, and terms below 100 or so; n terms are
@@ -158,8 +158,17 @@ def _check_nest(nest: Nest, tally: Tally, compiled: bool, thorough: bool, compil
     if not nest.has_views:
         check_verdicts(verdicts_for_any(decorated, nest.arguments()), nest, tally, thorough=thorough)
         tally.counts["conditions"] += bool(plan.conditions)
-        if OTHER_SCALARS.isdisjoint(name for name, _ in plan.function.rewrites):
-            check_at_call(plan.verdicts, nest)
+        check_at_call(verdicts_on_source(plan, nest), nest)
+
+
+def verdicts_on_source(plan: Plan, nest: Nest) -> list[Verdict]:
+    """The verdicts of a plan but for those on loops in which, or around which, scalars were rewritten."""
+    changed = [line for name, line in plan.function.rewrites if name in OTHER_SCALARS]
+    (function,) = ast.parse(nest.source).body
+    assert isinstance(function, ast.FunctionDef)
+    wholes = [range(one.lineno, (one.end_lineno or one.lineno) + 1) for one in function.body]
+    left_out = [whole for whole in wholes if any(line in whole for line in changed)]
+    return [one for one in plan.verdicts if not any(one.line in whole for whole in left_out)]
 
 
 def is_in_vectors(prepared: Prepared) -> bool:
