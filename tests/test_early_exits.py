@@ -185,12 +185,14 @@ def test_searches_are_shared_out_and_pythons(function):
             assert plan.loops[0].is_parallel
 
 
-@pytest.mark.parametrize("function", [first, last, a_prefix, from_names], ids=lambda function: function.__name__)
-def test_searches_on_ray(function):
+@pytest.mark.ray
+@pytest.mark.timeout(180)
+def test_searches_on_ray():
     with orion.session(backend="ray", workers=2, force_parallel=True):
-        search = orion.parallel_for(function)
-        for place in PLACES:
-            assert search(*given(place)) == function(*given(place)), place
+        for function in (first, last, a_prefix, from_names):
+            search = orion.parallel_for(function)
+            for place in PLACES:
+                assert search(*given(place)) == function(*given(place)), (function, place)
 
 
 def differ(A, B):

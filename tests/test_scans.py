@@ -185,14 +185,13 @@ def any_size(monkeypatch):
         monkeypatch.setattr(find, name, value)
 
 
-def results(function, workers, backend="threads", **options):
-    x, out = given()
-    with orion.session(workers=workers, backend=backend, force_parallel=workers > 1):
-        returned = orion.parallel_for(function, **options)(x, out)
-    return x, out, 0.0 if returned is None else returned
+def results(function, workers, **options):
+    with orion.session(workers=workers, force_parallel=workers > 1):
+        return called(orion.parallel_for(function, **options))
 
 
-def expected(function):
+def called(function):
+    """The arguments after a call, and what it returns."""
     x, out = given()
     returned = function(x, out)
     return x, out, 0.0 if returned is None else returned
@@ -207,7 +206,7 @@ def test_scans_are_shared_out_and_the_same_on_any_number_of_workers(any_size, fu
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", orion.SerialLoopWarning)
         alone, *others = [results(function, workers) for workers in (1, 2, 3, 4)]
-    for found, want in zip(alone, expected(function), strict=True):
+    for found, want in zip(alone, called(function), strict=True):
         np.testing.assert_allclose(found, want, rtol=1e-12, atol=1e-12)
     for other in others:
         for found, want in zip(other, alone, strict=True):
@@ -260,13 +259,17 @@ def test_what_is_infinite_stays_so_where_factors_vanish(any_size, at, factor):
         np.testing.assert_allclose(out, want)
 
 
-@pytest.mark.parametrize("function", [prefix, ewma, drawdown], ids=lambda function: function.__name__)
-def test_scans_on_ray(any_size, function):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", orion.SerialLoopWarning)
-        alone = results(function, 1)
-        for found, want in zip(results(function, 2, "ray"), alone, strict=True):
-            np.testing.assert_array_equal(found, want)
+@pytest.mark.ray
+@pytest.mark.timeout(180)
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+def test_scans_on_ray(any_size):
+    functions = (prefix, ewma, drawdown)
+    alone = [results(function, 1) for function in functions]
+    with orion.session(backend="ray", workers=2, force_parallel=True):
+        found = [called(orion.parallel_for(function)) for function in functions]
+    for mine, its in zip(found, alone, strict=True):
+        for one, want in zip(mine, its, strict=True):
+            np.testing.assert_array_equal(one, want)
 
 
 @pytest.mark.parametrize("function", [prefix, before, ewma], ids=lambda function: function.__name__)
@@ -494,5 +497,5 @@ def test_random_scans_have_the_same_bits_on_any_number_of_workers(small, seed):
 
 def test_many_of_them_are_shared_out(small):
     """The generator reaches what it is for, and the checker proves what is taken."""
-    made = ((defined(Maker(seed).function()), arguments(45, seed)) for seed in range(300))
-    assert sum("scans" in rewritten(plan) and plan.is_parallel for plan in plans(made)) >= 60
+    made = ((defined(Maker(seed).function()), arguments(45, seed)) for seed in range(0, 300, 3))
+    assert sum("scans" in rewritten(plan) and plan.is_parallel for plan in plans(made)) >= 20
