@@ -46,6 +46,7 @@ from orion.passes.flat_loops import with_nested_loops
 from orion.passes.induction import close_inductions
 from orion.passes.inline import inline_helpers
 from orion.passes.leaving import leave_by_break
+from orion.passes.lists import with_types_of_items
 from orion.passes.literal_arrays import fill_by_elements
 from orion.passes.local_arrays import named_results
 from orion.passes.options import NO_WORDS, Words, with_options
@@ -119,6 +120,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("options", "what depends on None and strings is settled", lambda f, known: with_options(f, known.words), True),
     Pass("elements", "loops over dense arrays are ranges", lambda f, known: over_dense_arrays(f, known.types), True),
     Pass("names", "a name stands for one array", lambda f, known: with_one_array_a_name(f, known.types), True),
+    Pass("lists", "lists have the types of their items", lambda f, known: with_types_of_items(f, known.typing), True),
     Pass("flat", "loops over flattened arrays are nested", lambda f, known: with_nested_loops(f, known.typing), True),
     Pass("leave", "a `return` inside a loop is a `break`", lambda f, known: leave_by_break(f, known.arrays), True),
     Pass("pick", "arrays as subscripts are loops", lambda f, known: pick_by_loops(f, known.typing), True),

@@ -99,7 +99,7 @@ class Prepared:
         own = self.local.take() if self.local.specs else {}
         try:
             returned = session.run(self.program, {**self.given(arguments), **own})
-            return resolved(returned, {**arguments, **own})
+            return resolved(returned, {**arguments, **own}, self.program.program.function)
         finally:
             self.local.give_back(own)
 

@@ -147,14 +147,16 @@ TABLE = np.arange(12.0)
 def reads_a_table(x):
     found = []
     for i in range(len(x)):
-        found.append(TABLE[i] + x[i])
+        if x[i] >= 0:
+            found.append(TABLE[i] + x[i])
     return found
 
 
 def reads_a_module(x):
     found = []
     for i in range(len(x)):
-        found.append(tables.TABLE[i] + x[i])
+        if x[i] >= 0:
+            found.append(tables.TABLE[i] + x[i])
     return found
 
 
@@ -164,7 +166,8 @@ PAIR = (np.arange(12.0), 2.0)
 def reads_a_tuple_of_arrays(x):
     found = []
     for i in range(len(x)):
-        found.append(PAIR[0][i] + x[i])
+        if x[i] >= 0:
+            found.append(PAIR[0][i] + x[i])
     return found
 
 
@@ -175,7 +178,8 @@ def from_a_default(i, table=TABLE):
 def calls_with_a_default(x):
     found = []
     for i in range(len(x)):
-        found.append(from_a_default(i) + x[i])
+        if x[i] >= 0:
+            found.append(from_a_default(i) + x[i])
     return found
 
 

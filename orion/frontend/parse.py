@@ -10,6 +10,7 @@ from orion.errors import UnsupportedLoopError, describe
 from orion.frontend.bars import taken_off, with_trips
 from orion.frontend.check import UndefinedNameError, check_function
 from orion.frontend.constant_lists import write_out_lists
+from orion.frontend.lists import growing_lists, write_lists_apart
 from orion.frontend.locate import Located, locate, span_of
 from orion.frontend.outside import Outside, taken
 from orion.frontend.parse_statements import parse_body
@@ -73,6 +74,8 @@ class _Family:
         params = _parameters(located)
         outer = outer_names(function)
         write_out_lists(located.definition, outer)
+        if not self.open:
+            write_lists_apart(located.definition)
         body = located.definition.body
         nodes = all_nodes(body)
         own = {*params, *assigned_names(nodes)}
@@ -88,6 +91,7 @@ class _Family:
             outer,
             self.helper,
             arrays=None if self.open else {},
+            lists={} if self.open else growing_lists(located.definition),
         )
         self.open.append(function)
         parsed = parse_body(body, scope)
@@ -98,7 +102,18 @@ class _Family:
         constants = tuple(scope.constants.items())
         every = (*params, *arrays)
         bars = with_trips(bars, parsed, every)
-        found = Function(name, every, parsed, constants, (), located.source, span, outside=arrays, bars=bars)
+        found = Function(
+            name,
+            every,
+            parsed,
+            constants,
+            (),
+            located.source,
+            span,
+            outside=arrays,
+            bars=bars,
+            lists=tuple(scope.places),
+        )
         return with_named_bases(found, scope.variables)
 
     def helper(self, function: FunctionType, call: Span, source: SourceText) -> Helper:

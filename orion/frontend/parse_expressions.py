@@ -228,6 +228,8 @@ def _call(node: ast.Call, scope: Scope) -> Expr:
     if not is_array_method and not isinstance(node.func, ast.Name | ast.Attribute):
         raise scope.refuse(node, "what is called here is not a name", OBJECTS, "call a function by its name")
     if scope.value(node.func) in (np.array, np.asarray) and len(node.args) > 0:
+        if isinstance(node.args[0], ast.Name) and node.args[0].id in scope.places and not node.keywords:
+            return Call(".copy", (parse_expression(node.args[0], scope),), scope.span(node))
         node = _with_tuples(node)
     arguments = tuple(_argument(argument, scope) for argument in node.args)
     keywords = tuple(_keyword(keyword, node, scope) for keyword in node.keywords)

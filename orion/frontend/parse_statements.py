@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 
 from orion.frontend.iterables import Iteration, iteration
+from orion.frontend.lists import appended, new_list
 from orion.frontend.parse_expressions import OPERATORS, parse_expression
 from orion.frontend.parts import as_one_subscript
-from orion.frontend.refusals import OBJECTS, STATEMENTS
-from orion.frontend.scope import Scope
+from orion.frontend.ranges import trips_of
+from orion.frontend.refusals import EXPRESSIONS, OBJECTS, STATEMENTS
+from orion.frontend.scope import Scope, all_nodes, assigned_names
 from orion.frontend.tuples import Target, flattened
 from orion.ir.assigned import holds_break, mentions
+from orion.ir.constants import constant_value
 from orion.ir.nodes import (
     PART,
     Assign,
+    Binary,
     Break,
     Call,
     Const,
@@ -40,6 +44,8 @@ from orion.ir.nodes import (
     names_in,
 )  # fmt: skip
 from orion.ir.renaming import renamed
+from orion.ir.spans import with_span
+from orion.ir.sums import difference, literal
 
 Numbers = Iterator[int]
 
@@ -55,6 +61,8 @@ def _block(body: list[ast.stmt], scope: Scope, numbers: Numbers) -> tuple[Stmt, 
 
 def _statement(node: ast.stmt, scope: Scope, numbers: Numbers) -> list[Stmt]:
     match node:
+        case ast.Assign() | ast.AnnAssign() if new_list(node) in scope.lists:
+            return []  # it is made where the loop is that fills it
         case ast.Assign(targets, value):
             return _assign(node, targets, value, scope)
         case ast.AnnAssign(target, _, value):
@@ -72,7 +80,8 @@ def _statement(node: ast.stmt, scope: Scope, numbers: Numbers) -> list[Stmt]:
         case ast.For():
             found = iteration(node, scope)
             before, loop = _with_bounds_before(_for(node, found, scope, numbers), scope)
-            return [*(found.before if found else ()), *before, *_with_else(loop, node, scope, numbers)]
+            lists = [_new_array(name, loop, scope) for name, maker in scope.lists.items() if maker is node]
+            return [*(found.before if found else ()), *before, *lists, *_with_else(loop, node, scope, numbers)]
         case ast.Return(value):
             return [Return(None if value is None else parse_expression(value, scope), scope.span(node))]
         case ast.Break():
@@ -90,6 +99,11 @@ def _expression(node: ast.Expr, scope: Scope) -> list[Stmt]:
     """A call for what it does; a docstring, or any other string that stands alone, is left out."""
     if isinstance(node.value, ast.Constant) and (node.value.value is ... or isinstance(node.value.value, str)):
         return [Pass(scope.span(node))] if node.value.value is ... else []
+    item = appended(node)
+    if item is not None and item[0] in scope.places:
+        span = scope.span(node)
+        target = Subscript(Var(item[0], span), (with_span(scope.places[item[0]], span),), span)
+        return [Assign(target, parse_expression(item[1], scope), span)]
     return [Evaluate(parse_expression(node.value, scope), scope.span(node))]
 
 
@@ -227,6 +241,7 @@ def _setting(flag: Var, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 def _for(node: ast.For, found: Iteration | None, scope: Scope, numbers: Numbers) -> For:
     span = scope.span(node, until=node.iter)
     spaces = (_elements(node, scope),) if found is None else found.loops
+    scope.places.update((name, _place(name, node, spaces, scope)) for name, one in scope.lists.items() if one is node)
     each = [(space, next(numbers)) for space in spaces]
     body = (*(() if found is None else found.first), *_block(node.body, scope, numbers))
     for space, number in reversed(each):
@@ -234,6 +249,27 @@ def _for(node: ast.For, found: Iteration | None, scope: Scope, numbers: Numbers)
     (loop,) = body
     assert isinstance(loop, For)
     return loop
+
+
+def _place(name: str, node: ast.For, spaces: Sequence[Range | Elements], scope: Scope) -> Expr:
+    """The number of an iteration of a loop that appends to a list: the place of its item."""
+    match spaces:
+        case (Range(variable, start, _, by, span),) if step := constant_value(by):
+            passed = difference(Var(variable, span), start)
+            if assigned_names(all_nodes(node.body)).isdisjoint(names_in(passed)):
+                return passed if step == 1 else Binary("//", passed, literal(step, span), span)
+    refusal = EXPRESSIONS[ast.List]
+    what = f"the list `{name}`, which this loop makes, is not supported"
+    raise scope.refuse(node, what, refusal.why, refusal.hint)
+
+
+def _new_array(name: str, loop: For, scope: Scope) -> Assign:
+    """The array of as many items as a loop makes trips."""
+    space = loop.space
+    assert isinstance(space, Range)
+    trips = trips_of(space.start, space.stop, constant_value(space.step) or 1)
+    length = trips if scope.is_counted(trips) else Call("max", (Const(0, space.span), trips), space.span)
+    return Assign(Var(name, loop.span), Call("np.empty", (length,), loop.span), loop.span)
 
 
 def _with_bounds_before(loop: For, scope: Scope) -> tuple[list[Stmt], For]:

@@ -44,7 +44,8 @@ class Scope:
     tuples (`orion.frontend.tuples`);
     `globals` are the other names, closure first; `helper_of` parses a function that it calls; `constants` collects the
     scalars that it takes from outside, `outside` all names that it takes, by name or by module and name, `arrays` the
-    names of arrays from outside, None in a helper, which takes none.
+    names of arrays from outside, None in a helper, which takes none. `lists` are lists that loops make item by item,
+    `places` where the item of an iteration belongs (`orion.frontend.lists`).
     """
 
     source: SourceText
@@ -57,6 +58,8 @@ class Scope:
     constants: dict[str, int | float | bool] = field(default_factory=dict)
     outside: set[tuple[str, ...]] = field(default_factory=set)
     arrays: dict[str, None] | None = None
+    lists: Mapping[str, ast.For] = field(default_factory=dict)
+    places: dict[str, Expr] = field(default_factory=dict)
 
     def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword, until: ast.AST | None = None) -> Span:
         return span_of(node, self.source, until)

@@ -129,7 +129,8 @@ class Function(Keeping):
     names are those of helpers. `outside` are parameters too: arrays that it has
     from its globals or its closure. `without` are the rewrites that are left out (`orion.pipeline`), `bars` the
     progress bars of its loops (`orion.frontend.bars`). `reassociates`: scalars that iterations add to may be rounded in
-    blocks of iterations where these hand them on; `in_blocks` are loops that do so."""
+    blocks of iterations where these hand them on; `in_blocks` are loops that do so. `lists` are the arrays
+    that are lists in the source (`orion.frontend.lists`), `plain_lists` those of Python's numbers, not NumPy's."""
 
     name: str
     params: tuple[str, ...]
@@ -154,6 +155,8 @@ class Function(Keeping):
     helper_locals: tuple[HelperLocal, ...] = ()
     reassociates: bool = True
     in_blocks: tuple[InBlocks, ...] = ()
+    lists: tuple[str, ...] = ()
+    plain_lists: frozenset[str] = frozenset()
 
     @property
     def given(self) -> tuple[str, ...]:

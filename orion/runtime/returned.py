@@ -15,6 +15,7 @@ import numpy as np
 from orion.arrays.dense import DenseArray
 from orion.arrays.sparse import SparseArray
 from orion.frontend.scope import plain_number
+from orion.ir.function import Function
 from orion.runtime.local_arrays import LocalArray
 
 Index = int | slice | tuple[int | slice, ...]
@@ -59,11 +60,15 @@ def stand_in(value: object, name: str) -> object:
     return plain_number(value)
 
 
-def resolved(returned: Any, arguments: Mapping[str, Any]) -> Any:
-    """What a function returned, with the arrays of a call in place of what stands for them."""
+def resolved(returned: Any, arguments: Mapping[str, Any], function: Function) -> Any:
+    """What a function returned, with the arrays of a call in place of what stands for them, as lists where the source
+    has lists."""
     match returned:
         case tuple():
-            return tuple(resolved(part, arguments) for part in returned)
+            return tuple(resolved(part, arguments, function) for part in returned)
+        case Extent(name=name) if name in function.lists:
+            array = _whole(arguments[name])
+            return array.tolist() if name in function.plain_lists else list(array)
         case Extent(name=name):
             return _whole(arguments[name])
         case Part(name, index):

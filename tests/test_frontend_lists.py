@@ -1,0 +1,226 @@
+"""Lists that loops make item by item: those of one item an iteration are arrays, the others stay what they are."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import orion
+from tests.loop_text import defined
+
+
+def losses(x, k):
+    w, found = 0.0, []
+    for _ in range(k):
+        g, loss = 0.0, 0.0
+        for i in range(len(x)):
+            r = w * x[i] - 3 * x[i]
+            g += r * x[i]
+            loss += r * r
+        w -= 0.5 * g / len(x)
+        found.append(loss / len(x))
+    return w, found
+
+
+def of_items(x, k):
+    out = []
+    for v in x:
+        t = 0.0
+        for j in range(1, k):
+            t += math.cos(v * j)
+        out.append(t)
+    return np.array(out)
+
+
+def comprehension(x, k):
+    return np.array([np.sqrt(v) * k for v in x])
+
+
+def with_its_own_name(x, k):
+    v = 7.0
+    y = np.asarray([v * v for v in x])
+    for i in range(len(y)):
+        y[i] += v
+    return y
+
+
+def of_its_own_iterable(x, k):
+    total = 0.0
+    y = np.array([x + k for x in x])
+    for i in range(len(x)):
+        total += x[i]
+    return y, total
+
+
+def in_steps(x, k):
+    down, up = [], []
+    for i in range(len(x) - 1, -1, -3):
+        down.append(x[i])
+        up.append(i * 1.5)
+    for j in range(k, 20, k):
+        x[0] += j
+    return down, up
+
+
+def pairs(x, k):
+    near = []
+    for i, (a, b) in enumerate(zip(x[1:], x, strict=False)):
+        near.append(abs(a - b) + i)
+    return np.mean(near), len(near), near
+
+
+def python_floats(x, k):
+    halves: list[float] = []
+    for i in range(k):
+        halves.append(i / 2)
+    return halves
+
+
+def integers(x, k):
+    found = []
+    for v in x:
+        found.append(int(v * 10))
+    return found, np.array(found)
+
+
+def truth(x, k):
+    large = []
+    for v in x:
+        large.append(v > 0.5)
+    return np.array(large), large
+
+
+def narrow(x, k):
+    small = []
+    for v in x:
+        small.append(np.float32(v))
+    return np.asarray(small)
+
+
+def in_rounds(x, k):
+    total = 0.0
+    for _ in range(k):
+        ranks = []
+        for v in x:
+            ranks.append(v + total)
+        total += np.max(ranks) - sum(ranks) / len(ranks)
+    return total
+
+
+def used_twice(x, k):
+    y = []
+    for v in x:
+        y.append(v * v)
+    a, b = np.array(y), np.array(y)
+    a[0] = -1.0
+    return a, b, y
+
+
+def none(x, k):
+    y = []
+    for i in range(k, 0):
+        y.append(x[i] * 1.0)
+    return np.array(y), y
+
+
+TAKEN = [
+    losses, of_items, comprehension, with_its_own_name, of_its_own_iterable, in_steps, pairs, python_floats, integers,
+    truth, narrow, in_rounds, used_twice, none,
+]  # fmt: skip
+
+
+def given(n=40):
+    return np.random.default_rng(n).random(n), 3
+
+
+def assert_same(found, want):
+    assert type(found) is type(want)
+    if isinstance(want, tuple | list):
+        assert len(found) == len(want)
+        for one, other in zip(found, want, strict=True):
+            assert_same(one, other)
+    elif isinstance(want, np.ndarray):
+        assert found.dtype == want.dtype
+        assert found.shape == want.shape
+        np.testing.assert_allclose(found, want, rtol=1e-12)
+    else:
+        np.testing.assert_allclose(found, want, rtol=1e-12)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+@pytest.mark.parametrize("function", TAKEN, ids=lambda function: function.__name__)
+def test_is_what_python_gives(function, workers):
+    with orion.session(workers=workers, force_parallel=workers > 1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", orion.SerialLoopWarning)
+        decorated = orion.parallel_for(function)
+        plan = decorated.plan(*given())  # it is analysed
+        plan.check()
+        for n in (40, 1):
+            mine, its = given(n), given(n)
+            assert_same(decorated(*mine), function(*its))
+            np.testing.assert_array_equal(mine[0], its[0])
+
+
+@pytest.mark.parametrize("function", [of_items, comprehension, integers, truth], ids=lambda function: function.__name__)
+def test_is_shared_out(function):
+    with orion.session(workers=2, force_parallel=True):
+        assert orion.parallel_for(function, require_parallel=True).plan(*given()).is_parallel
+
+
+@pytest.mark.ray
+@pytest.mark.timeout(180)
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+def test_is_what_python_gives_on_ray():
+    with orion.session(backend="ray", workers=2, force_parallel=True):
+        for function in (losses, comprehension, integers, used_twice):
+            assert_same(orion.parallel_for(function)(*given()), function(*given()))
+
+
+def test_an_array_of_an_empty_list_has_the_type_of_its_items():
+    found = orion.parallel_for(integers)(np.zeros(0), 3)
+    assert found[0] == []
+    assert found[1].dtype == np.int64
+    assert integers(np.zeros(0), 3)[1].dtype == np.float64  # told in docs/differences.md
+
+
+STAYS = {
+    "a break": "y = []\nfor v in x:\n    if v > 0.9:\n        break\n    y.append(v)\nreturn y",
+    "some are left out": "y = []\nfor v in x:\n    if v > 0.5:\n        continue\n    y.append(v)\nreturn y",
+    "a condition": "y = []\nfor v in x:\n    if v > 0.5:\n        y.append(v)\nreturn y",
+    "two in an iteration": "y = []\nfor v in x:\n    y.append(v)\n    y.append(-v)\nreturn y",
+    "two loops": "y = []\nfor v in x:\n    y.append(v)\nfor v in x:\n    y.append(-v)\nreturn y",
+    "an inner loop": "y = []\nfor v in x:\n    for j in range(k):\n        y.append(v * j)\nreturn y",
+    "read while it grows": "y = []\nfor v in x:\n    y.append(v + len(y))\nreturn y",
+    "read after an item": "y = []\nfor v in x:\n    y.append(v)\n    x[0] += y[-1]\nreturn y",
+    "another name": "y = []\nz = y\nfor v in x:\n    y.append(v)\nreturn z",
+    "a name after": "y = []\nfor v in x:\n    y.append(v)\nz = y\nz.append(1.0)\nreturn y",
+    "an item before": "y = []\ny.append(2.0)\nfor v in x:\n    y.append(v)\nreturn y",
+    "sorted in place": "y = []\nfor v in x:\n    y.append(v)\ny.sort()\nreturn y",
+    "a loop variable that changes": "y = []\nfor i in range(k):\n    i = 2 * i\n    y.append(i * 1.0)\nreturn y",
+    "a bound that changes": "y = []\nfor i in range(k, 9):\n    k += 1\n    y.append(i * 1.0)\nreturn y",
+    "a step of a call": "y = []\nfor i in range(0, 9, k):\n    y.append(i * 1.0)\nreturn y",
+    "arrays": "y = []\nfor v in x:\n    y.append(x * v)\nreturn np.array(y)",
+    "else": "y = []\nfor v in x:\n    y.append(v)\nelse:\n    y.append(0.5)\nreturn y",
+    "an if in a comprehension": "return np.array([v for v in x if v > 0.5])",
+    "two loops in a comprehension": "return np.array([v * w for v in x for w in x])",
+    "a list of lists": "return np.array([[v, 2 * v] for v in x])",
+    "a comprehension in a branch": "y = x\nif k > 5:\n    y = np.array([v * 2 for v in x])\nreturn y[0]",
+}
+
+
+@pytest.mark.parametrize("name", STAYS)
+def test_others_are_as_python_has_them_or_refused(name):
+    body = STAYS[name].replace("\n", "\n    ")
+    function = defined(f"def f(x, k):\n    {body}\n", np=np)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            found = orion.parallel_for(function)(*given())
+        except orion.UnsupportedLoopError:
+            return
+    want = function(*given())
+    assert type(found) is type(want)
+    np.testing.assert_array_equal(found, want)  # numbers of lists are Python's in functions that run as they are
