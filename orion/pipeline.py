@@ -25,7 +25,7 @@ from orion.cost.local_arrays import names_in_lengths
 from orion.cost.sizes import Sizes
 from orion.dependence.bounds import BoundsChecks, all_checks, bounds_checks
 from orion.dependence.guarded import guarded_by
-from orion.errors import ArgumentError
+from orion.errors import ArgumentError, UnsupportedLoopError
 from orion.frontend.check import check_function
 from orion.ir.assigned import assigned_places
 from orion.ir.assumed import OfSizes
@@ -194,9 +194,13 @@ def left_out(setting: str) -> frozenset[str]:
 
 def through_passes(function: Function, types: Types, words: Words = NO_WORDS) -> Function:
     """A function as the analysis takes it. UnsupportedLoopError where that cannot be made of it, or the types of its
-    expressions cannot be told."""
-    *_, (_, last) = after_each(function, types, words)
-    return check_function(last)
+    expressions cannot be told; one with lists may then be one that Numba compiles, as arrays can do less than lists."""
+    try:
+        *_, (_, last) = after_each(function, types, words)
+        return check_function(last)
+    except UnsupportedLoopError as error:
+        error.is_for_numba |= bool(function.lists)
+        raise
 
 
 def after_each(function: Function, types: Types, words: Words) -> Iterator[tuple[Pass, Function]]:

@@ -211,6 +211,25 @@ STAYS = {
 }
 
 
+ROWS = {
+    "rows": "y = []\nfor i in range(k):\n    y.append(x[:3] * i)\nreturn y",
+    "rows of other lengths": "y = []\nfor i in range(k):\n    y.append(x[: i + 1] * i)\nreturn y",
+    "one row": "y = []\nrow = np.zeros(3)\nfor i in range(k):\n    row += x[:3]\n    y.append(row)\nreturn y",
+    "tuples": "y = []\nfor i in range(k):\n    y.append((x[i], i))\nreturn y",
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_lists_of_rows_are_numbas(name):
+    """An array would have copies of rows, where Python has one row in several places."""
+    body = ROWS[name].replace("\n", "\n    ")
+    function = defined(f"def f(x, k):\n    {body}\n", np=np)
+    with pytest.warns(orion.SerialLoopWarning, match="the items of this list are no numbers"):
+        found = orion.parallel_for(function)(*given())
+    for mine, its in zip(found, function(*given()), strict=True):
+        np.testing.assert_array_equal(mine, its)
+
+
 @pytest.mark.parametrize("name", STAYS)
 def test_others_are_as_python_has_them_or_refused(name):
     body = STAYS[name].replace("\n", "\n    ")

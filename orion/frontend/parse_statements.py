@@ -49,6 +49,12 @@ from orion.ir.sums import difference, literal
 
 Numbers = Iterator[int]
 
+OTHER_LISTS = (
+    "a list is an array in between where one loop appends an item to it in each iteration, and it is used after that",
+    "append so, without conditions, `break` or `continue`, or write the elements of an array, `a[i] = …`",
+)
+"""Why a list is none of those that loops make item by item, and what to write."""
+
 
 def parse_body(body: list[ast.stmt], scope: Scope) -> tuple[Stmt, ...]:
     """The statements of a function, without its docstring; its `for`s are numbered in textual order."""
@@ -61,7 +67,9 @@ def _block(body: list[ast.stmt], scope: Scope, numbers: Numbers) -> tuple[Stmt, 
 
 def _statement(node: ast.stmt, scope: Scope, numbers: Numbers) -> list[Stmt]:
     match node:
-        case ast.Assign() | ast.AnnAssign() if new_list(node) in scope.lists:
+        case ast.Assign() | ast.AnnAssign() if (name := new_list(node)) is not None:
+            if name not in scope.lists:
+                raise scope.refuse(node, f"{EXPRESSIONS[ast.List].what} is not supported", *OTHER_LISTS)
             return []  # it is made where the loop is that fills it
         case ast.Assign(targets, value):
             return _assign(node, targets, value, scope)

@@ -3,28 +3,23 @@
 
 from __future__ import annotations
 
-from orion.errors import UnsupportedLoopError
 from orion.ir.function import Function
 from orion.ir.nodes import Assign, Call, Dtype, Stmt, Subscript, Var, every
-from orion.ir.refuse import unsupported
 from orion.ir.rewriting import expand, with_new
-from orion.source import Span
 from orion.typing.expression_types import Typing
 from orion.typing.value_type import ValueType
 
 
 def with_types_of_items(function: Function, typing: Typing) -> Function:
     """The function with such arrays of the types of their items, and the names of those whose items are Python's
-    numbers, not NumPy's. UnsupportedLoopError for lists of arrays."""
+    numbers, not NumPy's."""
     if not function.lists:
         return function
     kinds: dict[str, ValueType] = {}
     for node in every(Assign, *function.body):
         match node:
-            case Assign(Subscript(Var(name)), value, span) if name in function.lists:
+            case Assign(Subscript(Var(name)), value) if name in function.lists:
                 kinds[name] = typing.of(value)
-                if kinds[name].rank:
-                    raise _unsupported(name, span, function)
             case _:
                 pass
 
@@ -38,9 +33,3 @@ def with_types_of_items(function: Function, typing: Typing) -> Function:
 
     plain = frozenset(name for name, kind in kinds.items() if kind.weak)
     return with_new(function, body=expand(function.body, change), plain_lists=plain)
-
-
-def _unsupported(name: str, span: Span, function: Function) -> UnsupportedLoopError:
-    what = f"the list `{name}` has arrays for items"
-    hint = f"make an array of as many rows before the loop, and write `{name}[i] = …`"
-    return unsupported(what, span, function.source, hint=hint, is_for_numba=True)

@@ -225,6 +225,12 @@ class _Inference:
         """`a[…] = value`: the value must fit into what is written."""
         place = self.typing.of(target)
         self.check_place(target, statement)
+        if target.base.name in self.function.lists and (kind.rank or kind.items or kind.dtype == "none"):
+            what, hint = (
+                "the items of this list are no numbers",
+                "write rows of an array, `a[i] = …`",
+            )
+            raise unsupported(what, statement.span, self.function.source, hint=hint, is_for_numba=True)
         is_row = place.rank == 1 and not any(part.rank or part.items for part in kind.items)
         if (kind.items and not is_row) or kind.dtype == "none":
             raise self.refuse(statement, "an array element is given something that is not a number")
