@@ -106,7 +106,7 @@ def in_rounds(x, k):
         ranks = []
         for v in x:
             ranks.append(v + total)
-        total += np.max(ranks) - sum(ranks) / len(ranks)
+        total += np.max(ranks) - np.sum(ranks) / len(ranks)
     return total
 
 
@@ -119,6 +119,22 @@ def used_twice(x, k):
     return a, b, y
 
 
+def made_of_itself(x, k):
+    for _ in range(k):
+        x = np.array([v * 2 for v in x])
+    return x
+
+
+def of_lists_of_rounds(x, k):
+    best = []
+    for t in range(k):
+        items, twice = [], np.array([v * 2 for v in x])
+        for v in x:
+            items.append(v)
+        best.append(np.max(items) + twice[0] + twice.sum() * t)
+    return best
+
+
 def none(x, k):
     y = []
     for i in range(k, 0):
@@ -128,7 +144,7 @@ def none(x, k):
 
 TAKEN = [
     losses, of_items, comprehension, with_its_own_name, of_its_own_iterable, in_steps, pairs, python_floats, integers,
-    truth, narrow, in_rounds, used_twice, none,
+    truth, narrow, in_rounds, used_twice, made_of_itself, of_lists_of_rounds, none,
 ]  # fmt: skip
 
 
@@ -177,6 +193,54 @@ def test_is_what_python_gives_on_ray():
     with orion.session(backend="ray", workers=2, force_parallel=True):
         for function in (losses, comprehension, integers, used_twice):
             assert_same(orion.parallel_for(function)(*given()), function(*given()))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int64", "float32"])
+@pytest.mark.parametrize("function", [made_of_itself, of_lists_of_rounds], ids=lambda function: function.__name__)
+def test_items_keep_their_dtype(function, dtype):
+    x = np.array([100, 3] if dtype == "int8" else [2**58 + 1, 3]).astype(dtype)
+    with np.errstate(over="ignore"):
+        want = function(x.copy(), 1)
+    assert_same(orion.parallel_for(function)(x.copy(), 1), want)
+
+
+def as_subscripts(at, found, k):
+    for _ in range(k):
+        at = np.array([(j + 1) % 4 for j in at])
+        for i in range(len(at)):
+            found[at[i]] += 1
+    return found
+
+
+def test_items_may_be_subscripts():
+    assert_same(
+        orion.parallel_for(as_subscripts)(np.arange(7) % 4, np.zeros(4), 2),
+        as_subscripts(np.arange(7) % 4, np.zeros(4), 2),
+    )
+
+
+def by_number(n):
+    y = []
+    for v in np.arange(n):
+        y.append(v + 0.5)
+    return y, np.arange(n)
+
+
+@pytest.mark.parametrize("n", [3, 0, -2])
+def test_ranges_of_negative_lengths_are_empty(n):
+    assert_same(orion.parallel_for(by_number)(n), by_number(n))
+
+
+def greatest(x, y):
+    for i in range(len(y)):
+        y[i] = max(x) - min(x)
+    return y
+
+
+def test_the_greatest_of_nothing_is_an_error_with_words():
+    assert greatest(np.array([1.0, 4.0]), np.zeros(3))[0] == 3
+    with pytest.raises(ValueError, match="max\\(\\) arg is an empty sequence"):
+        orion.parallel_for(greatest)(np.zeros(0), np.zeros(3))
 
 
 def test_an_array_of_an_empty_list_has_the_type_of_its_items():

@@ -94,7 +94,7 @@ def _own_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _uses(node: ast.AST, name: str) -> int:
-    """How often a list is returned, or what a function of NumPy's, or one of some of Python's, is given alone."""
+    """How often a list is returned, counted, or what a function of NumPy's is given alone."""
     match node:
         case ast.Return(ast.Name(other)) if other == name:
             return 1
@@ -103,7 +103,7 @@ def _uses(node: ast.AST, name: str) -> int:
             return whole + sum(_uses(item, name) for item in items)
         case ast.Call(ast.Attribute(ast.Name(module)), [ast.Name(other)], []) if other == name != module:
             return 1
-        case ast.Call(ast.Name("len" | "sum" | "min" | "max"), [ast.Name(other)], []) if other == name:
+        case ast.Call(ast.Name("len"), [ast.Name(other)], []) if other == name:
             return 1
         case _:
             return sum(_uses(part, name) for part in ast.iter_child_nodes(node))
@@ -118,8 +118,8 @@ def write_lists_apart(definition: ast.FunctionDef) -> None:
     taken = {*_names(definition), *(part.arg for part in ast.walk(definition) if isinstance(part, ast.arg))}
     for block in [*_blocks(definition)]:
         changed: list[ast.stmt] = []
-        for statement in block:
-            changed += [*_as_loop(statement, taken, _names(definition)), *_one_by_one(statement)]
+        for statement in (one for whole in block for one in _one_by_one(whole)):
+            changed += [*_as_loop(statement, taken, _names(definition)), statement]
         block[:] = changed
 
 

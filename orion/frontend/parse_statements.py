@@ -18,6 +18,7 @@ from orion.frontend.tuples import Target, flattened
 from orion.ir.assigned import holds_break, mentions
 from orion.ir.constants import constant_value
 from orion.ir.nodes import (
+    LIST,
     PART,
     Assign,
     Binary,
@@ -88,7 +89,7 @@ def _statement(node: ast.stmt, scope: Scope, numbers: Numbers) -> list[Stmt]:
         case ast.For():
             found = iteration(node, scope)
             before, loop = _with_bounds_before(_for(node, found, scope, numbers), scope)
-            lists = [_new_array(name, loop, scope) for name, maker in scope.lists.items() if maker is node]
+            lists = [_list_of(name, loop, scope) for name, maker in scope.lists.items() if maker is node]
             return [*(found.before if found else ()), *before, *lists, *_with_else(loop, node, scope, numbers)]
         case ast.Return(value):
             return [Return(None if value is None else parse_expression(value, scope), scope.span(node))]
@@ -271,13 +272,13 @@ def _place(name: str, node: ast.For, spaces: Sequence[Range | Elements], scope: 
     raise scope.refuse(node, what, refusal.why, refusal.hint)
 
 
-def _new_array(name: str, loop: For, scope: Scope) -> Assign:
-    """The array of as many items as a loop makes trips."""
+def _list_of(name: str, loop: For, scope: Scope) -> Assign:
+    """A list of as many items as a loop makes trips."""
     space = loop.space
     assert isinstance(space, Range)
     trips = trips_of(space.start, space.stop, constant_value(space.step) or 1)
     length = trips if scope.is_counted(trips) else Call("max", (Const(0, space.span), trips), space.span)
-    return Assign(Var(name, loop.span), Call("np.empty", (length,), loop.span), loop.span)
+    return Assign(Var(name, loop.span), Call(LIST, (length,), loop.span), loop.span)
 
 
 def _with_bounds_before(loop: For, scope: Scope) -> tuple[list[Stmt], For]:

@@ -147,6 +147,9 @@ INTEGER = "integer:"
 NARROW = "narrow:"
 """A function: the result of an operation that may leave its dtype, as it is. No analysis may look into it."""
 
+LIST = "list:"
+"""A function: a list of as many items as its argument says, of which a loop gives each its value."""
+
 PART = "part:"
 """A function: the part of its first argument at the subscripts that are the others. The parser gives that a name."""
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from orion.ir.function import Function
-from orion.ir.nodes import Assign, Call, Dtype, Stmt, Subscript, Var, every
+from orion.ir.nodes import LIST, Assign, Call, Dtype, Stmt, Subscript, Var, every
 from orion.ir.rewriting import expand, with_new
 from orion.typing.expression_types import Typing
 from orion.typing.value_type import ValueType
@@ -25,9 +25,9 @@ def with_types_of_items(function: Function, typing: Typing) -> Function:
 
     def change(statement: Stmt) -> tuple[Stmt, ...]:
         match statement:
-            case Assign(Var(name), Call("np.empty", (length,), at) as made, span) if name in kinds:
+            case Assign(Var(name), Call(function, (length,), at), span) if function == LIST:
                 dtype = Dtype(kinds[name].dtype, at)
-                return (Assign(statement.target, Call(made.function, (length, dtype), at), span),)
+                return (Assign(statement.target, Call("np.empty", (length, dtype), at), span),)
             case _:
                 return (statement,)
 

@@ -64,6 +64,9 @@ from orion.typing.expression_types import Typing
 from orion.typing.functions import Form, form_of, is_elementwise
 from orion.typing.value_type import ONE, ValueType
 
+SHAPED = ("np.zeros", "np.ones", "np.empty", "np.full")
+"""Functions that are given lengths; np.arange takes any number, and has no elements for a negative one."""
+
 BEFORE = "make it before the call, and pass it as an argument"
 
 
@@ -175,7 +178,12 @@ class _Maker:
             raise self.refuse(name, makers[1][1], f"it is made with different {what}", f"use two names, or {BEFORE}")
         is_returned = any(isinstance(node, Return) and name in names_in(node) for node in nodes)
         is_zero = is_returned and len(makers) == 1 and first in self.function.body and _is_zeros(makers[0][0])
-        return LocalArray(name, dtypes.pop(), lengths.pop(), is_returned, self.is_sure(first), span, is_zero)
+        is_sure = self.has_shape(name, makers[0][0]) and self.is_sure(first)
+        return LocalArray(name, dtypes.pop(), lengths.pop(), is_returned, is_sure, span, is_zero)
+
+    def has_shape(self, name: str, value: Expr) -> bool:
+        """Whether a function is given the lengths, which may not be negative then."""
+        return isinstance(value, Call) and value.function in SHAPED and name not in self.function.lists
 
     def is_sure(self, statement: Stmt) -> bool:
         """Whether a statement is run whenever the function is called."""

@@ -15,7 +15,7 @@ from functools import cache
 
 import numpy as np
 
-from orion.ir.nodes import INTEGER, NARROW
+from orion.ir.nodes import INTEGER, LIST, NARROW
 from orion.typing.dtypes import Kind, float_result, sum_result
 from orion.typing.results import (
     Rule,
@@ -195,6 +195,7 @@ ROWS: tuple[tuple[str, Known], ...] = (
     ("np.zeros", Known(new_array, keywords=LIKE, form=Form.NEW, fill=0)),
     ("np.ones", Known(new_array, keywords=LIKE, form=Form.NEW, fill=1)),
     ("np.empty", Known(new_array, keywords=LIKE, form=Form.NEW)),
+    (LIST, Known(new_array)),
     ("np.full", Known(filled_array, keywords=LIKE, form=Form.NEW)),
     ("np.zeros_like", Known(array_like(1), keywords=LIKE, fill=0)),
     ("np.ones_like", Known(array_like(1), keywords=LIKE, fill=1)),

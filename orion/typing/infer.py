@@ -17,8 +17,10 @@ from orion.ir.cures import hold
 from orion.ir.function import Function
 from orion.ir.kept import kept
 from orion.ir.nodes import (
+    LIST,
     Assign,
     Bind,
+    Call,
     Dim,
     Elements,
     Evaluate,
@@ -36,7 +38,7 @@ from orion.ir.nodes import (
     While,
 )  # fmt: skip
 from orion.ir.refuse import unsupported
-from orion.ir.spans import NOWHERE
+from orion.ir.spans import NOWHERE, without_spans
 from orion.ir.types import ArgumentType, ArrayType, ScalarType, SparseType, Types
 from orion.typing.expression_types import Typing, UntypedNameError, operation_type
 from orion.typing.results import TypeProblem
@@ -99,6 +101,8 @@ class _Inference:
     truths: dict[str, bool] = field(default_factory=dict)
     limits: dict[str, Limits | None] = field(default_factory=dict)
     """Of the Python integers that a name is given; None, or no entry, where they are not known."""
+    lists: dict[str, Expr] = field(default_factory=dict)
+    """The lengths of lists to whose items a loop gives values (`orion.passes.lists` makes arrays of them)."""
 
     def run(self) -> Typing:
         before: object = None
@@ -130,6 +134,10 @@ class _Inference:
 
     def statement(self, statement: Stmt) -> None:
         match statement:
+            case Assign(Var(name), Call(function, (length,))) if function == LIST:
+                self.lists[name] = without_spans(length)  # its type is that of its items
+            case Assign(Subscript(Var(name)), value) if name in self.lists:
+                self.item(name, self.typing.of(value), statement)
             case Assign(target, value):
                 self.assign(target, self.typing.of(value), statement, value)
             case Bind(name, row):
@@ -225,12 +233,6 @@ class _Inference:
         """`a[…] = value`: the value must fit into what is written."""
         place = self.typing.of(target)
         self.check_place(target, statement)
-        if target.base.name in self.function.lists and (kind.rank or kind.items or kind.dtype == "none"):
-            what, hint = (
-                "the items of this list are no numbers",
-                "write rows of an array, `a[i] = …`",
-            )
-            raise unsupported(what, statement.span, self.function.source, hint=hint, is_for_numba=True)
         is_row = place.rank == 1 and not any(part.rank or part.items for part in kind.items)
         if (kind.items and not is_row) or kind.dtype == "none":
             raise self.refuse(statement, "an array element is given something that is not a number")
@@ -239,6 +241,15 @@ class _Inference:
             raise self.refuse(statement, what, hint="assign element by element")
         self.check_number(place.dtype, statement)
         self.check_writeable(target.base.name, statement)
+
+    def item(self, name: str, kind: ValueType, statement: Stmt) -> None:
+        """`a[…] = value`, where that is the item of a list."""
+        if kind.rank or kind.items or kind.dtype == "none":
+            what, hint = "the items of this list are no numbers", "write rows of an array, `a[i] = …`"
+            raise unsupported(what, statement.span, self.function.source, hint=hint, is_for_numba=True)
+        old, found = self.names.get(name), ValueType(kind.dtype, False, 1, (self.lists[name],))
+        self.names[name] = found
+        self.widened |= old is not None and old != found
 
     def check_number(self, dtype: str, statement: Stmt) -> None:
         """Refuse to store a number that integers of a dtype do not have."""

@@ -158,7 +158,8 @@ class Calls(Expressions):
             owner = self.expression(expr.arguments[0]).at(ATOM)
             code = Code(f"{owner}{expr.function}({', '.join(arguments[1:])})", kind.dtype)
         else:
-            code = call(expr.function, *arguments, dtype=kind.dtype)
+            called = f"{expr.function}_of_row" if expr.function in ("min", "max") else expr.function
+            code = call(called, *arguments, dtype=kind.dtype)
         is_sure = kind.rank > 0 or kind.dtype in ("float64", "int64", "bool", "none")
         return code if is_sure else call(kind.dtype, code, dtype=kind.dtype)
 

@@ -22,7 +22,7 @@ KEYED = ("integer_between", "normal_of", "uniform_of")
 SLICES = ("assign_part", "put_part", "put_whole")
 OWN = sorted(name.removeprefix("np.") for name, row in FUNCTIONS.items() if row.own is not Own.NEVER)
 LANES = sorted({row.lanes for row in FUNCTIONS.values() if row.lanes})
-NUMPYS = tuple(f"{name}_{kind}" for name in OWN for kind in ("of", "each"))
+NUMPYS = (*(f"{name}_{kind}" for name in OWN for kind in ("of", "each")), "max_of_row", "min_of_row")
 SUMS = ("dot", "dot_in_order", "row_max", "row_min", "row_sum", "row_sum_in_order")
 VECTORS = tuple(
     sorted(["fma", "load_row", "prefetch_row", "row_as_float32", "row_as_float64", "spread", "store_row", *LANES])

@@ -26,6 +26,22 @@ def minimum_of(a: Any, b: Any) -> Any:  # pragma: no cover - compiled
 
 
 @register_jitable  # type: ignore[untyped-decorator]
+def max_of_row(row: Any) -> Any:  # pragma: no cover - compiled
+    """Python's `max` of a row; Numba's ends without a word where that is empty."""
+    if row.size == 0:
+        raise ValueError("max() arg is an empty sequence")
+    return max(row)
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def min_of_row(row: Any) -> Any:  # pragma: no cover - compiled
+    """The like of `max_of_row`."""
+    if row.size == 0:
+        raise ValueError("min() arg is an empty sequence")
+    return min(row)
+
+
+@register_jitable  # type: ignore[untyped-decorator]
 def sign_of(x: Any) -> Any:  # pragma: no cover - compiled
     """-1, 0, 1 or NaN; no zero is negative."""
     if x != x:
