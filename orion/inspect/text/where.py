@@ -11,7 +11,7 @@ from orion.inspect.text.parts import lines_of
 from orion.inspect.text.telling import blockers, such_as, verdict_in_words, verdict_on_for
 from orion.inspect.text.words import counted, lines_in_words
 from orion.ir.nodes import For, Node, every, walk
-from orion.ir.program import LoopNest
+from orion.ir.program import Branch, LoopNest, Repeat, RunLoop, Step
 from orion.plan.plan import (
     Fill,
     FunctionPlan,
@@ -120,7 +120,26 @@ def _why(loop: LoopPlan, plan: FunctionPlan) -> str:
         return f"{where} {verb} serial because the `for` in line {line} {words}"
     if isinstance(loop.form, Reordered | ReorderedSingle):
         return f"{where} {verb} run once per round of the loop in line {source_nest(loop).span.line}"
-    return f"{where} {verb} no loop"
+    number = next((number for number, one in enumerate(plan.loops) if one is loop), -1)
+    outer = _around(number, plan.program.steps, None)
+    return f"{where} {verb} " + ("no loop" if outer is None else f"run once per round of the loop in line {outer}")
+
+
+def _around(number: int, steps: Sequence[Step], line: int | None) -> int | None:
+    """The line of the innermost loop around a planned loop; `line` is that of the loop around the steps."""
+    for step in steps:
+        match step:
+            case RunLoop(other) if other == number:
+                return line
+            case Repeat(loop, inner):
+                found = _around(number, inner, loop.span.line)
+            case Branch(_, sides):
+                found = next((one for side in sides if (one := _around(number, side, line)) is not None), None)
+            case _:
+                found = None
+        if found is not None:
+            return found
+    return None
 
 
 def _why_serial(loop: LoopPlan) -> str:
