@@ -214,7 +214,12 @@ def of_a_float(x):
     return total
 
 
+def returns_a_dict(x):
+    return len(x), {"first": x[0], "all": x}
+
+
 REFUSED = {
+    returns_a_dict: "cannot be returned",
     reads_a_table: "constant",
     reads_a_module: "tables.TABLE",
     reads_a_tuple_of_arrays: "PAIR",

@@ -56,6 +56,8 @@ def compile_whole(function: FunctionType, arguments: tuple[object, ...]) -> Call
         raise NotCompiledError(_in_one_line(error)) from error
     if what := next(filter(None, map(differing, made.values())), ""):
         raise DiffersError(what)
+    if _holds_dict(compiled.nopython_signatures[-1].return_type):
+        raise NotCompiledError("a dict of values of several types cannot be returned")
 
     def run(*given: Any) -> Any:
         try:
@@ -64,6 +66,12 @@ def compile_whole(function: FunctionType, arguments: tuple[object, ...]) -> Call
             raise ValueError("the least or greatest of nothing") from error
 
     return run
+
+
+def _holds_dict(kind: Any) -> bool:
+    """Whether values of a type are, or hold, dicts that Numba has no Python objects for."""
+    parts = getattr(kind, "types", ())
+    return isinstance(kind, numba.types.LiteralStrKeyDict) or any(map(_holds_dict, parts))
 
 
 def names_outside(function: FunctionType) -> Iterator[str]:
