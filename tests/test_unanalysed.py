@@ -218,6 +218,18 @@ def returns_a_dict(x):
     return len(x), {"first": x[0], "all": x}
 
 
+def returns_a_dict_of_floats(x):
+    return len(x), {"first": x[0], "sum": x.sum()}
+
+
+def test_dicts_are_pythons():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SerialLoopWarning)
+        found = orion.parallel_for(returns_a_dict_of_floats)(ones(3))
+    assert type(found[1]) is dict
+    assert found == returns_a_dict_of_floats(ones(3))
+
+
 REFUSED = {
     returns_a_dict: "cannot be returned",
     reads_a_table: "constant",

@@ -61,11 +61,20 @@ def compile_whole(function: FunctionType, arguments: tuple[object, ...]) -> Call
 
     def run(*given: Any) -> Any:
         try:
-            return compiled(*given)
+            return _as_python_has_it(compiled(*given))
         except StopIteration as error:  # of `min` and `max`
             raise ValueError("the least or greatest of nothing") from error
 
     return run
+
+
+def _as_python_has_it(value: Any) -> Any:
+    """What a function returned, with Python's dicts and lists in place of Numba's."""
+    if type(value) is tuple:
+        return tuple(map(_as_python_has_it, value))
+    if isinstance(value, numba.typed.Dict):
+        return {key: _as_python_has_it(one) for key, one in value.items()}
+    return [*map(_as_python_has_it, value)] if isinstance(value, numba.typed.List) else value
 
 
 def _holds_dict(kind: Any) -> bool:
