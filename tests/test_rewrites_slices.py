@@ -9,6 +9,8 @@ import pytest
 
 import orion
 from orion.errors import ArgumentError
+from orion.passes.elementwise import cannot_fail
+from tests.loop_text import from_body
 
 
 def jacobi(A, B, steps):
@@ -316,3 +318,16 @@ def test_small_steps_run_as_loops_on_one_worker(workers):
     assert "slices" in {name for name, _ in plan.function.rewrites}
     assert plan.runs_on == 1
     check(jacobi, lambda: (*arguments(once, (20, 20)), 10), workers)
+
+
+@pytest.mark.parametrize(
+    ("text", "safe"),
+    [
+        ("np.sqrt(1 - n**2)", True), ("np.exp(-n * 3)", True), ("np.maximum(n, 0.0)", True), ("len(a) * n", False),
+        ("math.sqrt(n)", False), ("1 / n", False), ("np.sqrt(1 / n)", False), ("n % 2", False), ("n**-1", False),
+        ("2**n", False), ("np.power(2, n)", False), ("a[0]", False), ("int(n)", False), ("np.sqrt(a[0])", False),
+    ],
+)  # fmt: skip
+def test_what_may_be_computed_before_a_loop_that_may_make_no_trip(text, safe):
+    (statement,) = from_body(f"x = {text}", math=math).body
+    assert cannot_fail(statement.value) is safe

@@ -160,6 +160,7 @@ def cannot_fail(part: Expr) -> bool:
         case Binary("**", left, Const(int(power))):
             return power >= 0 and cannot_fail(left)
         case Call(function, arguments):
-            return function.startswith("np.") and is_elementwise(function) and all(map(cannot_fail, arguments))
+            is_safe = function.startswith("np.") and is_elementwise(function) and function != "np.power"  # of integers
+            return is_safe and all(map(cannot_fail, arguments))
         case _:
             return False
