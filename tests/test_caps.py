@@ -311,3 +311,32 @@ def test_what_would_take_the_scheduler_long_is_not_kept_near(size):
     """Large constants make it search for seconds, in a relation that only says what is better near."""
     relation = isl.UnionMap(NEAR.format(size))
     assert order.quickly_near(relation).is_equal(relation) == (size == 20)
+
+
+def test_numbers_without_a_text_are_past_the_limit():
+    """islpy makes an int of a text, of which there is none then."""
+    context = isl.Context()
+    value = isl.Val.int_from_si(context, 7)
+    with pytest.raises(conflicts.CapReached), conflicts.capped(context, 50):
+        sum(value.to_python() for _ in range(100))
+    assert value.to_python() == 7
+    with pytest.raises(TypeError, match="of ours"), conflicts.capped(context, 50):
+        raise TypeError("of ours")
+
+
+def meeting_itself(M, c):
+    for i in range(5):
+        for j in range(4, -1, -1):
+            for k in range(0, 5, 2):
+                M[j - 1, j + c] = M[i + c, k + 1] - 1
+                M[j - 1, k + c] = M[i + c, k + 1] - 1
+
+
+def test_the_weight_of_dependences_may_be_past_the_limit():
+    mine, its = np.arange(36.0).reshape(6, 6), np.arange(36.0).reshape(6, 6)
+    decorated = orion.parallel_for(meeting_itself)
+    decorated.plan(mine, 1).check()
+    with pytest.warns(orion.SerialLoopWarning):
+        decorated(mine, 1)
+    meeting_itself(its, 1)
+    np.testing.assert_array_equal(mine, its)

@@ -154,7 +154,8 @@ def too_few(x, seed):
 def listed(n, seed):
     found = []
     for i in range(n):
-        found.append(orion.random(seed, i))
+        if i != 3:
+            found.append(orion.random(seed, i))
     return found
 
 

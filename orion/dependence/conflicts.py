@@ -46,13 +46,23 @@ def capped(context: isl.Context, limit: int | None = None) -> Iterator[None]:
     context.set_max_operations(MAX_OPERATIONS if limit is None else limit)
     try:
         yield
-    except isl.Error as error:
-        if "operations" in str(error):
+    except (isl.Error, TypeError) as error:  # past the limit a number has no text, of which islpy says no more
+        if "operations" in str(error) or (isinstance(error, TypeError) and _is_past(context)):
             raise CapReached from error
         raise
     finally:
         context.set_max_operations(around)
         context.reset_operations()
+
+
+def _is_past(context: isl.Context) -> bool:
+    """Whether isl has spent what it may: it makes no text then, not even of a number."""
+    import islpy as isl
+
+    try:
+        return isl.Val.int_from_si(context, 0).to_str() is None
+    except isl.Error:
+        return True
 
 
 class _Relations:
