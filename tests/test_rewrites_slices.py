@@ -134,6 +134,7 @@ def scaled(A, B, steps):
     for t in range(steps):
         A[1:-1, :] = A[1:-1, :] * math.sqrt(steps / (t + 1)) + max(B[0, 0], t) * B[1:-1, :]
         B[:, 1:] -= A[:, :-1] / (np.abs(B).max() + math.exp(-t))
+        A[:-1, :] += np.sqrt(t + 1.0) * B[1:, :]
 
 
 def truth(A, B):

@@ -25,7 +25,6 @@ ARRAYS = ("array", "asarray")
 def growing_lists(definition: ast.FunctionDef) -> dict[str, ast.For]:
     """The names of such lists in the source of a function, with the loops that make them."""
     nodes = [*ast.walk(definition)]
-    stored = Counter(node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load))
     used = Counter(node.id for node in nodes if isinstance(node, ast.Name))
     scoped = {name for node in nodes if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names}
     scoped |= {part.arg for part in nodes if isinstance(part, ast.arg)}
@@ -33,7 +32,7 @@ def growing_lists(definition: ast.FunctionDef) -> dict[str, ast.For]:
     for block in _blocks(definition):
         for at, statement in enumerate(block):
             name = new_list(statement)
-            if name is None or stored[name] != 1 or name in scoped:
+            if name is None or name in scoped:
                 continue
             loop = next((one for one in block[at + 1 :] if name in _names(one)), None)
             if not isinstance(loop, ast.For) or not _appends(loop, name):
