@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -135,6 +136,15 @@ def of_lists_of_rounds(x, k):
     return best
 
 
+def turned(x, k):
+    y = []
+    for v in x:
+        y.append(v * k)
+    z = np.flip(y)
+    z[0] = -1.0
+    return y, z
+
+
 def none(x, k):
     y = []
     for i in range(k, 0):
@@ -144,7 +154,7 @@ def none(x, k):
 
 TAKEN = [
     losses, of_items, comprehension, with_its_own_name, of_its_own_iterable, in_steps, pairs, python_floats, integers,
-    truth, narrow, in_rounds, used_twice, made_of_itself, of_lists_of_rounds, none,
+    truth, narrow, in_rounds, used_twice, made_of_itself, of_lists_of_rounds, turned, none,
 ]  # fmt: skip
 
 
@@ -248,6 +258,32 @@ def test_an_array_of_an_empty_list_has_the_type_of_its_items():
     assert found[0] == []
     assert found[1].dtype == np.int64
     assert integers(np.zeros(0), 3)[1].dtype == np.float64  # told in docs/differences.md
+
+
+def twice(items):
+    return items * 2
+
+
+def with_a_helper(x, k):
+    y = []
+    for v in x:
+        y.append(v)
+    return helpers.twice(y)
+
+
+helpers = ModuleType("helpers")
+helpers.twice = twice
+
+
+def test_helpers_are_given_lists():
+    """`items * 2` is another thing for an array."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", orion.SerialLoopWarning)
+        try:
+            found = orion.parallel_for(with_a_helper)(*given())
+        except orion.UnsupportedLoopError:
+            return
+    np.testing.assert_array_equal(found, with_a_helper(*given()))
 
 
 STAYS = {

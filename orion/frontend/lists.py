@@ -16,14 +16,18 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
+
+import numpy as np
 
 ARRAYS = ("array", "asarray")
 """NumPy's functions that make an array of a list."""
 
 
-def growing_lists(definition: ast.FunctionDef) -> dict[str, ast.For]:
-    """The names of such lists in the source of a function, with the loops that make them."""
+def growing_lists(definition: ast.FunctionDef, outer: Mapping[str, object]) -> dict[str, ast.For]:
+    """The names of such lists in the source of a function, with the loops that make them; `outer` are the names that it
+    has from outside, of which some are NumPy's."""
+    numpys = frozenset(name for name, value in outer.items() if value is np)
     nodes = [*ast.walk(definition)]
     used = Counter(node.id for node in nodes if isinstance(node, ast.Name))
     scoped = {name for node in nodes if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names}
@@ -38,7 +42,7 @@ def growing_lists(definition: ast.FunctionDef) -> dict[str, ast.For]:
             if not isinstance(loop, ast.For) or not _appends(loop, name):
                 continue
             rest = block[block.index(loop) + 1 :]
-            if used[name] == 2 + sum(_uses(one, name) for one in rest) and _names(loop).count(name) == 1:
+            if used[name] == 2 + sum(_uses(one, name, numpys) for one in rest) and _names(loop).count(name) == 1:
                 found[name] = loop
     return found
 
@@ -92,20 +96,20 @@ def _own_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield from _own_level([*statement.body, *getattr(statement, "orelse", ())])
 
 
-def _uses(node: ast.AST, name: str) -> int:
+def _uses(node: ast.AST, name: str, numpys: Set[str]) -> int:
     """How often a list is returned, counted, or what a function of NumPy's is given alone."""
     match node:
         case ast.Return(ast.Name(other)) if other == name:
             return 1
         case ast.Return(ast.Tuple(items)):
             whole = sum(isinstance(item, ast.Name) and item.id == name for item in items)
-            return whole + sum(_uses(item, name) for item in items)
-        case ast.Call(ast.Attribute(ast.Name(module)), [ast.Name(other)], []) if other == name != module:
-            return 1
+            return whole + sum(_uses(item, name, numpys) for item in items)
+        case ast.Call(ast.Attribute(ast.Name(module)), [ast.Name(other)], []) if other == name:
+            return int(module in numpys)
         case ast.Call(ast.Name("len"), [ast.Name(other)], []) if other == name:
             return 1
         case _:
-            return sum(_uses(part, name) for part in ast.iter_child_nodes(node))
+            return sum(_uses(part, name, numpys) for part in ast.iter_child_nodes(node))
 
 
 # ---------------------------------------------------------------- comprehensions

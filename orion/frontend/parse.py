@@ -91,7 +91,7 @@ class _Family:
             outer,
             self.helper,
             arrays=None if self.open else {},
-            lists={} if self.open else growing_lists(located.definition),
+            lists={} if self.open else growing_lists(located.definition, outer),
         )
         self.open.append(function)
         parsed = parse_body(body, scope)

@@ -227,11 +227,12 @@ def _call(node: ast.Call, scope: Scope) -> Expr:
         )
     if not is_array_method and not isinstance(node.func, ast.Name | ast.Attribute):
         raise scope.refuse(node, "what is called here is not a name", OBJECTS, "call a function by its name")
+    of_list = _array_of_list(node, scope)
     if scope.value(node.func) in (np.array, np.asarray) and len(node.args) > 0:
-        if isinstance(node.args[0], ast.Name) and node.args[0].id in scope.places and not node.keywords:
-            return Call(".copy", (parse_expression(node.args[0], scope),), scope.span(node))
+        if of_list is not None:
+            return of_list
         node = _with_tuples(node)
-    arguments = tuple(_argument(argument, scope) for argument in node.args)
+    arguments = tuple(_argument(argument, scope) for argument in node.args) if of_list is None else (of_list,)
     keywords = tuple(_keyword(keyword, node, scope) for keyword in node.keywords)
     if is_array_method and owner is not None:
         return build_method(node, scope, parse_expression(owner, scope), arguments, keywords)
@@ -241,6 +242,15 @@ def _call(node: ast.Call, scope: Scope) -> Expr:
     if call.function == "len" and arguments and isinstance(arguments[0], Var) and arguments[0].name in scope.sparse:
         return Count(arguments[0].name, call.span)
     return call
+
+
+def _array_of_list(call: ast.Call, scope: Scope) -> Call | None:
+    """The array that NumPy makes of a list, where a function of its is given one alone; it is no part of the list."""
+    match call:
+        case ast.Call(ast.Attribute(), [ast.Name(name) as given], []) if name in scope.places:
+            return Call(".copy", (parse_expression(given, scope),), scope.span(call))
+        case _:
+            return None
 
 
 def _with_tuples(call: ast.Call) -> ast.Call:
