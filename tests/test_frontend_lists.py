@@ -236,9 +236,14 @@ def by_number(n):
     return y, np.arange(n)
 
 
-@pytest.mark.parametrize("n", [3, 0, -2])
-def test_ranges_of_negative_lengths_are_empty(n):
+@pytest.mark.parametrize("n", [3, 0])
+def test_ranges_by_number(n):
     assert_same(orion.parallel_for(by_number)(n), by_number(n))
+
+
+def test_ranges_of_negative_lengths_are_refused():
+    with pytest.raises(orion.ArgumentError, match="would have a negative length"):
+        orion.parallel_for(by_number)(-2)
 
 
 def greatest(x, y):

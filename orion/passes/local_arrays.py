@@ -64,8 +64,8 @@ from orion.typing.expression_types import Typing
 from orion.typing.functions import Form, form_of, is_elementwise
 from orion.typing.value_type import ONE, ValueType
 
-SHAPED = ("np.zeros", "np.ones", "np.empty", "np.full")
-"""Functions that are given lengths; np.arange takes any number, and has no elements for a negative one."""
+SHAPED = ("np.zeros", "np.ones", "np.empty", "np.full", "np.arange")
+"""Functions that are given lengths: a negative one is refused, also for np.arange, of which len would be negative."""
 
 BEFORE = "make it before the call, and pass it as an argument"
 
