@@ -6,7 +6,23 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from orion.ir.nodes import Assign, Binary, Call, Compare, Const, Count, Dim, Expr, Stmt, Subscript, Unary, Var, every
+from orion.ir.nodes import (
+    Assign,
+    Binary,
+    Call,
+    Compare,
+    Const,
+    Count,
+    Dim,
+    Expr,
+    Node,
+    Stmt,
+    Subscript,
+    Unary,
+    Var,
+    every,
+    walk,
+)
 from orion.ir.renaming import fresh
 from orion.typing.expression_types import Typing
 from orion.typing.functions import is_elementwise, known
@@ -148,19 +164,18 @@ def is_plain(part: Expr) -> bool:
             return False
 
 
-def cannot_fail(part: Expr) -> bool:
+def cannot_fail(scalar: Expr) -> bool:
     """Whether computing a scalar raises nothing: it is made of names, numbers, and functions that NumPy has of each."""
+    return all(map(_raises_nothing, walk(scalar)))
+
+
+def _raises_nothing(part: Node) -> bool:
     match part:
-        case Const() | Var() | Dim() | Count():
+        case Const() | Var() | Dim() | Count() | Unary() | Binary("+" | "-" | "*"):
             return True
-        case Unary(_, operand):
-            return cannot_fail(operand)
-        case Binary("+" | "-" | "*", left, right):
-            return cannot_fail(left) and cannot_fail(right)
-        case Binary("**", left, Const(int(power))):
-            return power >= 0 and cannot_fail(left)
-        case Call(function, arguments):
-            is_safe = function.startswith("np.") and is_elementwise(function) and function != "np.power"  # of integers
-            return is_safe and all(map(cannot_fail, arguments))
+        case Binary("**", _, Const(int(power))):
+            return power >= 0
+        case Call(function):
+            return function.startswith("np.") and is_elementwise(function) and function != "np.power"  # of integers
         case _:
             return False
