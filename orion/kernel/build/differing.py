@@ -17,6 +17,7 @@ from numba import typeof
 from numba.core import ir, types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.ir_utils import build_definitions, find_callname, guard
 from numba.core.types import BaseTuple, StringLiteral, UnicodeType, literal, unliteral  # type: ignore[attr-defined]
 from numba.core.untyped_passes import IRProcessing
 from numba.extending import overload, register_jitable
@@ -127,7 +128,8 @@ def _of_call(call: Any, kinds: Any) -> Iterator[str]:
     nin = getattr(key, "nin", None)
     if nin is not None and len(given) > nin:
         yield f"`np.{name}` with an array for its result would check no lengths"
-    narrow = [kind.dtype for kind in given if isinstance(kind, types.Array) and kind.dtype not in WHOLE]
+    holders = (types.Array, types.List) if key is sum else (types.Array,)
+    narrow = [kind.dtype for kind in given if isinstance(kind, holders) and kind.dtype not in WHOLE]
     is_known = name in SAFE or isinstance(function, types.Dispatcher)
     if narrow and not is_known and all(isinstance(kind, types.Number) for kind in narrow):
         yield f"`{name or 'a function'}` of {narrow[0]} may have another type than NumPy's"
@@ -190,6 +192,16 @@ def check_fits(shape: Any, other: Any) -> None:
             raise ValueError("operands could not be broadcast together")
 
 
+@register_jitable  # type: ignore[untyped-decorator]
+def as_it_is(value: Any) -> Any:
+    """The value. What Numba finds by its definition, it does not find behind a call.
+
+    >>> as_it_is([1, 2])
+    [1, 2]
+    """
+    return value
+
+
 def check_mask(array: Any, index: Any) -> None:
     """Raises IndexError where a mask has another length than the array.
 
@@ -247,16 +259,10 @@ class LookAtLengths(FunctionPass):  # type: ignore[misc]
         for block in state.func_ir.blocks.values():
             body = []
             for statement in block.body:
-                body += _looked_at(statement, block.scope)
+                body += [*_kept(statement, state.func_ir, block.scope), *_looked_at(statement, block.scope)]
             block.body = body
-        state.func_ir._definitions = _definitions(state.func_ir)
+        state.func_ir._definitions = build_definitions(state.func_ir.blocks)
         return True
-
-
-def _definitions(func_ir: Any) -> Any:
-    from numba.core.ir_utils import build_definitions
-
-    return build_definitions(func_ir.blocks)
 
 
 def _looked_at(statement: Any, scope: Any) -> list[Any]:
@@ -270,6 +276,20 @@ def _looked_at(statement: Any, scope: Any) -> list[Any]:
     if isinstance(statement, ir.SetItem):
         return [*_check(statement.target, statement.index, scope, statement.loc), statement]
     return [statement]
+
+
+def _kept(statement: Any, func_ir: Any, scope: Any) -> list[Any]:
+    """What keeps a list that is given to `np.array`. Numba would make the list itself an array there, also for those who
+    use it afterwards, and one of the length that its loop's bounds tell, which may be negative."""
+    value = getattr(statement, "value", None)
+    if not isinstance(statement, ir.Assign) or guard(find_callname, func_ir, value) != ("array", "numpy"):
+        return []
+    if not value.args:
+        return []
+    before, called = _call(as_it_is, value.args[:1], scope, statement.loc)
+    kept = scope.redefine("$kept", statement.loc)
+    value.args = (kept, *value.args[1:])
+    return [*before, ir.Assign(called, kept, statement.loc)]
 
 
 def _check(array: Any, index: Any, scope: Any, loc: Any) -> list[Any]:

@@ -1,0 +1,116 @@
+"""Lists in functions that run as they are: what Numba would make of them, against Python."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import orion
+from orion import SerialLoopWarning, UnsupportedLoopError
+
+
+def kept(n):
+    out = []
+    for i in range(n):
+        out.append(i * 2.0)
+    return out, np.array(out), len(out), out[:2]
+
+
+def comprehended(n):
+    out = [i * 2.0 for i in range(n)]
+    a = np.array(out)
+    out.append(3.0)
+    return a, out
+
+
+def two_types(n):
+    out = []
+    for i in range(n):
+        out.append(i * 2.0)
+    a = np.array(out)
+    b = np.array(out, dtype=np.float32)
+    return a, b, out[0]
+
+
+def read_after(n):
+    out = []
+    for i in range(n):
+        out.append(i * 2.0)
+    a = np.array(out)
+    total = 0.0
+    for v in out:
+        total += v
+    return a, total
+
+
+def of_lists(n):
+    out = []
+    for i in range(n):
+        row = []
+        for j in range(i):
+            row.append(i * j)
+        out.append(sum(row))
+    return np.array(out), out
+
+
+def nested(n):
+    return np.array([[i * j for j in range(n)] for i in range(3)])
+
+
+def nested_of_a_type(n):
+    return np.array([[float(i * j) for j in range(n)] for i in range(3)], dtype=np.float32)
+
+
+def rows_kept(n):
+    rows = []
+    for i in range(n):
+        rows.append([i, i * i])
+    return np.array(rows), rows
+
+
+def from_below(n):
+    out = [i for i in range(2 - n, n)]
+    return np.array(out, dtype=np.int64), out, out.pop()
+
+
+FUNCTIONS = [kept, comprehended, two_types, read_after, of_lists, nested, nested_of_a_type, rows_kept, from_below]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_an_array_made_of_a_list_leaves_it_a_list(function):
+    looped = orion.parallel_for(function)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SerialLoopWarning)
+        for n in (7, 2):
+            alike(looped(n), function(n))
+
+
+@pytest.mark.parametrize("function", [comprehended, nested_of_a_type], ids=lambda f: f.__name__)
+def test_a_range_below_zero_has_no_items(function):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SerialLoopWarning)
+        alike(orion.parallel_for(function)(-2), function(-2))
+
+
+def alike(got, wanted):
+    assert type(got) is type(wanted)
+    if isinstance(wanted, list | tuple):
+        assert len(got) == len(wanted)
+        for one, other in zip(got, wanted, strict=True):
+            alike(one, other)
+    else:
+        np.testing.assert_array_equal(got, wanted, strict=True)
+
+
+def added_up(x):
+    found = [v for v in x if v > 3]
+    return sum(found)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint64, np.float32])
+def test_the_sum_of_a_list_of_narrow_numbers_is_refused(dtype):
+    with pytest.raises(UnsupportedLoopError) as caught:
+        orion.parallel_for(added_up)(np.array([5, 2, 127], dtype))
+    assert any(f"`sum` of {np.dtype(dtype)} may have another type" in note for note in caught.value.__notes__)
