@@ -71,7 +71,7 @@ def rows_kept(n):
 
 
 def from_below(n):
-    out = [i for i in range(2 - n, n)]
+    out = [i + 1 for i in range(2 - n, n)]
     return np.array(out, dtype=np.int64), out, out.pop()
 
 

@@ -18,7 +18,7 @@ from numba.core import ir, types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.ir_utils import build_definitions, find_callname, guard
-from numba.core.types import BaseTuple, StringLiteral, UnicodeType, literal, unliteral  # type: ignore[attr-defined]
+from numba.core.types import BaseTuple, List, StringLiteral, UnicodeType, literal, unliteral  # type: ignore[attr-defined]
 from numba.core.untyped_passes import IRProcessing
 from numba.extending import overload, register_jitable
 
@@ -128,7 +128,7 @@ def _of_call(call: Any, kinds: Any) -> Iterator[str]:
     nin = getattr(key, "nin", None)
     if nin is not None and len(given) > nin:
         yield f"`np.{name}` with an array for its result would check no lengths"
-    holders = (types.Array, types.List) if key is sum else (types.Array,)
+    holders = (types.Array, List) if key is sum else (types.Array,)
     narrow = [kind.dtype for kind in given if isinstance(kind, holders) and kind.dtype not in WHOLE]
     is_known = name in SAFE or isinstance(function, types.Dispatcher)
     if narrow and not is_known and all(isinstance(kind, types.Number) for kind in narrow):
@@ -279,12 +279,10 @@ def _looked_at(statement: Any, scope: Any) -> list[Any]:
 
 
 def _kept(statement: Any, func_ir: Any, scope: Any) -> list[Any]:
-    """What keeps a list that is given to `np.array`. Numba would make the list itself an array there, also for those who
-    use it afterwards, and one of the length that its loop's bounds tell, which may be negative."""
-    value = getattr(statement, "value", None)
-    if not isinstance(statement, ir.Assign) or guard(find_callname, func_ir, value) != ("array", "numpy"):
-        return []
-    if not value.args:
+    """What keeps a list that is given to `np.array`. Numba would make the list itself an array there, also where it is
+    used afterwards, and one of the length that its loop's bounds tell, which may be negative."""
+    value: Any = getattr(statement, "value", None)
+    if guard(find_callname, func_ir, value) != ("array", "numpy") or not value.args:
         return []
     before, called = _call(as_it_is, value.args[:1], scope, statement.loc)
     kept = scope.redefine("$kept", statement.loc)
