@@ -463,7 +463,7 @@ CASES: tuple[Case, ...] = (
          "Each pair of window lengths is a backtest of its own."),
     Case("value at risk", historical_var, _portfolio_arguments, 300, 500, Nature.PARALLEL,
          "Each portfolio has its own profits, sort and row of results."),
-    Case("bonds", bond_yields, _bond_arguments, 400, 12_000, Nature.PARALLEL,
+    Case("bonds", bond_yields, _bond_arguments, 400, 60_000, Nature.PARALLEL,
          "Each bond has its own iterations of Newton's method."),
     Case("yield curve", bootstrap_curves, _curve_arguments, 2_000, 100_000, Nature.PARALLEL,
          "Each scenario is a row of its own."),

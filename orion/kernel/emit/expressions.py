@@ -279,6 +279,9 @@ class Expressions(ABC):
         if op == "**" and isinstance(right, Const) and isinstance(right.value, int) and a.dtype == kind.dtype:
             found = numba_result(op, a.dtype, b.dtype, kind.rank) if kind.is_integer else a.dtype
             return self.narrowed(infix(op, a, b, found), kind)
+        is_whole = self.type_of(right).is_integer and self.type_of(right).dtype != "uint64"
+        if op == "**" and kind == ValueType("float64", weak=kind.weak) and is_whole:
+            return self.power(left, right, kind)
         is_power = op == "**" and kind.dtype.startswith("float") and not kind.weak  # Numba's of integers raises, of 0.0
         if is_power or numba_result(op, a.dtype, b.dtype, kind.rank) != kind.dtype:
             a, b = self.operand(left, kind.dtype), self.operand(right, kind.dtype)
@@ -307,6 +310,13 @@ class Expressions(ABC):
             base = call("nonzero", base, str(self.site("", right.span)), dtype=kind.dtype)
         whole = infix("**", base, number(power, "int64"), kind.dtype)
         return infix("/", number(1, kind.dtype), whole, kind.dtype)
+
+    def power(self, left: Expr, right: Expr, kind: ValueType) -> Code:
+        """`left ** right`, a float of 64 bits to an integer that is no constant."""
+        operands = self.operand(left, kind.dtype), self.converted(self.expression(right), "int64")
+        if kind.weak:
+            return call("python_power", *operands, str(self.site("", right.span)), dtype=kind.dtype)
+        return call("float_power", *operands, dtype=kind.dtype)
 
     def is_guarded(self, op: str, right: Expr, kind: ValueType) -> bool:
         """Whether the machine's own operation on integers is not that of NumPy for every right side."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba import int64, njit, uint64
+from numba import float64, int64, njit, uint64
 from numba.core import cgutils, types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.extending import intrinsic, register_jitable
@@ -328,6 +328,30 @@ def int_power(base: Any, exponent: int) -> Any:  # pragma: no cover - compiled
     if exponent < 0:
         raise ValueError("an integer to a negative power is no integer; write `2.0 ** k` for `2 ** k`")
     return base**exponent
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def float_power(base: float, exponent: int) -> float:  # pragma: no cover - compiled
+    """`base ** exponent` as NumPy has it. Powers up to the 64th take as many products as the exponent has bits, twice
+    at most, and are wrong by 63 roundings at most (Higham, Accuracy and Stability of Numerical Algorithms, 3.1), where
+    the C library's take five times as long."""
+    if exponent < 0 or exponent > 64:
+        return base ** float64(exponent)
+    power, left = 1.0, exponent
+    while left:
+        if left & 1:
+            power *= base
+        left >>= 1
+        base *= base
+    return power
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def python_power(base: float, exponent: int, site: int) -> float:  # pragma: no cover - compiled
+    """`base ** exponent` of Python's numbers, which raise an error where that is no number."""
+    if base == 0 and exponent < 0:
+        raise ZeroDivisionError(site)
+    return float_power(base, exponent)
 
 
 @register_jitable  # type: ignore[untyped-decorator]

@@ -1,0 +1,93 @@
+"""Powers of floats by integers that are no constants, of NumPy's numbers and of Python's, against Python and NumPy."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import orion
+
+BASES = [0.0, -0.0, 1.0, -1.0, 0.5, -1.5, 1.0 + 1e-7, 3.7, 1e10, 1e-10, 1e300, 5e-324, np.inf, -np.inf, np.nan]
+EXPONENTS = [*range(-70, 131), 1000, 1001, -1000, 10**8, -(10**8), 2**62, -(2**63)]
+
+
+@orion.parallel_for
+def of_elements(x, t, out):
+    for i in range(len(x)):
+        for j in range(len(t)):
+            out[i, j] = x[i] ** t[j]
+
+
+@orion.parallel_for
+def in_place(x, t, out):
+    for i in range(len(x)):
+        for j in range(len(t)):
+            out[i, j] = x[i]
+            out[i, j] **= t[j]
+
+
+@orion.parallel_for
+def of_sums(x, t, out):
+    for i in range(len(x)):
+        for j in range(len(t)):
+            base = 1.0 * x[i]
+            out[i, j] = base ** int(t[j])
+
+
+@orion.parallel_for
+def of_pythons_number(base, n, out):
+    for j in range(n):
+        out[j] = base ** (j - n // 2)
+
+
+def calculated(function, x, t):
+    out = np.empty((len(x), len(t)))
+    function(x, t, out)
+    return out
+
+
+def wanted(x, t):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.array([[a ** float(b) for b in t] for a in x])
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("dtype", [np.int64, np.int8, np.uint16])
+@pytest.mark.parametrize("function", [of_elements, in_place, of_sums], ids=lambda f: f.__name__)
+def test_are_those_of_numpy_but_for_63_roundings(function, dtype, workers):
+    limits = np.iinfo(dtype)
+    x, t = np.array(BASES), np.array([k for k in EXPONENTS if limits.min <= k <= limits.max], dtype)
+    with orion.session(workers=workers):
+        found = calculated(function, x, t)
+    np.testing.assert_allclose(found, wanted(x, t), rtol=63 * 2.0**-53, atol=5e-324)
+    assert (np.signbit(found) == np.signbit(wanted(x, t)))[~np.isnan(found)].all()
+
+
+def test_random_powers():
+    rng = np.random.default_rng(5)
+    x, t = rng.uniform(-4.0, 4.0, 400), rng.integers(-64, 200, 300)
+    np.testing.assert_allclose(calculated(of_elements, x, t), wanted(x, t), rtol=63 * 2.0**-53, atol=5e-324)
+
+
+def test_large_exponents_are_as_exact_as_those_of_the_c_library():
+    t = np.array([65, 10**6, 10**8])
+    found = calculated(of_sums, np.array([1.0 + 1e-7]), t)
+    np.testing.assert_allclose(found, wanted([1.0 + 1e-7], t), rtol=4 * 2.0**-53)
+
+
+@pytest.mark.parametrize("n", [5, 131])
+def test_of_a_number_of_pythons(n):
+    out, other = np.empty(n), np.empty(n)
+    of_pythons_number(-1.25, n, out)
+    of_pythons_number.serial(-1.25, n, other)
+    np.testing.assert_allclose(out, other, rtol=63 * 2.0**-53)
+
+
+def test_zero_of_pythons_to_a_negative_power_is_an_error():
+    with pytest.raises(ZeroDivisionError, match="test_powers.py:"):
+        of_pythons_number(0.0, 5, np.empty(5))
+    with pytest.raises(ZeroDivisionError):
+        of_pythons_number.serial(0.0, 5, np.empty(5))
