@@ -87,7 +87,7 @@ def test_of_a_number_of_pythons(n):
 
 
 def test_zero_of_pythons_to_a_negative_power_is_an_error():
-    with pytest.raises(ZeroDivisionError, match="test_powers.py:"):
+    with pytest.raises(ZeroDivisionError, match=r"test_powers\.py:"):
         of_pythons_number(0.0, 5, np.empty(5))
     with pytest.raises(ZeroDivisionError):
         of_pythons_number.serial(0.0, 5, np.empty(5))
