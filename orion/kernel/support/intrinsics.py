@@ -331,7 +331,7 @@ def int_power(base: Any, exponent: int) -> Any:  # pragma: no cover - compiled
 
 
 @register_jitable  # type: ignore[untyped-decorator]
-def float_power(base: float, exponent: int) -> float:  # pragma: no cover - compiled
+def float_power(base: Any, exponent: int) -> Any:  # pragma: no cover - compiled
     """`base ** exponent` as NumPy has it. Powers up to the 64th take as many products as the exponent has bits, twice
     at most, and are wrong by 63 roundings at most (Higham, Accuracy and Stability of Numerical Algorithms, 3.1), where
     the C library's take five times as long."""
@@ -347,7 +347,7 @@ def float_power(base: float, exponent: int) -> float:  # pragma: no cover - comp
 
 
 @register_jitable  # type: ignore[untyped-decorator]
-def python_power(base: float, exponent: int, site: int) -> float:  # pragma: no cover - compiled
+def python_power(base: Any, exponent: int, site: int) -> Any:  # pragma: no cover - compiled
     """`base ** exponent` of Python's numbers, which raise an error where that is no number."""
     if base == 0 and exponent < 0:
         raise ZeroDivisionError(site)
