@@ -13,7 +13,7 @@ from benchmarks.everyday.planning import Planned, Refused, planned
 
 AS_IT_IS = {
     "skipgram_pairs", "longest_common_subsequence", "hmm_forward", "lennard_jones",
-    "mandelbrot", "degree_counts", "dag_levels", "price_bars",
+    "degree_counts", "dag_levels", "price_bars",
 }  # fmt: skip
 """Those that are not analysed yet: Numba compiles them as they are."""
 

@@ -102,7 +102,6 @@ EXPRESSIONS = [
     ("{1, 2}", "a set is not supported", "an array of flags"),
     ("'text'", "a string is not supported", "use numbers"),
     ("b'text'", "a string is not supported", "use numbers"),
-    ("1j", "a complex number is not supported", "use numbers"),
     ("f'{n}'", "an f-string is not supported", "after the call"),
     ("(x := 1)", "`:=` is not supported", "a line of its own"),
     ("n is b", "`is` is not supported", "`==`"),

@@ -72,6 +72,16 @@ def shifting(a, rounds):
             a[i + t] = a[i + t] * 0.5 + t
 
 
+@orion.parallel_for
+def turned(z, w):
+    """Complex numbers: each by itself, and their sum."""
+    total = 0j
+    for i in range(len(z)):
+        w[i] = (z[i] ** 3 - 1j) / (1 + z[i])
+        total += w[i] * np.exp(1j * abs(z[i]))
+    return total
+
+
 def keys(*extents, count, seed=0):
     """Skewed keys, some of them several times."""
     rng = np.random.default_rng(seed)
@@ -101,10 +111,13 @@ def case(name):
         return rmse, lambda: (ratings(), *factors(120, 70))
     if name == "shifting":
         return shifting, lambda: (np.arange(2100.0), 40)
+    if name == "complex":
+        z = np.random.default_rng(5).normal(size=(4000, 2)).view(complex).ravel()
+        return turned, lambda: (z.copy(), np.zeros(4000, complex))
     return sweep, lambda: (np.random.default_rng(4).normal(size=(90, 60)), 4)
 
 
-NAMES = ["sgd", "epochs", "ordered", "tensor", "rmse", "sweep", "shifting"]
+NAMES = ["sgd", "epochs", "ordered", "tensor", "rmse", "sweep", "shifting", "complex"]
 
 
 def run(name, backend, workers):

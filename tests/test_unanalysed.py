@@ -28,10 +28,10 @@ def growing(a):
     return np.array(found)
 
 
-def complex_numbers(a, n):
+def complex_sines(a, n):
     z = 0j
     for i in range(n):
-        z = z * 1j + a[i]
+        z = np.sin(z * 1j) + a[i]
     return z
 
 
@@ -76,7 +76,7 @@ def two_masks(A, rows, cols):
 A = np.arange(1.0, 13.0)
 ACCEPTED = {
     growing: lambda: (A - 4.0,),
-    complex_numbers: lambda: (A.copy(), 12),
+    complex_sines: lambda: (A.copy(), 12),
     counted: lambda: (np.arange(12) % 5,),
     size_from_values: lambda: (np.arange(12) % 5,),
     tried: lambda: (A.copy(),),
@@ -95,7 +95,7 @@ def test_gives_what_python_gives(function, workers):
             np.testing.assert_array_equal(looped(*ACCEPTED[function]()), function(*ACCEPTED[function]()))
 
 
-@pytest.mark.parametrize("function", [growing, complex_numbers, counted], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [growing, complex_sines, counted], ids=lambda f: f.__name__)
 def test_says_once_why(function):
     looped = orion.parallel_for(function)
     with warnings.catch_warnings(record=True) as caught:
@@ -121,7 +121,7 @@ def test_is_refused_where_it_must_be_parallel():
 
 
 def test_errors_are_those_of_python():
-    looped = orion.parallel_for(complex_numbers)
+    looped = orion.parallel_for(complex_sines)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SerialLoopWarning)
         with pytest.raises(IndexError):
@@ -262,7 +262,7 @@ def test_arguments_that_numba_has_no_types_for_are_refused():
         orion.parallel_for(growing)(ratings)
 
 
-def test_complex_arrays_are_taken():
+def test_sums_of_complex_arrays_are_taken():
     def rotated(z, n):
         for i in range(n):
             z[i] = z[i] * 1j

@@ -73,7 +73,9 @@ def guess_types(function: Function, known: Known | None = None) -> Types:
         if name in known.dtypes:
             return ScalarType(known.dtypes[name])
         python = known.scalars.get(name, "int" if name in integers else "float")
-        return ScalarType({"int": "int64", "float": "float64", "bool": "bool"}[python], weak=True)
+        return ScalarType(
+            {"int": "int64", "float": "float64", "bool": "bool", "complex": "complex128"}[python], weak=True
+        )
 
     return {name: kind(name) for name in function.params}
 

@@ -35,7 +35,7 @@ SIMPLE = (
 )  # fmt: skip
 SCALARS = frozenset({
     "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool_",
-    "float", "int", "bool",
+    "float", "int", "bool", "complex", "complex64", "complex128",
 })  # fmt: skip
 
 

@@ -68,7 +68,7 @@ class Outside:
 
 
 def is_number(value: object) -> bool:
-    return isinstance(value, bool | int | float | np.bool | np.integer | np.floating)
+    return isinstance(value, bool | int | float | complex | np.bool | np.number)
 
 
 def is_same(found: object, value: object) -> bool:

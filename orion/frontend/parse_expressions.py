@@ -42,12 +42,12 @@ UNARY: dict[type[ast.unaryop], str] = {ast.USub: "-", ast.UAdd: "+", ast.Not: "n
 COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
 }  # fmt: skip
-ATTRIBUTES = frozenset({"shape", "size", "nnz", "ndim", "dtype", "T"})
+ATTRIBUTES = frozenset({"shape", "size", "nnz", "ndim", "dtype", "T", "real", "imag"})
 WORDS = ("side", "kind")
 """Keyword arguments that are strings."""
 BITS = 64
 WIDTH = "integers have 64 bits in a compiled loop"
-PYTHON_DTYPES = {int: "int64", float: "float64", bool: "bool"}
+PYTHON_DTYPES = {int: "int64", float: "float64", bool: "bool", complex: "complex128"}
 
 
 def parse_expression(node: ast.expr, scope: Scope) -> Expr:
@@ -129,11 +129,11 @@ def _of_two(op: ast.operator, left: int | None, right: int | None) -> int | None
 
 
 def _constant(node: ast.Constant, scope: Scope) -> Const:
-    if isinstance(node.value, bool | int | float) or node.value is None:
+    if isinstance(node.value, bool | int | float | complex) or node.value is None:
         if isinstance(node.value, int) and not -(2**63) <= node.value < 2**63:
             raise scope.refuse(node, f"{node.value} is too large", WIDTH, is_wrong=True)
         return Const(node.value, scope.span(node))
-    kind = {str: "a string", bytes: "a string", complex: "a complex number"}.get(type(node.value), "`...`")
+    kind = "a string" if isinstance(node.value, str | bytes) else "`...`"
     raise scope.refuse(node, f"{kind} is not supported", OBJECTS, "use numbers, and arrays of numbers")
 
 
@@ -279,7 +279,7 @@ def _argument(node: ast.expr, scope: Scope) -> Expr:
     if isinstance(value, type):
         if value in PYTHON_DTYPES:
             return Dtype(PYTHON_DTYPES[value], scope.span(node))
-        if issubclass(value, np.bool | np.integer | np.floating):
+        if issubclass(value, np.bool | np.integer | np.floating | np.complexfloating):
             return Dtype(np.dtype(value).name, scope.span(node))
     return parse_expression(node, scope)
 

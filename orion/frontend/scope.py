@@ -22,7 +22,7 @@ from orion.source import SourceText, Span
 IMPORTS = {"np": "import numpy as np", "numpy": "import numpy", "math": "import math"}
 """Modules whose functions loops may call, by the name that stands for them."""
 
-PLAIN = frozenset({np.ndarray, float, int, bool})
+PLAIN = frozenset({np.ndarray, float, int, bool, complex})
 """The commonest types of arguments: this is asked of all, at every call."""
 
 
@@ -177,15 +177,16 @@ def constant(value: object, span: Span) -> Expr | None:
     >>> constant(np.float32(0.5), NOWHERE).function
     'np.float32'
     """
-    if isinstance(value, np.bool | np.integer | np.floating):
+    if isinstance(value, np.bool | np.integer | np.floating | np.complexfloating):
         item = value.item()
-        return Call(f"np.{value.dtype.name}", (Const(item, span),), span) if isinstance(item, int | float) else None
+        is_plain = isinstance(item, int | float | complex)
+        return Call(f"np.{value.dtype.name}", (Const(item, span),), span) if is_plain else None
     if type(value) is tuple and value:
         items = [constant(item, span) for item in value]
         known = tuple(item for item in items if item is not None)
         return Tuple(known, span) if len(known) == len(items) else None
     plain = plain_number(value)
-    return Const(plain, span) if isinstance(plain, bool | int | float) else None
+    return Const(plain, span) if isinstance(plain, bool | int | float | complex) else None
 
 
 def plain_number(value: object) -> object:

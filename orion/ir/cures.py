@@ -37,9 +37,6 @@ def other_dtype(name: str, dtype: np.dtype[Any], word: str) -> str:
     match word:
         case "scalar":
             return _scalar(name, dtype)
-        case "sparse array":  # it can be of complex numbers, and of nothing else that loops do not take
-            parts = f"({name}.values.real, {name}.values.imag)"
-            return f"give its elements two values, `orion.sparse({name}.coords, {parts}, shape={name}.shape)`"
         case "dense array":
             return _dtype_of_array(f"{name}.view", dtype)
     return _dtype_of_array(name, dtype)
@@ -48,7 +45,7 @@ def other_dtype(name: str, dtype: np.dtype[Any], word: str) -> str:
 def _scalar(name: str, dtype: np.dtype[Any]) -> str:
     match dtype.kind:
         case "c":
-            return f"pass its parts, `{name}.real` and `{name}.imag`, as two arguments"
+            return f"pass `complex({name})`"
         case "f":
             return f"pass `float({name})`"
         case "M" | "m":
@@ -63,7 +60,7 @@ def _dtype_of_array(name: str, dtype: np.dtype[Any]) -> str:
         case "O":
             return hold(name, f"{name}.astype(float)") + "; of other dtypes likewise, and texts are numbered first"
         case "c":
-            return _same_memory(f"{name}.real", f", and `{name}.imag`, as two arguments")
+            return hold(name, f"{name}.astype(np.complex128)")
         case "U" | "S":
             made = f"np.unique({name}, return_inverse=True)"
             return f"number its texts, `{name}_texts, {name}_array = {made}`, and pass `{name}_array`{TOGETHER}"
@@ -83,8 +80,6 @@ def other_kind(name: str, value: Any) -> str:
             return f"pass arrays, indexed by integers: `np.array(list({name}.values()))`, say"
         case str():
             return "pass a number that stands for it"
-        case complex():
-            return f"pass its parts, `{name}.real` and `{name}.imag`, as two arguments"
         case None:
             return "pass a number, such as -1 or np.nan; in place of an array, one that changes nothing: `np.ones(n)`"
         case np.ma.MaskedArray():

@@ -41,7 +41,7 @@ from orion.source import Span
 
 @dataclass(frozen=True, slots=True)
 class Const:
-    value: int | float | bool | None
+    value: int | float | complex | bool | None
     span: Span
 
 

@@ -13,7 +13,8 @@ from orion.ir.cures import hold, other_dtype, other_kind
 from orion.ir.types import ArgumentType, ArrayType, ScalarType, Shapes, SparseType, Types
 
 SUPPORTED = (
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64"
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64",
+    "complex64", "complex128",
 )  # fmt: skip
 NAMES = {np.dtype(name): name for name in SUPPORTED}
 """Native dtype → its name. Anything that is not here is refused."""
@@ -22,6 +23,7 @@ PYTHON_SCALARS: dict[type, ArgumentType] = {
     float: ScalarType("float64", weak=True),
     int: ScalarType("int64", weak=True),
     bool: ScalarType("bool", weak=True),
+    complex: ScalarType("complex128", weak=True),
 }
 
 
@@ -152,8 +154,6 @@ def _bad_dtype(name: str, dtype: np.dtype[Any], word: str) -> ArgumentError:
     if dtype.kind == "O":
         why = "its elements are Python objects, which compiled loops cannot work on"
         return _problem(name, f"is an {word} of objects", why, hint)
-    if dtype.kind == "c":
-        return _problem(name, f"is a complex {word}", "complex numbers are not supported", hint, is_for_numba=True)
     if dtype.names:
         return _problem(name, f"is an {word} of records", "", hint, is_for_numba=True)
     return _problem(name, f"is an {word} of dtype {dtype}", f"compiled loops work on {', '.join(SUPPORTED)}", hint)
@@ -161,5 +161,5 @@ def _bad_dtype(name: str, dtype: np.dtype[Any], word: str) -> ArgumentError:
 
 def _foreign(name: str, value: Any) -> ArgumentError:
     why = "a loop takes numbers, NumPy arrays and Orion's arrays"
-    may_be = isinstance(value, complex | tuple)
+    may_be = isinstance(value, tuple)
     return _problem(name, f"is a {type(value).__name__}", why, other_kind(name, value), is_for_numba=may_be)

@@ -93,8 +93,8 @@ def neutral(op: str, dtype: str) -> Any:
     (-0.0, True, inf, -128)
     """
     kind = np.dtype(dtype)
-    if op == "+" and kind.kind == "f":
-        return -0.0  # 0.0 + -0.0 is 0.0
+    if op == "+" and kind.kind in "fc":
+        return -0.0 if kind.kind == "f" else complex(-0.0, -0.0)  # 0.0 + -0.0 is 0.0
     if op in NEUTRAL:
         return NEUTRAL[op]
     if kind.kind == "f":

@@ -69,7 +69,8 @@ def after_loop(start: Any, result: Any, kind: Kind) -> Any:
     """
     dtype = np.dtype(kind.dtype)
     if result is start:
-        return float(start) if dtype.kind == "f" and isinstance(start, int) else start
+        is_widened = isinstance(start, int) if dtype.kind == "f" else isinstance(start, int | float)
+        return type(dtype.type(0).item())(start) if dtype.kind in "fc" and is_widened else start
     if isinstance(start, np.integer) and start.itemsize < 8 and start.dtype == dtype:
         return np.asarray(result).astype(dtype)[()]
     if kind.weak or (dtype.kind in "iu" and dtype.itemsize < 8):
@@ -80,7 +81,7 @@ def after_loop(start: Any, result: Any, kind: Kind) -> Any:
 def _plain(value: Any) -> Any:
     """A value of a type that Python has too as Python's own, others unchanged."""
     is_numpy = isinstance(value, np.generic)
-    return value.item() if is_numpy and value.dtype.name in ("int64", "float64", "bool") else value
+    return value.item() if is_numpy and value.dtype.name in ("int64", "float64", "bool", "complex128") else value
 
 
 def combine_elements(op: str, array: NDArray[Any], copies: NDArray[Any]) -> None:

@@ -24,7 +24,7 @@ from orion.typing.dtypes import Kind
 
 Walk = Callable[..., None]
 
-PYTHON_SCALARS: dict[str, Callable[[Any], Any]] = {"int64": int, "float64": float, "bool": bool}
+PYTHON_SCALARS: dict[str, Callable[[Any], Any]] = {"int64": int, "float64": float, "bool": bool, "complex128": complex}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,8 +41,7 @@ class CopiedArray:
 
     def begin(self, turn: int) -> None:
         """Set this worker's copies to what changes nothing."""
-        nothing = -0.0 if self.op == "+" else neutral(self.op, self.pair.dtype.name)  # -0.0 + 0.0 would be 0.0
-        self.pair[turn][self.blocks] = nothing
+        self.pair[turn][self.blocks] = neutral(self.op, self.pair.dtype.name)
 
     def combine(self, turn: int, array: NDArray[Any], worker: int, workers: int) -> None:
         """Combine this worker's share of the elements of all copies into the array."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from orion.ir.nodes import Call
+from orion.typing.complex_types import check_complex
 from orion.typing.functions import ALONG, Known, known
-from orion.typing.results import NOT_BY_NUMBA, Arguments, TypeProblem
+from orion.typing.results import NOT_BY_NUMBA, Arguments, TypeProblem, conversion, converted
 from orion.typing.value_type import ValueType
 
 INSTEAD = {
@@ -33,7 +34,10 @@ def call_type(call: Call, types: tuple[ValueType, ...], dtypes: Mapping[str, str
             raise TypeProblem(f"`{name.removeprefix('.')}` with `{key}=` is not supported", NOT_BY_NUMBA, hint)
     if any(kind.dtype == "none" for kind in types):
         raise TypeProblem(f"`{name}` is given None", "", "leave it out, or use a number, such as -1 or np.nan")
-    return row.result(Arguments(call, types, dtypes))
+    found = row.result(Arguments(call, types, dtypes))
+    converts = row.result in (conversion, converted)
+    check_complex(name, types, found, of_complex=row.of_complex, converts=converts)
+    return found
 
 
 def _too_many(name: str, row: Known) -> TypeProblem:

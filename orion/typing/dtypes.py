@@ -17,8 +17,8 @@ class Kind:
 
 
 PYTHON_INT = Kind("int64", weak=True)
-PYTHON_RANK = {"bool": 0, "int64": 1, "float64": 2}
-PYTHON_TYPES: dict[str, type] = {"bool": bool, "int64": int, "float64": float}
+PYTHON_RANK = {"bool": 0, "int64": 1, "float64": 2, "complex128": 3}
+PYTHON_TYPES: dict[str, type] = {"bool": bool, "int64": int, "float64": float, "complex128": complex}
 UFUNCS = {
     "+": "add", "-": "subtract", "*": "multiply", "/": "true_divide", "//": "floor_divide", "%": "remainder",
     "**": "power", "@": "multiply", "&": "bitwise_and", "|": "bitwise_or", "^": "bitwise_xor", "<<": "left_shift",
@@ -40,7 +40,7 @@ def promote(first: Kind, second: Kind) -> Kind:
     return Kind(np.result_type(_example(first), _example(second)).name)
 
 
-def _example(kind: Kind) -> np.dtype[np.generic] | int | float | bool:
+def _example(kind: Kind) -> np.dtype[np.generic] | complex:
     return PYTHON_TYPES[kind.dtype]() if kind.weak else np.dtype(kind.dtype)
 
 
@@ -56,12 +56,16 @@ def operator_result(op: str, left: Kind, right: Kind) -> Kind:
     Kind(dtype='float32', weak=False)
     """
     if not (left.weak and right.weak):
+        if op in ("<", "<=", ">", ">=") and "c" in np.dtype(left.dtype).kind + np.dtype(right.dtype).kind:
+            raise TypeError(f"`{op}` of complex numbers")  # NumPy compares their parts, Python does not
         return elementwise_result(UFUNCS[op], left, right)
     wider = promote(left, right)
+    if wider.dtype == "complex128" and op not in ("+", "-", "*", "/", "**", "==", "!="):
+        raise TypeError(f"`{op}` of complex numbers")
     if op in ("<", "<=", ">", ">=", "==", "!="):
         return Kind("bool", weak=True)
     if op == "/":
-        return Kind("float64", weak=True)
+        return promote(wider, Kind("float64", weak=True))
     if op in ("&", "|", "^", "<<", ">>"):
         if wider.dtype == "float64":
             raise TypeError(f"`{op}` of floating-point numbers")

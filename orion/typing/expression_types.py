@@ -31,9 +31,10 @@ from orion.ir.spans import NOWHERE, without_spans
 from orion.ir.types import SparseType, Types
 from orion.source import SourceText
 from orion.typing.call_types import call_type
+from orion.typing.complex_types import check_complex_power
 from orion.typing.dtypes import operator_result
 from orion.typing.results import TypeProblem, product_type
-from orion.typing.value_type import BOOL, FLOAT, INT, NONE, ValueType, broadcast, join_values, shaped
+from orion.typing.value_type import BOOL, COMPLEX, FLOAT, INT, NONE, ValueType, broadcast, join_values, shaped
 
 HelperType = Callable[[str, tuple[ValueType, ...]], ValueType]
 
@@ -65,7 +66,8 @@ class Typing:
         try:
             return self._type(expr)
         except TypeProblem as problem:
-            raise self.refuse(expr, problem.what, problem.why, problem.hint) from problem
+            what, why, hint = problem.what, problem.why, problem.hint
+            raise self.refuse(expr, what, why, hint, is_for_numba=problem.is_for_numba) from problem
 
     def refuse(
         self, expr: Expr, what: str, why: str = "", hint: str = "", *, is_for_numba: bool = False
@@ -126,15 +128,23 @@ class Typing:
             return INT
         if found.dtype == "bool" and op != "~":
             raise TypeProblem(f"`{op}` of a truth value", "NumPy has no such operation", "write `~` or `not`")
-        if op == "~" and found.dtype.startswith("float"):
-            raise TypeProblem("`~` of a floating-point number")
+        if op == "~" and (found.is_complex or found.dtype.startswith("float")):
+            raise TypeProblem(f"`~` of a {'complex' if found.is_complex else 'floating-point'} number")
         return found
 
     def _binary(self, op: str, left: Expr, right: Expr) -> ValueType:
         a, b = self._number(left), self._number(right)
         if op == "@":
             return product_type(a, b)
-        if op == "**" and a.weak and b == INT and (isinstance(right, Unary) or (_integer(right) or 0) < 0):
+        if op == "**" and (a.is_complex or b.is_complex):
+            check_complex_power(b, _integer(right))
+        if (
+            op == "**"
+            and a.weak
+            and b == INT
+            and not a.is_complex
+            and (isinstance(right, Unary) or (_integer(right) or 0) < 0)
+        ):
             return FLOAT  # a Python int to a negative power
         return operation_type(op, a, b)
 
@@ -171,7 +181,8 @@ class Typing:
         types = tuple(INT if _is_dtype(argument) else self.of(argument) for argument in call.arguments)
         if name.startswith("helper:"):
             return self.helper_type(name.removeprefix("helper:"), types)
-        dtypes = {key: self._dtype_of(value) for key, value in call.keywords if _is_dtype(value)}
+        given = (*enumerate(call.arguments), *call.keywords)
+        dtypes = {str(key): self._dtype_of(value) for key, value in given if _is_dtype(value)}
         return call_type(call, types, dtypes)
 
     def _dtype_of(self, expr: Expr) -> str:
@@ -213,6 +224,8 @@ class Typing:
         found = self._number(part)
         if found.dtype.startswith("float"):
             raise self.refuse(part, "a subscript is a floating-point number", hint="convert it with `int(…)`")
+        if found.is_complex:
+            raise self.refuse(part, "a subscript is a complex number")
         if found.rank == 0 and self.truth(part) is not None:
             why = "NumPy takes it for a mask, not for the number 0 or 1"
             word = "is" if found.dtype == "bool" else "may be"
@@ -279,7 +292,7 @@ class Typing:
     def _index_number(self, expr: Expr) -> None:
         self.check_integer(expr, "the bound of a slice")
         found = self._number(expr)
-        if found.rank or found.dtype.startswith("float"):
+        if found.rank or found.is_complex or found.dtype.startswith("float"):
             raise self.refuse(expr, "the bound of a slice is not an integer", hint="convert it with `int(…)`")
 
 
@@ -289,7 +302,7 @@ def constant_type(value: object) -> ValueType:
         return BOOL
     if isinstance(value, int):
         return INT
-    return FLOAT if isinstance(value, float) else NONE
+    return COMPLEX if isinstance(value, complex) else FLOAT if isinstance(value, float) else NONE
 
 
 def operation_type(op: str, left: ValueType, right: ValueType) -> ValueType:

@@ -16,6 +16,7 @@ from functools import cache
 import numpy as np
 
 from orion.ir.nodes import INTEGER, LIST, NARROW
+from orion.typing.complex_types import complex_number, part_of_complex
 from orion.typing.dtypes import Kind, float_result, sum_result
 from orion.typing.results import (
     Rule,
@@ -111,6 +112,7 @@ class Known:
     (`orion.kernel.support.vectors`). `fill`: every element of the result is that number. `reads_row`: its first
     argument is a row or more, which tells the ranks of parameters where there are no types (`orion.cli.guess`).
     `is_view`: the result may be a view of the first argument. `writes`: it changes that in place.
+    `of_complex`: it takes complex numbers, or makes them.
     `needs_elements`: NumPy has an IndexError where that has none, and Numba nothing that says so.
     """
 
@@ -127,6 +129,7 @@ class Known:
     is_view: bool = False
     writes: bool = False
     needs_elements: bool = False
+    of_complex: bool = False
 
 
 ALONG = "write a loop over the other axes"
@@ -141,7 +144,8 @@ FLOATS = (
 
 ROWS: tuple[tuple[str, Known], ...] = (
     # Python's
-    ("abs", Known(absolute, cost=Cost.VECTOR)),
+    ("abs", Known(absolute, cost=Cost.VECTOR, of_complex=True)),
+    ("complex", Known(complex_number, 2, "", form=Form.CONVERSION, cost=Cost.CHEAP, of_complex=True)),
     ("min max", Known(extreme, cost=Cost.VECTOR)),
     ("round", Known(rounded)),
     ("pow", Known(power, most=2, instead="write a loop of products, each `% m`")),
@@ -155,7 +159,7 @@ ROWS: tuple[tuple[str, Known], ...] = (
             cost=Cost.CHEAP,
         ),
     ),
-    ("len", Known(lambda given: INT)),
+    ("len", Known(lambda given: INT, of_complex=True)),
     ("int", Known(lambda given: INT, form=Form.CONVERSION, cost=Cost.CHEAP)),
     ("float", Known(lambda given: FLOAT, form=Form.CONVERSION, cost=Cost.VECTOR)),
     ("bool", Known(lambda given: BOOL, form=Form.CONVERSION)),
@@ -192,17 +196,17 @@ ROWS: tuple[tuple[str, Known], ...] = (
     ("np.matmul", Known(product, 2, form=Form.PRODUCT, cost=Cost.CHEAP)),
     ("np.outer", Known(outer, 2, cost=Cost.CHEAP)),
     # new arrays
-    ("np.zeros", Known(new_array, keywords=LIKE, form=Form.NEW, fill=0)),
-    ("np.ones", Known(new_array, keywords=LIKE, form=Form.NEW, fill=1)),
-    ("np.empty", Known(new_array, keywords=LIKE, form=Form.NEW)),
-    (LIST, Known(new_array)),
-    ("np.full", Known(filled_array, keywords=LIKE, form=Form.NEW)),
-    ("np.zeros_like", Known(array_like(1), keywords=LIKE, fill=0)),
-    ("np.ones_like", Known(array_like(1), keywords=LIKE, fill=1)),
-    ("np.empty_like", Known(array_like(1), keywords=LIKE)),
-    ("np.full_like", Known(array_like(2), keywords=LIKE)),
-    ("np.copy", Known(array_like(1), 1, "", LIKE, Form.COPY, Cost.CHEAP)),
-    (".copy", Known(array_like(1), 1, form=Form.COPY, cost=Cost.CHEAP, reads_row=True)),
+    ("np.zeros", Known(new_array, keywords=LIKE, form=Form.NEW, fill=0, of_complex=True)),
+    ("np.ones", Known(new_array, keywords=LIKE, form=Form.NEW, fill=1, of_complex=True)),
+    ("np.empty", Known(new_array, keywords=LIKE, form=Form.NEW, of_complex=True)),
+    (LIST, Known(new_array, of_complex=True)),
+    ("np.full", Known(filled_array, keywords=LIKE, form=Form.NEW, of_complex=True)),
+    ("np.zeros_like", Known(array_like(1), keywords=LIKE, fill=0, of_complex=True)),
+    ("np.ones_like", Known(array_like(1), keywords=LIKE, fill=1, of_complex=True)),
+    ("np.empty_like", Known(array_like(1), keywords=LIKE, of_complex=True)),
+    ("np.full_like", Known(array_like(2), keywords=LIKE, of_complex=True)),
+    ("np.copy", Known(array_like(1), 1, "", LIKE, Form.COPY, Cost.CHEAP, of_complex=True)),
+    (".copy", Known(array_like(1), 1, form=Form.COPY, cost=Cost.CHEAP, reads_row=True, of_complex=True)),
     ("np.arange", Known(counted, keywords=("dtype",))),
     ("np.linspace", Known(spaced, 3, "write `np.arange(n) * step + start`", keywords=("num",))),
     ("np.hanning np.hamming np.blackman np.bartlett", Known(window)),
@@ -223,20 +227,25 @@ ROWS: tuple[tuple[str, Known], ...] = (
     ("np.flatnonzero", Known(places, 1)),
     ("np.argsort .argsort", Known(positions, 1, keywords=("kind",))),
     ("np.searchsorted", Known(found_positions, keywords=("side",))),
-    (".astype", Known(converted, keywords=("dtype", "copy", "casting", "order", "subok"))),
+    (".astype", Known(converted, keywords=("dtype", "copy", "casting", "order", "subok"), of_complex=True)),
     (".item", Known(item_of, 1)),
     (".fill", Known(lambda given: NONE, reads_row=True, writes=True)),
     (".sort", Known(lambda given: NONE, 1, writes=True)),
     # of each element
     ("np.round", Known(rounded_elements, 2, keywords=("decimals",))),
     ("np.clip", Known(clipped, 3, keywords=("a_min", "a_max"))),
-    ("np.where", Known(chosen)),
+    ("np.where", Known(chosen, of_complex=True)),
     ("np.cumsum .cumsum np.cumprod", Known(cumulated, 1)),
-    ("np.abs", Known(elementwise, form=Form.ELEMENTS, cost=Cost.VECTOR, lanes="row_abs")),
+    ("np.abs", Known(elementwise, form=Form.ELEMENTS, cost=Cost.VECTOR, lanes="row_abs", of_complex=True)),
+    (
+        "np.absolute np.conj np.conjugate",
+        Known(elementwise, form=Form.ELEMENTS, of_complex=True),
+    ),
+    (".conj .conjugate", Known(same_shape, 1, cost=Cost.CHEAP, of_complex=True)),
     ("np.fabs", Known(elementwise, form=Form.ELEMENTS, cost=Cost.CHEAP)),
-    ("np.sqrt", Known(elementwise, form=Form.ELEMENTS, cost=Cost.VECTOR, lanes="row_sqrt")),
-    ("np.exp", Known(elementwise, form=Form.ELEMENTS, lanes="row_exp")),
-    ("np.log", Known(elementwise, form=Form.ELEMENTS, lanes="row_log")),
+    ("np.sqrt", Known(elementwise, form=Form.ELEMENTS, cost=Cost.VECTOR, lanes="row_sqrt", of_complex=True)),
+    ("np.exp", Known(elementwise, form=Form.ELEMENTS, lanes="row_exp", of_complex=True)),
+    ("np.log", Known(elementwise, form=Form.ELEMENTS, lanes="row_log", of_complex=True)),
     ("np.floor", Known(elementwise, form=Form.ELEMENTS, lanes="row_floor")),
     ("np.ceil", Known(elementwise, form=Form.ELEMENTS, lanes="row_ceil")),
     (
@@ -258,9 +267,13 @@ ROWS: tuple[tuple[str, Known], ...] = (
     ("np.linalg.inv np.linalg.solve np.linalg.cholesky", Known(solution)),
     # dtypes, attributes, and what the compiler itself puts into loops
     ("np.float32 np.float64", Known(conversion, form=Form.CONVERSION, cost=Cost.CHEAP)),
-    ("attribute:shape", Known(shape_of, form=Form.ATTRIBUTE)),
-    ("attribute:size attribute:nnz attribute:ndim", Known(lambda given: INT, form=Form.ATTRIBUTE)),
-    ("attribute:T", Known(transposed, form=Form.ATTRIBUTE, is_view=True)),
+    ("attribute:shape", Known(shape_of, form=Form.ATTRIBUTE, of_complex=True)),
+    (
+        "attribute:size attribute:nnz attribute:ndim",
+        Known(lambda given: INT, form=Form.ATTRIBUTE, of_complex=True),
+    ),
+    ("attribute:real attribute:imag", Known(part_of_complex, form=Form.ATTRIBUTE, is_view=True, of_complex=True)),
+    ("attribute:T", Known(transposed, form=Form.ATTRIBUTE, is_view=True, of_complex=True)),
     (INTEGER, Known(lambda given: INT, cost=Cost.CHEAP)),
     (NARROW, Known(lambda given: given.type(0), cost=Cost.CHEAP)),
 )
@@ -268,7 +281,7 @@ ROWS: tuple[tuple[str, Known], ...] = (
 FUNCTIONS = {name: known for names, known in ROWS for name in names.split()}
 """The row of each name."""
 
-DTYPE = Known(conversion, form=Form.CONVERSION)
+DTYPE = Known(conversion, form=Form.CONVERSION, of_complex=True)
 OF_ELEMENTS = Known(elementwise, form=Form.ELEMENTS)
 """The rows of dtypes and of functions of each element that have none of their own."""
 
@@ -354,4 +367,4 @@ def is_dtype(name: str) -> bool:
     (True, False, False)
     """
     found = vars(np).get(name.removeprefix("np.")) if name.startswith("np.") else None
-    return isinstance(found, type) and issubclass(found, np.bool | np.integer | np.floating)
+    return isinstance(found, type) and issubclass(found, np.bool | np.integer | np.floating | np.complexfloating)

@@ -239,6 +239,7 @@ class _Inference:
         if kind.rank > place.rank:
             what = f"a {_shape_word(kind)} is assigned to a {_shape_word(place)}"
             raise self.refuse(statement, what, hint="assign element by element")
+        self.check_complex(place, kind, statement)
         self.check_number(place.dtype, statement)
         self.check_writeable(target.base.name, statement)
 
@@ -250,6 +251,13 @@ class _Inference:
         old, found = self.names.get(name), ValueType(kind.dtype, False, 1, (self.lists[name],))
         self.names[name] = found
         self.widened |= old is not None and old != found
+
+    def check_complex(self, place: ValueType, kind: ValueType, statement: Stmt) -> None:
+        """Refuse to store a complex number where only its real part would be kept."""
+        if any(one.is_complex for one in (kind, *kind.items)) and not place.is_complex:
+            why = "only its real part would be kept; NumPy raises an error, or warns"
+            hint = "write `z.real`, or make the array complex: `np.zeros(n, dtype=np.complex128)`"
+            raise self.refuse(statement, f"a complex number is stored as {place.dtype}", why, hint)
 
     def check_number(self, dtype: str, statement: Stmt) -> None:
         """Refuse to store a number that integers of a dtype do not have."""
@@ -290,6 +298,7 @@ class _Inference:
                 why = f"NumPy does not convert the {result.dtype} of the operation to {target.dtype} in place"
                 hint = f"write `a[:] = a {statement.op} …` for `a {statement.op}= …`: an assignment converts"
                 raise self.refuse(statement, f"`{statement.op}=` of rows of other dtypes", why, hint)
+            self.check_complex(target, result, statement)
             self.check_writeable(name, statement)
         else:
             self.bind(statement.target.name, result, statement)

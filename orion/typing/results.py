@@ -23,14 +23,14 @@ NOT_BY_NUMBA = "Numba, which compiles the loop, does not take it"
 class TypeProblem(Exception):  # noqa: N818  (becomes an UnsupportedLoopError where the place is known)
     """Why an expression has no type."""
 
-    def __init__(self, what: str, why: str = "", hint: str = "") -> None:
+    def __init__(self, what: str, why: str = "", hint: str = "", *, is_for_numba: bool = False) -> None:
         super().__init__(what)
-        self.what, self.why, self.hint = what, why, hint
+        self.what, self.why, self.hint, self.is_for_numba = what, why, hint, is_for_numba
 
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What a call is given. `dtypes` are the keyword arguments that are dtypes."""
+    """What a call is given. `dtypes` are the arguments that are dtypes, by keyword or, as text, position."""
 
     call: Call
     types: tuple[ValueType, ...]
@@ -44,10 +44,7 @@ class Arguments:
 
     def dtype(self, position: int) -> str | None:
         """The dtype that is asked for, by keyword or at that position."""
-        if "dtype" in self.dtypes:
-            return self.dtypes["dtype"]
-        argument = self.call.arguments[position] if position < len(self.call.arguments) else None
-        return argument.name if isinstance(argument, Dtype) else None
+        return self.dtypes.get("dtype", self.dtypes.get(str(position)))
 
     def keyword(self, name: str, position: int | None = None) -> Expr | None:
         by_name = dict(self.call.keywords).get(name)
@@ -214,7 +211,7 @@ def extreme(given: Arguments) -> ValueType:
 def absolute(given: Arguments) -> ValueType:
     kind = given.type(0)
     if kind.weak:
-        return INT if kind.dtype == "bool" else kind
+        return INT if kind.dtype == "bool" else FLOAT if kind.is_complex else kind
     return elementwise(given)
 
 

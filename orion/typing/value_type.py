@@ -37,9 +37,19 @@ class ValueType:
     def is_integer(self) -> bool:
         return self.dtype.startswith(("int", "uint"))
 
+    @property
+    def fits_int64(self) -> bool:
+        """Whether it is an integer that 64 bits with a sign hold."""
+        return self.is_integer and self.dtype != "uint64"
+
+    @property
+    def is_complex(self) -> bool:
+        return self.dtype.startswith("complex")
+
 
 INT = ValueType("int64", weak=True)
 FLOAT = ValueType("float64", weak=True)
+COMPLEX = ValueType("complex128", weak=True)
 BOOL = ValueType("bool", weak=True)
 NONE = ValueType("none")
 ONE = Const(1, NOWHERE)

@@ -258,16 +258,16 @@ class Assignments(Folds):
     def update_element(self, target: Subscript, op: str, value: Expr) -> None:
         """`target op= value`, computed in NumPy's dtype of the operation, each subscript evaluated once."""
         kind = self.type_of(Binary(op, target, value, target.span))
-        is_float_power = op == "**" and kind.dtype.startswith("float") and not isinstance(value, Const)
+        is_power = op == "**" and kind.dtype.startswith("float") and not isinstance(value, Const)
+        is_own = is_power or (op in ("/", "**") and kind.is_complex)
         code = self.operand(value, kind.dtype) if self.type_of(value).weak else self.expression(value)
         code = self.fitting(value, code, target, kind)
         if op == "**" and isinstance(value, Const):
             code = self.expression(value)
         dtypes = self.type_of(target).dtype, code.dtype
+        # NumPy computes with signed and unsigned integers as floats
         mixed = not kind.is_integer and op != "/" and all(dtype.startswith(("int", "uint")) for dtype in dtypes)
-        if (
-            self.is_guarded(op, value, kind) or is_float_power or mixed
-        ):  # NumPy computes with signed and unsigned integers as floats
+        if self.is_guarded(op, value, kind) or is_own or mixed:
             code = self.arithmetic(op, target, value, kind)
             self.writer.add(f"{self.element(target)} = {code.text}")
         else:

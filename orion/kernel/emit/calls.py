@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from orion.ir.constants import constant_value
 from orion.ir.nodes import INTEGER, NARROW, Call, Const, Dtype, Expr, Subscript, Tuple, Var, Word
 from orion.kernel.emit.code import ATOM, Code, call, number, numpy_name
 from orion.kernel.emit.draws import arranged
@@ -11,7 +12,7 @@ from orion.kernel.emit.expressions import Expressions
 from orion.typing.functions import Form, Own, form_of, known, takes_floats
 from orion.typing.value_type import INT, ValueType
 
-CONVERSIONS = {"int": "int64", "float": "float64", "bool": "bool"}
+CONVERSIONS = {"int": "int64", "float": "float64", "bool": "bool", "complex": "complex128"}
 ROUNDINGS = frozenset({"math.floor", "math.ceil", "math.trunc"})
 CHECKED = "orion:checked"
 """`CHECKED(array, axis, subscript)`: the subscript counted from the start of the axis; ends the walk if it is
@@ -102,8 +103,7 @@ class Calls(Expressions):
     def checked_subscript(self, expr: Call) -> Code:
         array, axis, index = expr.arguments
         assert isinstance(array, Var)
-        assert isinstance(axis, Const)
-        code = self.checked_index(Subscript(array, (), expr.span), int(axis.value or 0), self.expression(index))
+        code = self.checked_index(Subscript(array, (), expr.span), constant_value(axis) or 0, self.expression(index))
         return call("int64", code, dtype="int64")
 
     def elementwise(self, expr: Call) -> Code:
@@ -114,7 +114,11 @@ class Calls(Expressions):
         meets = next(iter(strong)) if len(strong) == 1 else None
         arguments = []
         for argument, own in zip(expr.arguments, kinds, strict=True):
-            if kind.dtype.startswith("float") and (not own.is_integer or takes_floats(expr.function)):
+            if (
+                kind.dtype.startswith("float")
+                and not own.is_complex
+                and (not own.is_integer or takes_floats(expr.function))
+            ):
                 arguments.append(self.operand(argument, kind.dtype))
             elif own.weak and meets is not None:
                 arguments.append(self.operand(argument, meets))
@@ -127,6 +131,8 @@ class Calls(Expressions):
     def conversion(self, expr: Call, dtype: str) -> Code:
         if not expr.arguments:
             return number(0, dtype)
+        if len(expr.arguments) == 2:
+            return call("complex", *(self.operand(part, "float64") for part in expr.arguments), dtype=dtype)
         return self.operand(expr.arguments[0], dtype)
 
     def astype(self, expr: Call) -> Code:
@@ -171,7 +177,7 @@ class Calls(Expressions):
         if isinstance(expr, Const) and expr.value is None:
             return "None"
         if isinstance(expr, Tuple):
-            items = ", ".join(code.text for code in self.tuple_items(expr))
+            items = ", ".join(code.text for code in map(self.expression, expr.items))
             return f"({items},)"
         return self.expression(expr).text
 

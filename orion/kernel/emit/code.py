@@ -44,6 +44,11 @@ def infix(op: str, left: Code, right: Code, dtype: str) -> Code:
     return Code(f"{left.at(level)} {op} {right.at(level + 1)}", dtype, level)
 
 
+def infix_compare(op: str, left: Code, right: Code) -> Code:
+    """`left op right`, a truth value."""
+    return Code(f"{left.at(BIT_OR)} {op} {right.at(BIT_OR)}", "bool", COMPARE)
+
+
 def call(function: str, *arguments: Code | str, dtype: str) -> Code:
     """`function(arguments…)`.
 
@@ -54,12 +59,18 @@ def call(function: str, *arguments: Code | str, dtype: str) -> Code:
     return Code(f"{function}({', '.join(texts)})", dtype)
 
 
-def number(value: int | float | bool, dtype: str) -> Code:
+def number(value: complex, dtype: str) -> Code:
     """A constant of that dtype.
 
     >>> number(2, "float64").text, number(0.5, "float32").text, number(3, "int64").text
     ('2.0', 'float32(0.5)', '3')
+    >>> number(2 - 1j, "complex128").text
+    'complex(2.0, -1.0)'
     """
+    if dtype.startswith("complex"):
+        parts = ", ".join(number(part, "float64").text for part in (complex(value).real, complex(value).imag))
+        return Code(f"complex({parts})" if dtype == "complex128" else f"{dtype}(complex({parts}))", dtype)
+    assert not isinstance(value, complex)
     if dtype == "bool":
         return Code(str(bool(value)), dtype)
     if dtype == "int64":
@@ -69,7 +80,7 @@ def number(value: int | float | bool, dtype: str) -> Code:
     return _signed(text, dtype) if dtype == "float64" else Code(f"{dtype}({text})", dtype)
 
 
-def fits(value: int | float | bool, dtype: str) -> bool:
+def fits(value: complex, dtype: str) -> bool:
     """Whether NumPy converts a Python number to the dtype rather than raise an OverflowError.
 
     >>> fits(300, "uint8"), fits(2.5, "uint8"), fits(np.inf, "int64"), fits(1e300, "float32")
@@ -79,6 +90,7 @@ def fits(value: int | float | bool, dtype: str) -> bool:
     if kind.kind not in "iu":
         return True
     limits = np.iinfo(kind)
+    assert not isinstance(value, complex)
     return bool(np.isfinite(value)) and int(limits.min) <= int(value) <= int(limits.max)
 
 

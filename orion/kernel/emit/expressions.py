@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from orion.ir.constants import constant_value
 from orion.ir.nodes import (
     INTEGER,
     Binary,
@@ -25,7 +26,6 @@ from orion.ir.nodes import (
     Range,
     Slice,
     Subscript,
-    Tuple,
     Unary,
     Var,
     every,
@@ -46,6 +46,7 @@ from orion.kernel.emit.code import (
     call,
     fits,
     infix,
+    infix_compare,
     numba_result,
     number,
     numpy_name,
@@ -53,7 +54,7 @@ from orion.kernel.emit.code import (
 from orion.kernel.emit.facts import LoopFacts
 from orion.kernel.emit.intervals import Intervals
 from orion.kernel.emit.names import Names
-from orion.kernel.emit.writer import Writer
+from orion.kernel.emit.writer import InPlace, Writer
 from orion.source import Span
 from orion.typing.value_type import INT, ValueType, literal_limits
 
@@ -157,7 +158,7 @@ class Expressions(ABC):
 
     # ------------------------------------------------------------ leaves
 
-    def constant(self, value: int | float | bool | None, expr: Expr) -> Code:
+    def constant(self, value: complex | None, expr: Expr) -> Code:
         if value is None:
             raise self.refuse(expr, "None is not supported here", hint="use a number, such as -1 or np.nan")
         return number(value, self.type_of(expr).dtype)
@@ -268,6 +269,8 @@ class Expressions(ABC):
         """`left op right` of the given type, operands converted where Numba would compute in another dtype."""
         if self.is_guarded(op, right, kind):
             return self.guarded(op, left, right, kind)
+        if kind.is_complex and not kind.rank and (op == "**" or (op == "/" and not kind.weak)):
+            return self.of_complex(op, left, right, kind)
         power = literal_limits(right) if op == "**" and kind.dtype.startswith("float") else None
         if power is not None and power[0] < 0:
             return self.reciprocal(left, right, -power[0], kind)
@@ -279,8 +282,7 @@ class Expressions(ABC):
         if op == "**" and isinstance(right, Const) and isinstance(right.value, int) and a.dtype == kind.dtype:
             found = numba_result(op, a.dtype, b.dtype, kind.rank) if kind.is_integer else a.dtype
             return self.narrowed(infix(op, a, b, found), kind)
-        is_whole = self.type_of(right).is_integer and self.type_of(right).dtype != "uint64"
-        if op == "**" and kind == ValueType("float64", weak=kind.weak) and is_whole:
+        if op == "**" and kind == ValueType("float64", weak=kind.weak) and self.type_of(right).fits_int64:
             return self.power(left, right, kind)
         is_power = op == "**" and kind.dtype.startswith("float") and not kind.weak  # Numba's of integers raises, of 0.0
         if is_power or numba_result(op, a.dtype, b.dtype, kind.rank) != kind.dtype:
@@ -310,6 +312,16 @@ class Expressions(ABC):
             base = call("nonzero", base, str(self.site("", right.span)), dtype=kind.dtype)
         whole = infix("**", base, number(power, "int64"), kind.dtype)
         return infix("/", number(1, kind.dtype), whole, kind.dtype)
+
+    def of_complex(self, op: str, left: Expr, right: Expr, kind: ValueType) -> Code:
+        """A power of a complex number, which is one by a constant (`orion.typing.results`), or a quotient."""
+        base = self.operand(left, kind.dtype)
+        if op == "/":
+            return call("complex_divided", base, self.operand(right, kind.dtype), dtype=kind.dtype)
+        power = constant_value(right)
+        if power in (0, 1):
+            return base if power else number(1, kind.dtype)
+        return call("complex_power", base, str(power), dtype=kind.dtype)
 
     def power(self, left: Expr, right: Expr, kind: ValueType) -> Code:
         """`left ** right`, a float of 64 bits to an integer that is no constant."""
@@ -479,27 +491,7 @@ class Expressions(ABC):
         """Whether a subscript at that place is checked when the loop runs."""
         return any(site.span == span for site in self.sites)
 
-    def tuple_items(self, expr: Tuple) -> list[Code]:
-        return [self.expression(item) for item in expr.items]
-
-
-class InPlace:
-    """A context in which the writer takes no statements."""
-
-    def __init__(self, writer: Writer) -> None:
-        self.writer = writer
-
-    def __enter__(self) -> None:
-        self.writer.in_place += 1
-
-    def __exit__(self, *_: object) -> None:
-        self.writer.in_place -= 1
-
 
 def is_small(expr: Expr) -> bool:
     """Whether it is an integer constant that is a count of bits, or a power, without further thought."""
     return isinstance(expr, Const) and isinstance(expr.value, int) and 0 <= expr.value < 64
-
-
-def infix_compare(op: str, left: Code, right: Code) -> Code:
-    return Code(f"{left.at(BIT_OR)} {op} {right.at(BIT_OR)}", "bool", COMPARE)

@@ -18,6 +18,9 @@ from orion.plan.plan import Copies
 from orion.typing.expression_types import Typing
 from orion.typing.value_type import ValueType
 
+WIDEST = {"f": "float64", "c": "complex128"}
+"""Kind of the numbers of a sum or product → the dtype in which a kernel has it; those of integers have 64 bits."""
+
 MAX_REGISTER_ROW = 256
 """The longest row that is kept in registers whole; past it the generated code would be too long for the gain."""
 
@@ -114,7 +117,7 @@ class LoopFacts:
         reduction = self.reduction(name)
         if reduction is None or reduction.op not in ("+", "*") or dtype == "uint64":
             return dtype
-        return "float64" if np.dtype(dtype).kind == "f" else "int64"
+        return WIDEST.get(np.dtype(dtype).kind, "int64")
 
     def names_used(self) -> set[str]:
         """Every name that the loops mention, dims and values of elements included."""

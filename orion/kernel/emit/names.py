@@ -11,6 +11,7 @@ from orion.typing.functions import FUNCTIONS, Own
 
 DTYPES = (
     "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "complex64", "complex128",
 )  # fmt: skip
 INTRINSICS = (
     "add_to_sum", "checked", "checked_narrow", "dot_of_rows", "dot_of_rows_in_order", "end_raising", "finish",
@@ -28,8 +29,10 @@ SUMS = ("dot", "dot_in_order", "row_max", "row_min", "row_sum", "row_sum_in_orde
 VECTORS = tuple(
     sorted(["fma", "load_row", "prefetch_row", "row_as_float32", "row_as_float64", "spread", "store_row", *LANES])
 )
+COMPLEXES = ("complex_divided", "complex_power")
 MODULES = (
     ("numba", DTYPES),
+    ("orion.kernel.support.complexes", COMPLEXES),
     ("orion.kernel.support.intrinsics", INTRINSICS),
     ("orion.kernel.support.keyed", KEYED),
     ("orion.kernel.support.numpys", NUMPYS),

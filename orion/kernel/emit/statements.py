@@ -32,8 +32,8 @@ from orion.ir.nodes import (
 )  # fmt: skip
 from orion.kernel.emit.assignments import Assignments
 from orion.kernel.emit.choosing import choice_of_values
-from orion.kernel.emit.code import Code, call, infix
-from orion.kernel.emit.expressions import EACH, infix_compare
+from orion.kernel.emit.code import Code, call, infix, infix_compare
+from orion.kernel.emit.expressions import EACH
 from orion.kernel.emit.invariant import invariant_subscripts
 from orion.kernel.emit.private import RowsSpilledError
 from orion.kernel.emit.running import is_taken

@@ -48,3 +48,16 @@ class Writer:
 
     def text(self) -> str:
         return "\n".join(line for line, _ in self.lines) + "\n"
+
+
+class InPlace:
+    """A context in which the writer takes no statements."""
+
+    def __init__(self, writer: Writer) -> None:
+        self.writer = writer
+
+    def __enter__(self) -> None:
+        self.writer.in_place += 1
+
+    def __exit__(self, *_: object) -> None:
+        self.writer.in_place -= 1

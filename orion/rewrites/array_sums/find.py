@@ -62,7 +62,7 @@ def sum_into(name: str, nest: LoopNest, types: Types) -> tuple[str, Span] | None
     if len(operators) != 1 or inside != everywhere:
         return None
     (op,) = operators
-    if np.dtype(kind.dtype).kind == "f" and any(_begins_anew(node, name) for node, _ in updates):
+    if np.dtype(kind.dtype).kind in "fc" and any(_begins_anew(node, name) for node, _ in updates):
         return None
     values = [value for _, (_, value) in updates]
     if np.dtype(kind.dtype).kind in "iu" and not _are_integers(values, kind.dtype, nest, types, keep=op in EXTREMES):

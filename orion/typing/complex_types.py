@@ -1,0 +1,47 @@
+"""Rules for the types of complex numbers, and what is not done with them."""
+
+from __future__ import annotations
+
+from orion.typing.dtypes import Kind
+from orion.typing.results import Arguments, TypeProblem
+from orion.typing.value_type import BOOL, COMPLEX, INT, ValueType, shaped
+
+MOST_PRODUCTS = 64
+"""Powers of complex numbers by larger constants are not compiled as products."""
+
+
+def part_of_complex(given: Arguments) -> ValueType:
+    """`z.real` and `z.imag`."""
+    kind = given.type(0)
+    if not kind.is_complex:
+        return INT if kind == BOOL else kind
+    return shaped(Kind("float32" if kind.dtype == "complex64" else "float64", kind.weak), kind)
+
+
+def complex_number(given: Arguments) -> ValueType:
+    """`complex(x, y)`."""
+    if any(kind.rank for kind in given.types):
+        raise TypeProblem("`complex` of an array", "it takes numbers", "write `x + 1j * y`")
+    if len(given.types) > 2 or (len(given.types) == 2 and any(kind.is_complex for kind in given.types)):
+        raise TypeProblem("`complex` of other than two real numbers, or one", "", "write `complex(x, y)`")
+    return COMPLEX
+
+
+def check_complex_power(power: ValueType, value: int | None) -> None:
+    """TypeProblem for a power of a complex number by other than a small integer that is known."""
+    if power != INT or value is None or not 0 <= value <= MOST_PRODUCTS:
+        what = "a power of a complex number by other than a constant integer, 0 or more,"
+        hint = "write products, `z * z`, or `np.exp(p * np.log(z))`"
+        raise TypeProblem(f"{what} is not supported", "", hint, is_for_numba=True)
+
+
+def check_complex(
+    name: str, given: tuple[ValueType, ...], found: ValueType, *, of_complex: bool, converts: bool
+) -> None:
+    """TypeProblem where a function is not known to be NumPy's for complex numbers, or would take their real parts."""
+    is_given = any(part.is_complex for kind in given for part in (kind, *kind.items))
+    if is_given and converts and not found.is_complex:
+        raise TypeProblem(f"a complex number becomes {found.dtype}", "", "write `z.real`, or `abs(z)`")
+    if (is_given or found.is_complex) and not of_complex:
+        what = f"`{name.removeprefix('.')}` of complex numbers is not supported"
+        raise TypeProblem(what, "", "use their parts, `z.real` and `z.imag`", is_for_numba=True)
