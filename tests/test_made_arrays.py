@@ -221,7 +221,6 @@ REFUSED = [
     ("return a[a > x].copy()", "how large `a[a > x].copy()` is must follow from the arguments"),
     ("n = n + 1\nb = np.zeros(n)\nreturn b", "how large `b` is must follow from the arguments"),
     ("if n > 1:\n    b = a * n\nfor i in range(n):\n    a[i] = b[i]", "the array `b` may be used before it is made"),
-    ("b = np.zeros(n)\nb = np.zeros(n + 1)\nreturn b", "it is made with different shapes"),
     ("b = np.zeros(n)\nb = np.zeros(n, int)\nreturn b", "it is made with different dtypes, float64 and int64"),
     ("return A[k[0]]", "this array cannot be returned"),
     ("for i in range(n):\n    if a[i] > x:\n        return A[i]\nreturn 0", "this array cannot be returned"),
@@ -252,3 +251,47 @@ def test_arrays_that_are_made_and_then_changed_as_a_whole(shape):
         looped = orion.parallel_for(made_and_changed)
         looped.plan(x, y).check()
         np.testing.assert_array_equal(looped(x, y), made_and_changed(x, y))
+
+
+def chain(start, P, steps):
+    p = start.copy()
+    for _ in range(steps):
+        p = p @ P
+    return p
+
+
+def scaled_chain(start, P, steps):
+    p = start * P[:, 0]
+    size = 0.0
+    for t in range(steps):
+        size += np.sum(p)
+        p = np.dot(p / (1 + size), P) * P[:, t]
+    return p, size
+
+
+rng = np.random.default_rng(4)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("steps", [0, 1, 5])
+@pytest.mark.parametrize("function", [chain, scaled_chain])
+def test_arrays_whose_shapes_are_the_same_at_the_sizes_of_a_call(function, steps, workers):
+    start, P = rng.random(9), rng.random((9, 9))
+    looped = orion.parallel_for(function)
+    with orion.session(workers=workers, force_parallel=True):
+        looped.plan(start, P, steps).check()
+        same(looped(start, P, steps), function(start, P, steps))
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_a_call_in_which_they_differ_runs_as_it_is(steps):
+    start, P = rng.random(9), rng.random((9, 4))
+    looped = orion.parallel_for(chain)
+    looped(rng.random(4), rng.random((4, 4)), steps)
+    with pytest.raises(orion.UnsupportedLoopError) as caught:
+        looped.plan(start, P, steps)
+    assert "the array `p` is made with different shapes" in str(caught.value)
+    assert "start.shape[0], 9, and P.shape[1], 4" in str(caught.value)
+    with pytest.warns(orion.SerialLoopWarning, match="compiled by Numba as it is"):
+        same(looped(start, P, steps), chain(start, P, steps))
+    looped.plan(rng.random(4), rng.random((4, 4)), steps).check()

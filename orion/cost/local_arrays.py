@@ -10,10 +10,11 @@ import numpy as np
 
 from orion.cost.extents import evaluated, parameter_values
 from orion.cost.sizes import Sizes
-from orion.errors import ArgumentError, describe
+from orion.errors import ArgumentError, UnsupportedLoopError, describe
 from orion.ir.function import Function, LocalArray
 from orion.ir.nodes import INTEGER, NARROW, Call, Const, Count, Expr, names_in
 from orion.ir.printer import print_expr
+from orion.ir.refuse import unsupported
 from orion.ir.rewriting import rewrite
 from orion.ir.types import Shapes
 from orion.source import SourceText, Span
@@ -37,15 +38,16 @@ def local_shapes(made: Iterable[LocalArray], source: SourceText, sizes: Sizes) -
     """The shapes of arrays that a function makes, as far as sizes are known.
 
     Raises `ArgumentError` where an array that is sure to be made would have a negative length, and where arrays of
-    different lengths meet in what one is made of.
+    different lengths meet in what one is made of; `UnsupportedLoopError` where one is made with several shapes.
     """
     values = parameter_values(sizes.shapes, sizes.integers)
     found: dict[str, tuple[int, ...]] = {}
     for one in made:
-        for pair in one.alike:
+        for pair in (*one.alike, *one.one_shape):
             first, second = (_evaluated(one, length, values, sizes.counts, source) for length in pair)
             if first is not None and second is not None and first != second:
-                raise _unlike(one, pair, (first, second), source)
+                refused = _unlike if pair in one.alike else _of_several_shapes
+                raise refused(one, pair, (first, second), source)
         lengths = [_evaluated(one, length, values, sizes.counts, source) for length in one.lengths]
         known = tuple(length for length in lengths if length is not None)
         if len(known) < len(lengths):
@@ -65,7 +67,7 @@ def with_local_shapes(made: Sequence[LocalArray], source: SourceText, sizes: Siz
 def names_in_lengths(made: Sequence[LocalArray]) -> set[str]:
     """The integer arguments that the sizes of arrays depend on."""
     lengths = [length for one in made for length in one.lengths]
-    lengths += [length for one in made for pair in one.alike for length in pair]
+    lengths += [length for one in made for pair in (*one.alike, *one.one_shape) for length in pair]
     return names_in(*lengths)
 
 
@@ -108,6 +110,15 @@ def _negative(one: LocalArray, shape: tuple[int, ...], source: SourceText) -> Ar
     what = f"the array `{one.name}` would have a negative length"
     why = f"({lengths}) is {shape} here"
     return ArgumentError(describe(what, span=one.span, source=source, why=why, hint="pass other sizes"))
+
+
+def _of_several_shapes(
+    one: LocalArray, pair: tuple[Expr, Expr], lengths: tuple[int, int], source: SourceText
+) -> UnsupportedLoopError:
+    what = f"the array `{one.name}` is made with different shapes"
+    why = f"an axis of it is as long as {print_expr(pair[0])}, {lengths[0]}, and {print_expr(pair[1])}, {lengths[1]}"
+    hint = "use two names, or pass arrays of the same lengths"
+    return unsupported(what, one.span, source, why=why, hint=hint, is_for_numba=True)
 
 
 def _unlike(one: LocalArray, pair: tuple[Expr, Expr], lengths: tuple[int, int], source: SourceText) -> ArgumentError:

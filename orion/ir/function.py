@@ -97,8 +97,8 @@ class LocalArray:
 
     `lengths` are expressions of extents and integers that the caller gives. `is_sure`: it is made whenever the function
     is called; `is_zero`: its memory is zero then, which is all that makes it. `span` is the first place that makes it.
-    `alike` are pairs of lengths that must be equal, because arrays
-    of these lengths meet in what it is made of.
+    `alike` are pairs of lengths that must be equal, because arrays of these lengths meet in what it is made of, and
+    `one_shape` those that are, as long as every place that makes it gives it the same shape.
     """
 
     name: str
@@ -109,6 +109,7 @@ class LocalArray:
     span: Span
     is_zero: bool = False
     alike: tuple[tuple[Expr, Expr], ...] = ()
+    one_shape: tuple[tuple[Expr, Expr], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,15 +171,16 @@ class _Maker:
             unsure := exposed_reads(self.function.body, {*self.typing.names} - {name})
         ):
             raise self.unsure(name, unsure[name])
-        lengths = {self.lengths(name, value, node) for value, node in makers}
+        lengths, *others = dict.fromkeys(self.lengths(name, value, node) for value, node in makers)
         dtypes = {self.typing.of(value).dtype for value, _ in makers}
-        if len(lengths) > 1 or len(dtypes) > 1:
-            what = "shapes" if len(lengths) > 1 else f"dtypes, {' and '.join(sorted(dtypes))}"
-            raise self.refuse(name, makers[1][1], f"it is made with different {what}", f"use two names, or {BEFORE}")
+        if len(dtypes) > 1:
+            what = f"it is made with different dtypes, {' and '.join(sorted(dtypes))}"
+            raise self.refuse(name, makers[1][1], what, f"use two names, or {BEFORE}")
+        one_shape = tuple(pair for other in others for pair in zip(lengths, other, strict=True) if pair[0] != pair[1])
         is_returned = any(isinstance(node, Return) and name in names_in(node) for node in nodes)
         is_zero = is_returned and len(makers) == 1 and first in self.function.body and _is_zeros(makers[0][0])
         is_sure = self.has_shape(name, makers[0][0]) and self.is_sure(first)
-        return LocalArray(name, dtypes.pop(), lengths.pop(), is_returned, is_sure, span, is_zero)
+        return LocalArray(name, dtypes.pop(), lengths, is_returned, is_sure, span, is_zero, (), one_shape)
 
     def has_shape(self, name: str, value: Expr) -> bool:
         """Whether a function is given the lengths, which may not be negative then."""

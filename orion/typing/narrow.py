@@ -141,8 +141,12 @@ class Marker:
 
     def local_array(self, array: LocalArray) -> LocalArray:
         """An array that is made before the loops, of which integers are what they are when the function begins."""
-        alike = tuple((self.marked(one), self.marked(other)) for one, other in array.alike)
-        return replace(array, lengths=tuple(map(self.marked, array.lengths)), alike=alike)
+
+        def marked(pairs: Iterable[tuple[Expr, Expr]]) -> tuple[tuple[Expr, Expr], ...]:
+            return tuple((self.marked(one), self.marked(other)) for one, other in pairs)
+
+        lengths = tuple(map(self.marked, array.lengths))
+        return replace(array, lengths=lengths, alike=marked(array.alike), one_shape=marked(array.one_shape))
 
     # ------------------------------------------------------------ statements
 
