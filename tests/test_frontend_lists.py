@@ -348,3 +348,24 @@ def test_others_are_as_python_has_them_or_refused(name):
     want = function(*given())
     assert type(found) is type(want)
     np.testing.assert_array_equal(found, want)  # numbers of lists are Python's in functions that run as they are
+
+
+def with_a_list(row):
+    out = []
+    for v in row:
+        out.append(v * 2)
+    return np.array(out)
+
+
+def test_a_list_in_a_helper_is_told_of():
+    def sums(a, b):
+        for i in range(len(a)):
+            b[i] = with_a_list(a[i]).sum()
+
+    looped = orion.parallel_for(sums)
+    with pytest.raises(orion.UnsupportedLoopError, match="lists are known in the decorated function alone"):
+        looped.plan(np.ones((4, 3)), np.zeros(4))
+    b = np.zeros(4)
+    with pytest.warns(orion.SerialLoopWarning):
+        looped(np.ones((4, 3)), b)
+    assert b.tolist() == [6.0] * 4

@@ -56,6 +56,12 @@ OTHER_LISTS = (
 )
 """Why a list is none of those that loops make item by item, and what to write."""
 
+LISTS_OF_HELPERS = (
+    "lists are known in the decorated function alone, not in functions that it calls",
+    "append in the decorated function, or write the elements of an array, `a[i] = …`",
+)
+"""The same in a function that the decorated one calls."""
+
 
 def parse_body(body: list[ast.stmt], scope: Scope) -> tuple[Stmt, ...]:
     """The statements of a function, without its docstring; its `for`s are numbered in textual order."""
@@ -70,7 +76,8 @@ def _statement(node: ast.stmt, scope: Scope, numbers: Numbers) -> list[Stmt]:
     match node:
         case ast.Assign() | ast.AnnAssign() if (name := new_list(node)) is not None:
             if name not in scope.lists:
-                raise scope.refuse(node, f"{EXPRESSIONS[ast.List].what} is not supported", *OTHER_LISTS)
+                others = LISTS_OF_HELPERS if scope.is_helper else OTHER_LISTS
+                raise scope.refuse(node, f"{EXPRESSIONS[ast.List].what} is not supported", *others)
             return []  # it is made where the loop is that fills it
         case ast.Assign(targets, value):
             return _assign(node, targets, value, scope)

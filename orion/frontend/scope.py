@@ -61,6 +61,11 @@ class Scope:
     lists: Mapping[str, ast.For] = field(default_factory=dict)
     places: dict[str, Expr] = field(default_factory=dict)
 
+    @property
+    def is_helper(self) -> bool:
+        """Whether it is that of a function which the decorated one calls."""
+        return self.arrays is None
+
     def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword, until: ast.AST | None = None) -> Span:
         return span_of(node, self.source, until)
 
