@@ -35,6 +35,7 @@ NUMBERS = {
     "floats": (rng.uniform(0.1, 0.9, (3, 4)), rng.uniform(0.1, 0.9, (3, 4))),
     "integers": (rng.integers(1, 5, (3, 4)), rng.integers(1, 5, (3, 4))),
     "truths": (rng.random((3, 4)) > 0.5, rng.random((3, 4)) > 0.5),
+    "complex": (rng.normal(size=(3, 8)).view(complex), rng.normal(size=(3, 8)).view(complex)),
 }
 
 OTHERS = [
@@ -90,6 +91,11 @@ OTHERS = [
     "A.reshape(12)", "np.reshape(A, (4, 3))", "A.reshape(-1)", "np.array([A[i, 0], 1.0])", "np.array([[1, 2], [3, i]])",
     "np.array(A)", "np.array([A[i, 0], A[i, 1]], dtype=np.float32)", "A[i][np.array([1, 0])]", "A[:, np.array([2, 2])]",
     "np.arange(1, 5)", "np.arange(i, 2 * i + 1)",
+    "A[i, 0].real", "A[i].imag", "A.real", "A[i].conj()", "A[i, 1].conjugate()",
+    "A[i] ** 2", "A[i, 0] ** 5", "A[i] / B[i]", "A[i, 0] / B[i, 0]", "np.complex64(A[i, 0])",
+    "complex(A[i, 0].real, 2.0)",
+    "A[i] == B[i]", "A[i, 0] != B[i, 0]", "np.zeros(4, complex)", "np.full(3, 1j)", "np.full_like(A[i], 2j)",
+    "-A[i]", "bool(A[i, 0])",
 ]  # fmt: skip
 
 
@@ -110,7 +116,7 @@ def _one_number(text, name):
     A, B = NUMBERS["floats"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for given in (A, B), NUMBERS["integers"], NUMBERS["truths"]:
+        for given in (A, B), NUMBERS["integers"], NUMBERS["truths"], NUMBERS["complex"]:
             try:
                 names = {"np": np, "math": math, "A": given[0], "B": given[1], "w": np.ones(12), "i": 0}
                 rank = np.ndim(eval(text, names))
@@ -122,7 +128,7 @@ def _one_number(text, name):
 
 def arguments(kind, expressions):
     A, B = NUMBERS[kind]
-    return A, B, np.arange(1.0, 13.0), np.zeros((A.shape[0], len(expressions)))
+    return A, B, np.arange(1.0, 13.0), np.zeros((A.shape[0], len(expressions)), complex if kind == "complex" else float)
 
 
 def planned(expressions, kind):
@@ -178,7 +184,7 @@ def test_what_rows_name_is_there():
 def test_functions_of_elements(form, kind):
     other = form.replace("A", "B")
     found = check([f"np.{name}({f'{form}, {other}' if name in TWO else form})" for name in UFUNCS], kind)
-    assert len(found) > (30 if kind == "truths" else 50)
+    assert len(found) > {"truths": 30, "complex": 4}.get(kind, 50)
 
 
 def _given(name):

@@ -262,11 +262,11 @@ def test_arguments_that_numba_has_no_types_for_are_refused():
         orion.parallel_for(growing)(ratings)
 
 
-def test_sums_of_complex_arrays_are_taken():
+def test_products_of_complex_arrays_are_taken():
     def rotated(z, n):
         for i in range(n):
             z[i] = z[i] * 1j
-        return z.sum()
+        return z.prod()
 
     z, other = A + 1j, A + 1j
     with pytest.warns(SerialLoopWarning, match="complex"):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from orion.ir.nodes import Call
 from orion.typing.complex_types import check_complex
-from orion.typing.functions import ALONG, Known, known
+from orion.typing.functions import ALONG, Form, Known, known
 from orion.typing.results import NOT_BY_NUMBA, Arguments, TypeProblem, conversion, converted
 from orion.typing.value_type import ValueType
 
@@ -35,7 +35,7 @@ def call_type(call: Call, types: tuple[ValueType, ...], dtypes: Mapping[str, str
     if any(kind.dtype == "none" for kind in types):
         raise TypeProblem(f"`{name}` is given None", "", "leave it out, or use a number, such as -1 or np.nan")
     found = row.result(Arguments(call, types, dtypes))
-    converts = row.result in (conversion, converted)
+    converts = row.result in (conversion, converted) or (row.form is Form.SUM and "dtype" in dtypes)
     check_complex(name, types, found, of_complex=row.of_complex, converts=converts)
     return found
 

@@ -102,5 +102,6 @@ def sum_result(kind: Kind) -> Kind:
 
 
 def float_result(kind: Kind) -> Kind:
-    """The dtype of a mean, a deviation or a linear solution: float64 unless the data is of a floating-point type."""
-    return Kind(kind.dtype if kind.dtype.startswith("float") else "float64")
+    """The dtype of a mean, a deviation or a linear solution: float64 unless the data is of a floating-point type, or of
+    complex numbers."""
+    return Kind(kind.dtype if kind.dtype.startswith(("float", "complex")) else "float64")

@@ -171,10 +171,16 @@ ROWS: tuple[tuple[str, Known], ...] = (
     ("math.floor math.ceil math.trunc math.gcd", Known(lambda given: INT, form=Form.MATH)),
     ("math.isnan math.isinf math.isfinite", Known(lambda given: BOOL, form=Form.MATH)),
     # one value of all elements, or of those along an axis
-    ("np.sum .sum", Known(fold(sum_result), 2, "", ("axis", "dtype"), Form.SUM, Cost.CHEAP, reads_row=True)),
+    (
+        "np.sum .sum",
+        Known(fold(sum_result), 2, "", ("axis", "dtype"), Form.SUM, Cost.CHEAP, reads_row=True, of_complex=True),
+    ),
     ("np.prod .prod", Known(fold(sum_result), 1, ALONG, cost=Cost.CHEAP, reads_row=True)),
     ("np.min np.max .min .max", Known(fold(same_kind), 2, "", ("axis",), cost=Cost.CHEAP, reads_row=True)),
-    ("np.mean .mean", Known(fold(float_result), 2, "", ("axis",), cost=Cost.CHEAP, reads_row=True)),
+    (
+        "np.mean .mean",
+        Known(fold(float_result), 2, "", ("axis",), cost=Cost.CHEAP, reads_row=True, of_complex=True),
+    ),
     (
         "np.std np.var .std .var",
         Known(fold(float_result), 1, ALONG, cost=Cost.CHEAP, reads_row=True),
