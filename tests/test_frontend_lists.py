@@ -329,7 +329,7 @@ def test_lists_of_rows_are_numbas(name):
     """An array would have copies of rows, where Python has one row in several places."""
     body = ROWS[name].replace("\n", "\n    ")
     function = defined(f"def f(x, k):\n    {body}\n", np=np)
-    with pytest.warns(orion.SerialLoopWarning, match="the items of this list are no numbers"):
+    with pytest.warns(orion.SerialLoopWarning, match="the items of the list `y` are"):
         found = orion.parallel_for(function)(*given())
     for mine, its in zip(found, function(*given()), strict=True):
         np.testing.assert_array_equal(mine, its)

@@ -119,7 +119,8 @@ def _expression(node: ast.Expr, scope: Scope) -> list[Stmt]:
     if item is not None and item[0] in scope.places:
         span = scope.span(node)
         target = Subscript(Var(item[0], span), (with_span(scope.places[item[0]], span),), span)
-        return [Assign(target, parse_expression(item[1], scope), span)]
+        value = ast.copy_location(ast.Tuple(given.elts), given) if isinstance(given := item[1], ast.List) else given
+        return [Assign(target, parse_expression(value, scope), span)]
     return [Evaluate(parse_expression(node.value, scope), scope.span(node))]
 
 

@@ -1,35 +1,163 @@
-"""What lists that loops make item by item hold: numbers of one type, which the arrays that stand for them have
-(`orion.frontend.lists`)."""
+"""What lists that loops make item by item hold: numbers of one type, or arrays of one shape (`orion.frontend.lists`).
+The arrays that stand for them are of it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import takewhile
+
+from orion.errors import UnsupportedLoopError
+from orion.ir.assigned import assigned_by, assigned_names
 from orion.ir.function import Function
-from orion.ir.nodes import LIST, Assign, Call, Dtype, Stmt, Subscript, Var, every
+from orion.ir.nodes import (
+    LIST,
+    Assign,
+    Binary,
+    Bind,
+    Call,
+    Dtype,
+    Expr,
+    For,
+    Return,
+    Stmt,
+    Subscript,
+    Tuple,
+    Unary,
+    Update,
+    Var,
+    count_names,
+    every,
+    names_in,
+    walk,
+)  # fmt: skip
+from orion.ir.refuse import as_said, unsupported
 from orion.ir.rewriting import expand, with_new
+from orion.ir.spans import with_span
 from orion.typing.expression_types import Typing
-from orion.typing.value_type import ValueType
+from orion.typing.functions import may_be_view, writes
+from orion.typing.value_type import ValueType, as_row
 
 
 def with_types_of_items(function: Function, typing: Typing) -> Function:
     """The function with such arrays of the types of their items, and the names of those whose items are Python's
-    numbers, not NumPy's."""
+    numbers, not NumPy's. UnsupportedLoopError where an item may be an array that is written to later."""
     if not function.lists:
         return function
-    kinds: dict[str, ValueType] = {}
-    for node in every(Assign, *function.body):
-        match node:
-            case Assign(Subscript(Var(name)), value) if name in function.lists:
-                kinds[name] = typing.of(value)
-            case _:
-                pass
+    items = {name: node for node in every(Assign, *function.body) for name in function.lists if _is_item(node, name)}
+    kinds = {name: _kind_of(name, item, function, typing) for name, item in items.items()}
 
     def change(statement: Stmt) -> tuple[Stmt, ...]:
         match statement:
-            case Assign(Var(name), Call(function, (length,), at), span) if function == LIST:
-                dtype = Dtype(kinds[name].dtype, at)
-                return (Assign(statement.target, Call("np.empty", (length, dtype), at), span),)
+            case Assign(Var(name), Call(called, (length,), at), span) if called == LIST:
+                kind = kinds[name]
+                lengths = tuple(with_span(one, at) for one in kind.lengths if one is not None)
+                shape = Tuple((length, *lengths), at) if lengths else length
+                return (Assign(statement.target, Call("np.empty", (shape, Dtype(kind.dtype, at)), at), span),)
             case _:
                 return (statement,)
 
     plain = frozenset(name for name, kind in kinds.items() if kind.weak)
     return with_new(function, body=expand(function.body, change), plain_lists=plain)
+
+
+def _is_item(node: Assign, name: str) -> bool:
+    return isinstance(node.target, Subscript) and node.target.base.name == name
+
+
+def _kind_of(name: str, item: Assign, function: Function, typing: Typing) -> ValueType:
+    """The type of the items of a list."""
+
+    def refuse(what: str, why: str, hint: str) -> UnsupportedLoopError:
+        said = as_said(name, item.span, function)
+        return unsupported(
+            f"the items of the list `{said}` {what}", item.span, function.source, why=why, hint=hint, is_for_numba=True
+        )
+
+    kind = as_row(typing.of(item.value))
+    is_returned = any(name in _returned(node) for node in every(Return, *function.body))
+    if isinstance(item.value, Tuple) and is_returned:
+        raise refuse("are tuples or lists of numbers, and the list is returned", "", "return `np.array(…)` of it")
+    loop = next(loop for loop in every(For, *function.body) if any(one is item for one in walk(loop)))
+    lengths = [length for length in kind.lengths if length is not None]
+    if len(lengths) < kind.rank or not names_in(*lengths).isdisjoint(assigned_names((loop,))):
+        raise refuse("are arrays of lengths that are not known before", "", "write rows of an array, `a[i, :n] = …`")
+    if kind.rank and not _is_kept(item, is_returned, function, typing):
+        why = "a list holds an array itself, and has in the end what is written to it later"
+        raise refuse("are arrays that have other names", why, "append a copy, `x.copy()`")
+    return kind
+
+
+def _returned(node: Return) -> set[str]:
+    """The names that are returned as they are."""
+    parts = node.value.items if isinstance(node.value, Tuple) else (node.value,)
+    return {part.name for part in parts if isinstance(part, Var)}
+
+
+def _is_kept(item: Assign, is_returned: bool, function: Function, typing: Typing) -> bool:
+    """Whether an array that is an item of a list stays what it is when it is appended: it has no name, or one whose
+    elements nobody writes afterwards."""
+    match item.value:
+        case Subscript(base):
+            return not is_returned and base.name not in _written(function)
+        case Var(name):
+            nodes = every((Assign, Bind), *function.body)
+            is_own = all(_keeps_apart(node, name, typing) for node in nodes if node is not item)
+            is_over = name not in _written(function) or _is_made_before(item, name, function)
+            return name not in function.params and is_own and is_over
+        case _:
+            return _is_new(item.value)
+
+
+def _is_new(value: Expr) -> bool:
+    """Whether an array is made where it stands, so that nothing else has it."""
+    match value:
+        case Tuple() | Binary() | Unary():
+            return True
+        case Call(name):
+            return not may_be_view(name) and not name.startswith("helper:")
+        case _:
+            return False
+
+
+def _keeps_apart(node: Assign | Bind, name: str, typing: Typing) -> bool:
+    """Whether a statement leaves an array with its one name, and the name with an array of its own."""
+    match node:
+        case Bind(other, row):
+            return name not in (other, row.base.name)
+        case Assign(target, value) if name in assigned_by(node):
+            return not isinstance(target, Var) or _is_new(value)
+        case Assign(Var(), value) if name in names_in(value):
+            return not typing.of(value).rank or _is_new(value)
+        case _:
+            return True
+
+
+def _is_made_before(item: Assign, name: str, function: Function) -> bool:
+    """Whether an iteration gives a name a new array before it appends that, and the name stands nowhere else."""
+    block = next(block for block in _blocks(function.body) if any(one is item for one in block))
+    before = [*takewhile(lambda one: one is not item, block)]
+    made = next((at for at, one in enumerate(before) if name in assigned_by(one)), None)
+    return made is not None and count_names((*before[made:], item), name) == count_names(function.body, name)
+
+
+def _written(function: Function) -> set[str]:
+    """The names whose elements the function may write."""
+    found: set[str] = set()
+    for node in every((Assign, Update, Call), *function.body):
+        match node:
+            case Assign(Subscript(Var(name))) | Update(Subscript(Var(name))) | Update(Var(name)):
+                found.add(name)
+            case Assign(Tuple(items)):
+                found |= {item.base.name for item in items if isinstance(item, Subscript)}
+            case Call(called, arguments) if called.startswith("helper:") or writes(called):
+                found |= names_in(*arguments)
+            case _:
+                pass
+    return found
+
+
+def _blocks(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, ...]]:
+    yield body
+    for statement in body:
+        for inner in (getattr(statement, "body", ()), getattr(statement, "orelse", ())):
+            yield from _blocks(inner)

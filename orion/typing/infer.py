@@ -42,7 +42,17 @@ from orion.ir.spans import NOWHERE, without_spans
 from orion.ir.types import ArgumentType, ArrayType, ScalarType, SparseType, Types
 from orion.typing.expression_types import Typing, UntypedNameError, operation_type
 from orion.typing.results import TypeProblem
-from orion.typing.value_type import INT, NONE, Limits, ValueType, dtype_limits, join, join_limits, literal_limits
+from orion.typing.value_type import (
+    INT,
+    NONE,
+    Limits,
+    ValueType,
+    as_row,
+    dtype_limits,
+    join,
+    join_limits,
+    literal_limits,
+)
 
 __all__ = ["Typing", "ValueType", "infer_types"]
 
@@ -245,10 +255,12 @@ class _Inference:
 
     def item(self, name: str, kind: ValueType, statement: Stmt) -> None:
         """`a[…] = value`, where that is the item of a list."""
-        if kind.rank or kind.items or kind.dtype == "none":
-            what, hint = "the items of this list are no numbers", "write rows of an array, `a[i] = …`"
+        if kind.dtype == "none" or any(part.rank or part.items or part.dtype == "none" for part in kind.items):
+            what, hint = "the items of this list are no numbers or arrays", "write rows of an array, `a[i] = …`"
             raise unsupported(what, statement.span, self.function.source, hint=hint, is_for_numba=True)
-        old, found = self.names.get(name), ValueType(kind.dtype, False, 1, (self.lists[name],))
+        kind = as_row(kind)
+        lengths = (self.lists[name], *kind.lengths)
+        old, found = self.names.get(name), ValueType(kind.dtype, False, len(lengths), lengths)
         self.names[name] = found
         self.widened |= old is not None and old != found
 

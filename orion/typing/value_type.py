@@ -59,6 +59,14 @@ def scalar(kind: Kind) -> ValueType:
     return ValueType(kind.dtype, kind.weak)
 
 
+def as_row(kind: ValueType) -> ValueType:
+    """A tuple of numbers as the row that NumPy makes of it; any other value as it is."""
+    if not kind.items:
+        return kind
+    dtype = np.result_type(*(part.dtype for part in kind.items)).name
+    return ValueType(dtype, False, 1, (Const(len(kind.items), NOWHERE),))
+
+
 def shaped(kind: Kind, like: ValueType) -> ValueType:
     """A value of that kind with the rank and lengths of `like`; the elements of an array are never weak."""
     return ValueType(kind.dtype, kind.weak and like.rank == 0, like.rank, like.lengths)
