@@ -295,3 +295,16 @@ def test_a_call_in_which_they_differ_runs_as_it_is(steps):
     with pytest.warns(orion.SerialLoopWarning, match="compiled by Numba as it is"):
         same(looped(start, P, steps), chain(start, P, steps))
     looped.plan(rng.random(4), rng.random((4, 4)), steps).check()
+
+
+def by_integers(n, m, steps):
+    p = np.zeros(n)
+    for t in range(steps):
+        p = np.full(m, t + 1.0)
+    return p
+
+
+def test_integers_that_lengths_are_made_of_are_looked_at_in_each_call():
+    looped = orion.parallel_for(by_integers)
+    for n, m, steps in ((5, 5, 2), (5, 6, 2), (5, 6, 0), (6, 6, 1), (6, 5, 3)):
+        same(looped(n, m, steps), by_integers(n, m, steps))

@@ -96,6 +96,7 @@ def test_is_shared_out(function):
 
 STAYS = {
     "the array is written": "for v in A.ravel():\n    A[0, 0] = v + 1",
+    "a later element is written": "for v in A.ravel():\n    h[0] += v\n    A[-1, -1] += v",
     "a break": "for v in A.ravel():\n    if v > 3:\n        break\n    h[0] += v",
     "a return": "for v in A.ravel():\n    if v > 3:\n        return v\n    h[0] += v",
 }
@@ -106,9 +107,10 @@ def test_others_stay_as_they_are_and_are_right(name):
     body = STAYS[name].replace("\n", "\n    ")
     function = defined(f"def f(A, h):\n    {body}\n")
     A = np.random.default_rng(1).integers(0, 6, (5, 4)) * 1.0
-    mine, its, h, g = A.copy(), A.copy(), np.zeros(9), np.zeros(9)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        assert orion.parallel_for(function)(mine, h) == function(its, g)
-    np.testing.assert_array_equal(mine, its)
-    np.testing.assert_array_equal(h, g)
+    for mine, its in ((A.copy(), A.copy()), (A.copy("F"), A.copy("F")), (A.copy()[:, ::2], A.copy()[:, ::2])):
+        h, g = np.zeros(9), np.zeros(9)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert orion.parallel_for(function)(mine, h) == function(its, g)
+        np.testing.assert_array_equal(mine, its)
+        np.testing.assert_array_equal(h, g)
