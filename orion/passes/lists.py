@@ -34,7 +34,7 @@ from orion.ir.refuse import as_said, unsupported
 from orion.ir.rewriting import expand, with_new
 from orion.ir.spans import with_span
 from orion.typing.expression_types import Typing
-from orion.typing.functions import may_be_view, writes
+from orion.typing.functions import form_of, may_be_view, writes
 from orion.typing.value_type import ValueType, as_row
 
 
@@ -114,7 +114,7 @@ def _is_new(value: Expr) -> bool:
         case Tuple() | Binary() | Unary():
             return True
         case Call(name):
-            return not may_be_view(name) and not name.startswith("helper:")
+            return form_of(name) is not None and not may_be_view(name)
         case _:
             return False
 
