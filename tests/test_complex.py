@@ -430,3 +430,21 @@ def test_a_number_from_outside_that_changes_is_noticed(monkeypatch):
         orion.parallel_for(julia)(found, zs)
         julia(wanted, zs)
         np.testing.assert_array_equal(found, wanted)
+
+
+def of_zeros(a, keys, sums):
+    s = complex(-0.0, -0.0)
+    for i in range(len(a)):
+        s += a[i]
+        sums[keys[i]] += a[i]
+    return s
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_sums_of_negative_zeros_are_negative_zeros(workers):
+    a, keys = np.full(5000, complex(-0.0, -0.0)), np.arange(5000) % 3
+    sums = np.full(3, complex(-0.0, -0.0))
+    with orion.session(workers=workers, force_parallel=True):
+        found = orion.parallel_for(of_zeros)(a, keys, sums)
+    for zero in (found, *sums):
+        assert np.signbit([zero.real, zero.imag]).all()
