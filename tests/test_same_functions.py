@@ -91,7 +91,7 @@ OTHERS = [
     "A.reshape(12)", "np.reshape(A, (4, 3))", "A.reshape(-1)", "np.array([A[i, 0], 1.0])", "np.array([[1, 2], [3, i]])",
     "np.array(A)", "np.array([A[i, 0], A[i, 1]], dtype=np.float32)", "A[i][np.array([1, 0])]", "A[:, np.array([2, 2])]",
     "np.arange(1, 5)", "np.arange(i, 2 * i + 1)",
-    "A[i, 0].real", "A[i].imag", "A.real", "A[i].conj()", "A[i, 1].conjugate()",
+    "A[i, 0].real", "A[i].imag", "A.real", "A[i].conj()", "A[i, 1].conjugate()", "A[i, 1].conj()",
     "A[i] ** 2", "A[i, 0] ** 5", "A[i] / B[i]", "A[i, 0] / B[i, 0]", "np.complex64(A[i, 0])",
     "complex(A[i, 0].real, 2.0)",
     "A[i] == B[i]", "A[i, 0] != B[i, 0]", "np.zeros(4, complex)", "np.full(3, 1j)", "np.full_like(A[i], 2j)",

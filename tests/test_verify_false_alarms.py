@@ -65,6 +65,17 @@ def an_end_that_is_not_affine(A, B, y, k):
         B[i, 2 : k * m] *= A[0, 2:] + A[i - 1, 2:] - 2 * B[i - 1, 2:]
 
 
+def a_row_that_is_named_anew(W, X):
+    """A name of a row of `X` is given another row: nothing is written to `X`."""
+    out = np.zeros_like(X)
+    for i in range(len(X)):
+        h = X[i]
+        for k in range(len(W)):
+            h = h * W[k] + 1
+        out[i] = h
+    return out.sum()
+
+
 def cube(*lengths):
     return np.random.default_rng(0).random(lengths) - 0.5
 
@@ -74,6 +85,7 @@ GIVEN = {
     compared: lambda: (cube(40, 40), cube(60, 40, 60), cube(40), 10, np.int8(2)),
     inner_loops_of_no_trips: lambda: (cube(3, 2), cube(3, 2), cube(2), 2),
     an_end_that_is_not_affine: lambda: (cube(7, 6), cube(7, 6), cube(6), 1),
+    a_row_that_is_named_anew: lambda: (np.ones((3, 6)), np.ones((10, 6))),
     neighbours_and_a_new_order: lambda: (cube(7, 6), cube(7, 6), cube(7), cube(6), 2),
 }
 

@@ -150,13 +150,13 @@ def _bad_dtype(name: str, dtype: np.dtype[Any], word: str) -> ArgumentError:
         why = "compiled loops work on numbers in the byte order of this machine"
         hint = hold(name, f"{name}.astype({name}.dtype.newbyteorder('='))")
         return _problem(name, f"is in foreign byte order ({dtype.str})", why, hint)
-    hint = other_dtype(name, dtype, word)
+    hint, kind = other_dtype(name, dtype, word), f"{'an' if word == 'array' else 'a'} {word}"
     if dtype.kind == "O":
         why = "its elements are Python objects, which compiled loops cannot work on"
-        return _problem(name, f"is an {word} of objects", why, hint)
+        return _problem(name, f"is {kind} of objects", why, hint)
     if dtype.names:
-        return _problem(name, f"is an {word} of records", "", hint, is_for_numba=True)
-    return _problem(name, f"is an {word} of dtype {dtype}", f"compiled loops work on {', '.join(SUPPORTED)}", hint)
+        return _problem(name, f"is {kind} of records", "", hint, is_for_numba=True)
+    return _problem(name, f"is {kind} of dtype {dtype}", f"compiled loops work on {', '.join(SUPPORTED)}", hint)
 
 
 def _foreign(name: str, value: Any) -> ArgumentError:

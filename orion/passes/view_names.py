@@ -171,7 +171,10 @@ class _Plain:
         hint = "write subscripts of the array itself, `W[i, j]` for `W.T[j, i]`, or make a copy, `W.T.copy()`"
         forms = {"np.flip": "a reversed array", "np.diag": "a diagonal"}
         forms |= dict.fromkeys((".reshape", "np.reshape"), "an array in another shape")
+        forms |= {"attribute:real": "the real parts of an array", "attribute:imag": "the imaginary parts of an array"}
         what = f"a name for {forms.get(call.function, 'a transposed or flattened array')} is not supported"
+        if call.function in ("attribute:real", "attribute:imag"):
+            hint = "write the part of each element, `z[i].real`, or make a copy, `z.real.copy()`"
         if call.function in (".reshape", "np.reshape"):
             hint = "make a copy, `A.reshape(n, m).copy()`, or pass the array in that shape"
         if rank == 1 and call.function in (".ravel", "np.ravel"):

@@ -35,7 +35,8 @@ def call_type(call: Call, types: tuple[ValueType, ...], dtypes: Mapping[str, str
     if any(kind.dtype == "none" for kind in types):
         raise TypeProblem(f"`{name}` is given None", "", "leave it out, or use a number, such as -1 or np.nan")
     found = row.result(Arguments(call, types, dtypes))
-    converts = row.result in (conversion, converted) or (row.form is Form.SUM and "dtype" in dtypes)
+    fills = name in ("np.full", "np.full_like")
+    converts = fills or row.result in (conversion, converted) or (row.form is Form.SUM and "dtype" in dtypes)
     check_complex(name, types, found, of_complex=row.of_complex, converts=converts)
     return found
 

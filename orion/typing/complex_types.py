@@ -30,8 +30,8 @@ def complex_number(given: Arguments) -> ValueType:
 def check_complex_power(power: ValueType, value: int | None) -> None:
     """TypeProblem for a power of a complex number by other than a small integer that is known."""
     if power != INT or value is None or not 0 <= value <= MOST_PRODUCTS:
-        what = "a power of a complex number by other than a constant integer, 0 or more,"
-        hint = "write products, `z * z`, or `np.exp(p * np.log(z))`"
+        what = "a power with complex numbers, other than of one by a constant integer, 0 or more,"
+        hint = "write products, `z * z`, `np.sqrt(z)` for `z**0.5`, or `np.exp(p * np.log(z))`"
         raise TypeProblem(f"{what} is not supported", "", hint, is_for_numba=True)
 
 

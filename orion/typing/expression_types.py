@@ -314,7 +314,8 @@ def operation_type(op: str, left: ValueType, right: ValueType) -> ValueType:
     try:
         return shaped(operator_result(op, left.kind, right.kind), shape)
     except TypeError as error:
-        raise TypeProblem(f"`{op}` is not defined for {left.dtype} and {right.dtype}") from error
+        hint = "use their parts, `z.real` and `z.imag`, or `abs(z)`" if left.is_complex or right.is_complex else ""
+        raise TypeProblem(f"`{op}` is not defined for {left.dtype} and {right.dtype}", "", hint) from error
 
 
 def slice_length(part: Slice, extent: Expr | None) -> Expr | None:

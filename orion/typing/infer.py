@@ -329,7 +329,8 @@ class _Inference:
             for bound in (space.start, space.stop, space.step):
                 self.typing.check_integer(bound, "a bound of a range")
                 if not self.is_integer(bound):
-                    raise self.refuse_expr(bound, "a bound of a range is not an integer", hint="write `int(…)`")
+                    hint = "write `int(z.real)`, say" if self.typing.of(bound).is_complex else "write `int(…)`"
+                    raise self.refuse_expr(bound, "a bound of a range is not an integer", hint=hint)
             self.bind(space.var, INT, statement)
             return
         kind = self.arguments.get(space.array)

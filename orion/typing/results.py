@@ -66,6 +66,8 @@ def product_type(left: ValueType, right: ValueType) -> ValueType:
         raise TypeProblem("the lengths of the two sides of `@` do not fit together")
     lengths = (*left.lengths[:-1], *right.lengths[1:])
     kind = promote(left.kind, right.kind)
+    if lengths and kind.dtype.startswith("complex"):
+        raise TypeProblem("`@` of matrices of complex numbers", "", "write it as loops", is_for_numba=True)
     if lengths and not kind.dtype.startswith("float"):
         what = f"`@` of matrices of {kind.dtype}"
         raise TypeProblem(what, NOT_BY_NUMBA, "write it as loops, or pass `A.astype(np.float64)` for each")

@@ -42,12 +42,13 @@ def prove_written(nest: LoopNest, placements: Sequence[Placement], types: Types)
 
 
 def _written(loop: For, function: Function, ranks: Ranks) -> Iterator[str]:
-    """The names that statements of a loop, and calls in it, write elements by."""
+    """The names that statements of a loop, and calls in it, write elements by. A name of a row that is given another
+    one writes nothing."""
     for node in every((Assign, Update), loop):
         for target in node.target.items if isinstance(node.target, Tuple) else (node.target,):
             if isinstance(target, Subscript):
                 yield target.base.name
-            elif isinstance(target, Var):
+            elif isinstance(target, Var) and (isinstance(node, Update) or target.name in ranks):
                 yield target.name
     for call in every(Call, loop):
         for position in written_positions(call, function, ranks):

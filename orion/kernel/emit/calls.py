@@ -43,6 +43,8 @@ class Calls(Expressions):
         if name == INTEGER:
             return self.bound(expr.arguments[0])
         kind = self.type_of(expr)
+        if name == ".conj" and not kind.rank:  # Numba's numbers have the other name
+            return self.by_form(replace(expr, function=".conjugate"), kind)
         if name == "abs" and kind.rank:
             return self.elementwise(replace(expr, function="np.abs"))
         if name.startswith("helper:"):
@@ -131,7 +133,7 @@ class Calls(Expressions):
     def conversion(self, expr: Call, dtype: str) -> Code:
         if not expr.arguments:
             return number(0, dtype)
-        if len(expr.arguments) == 2:
+        if expr.function == "complex" and len(expr.arguments) == 2:
             return call("complex", *(self.operand(part, "float64") for part in expr.arguments), dtype=dtype)
         return self.operand(expr.arguments[0], dtype)
 
