@@ -127,7 +127,8 @@ EXPRESSIONS = [
     ("math.isnan(q)", "~bool"),
     ("abs(n)", "~int64"),
     ("abs(q)", "float32"),
-    ("min(n, q)", "float32"),
+    ("min(n, q)", "~float64"),
+    ("min(2, q)", "float32"),
     ("max(n, 2, x)", "~float64"),
     ("min(f)", "float32"),
     ("sum(k)", "int32"),
@@ -191,7 +192,7 @@ def test_the_type_of_an_expression(text, expected):
 
 
 # What Python chooses when it runs has one type in a compiled loop; the last is no square system with these values.
-NOT_NUMPY = {"n if n > 2 else x", "max(n, 2, x)", "np.linalg.solve(H, a)", "f @ W"}
+NOT_NUMPY = {"n if n > 2 else x", "min(n, q)", "min(2, q)", "max(n, 2, x)", "np.linalg.solve(H, a)", "f @ W"}
 
 
 @pytest.mark.parametrize("text", [text for text, _ in EXPRESSIONS if text not in NOT_NUMPY])

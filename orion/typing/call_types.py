@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from orion.ir.nodes import Call
 from orion.typing.complex_types import check_complex
@@ -20,8 +20,9 @@ INSTEAD = {
 """Keyword argument → what to write instead."""
 
 
-def call_type(call: Call, types: tuple[ValueType, ...], dtypes: Mapping[str, str]) -> ValueType:
-    """The type of the result. TypeProblem where the function does not take such arguments."""
+def call_type(call: Call, types: tuple[ValueType, ...], dtypes: Mapping[str, str], single: Set[str]) -> ValueType:
+    """The type of the result; `single` is as in `Typing`. TypeProblem where the function does not take such
+    arguments."""
     name = call.function
     row = known(name)
     if row is None:
@@ -34,7 +35,7 @@ def call_type(call: Call, types: tuple[ValueType, ...], dtypes: Mapping[str, str
             raise TypeProblem(f"`{name.removeprefix('.')}` with `{key}=` is not supported", NOT_BY_NUMBA, hint)
     if any(kind.dtype == "none" for kind in types):
         raise TypeProblem(f"`{name}` is given None", "", "leave it out, or use a number, such as -1 or np.nan")
-    found = row.result(Arguments(call, types, dtypes))
+    found = row.result(Arguments(call, types, dtypes, single))
     fills = name in ("np.full", "np.full_like")
     converts = fills or row.result in (conversion, converted) or (row.form is Form.SUM and "dtype" in dtypes)
     check_complex(name, types, found, of_complex=row.of_complex, converts=converts)

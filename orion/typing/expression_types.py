@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from orion.errors import UnsupportedLoopError
@@ -48,7 +48,8 @@ class Typing:
     """The types of a function's names, and through them of any expression over those names.
 
     `helper_type` gives the type of what a helper function returns, from its name and the types of its arguments.
-    `truths` are the names that are given truth values among others, and whether such are NumPy's.
+    `truths` are the names that are given truth values among others, and whether such are NumPy's; `single` those whose
+    Python numbers fit single precision.
     """
 
     arguments: Types
@@ -56,6 +57,7 @@ class Typing:
     source: SourceText
     helper_type: HelperType
     truths: Mapping[str, bool] = field(default_factory=dict)
+    single: Set[str] = frozenset()
 
     def name(self, name: str) -> ValueType:
         """The type of a scalar, a row or an array by its name. KeyError for a name that is not the function's."""
@@ -167,7 +169,7 @@ class Typing:
         return found
 
     def _joined(self, types: list[ValueType], values: tuple[Expr, ...]) -> ValueType:
-        found = join_values(types, values)
+        found = join_values(types, values, self.single)
         if found is None:
             raise TypeProblem("the alternatives have different shapes", "", "choose with an `if` statement")
         return found
@@ -183,7 +185,7 @@ class Typing:
             return self.helper_type(name.removeprefix("helper:"), types)
         given = (*enumerate(call.arguments), *call.keywords)
         dtypes = {str(key): self._dtype_of(value) for key, value in given if _is_dtype(value)}
-        return call_type(call, types, dtypes)
+        return call_type(call, types, dtypes, self.single)
 
     def _dtype_of(self, expr: Expr) -> str:
         match expr:

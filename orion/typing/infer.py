@@ -6,7 +6,7 @@ statements until nothing changes; types only ever widen, so that this ends.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -21,6 +21,7 @@ from orion.ir.nodes import (
     Assign,
     Bind,
     Call,
+    Choose,
     Dim,
     Elements,
     Evaluate,
@@ -36,6 +37,8 @@ from orion.ir.nodes import (
     Update,
     Var,
     While,
+    every,
+    names_in,
 )  # fmt: skip
 from orion.ir.refuse import unsupported
 from orion.ir.spans import NOWHERE, without_spans
@@ -49,10 +52,12 @@ from orion.typing.value_type import (
     ValueType,
     as_row,
     dtype_limits,
+    fits_single,
     join,
     join_limits,
     literal_limits,
-)
+    not_single,
+)  # fmt: skip
 
 __all__ = ["Typing", "ValueType", "infer_types"]
 
@@ -111,11 +116,17 @@ class _Inference:
     truths: dict[str, bool] = field(default_factory=dict)
     limits: dict[str, Limits | None] = field(default_factory=dict)
     """Of the Python integers that a name is given; None, or no entry, where they are not known."""
+    wide: set[str] = field(default_factory=set)
+    """The names that are given Python numbers which may not fit single precision."""
+    updated: frozenset[str] = frozenset()
+    """The names whose values come from those that they had."""
     lists: dict[str, Expr] = field(default_factory=dict)
     """The lengths of lists to whose items a loop gives values (`orion.passes.lists` makes arrays of them)."""
 
     def run(self) -> Typing:
         before: object = None
+        self.updated = frozenset(_updated(self.function))
+        self.wide.update(name for name in self.function.params if name in self.names and self.names[name].weak)
         while before != (self.names, self.limits, self.truths):
             before = dict(self.names), dict(self.limits), dict(self.truths)
             self.untyped, self.widened = None, False
@@ -129,7 +140,12 @@ class _Inference:
     @property
     def typing(self) -> Typing:
         helper_type = partial(_helper_type, self.helpers)
-        return Typing(self.arguments, self.names, self.function.source, helper_type, self.truths)
+        return Typing(self.arguments, self.names, self.function.source, helper_type, self.truths, self.single)
+
+    @property
+    def single(self) -> frozenset[str]:
+        """The names whose Python numbers all fit single precision, as far as is known by now."""
+        return frozenset(self.names.keys() - self.wide)
 
     # ------------------------------------------------------------ statements
 
@@ -225,9 +241,19 @@ class _Inference:
             known = name in self.limits or old is not None
             self.limit(name, join_limits(self.limits.get(name), limits) if known else limits)
         found = kind if old is None else join(old, kind, self.limits.get(name))
+        if found is not None and self.is_wide(name, old, kind, value):
+            found = not_single(found)
         if found == INT and kind != INT and kind.is_integer:
             self.limit(name, join_limits(self.limits.get(name), dtype_limits(kind.dtype)))
         return found
+
+    def is_wide(self, name: str, old: ValueType | None, kind: ValueType, value: Expr | None) -> bool:
+        """Whether a name keeps Python numbers that may not fit single precision: those that it is given, and never adds
+        to or multiplies, which would make them NumPy's."""
+        if name not in self.wide and kind.weak and not kind.rank and not fits_single(value, self.single):
+            self.wide.add(name)
+            self.widened |= old is not None
+        return name in self.wide and name not in self.updated
 
     def limit(self, name: str, limits: Limits | None) -> None:
         self.widened |= name in self.limits and self.limits[name] != limits
@@ -383,6 +409,20 @@ class _Inference:
         values = "value" if kind.single else f"({', '.join(f'v{n}' for n in range(len(kind.value_dtypes)))})"
         what = f"an element of `{space.array}` has {kind.ndim} keys and {len(kind.value_dtypes)} values"
         return self.refuse(statement, what, "", f"write `for ({keys}), {values} in {space.array}:`")
+
+
+def _updated(function: Function) -> Iterator[str]:
+    """The names that are given values made of those that they had."""
+    for node in every((Assign, Update), *function.body):
+        match node:
+            case Update(Var(name)):
+                yield name
+            case Assign(Var(), Call("min" | "max") | Choose()):
+                pass  # it may be the value that it was, of Python's
+            case Assign(Var(name), value) if name in names_in(value):
+                yield name
+            case _:
+                pass
 
 
 def _shape_word(kind: ValueType | None) -> str:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -30,11 +30,13 @@ class TypeProblem(Exception):  # noqa: N818  (becomes an UnsupportedLoopError wh
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What a call is given. `dtypes` are the arguments that are dtypes, by keyword or, as text, position."""
+    """What a call is given. `dtypes` are the arguments that are dtypes, by keyword or, as text, position;
+    `single` the names whose Python numbers fit single precision."""
 
     call: Call
     types: tuple[ValueType, ...]
     dtypes: Mapping[str, str]
+    single: Set[str]
 
     def type(self, position: int) -> ValueType:
         if position >= len(self.types):
@@ -204,7 +206,7 @@ def extreme(given: Arguments) -> ValueType:
         return scalar(Kind(_array(given).dtype))
     if any(kind.rank for kind in given.types):
         raise TypeProblem("a minimum or maximum of arrays", "", "write np.minimum or np.maximum")
-    found = join_values(given.types, given.call.arguments)
+    found = join_values(given.types, given.call.arguments, given.single)
     if found is None:
         raise TypeProblem("a minimum or maximum of what is not numbers")
     return found

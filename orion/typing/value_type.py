@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
 
-from orion.ir.nodes import Const, Expr, Unary
+from orion.ir.nodes import Const, Expr, Unary, Var
 from orion.ir.spans import NOWHERE
 from orion.typing.dtypes import Kind, promote
 
@@ -131,7 +131,7 @@ def join_limits(first: Limits | None, second: Limits | None) -> Limits | None:
     return None if first is None or second is None else (min(first[0], second[0]), max(first[1], second[1]))
 
 
-def join_values(types: Sequence[ValueType], values: Sequence[Expr]) -> ValueType | None:
+def join_values(types: Sequence[ValueType], values: Sequence[Expr], single: Set[str]) -> ValueType | None:
     """The type of a value that is one of several, such as `a if test else b`; None where there is none."""
     weak = [literal_limits(value) for kind, value in zip(types, values, strict=True) if kind == INT]
     limits = reduce(join_limits, weak) if weak else None
@@ -141,7 +141,36 @@ def join_values(types: Sequence[ValueType], values: Sequence[Expr]) -> ValueType
         if joined is None:
             return None
         found = joined
-    return found
+    fits = all(not kind.weak or fits_single(value, single) for kind, value in zip(types, values, strict=True))
+    return found if fits else not_single(found)
+
+
+def fits_single(value: Expr | None, single: Set[str]) -> bool:
+    """Whether a Python number is known to be one of single precision: a constant, an integer one exactly, or one of the
+    names `single`, which are given such alone."""
+    match value:
+        case Var(name):
+            return name in single
+        case Const(int(number)):
+            return int(np.float32(number)) == number
+        case Const(float() | complex() as number):
+            parts = np.array([np.real(number), np.imag(number)])
+            return bool((np.isfinite(parts.astype(np.float32)) | ~np.isfinite(parts)).all())
+        case Unary("-" | "+", operand):
+            return fits_single(operand, single)
+        case _:
+            return False
+
+
+def not_single(kind: ValueType) -> ValueType:
+    """The type of a scalar that is one of NumPy's of single precision in some places and a Python number in others that
+    may not fit it: a Python number, of double precision. Others are left as they are.
+
+    >>> not_single(ValueType("float32")).dtype, not_single(ValueType("int8")).dtype
+    ('float64', 'int8')
+    """
+    found = {"float32": FLOAT, "complex64": COMPLEX}.get(kind.dtype)
+    return kind if found is None or kind.rank or kind.weak else found
 
 
 def broadcast(*values: ValueType) -> ValueType:
