@@ -308,3 +308,19 @@ def test_integers_that_lengths_are_made_of_are_looked_at_in_each_call():
     looped = orion.parallel_for(by_integers)
     for n, m, steps in ((5, 5, 2), (5, 6, 2), (5, 6, 0), (6, 6, 1), (6, 5, 3)):
         same(looped(n, m, steps), by_integers(n, m, steps))
+
+
+def stepped(start, step, n):
+    p = start.copy()
+    for _ in range(n):
+        p = p + step
+    return p
+
+
+@pytest.mark.parametrize("lengths", [(4, 4), (4, 1), (1, 1)])
+def test_rows_of_one_element_are_repeated(lengths):
+    start, step = rng.random(lengths[0]), rng.random(lengths[1])
+    for n in (0, 1, 3):
+        same(orion.parallel_for(stepped)(start, step, n), stepped(start, step, n))
+    with pytest.raises(orion.ArgumentError, match="differ in length"):
+        orion.parallel_for(stepped)(np.ones(3), np.ones(4), 2)

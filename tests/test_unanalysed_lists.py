@@ -114,3 +114,18 @@ def test_the_sum_of_a_list_of_narrow_numbers_is_refused(dtype):
     with pytest.raises(UnsupportedLoopError) as caught:
         orion.parallel_for(added_up)(np.array([5, 2, 127], dtype))
     assert any(f"`sum` of {np.dtype(dtype)} may have another type" in note for note in caught.value.__notes__)
+
+
+def of_complex_numbers(x):
+    out, found = np.zeros(len(x), complex), []
+    for i in range(len(x)):
+        if abs(x[i]) > 2:
+            found.append(i)
+            out[i] = complex(x[i].real, 2)
+    return out, found, np.zeros(2, dtype=complex)
+
+
+def test_the_dtype_complex_is_known():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SerialLoopWarning)
+        alike(orion.parallel_for(of_complex_numbers)(np.arange(6) + 1j), of_complex_numbers(np.arange(6) + 1j))

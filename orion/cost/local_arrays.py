@@ -46,7 +46,7 @@ def local_shapes(made: Iterable[LocalArray], source: SourceText, sizes: Sizes) -
         for pair in (*one.alike, *one.one_shape):
             first, second = (_evaluated(one, length, values, sizes.counts, source) for length in pair)
             if first is not None and second is not None and first != second:
-                refused = _unlike if pair in one.alike else _of_several_shapes
+                refused = _of_several_shapes if pair in one.one_shape or 1 in (first, second) else _unlike
                 raise refused(one, pair, (first, second), source)
         lengths = [_evaluated(one, length, values, sizes.counts, source) for length in one.lengths]
         known = tuple(length for length in lengths if length is not None)

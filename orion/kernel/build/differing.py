@@ -256,8 +256,13 @@ class LookAtLengths(FunctionPass):  # type: ignore[misc]
         FunctionPass.__init__(self)
 
     def run_pass(self, state: Any) -> bool:
+        called = {part.func.name for block in state.func_ir.blocks.values() for part in block.find_exprs("call")}
         for block in state.func_ir.blocks.values():
             body = []
+            for one in block.find_insts(ir.Assign):
+                is_complex = isinstance(one.value, ir.Global) and one.value.value is complex
+                if is_complex and one.target.name not in called:
+                    one.value = ir.Global("complex128", np.complex128, one.loc)  # Numba has no dtype of that name
             for statement in block.body:
                 body += [*_kept(statement, state.func_ir, block.scope), *_looked_at(statement, block.scope)]
             block.body = body
