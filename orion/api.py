@@ -65,6 +65,7 @@ class ParallelFunction(Generic[P, R]):
         self._is_method = is_method(function)
         self._warned: set[Span] = set()
         self._unanalysed: dict[tuple[object, ...], Unanalysed] = {}
+        self._by_types: set[tuple[object, ...]] = set()  # those of them whose sizes do not matter
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         from orion.runtime.session import current_session
@@ -168,7 +169,7 @@ class ParallelFunction(Generic[P, R]):
     def _compiled_before(self, arguments: Mapping[str, object]) -> Unanalysed | None:
         """The function as Numba has compiled it for such arguments, if what it takes from outside is still the same."""
         kinds = kinds_of(arguments)
-        found = None if kinds is None else self._unanalysed.get(kinds)
+        found = self._unanalysed.get(kinds) if kinds in self._by_types and kinds is not None else None
         return found if found is not None and found.outside.is_current() else None
 
     def _compiled_as_it_is(self, arguments: Mapping[str, object], why: OrionError) -> Unanalysed:
@@ -176,12 +177,15 @@ class ParallelFunction(Generic[P, R]):
         kinds = kinds_of(arguments)
         if not why.is_for_numba or self.options.require_parallel or kinds is None:
             raise why
-        found = compiled_as_it_is(self.__wrapped__, arguments, why)
-        if kinds not in self._unanalysed:
+        known = self._unanalysed.get(kinds)
+        found = known if known and known.outside.is_current() else compiled_as_it_is(self.__wrapped__, arguments, why)
+        if known is None:
             first = str(why).splitlines()[0]
             text = f"`{self.__wrapped__.__name__}` runs on one worker, compiled by Numba as it is: {first}"
             warnings.warn(f"{text} (see .explain())", SerialLoopWarning, stacklevel=3)
         self._unanalysed[kinds] = found
+        if not why.is_of_sizes:
+            self._by_types.add(kinds)
         return found
 
     def _warn_if_serial(self, prepared: Prepared) -> None:

@@ -17,10 +17,11 @@ class OrionError(Exception):
     """The root of all errors raised by Orion.
 
     `is_for_numba`: it is about what Orion cannot analyse, and nothing need be wrong with that: a call runs it as it is,
-    if Numba compiles it.
+    if Numba compiles it. `is_of_sizes`: calls with other sizes may be without it.
     """
 
     is_for_numba = False
+    is_of_sizes = False
 
 
 class UnsupportedLoopError(OrionError):

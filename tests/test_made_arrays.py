@@ -16,6 +16,7 @@ from orion.ir.types import ArrayType, ScalarType
 from orion.pipeline import through_passes
 from orion.plan.planner import plan_program
 from orion.prepare import Options, Preparation
+from orion.unanalysed import compiled_as_it_is
 from tests.loop_text import from_body
 from tests.made_functions import cases, jacobi, jacobi_with_copies, of_a_branch, padded, rows_of_their_own
 
@@ -132,8 +133,9 @@ def test_arrays_that_meet_must_be_of_one_length():
 
     ours = orion.parallel_for(summed)
     assert ours(np.ones(3), np.ones(3)).tolist() == [2, 2, 2]
-    with pytest.raises(orion.OrionError, match="the arrays that `made` is made of differ in length: 1 and 3"):
-        ours(np.ones(1), np.ones(3))
+    assert ours(np.ones(1), np.ones(3)).tolist() == [2, 2, 2]
+    with pytest.raises(orion.OrionError, match="the arrays that `made` is made of differ in length: 2 and 3"):
+        ours(np.ones(2), np.ones(3))
 
 
 # ---------------------------------------------------------------- plans
@@ -295,6 +297,18 @@ def test_a_call_in_which_they_differ_runs_as_it_is(steps):
     with pytest.warns(orion.SerialLoopWarning, match="compiled by Numba as it is"):
         same(looped(start, P, steps), chain(start, P, steps))
     looped.plan(rng.random(4), rng.random((4, 4)), steps).check()
+
+
+def test_calls_in_which_they_are_the_same_are_analysed_afterwards(monkeypatch):
+    looped, made = orion.parallel_for(chain), []
+    monkeypatch.setattr("orion.api.compiled_as_it_is", lambda *given: made.append(given) or compiled_as_it_is(*given))
+    for size in (4, 9, 4, 9):
+        start, P = rng.random(9), rng.random((9, size))
+        same(looped(start, P, int(size == 9)), chain(start, P, int(size == 9)))
+    assert len(made) == 1  # it is compiled once, for the calls in which they differ
+    with pytest.raises(ValueError, match=r"sizes for np\.dot"):
+        looped(rng.random(9), rng.random((9, 4)), 2)
+    assert looped._preparation._last is not None
 
 
 def by_integers(n, m, steps):

@@ -118,7 +118,9 @@ def _of_several_shapes(
     what = f"the array `{one.name}` is made with different shapes"
     why = f"an axis of it is as long as {print_expr(pair[0])}, {lengths[0]}, and {print_expr(pair[1])}, {lengths[1]}"
     hint = "use two names, or pass arrays of the same lengths"
-    return unsupported(what, one.span, source, why=why, hint=hint, is_for_numba=True)
+    error = unsupported(what, one.span, source, why=why, hint=hint, is_for_numba=True)
+    error.is_of_sizes = True
+    return error
 
 
 def _unlike(one: LocalArray, pair: tuple[Expr, Expr], lengths: tuple[int, int], source: SourceText) -> ArgumentError:
