@@ -92,3 +92,16 @@ def test_zero_of_pythons_to_a_negative_power_is_an_error():
         of_pythons_number(0.0, 5, np.empty(5))
     with pytest.raises(ZeroDivisionError):
         of_pythons_number.serial(0.0, 5, np.empty(5))
+
+
+@orion.parallel_for
+def of_integers(n, out):
+    for j in range(n):
+        out[j] = 10 ** (j - 2)
+
+
+def test_an_integer_to_a_negative_power_is_told_with_its_place():
+    with pytest.raises(ValueError, match="an integer to the power -2 is no integer") as caught:
+        of_integers(5, np.zeros(5))
+    assert "test_powers.py:" in str(caught.value)
+    assert "out[j] = 10 ** (j - 2)" in str(caught.value)

@@ -182,6 +182,10 @@ def _told(error: Exception, source: KernelSource) -> Exception:
             return OverflowError(too_wide(int(bounds[0]), int(bounds[1]), place, source.user))
         hint = "use smaller numbers, or convert them first: `int(n)`"
         return OverflowError(describe("an integer does not fit", span=place, source=source.user, hint=hint))
+    if isinstance(error, ValueError) and len(error.args) == 2:
+        site, power = error.args
+        what, hint = f"an integer to the power {power} is no integer", "write `2.0 ** k` for `2 ** k`"
+        return ValueError(describe(what, span=source.sites[site].span, source=source.user, hint=hint))
     if isinstance(error, ValueError) and len(error.args) == 3:
         site, low, high = error.args
         what, hint = nothing_between(int(low), int(high)), "`high` itself is never drawn"

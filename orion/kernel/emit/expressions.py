@@ -340,7 +340,8 @@ class Expressions(ABC):
         divisor = self.converted(self.divisor(op, left, right), wide if op == "//" else "int64")
         if op == "//" and wide == "uint64":
             return self.narrowed(infix(op, self.operand(left, wide), divisor, wide), kind)
-        return self.narrowed(call(GUARDED[op], self.operand(left, wide), divisor, dtype=wide), kind)
+        site = [str(self.site("", right.span))] if op == "**" else []
+        return self.narrowed(call(GUARDED[op], self.operand(left, wide), divisor, *site, dtype=wide), kind)
 
     def divisor(self, op: str, left: Expr, right: Expr) -> Code:
         """The right side of an operation, checked where it may be a divisor that Python refuses."""

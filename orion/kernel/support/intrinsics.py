@@ -323,10 +323,10 @@ def nonzero(divisor: Any, site: int) -> Any:  # pragma: no cover - compiled
 
 
 @register_jitable  # type: ignore[untyped-decorator]
-def int_power(base: Any, exponent: int) -> Any:  # pragma: no cover - compiled
+def int_power(base: Any, exponent: int, site: int) -> Any:  # pragma: no cover - compiled
     """`base ** exponent` of integers, where that is an integer."""
     if exponent < 0:
-        raise ValueError("an integer to a negative power is no integer; write `2.0 ** k` for `2 ** k`")
+        raise ValueError(site, exponent)
     return base**exponent
 
 
