@@ -6,7 +6,7 @@ statements until nothing changes; types only ever widen, so that this ends.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -21,7 +21,6 @@ from orion.ir.nodes import (
     Assign,
     Bind,
     Call,
-    Choose,
     Dim,
     Elements,
     Evaluate,
@@ -37,14 +36,13 @@ from orion.ir.nodes import (
     Update,
     Var,
     While,
-    every,
-    names_in,
 )  # fmt: skip
 from orion.ir.refuse import unsupported
 from orion.ir.spans import NOWHERE, without_spans
 from orion.ir.types import ArgumentType, ArrayType, ScalarType, SparseType, Types
 from orion.typing.expression_types import Typing, UntypedNameError, operation_type
 from orion.typing.results import TypeProblem
+from orion.typing.single import NO_USES, Uses, uses_of
 from orion.typing.value_type import (
     INT,
     NONE,
@@ -118,14 +116,15 @@ class _Inference:
     """Of the Python integers that a name is given; None, or no entry, where they are not known."""
     wide: set[str] = field(default_factory=set)
     """The names that are given Python numbers which may not fit single precision."""
-    updated: frozenset[str] = frozenset()
-    """The names whose values come from those that they had."""
+    kept: set[str] = field(default_factory=set)
+    """Those of them that are given such numbers in loops."""
+    uses: Uses = NO_USES
     lists: dict[str, Expr] = field(default_factory=dict)
     """The lengths of lists to whose items a loop gives values (`orion.passes.lists` makes arrays of them)."""
 
     def run(self) -> Typing:
         before: object = None
-        self.updated = frozenset(_updated(self.function))
+        self.uses = uses_of(self.function)
         self.wide.update(name for name in self.function.params if name in self.names and self.names[name].weak)
         while before != (self.names, self.limits, self.truths):
             before = dict(self.names), dict(self.limits), dict(self.truths)
@@ -221,6 +220,7 @@ class _Inference:
         if truth is not None and not (self.truths.get(name) or self.truths.get(name) is truth):
             self.truths[name] = truth
             self.widened |= old is not None
+        self.note_wide(name, kind, statement, value)
         joined = self.joined(name, old, kind, value)
         if joined is None:
             what = f"`{name}` is a {_shape_word(old)} in one place and a {_shape_word(kind)} here"
@@ -241,19 +241,25 @@ class _Inference:
             known = name in self.limits or old is not None
             self.limit(name, join_limits(self.limits.get(name), limits) if known else limits)
         found = kind if old is None else join(old, kind, self.limits.get(name))
-        if found is not None and self.is_wide(name, old, kind, value):
+        if found is not None and self.is_wide(name):
             found = not_single(found)
         if found == INT and kind != INT and kind.is_integer:
             self.limit(name, join_limits(self.limits.get(name), dtype_limits(kind.dtype)))
         return found
 
-    def is_wide(self, name: str, old: ValueType | None, kind: ValueType, value: Expr | None) -> bool:
-        """Whether a name keeps Python numbers that may not fit single precision: those that it is given, and never adds
-        to or multiplies, which would make them NumPy's."""
-        if name not in self.wide and kind.weak and not kind.rank and not fits_single(value, self.single):
+    def note_wide(self, name: str, kind: ValueType, statement: Stmt, value: Expr | None) -> None:
+        """Note that a name is given a Python number which may not fit single precision."""
+        if kind.weak and not kind.rank and not fits_single(value, self.single):
+            self.widened |= name in self.names and name not in self.wide
             self.wide.add(name)
-            self.widened |= old is not None
-        return name in self.wide and name not in self.updated
+            if statement.span in self.uses.in_loops:
+                self.kept.add(name)
+
+    def is_wide(self, name: str) -> bool:
+        """Whether a name keeps such numbers where they are seen: not where it adds to them or multiplies them, which
+        makes them NumPy's, nor where loops choose a value for it that they only compare, which leave what it was."""
+        is_kept = name in self.kept or name not in self.uses.chosen
+        return name in self.wide and is_kept and name not in self.uses.updated
 
     def limit(self, name: str, limits: Limits | None) -> None:
         self.widened |= name in self.limits and self.limits[name] != limits
@@ -409,20 +415,6 @@ class _Inference:
         values = "value" if kind.single else f"({', '.join(f'v{n}' for n in range(len(kind.value_dtypes)))})"
         what = f"an element of `{space.array}` has {kind.ndim} keys and {len(kind.value_dtypes)} values"
         return self.refuse(statement, what, "", f"write `for ({keys}), {values} in {space.array}:`")
-
-
-def _updated(function: Function) -> Iterator[str]:
-    """The names that are given values made of those that they had."""
-    for node in every((Assign, Update), *function.body):
-        match node:
-            case Update(Var(name)):
-                yield name
-            case Assign(Var(), Call("min" | "max") | Choose()):
-                pass  # it may be the value that it was, of Python's
-            case Assign(Var(name), value) if name in names_in(value):
-                yield name
-            case _:
-                pass
 
 
 def _shape_word(kind: ValueType | None) -> str:
