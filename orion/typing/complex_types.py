@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from orion.typing.dtypes import Kind
-from orion.typing.results import Arguments, TypeProblem
-from orion.typing.value_type import BOOL, COMPLEX, INT, ValueType, shaped
+from orion.typing.results import NOT_BY_NUMBA, Arguments, TypeProblem
+from orion.typing.value_type import COMPLEX, INT, ValueType, shaped
 
 MOST_PRODUCTS = 64
 """Powers of complex numbers by larger constants are not compiled as products."""
@@ -12,10 +12,24 @@ MOST_PRODUCTS = 64
 
 def part_of_complex(given: Arguments) -> ValueType:
     """`z.real` and `z.imag`."""
-    kind = given.type(0)
+    kind = no_truth(given)
     if not kind.is_complex:
-        return INT if kind == BOOL else kind
+        return kind
     return shaped(Kind("float32" if kind.dtype == "complex64" else "float64", kind.weak), kind)
+
+
+def conjugated(given: Arguments) -> ValueType:
+    """`z.conjugate()`."""
+    return no_truth(given)
+
+
+def no_truth(given: Arguments) -> ValueType:
+    """The type of a number, or numbers; TypeProblem for truth values."""
+    kind = given.type(0)
+    if kind.dtype == "bool":
+        name = given.call.function.lstrip(".").removeprefix("attribute:")
+        raise TypeProblem(f"`{name}` of a truth value", NOT_BY_NUMBA, "leave it out")
+    return kind
 
 
 def complex_number(given: Arguments) -> ValueType:

@@ -16,7 +16,7 @@ from functools import cache
 import numpy as np
 
 from orion.ir.nodes import INTEGER, LIST, NARROW
-from orion.typing.complex_types import complex_number, part_of_complex
+from orion.typing.complex_types import complex_number, conjugated, part_of_complex
 from orion.typing.dtypes import Kind, float_result, sum_result
 from orion.typing.results import (
     Rule,
@@ -247,7 +247,7 @@ ROWS: tuple[tuple[str, Known], ...] = (
         "np.absolute np.conj np.conjugate",
         Known(elementwise, form=Form.ELEMENTS, of_complex=True),
     ),
-    (".conj .conjugate", Known(same_shape, 1, cost=Cost.CHEAP, of_complex=True)),
+    (".conj .conjugate", Known(conjugated, 1, cost=Cost.CHEAP, of_complex=True)),
     ("np.fabs", Known(elementwise, form=Form.ELEMENTS, cost=Cost.CHEAP)),
     ("np.sqrt", Known(elementwise, form=Form.ELEMENTS, cost=Cost.VECTOR, lanes="row_sqrt", of_complex=True)),
     ("np.exp", Known(elementwise, form=Form.ELEMENTS, lanes="row_exp", of_complex=True)),
