@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import orion
+from tests.alike import alike
 
 pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 
@@ -88,16 +89,6 @@ def matrices(X):
 
 
 TAKEN = [doubled, made_first, copies, given_anew, comprehension, parts, changed_before, tuples, pairs, matrices]
-
-
-def alike(got, wanted):
-    assert type(got) is type(wanted)
-    if isinstance(wanted, list | tuple):
-        assert len(got) == len(wanted)
-        for one, other in zip(got, wanted, strict=True):
-            alike(one, other)
-    else:
-        np.testing.assert_array_equal(got, wanted, strict=True)
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -9,6 +9,7 @@ import pytest
 
 import orion
 from orion import SerialLoopWarning, UnsupportedLoopError
+from tests.alike import alike
 
 
 def kept(n):
@@ -92,16 +93,6 @@ def test_a_range_below_zero_has_no_items(function):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SerialLoopWarning)
         alike(orion.parallel_for(function)(-2), function(-2))
-
-
-def alike(got, wanted):
-    assert type(got) is type(wanted)
-    if isinstance(wanted, list | tuple):
-        assert len(got) == len(wanted)
-        for one, other in zip(got, wanted, strict=True):
-            alike(one, other)
-    else:
-        np.testing.assert_array_equal(got, wanted, strict=True)
 
 
 def added_up(x):

@@ -23,7 +23,6 @@ from orion.ir.nodes import (
     Subscript,
     Tuple,
     Unary,
-    Update,
     Var,
     count_names,
     every,
@@ -33,8 +32,9 @@ from orion.ir.nodes import (
 from orion.ir.refuse import as_said, unsupported
 from orion.ir.rewriting import expand, with_new
 from orion.ir.spans import with_span
+from orion.passes.view_names import written_names
 from orion.typing.expression_types import Typing
-from orion.typing.functions import form_of, may_be_view, writes
+from orion.typing.functions import form_of, may_be_view
 from orion.typing.value_type import ValueType, as_row
 
 
@@ -98,11 +98,11 @@ def _is_kept(item: Assign, is_returned: bool, function: Function, typing: Typing
     elements nobody writes afterwards."""
     match item.value:
         case Subscript(base):
-            return not is_returned and base.name not in _written(function)
+            return not is_returned and base.name not in written_names(function, typing)
         case Var(name):
             nodes = every((Assign, Bind), *function.body)
             is_own = all(_keeps_apart(node, name, typing) for node in nodes if node is not item)
-            is_over = name not in _written(function) or _is_made_before(item, name, function)
+            is_over = name not in written_names(function, typing) or _is_made_before(item, name, function)
             return name not in function.params and is_own and is_over
         case _:
             return _is_new(item.value)
@@ -138,22 +138,6 @@ def _is_made_before(item: Assign, name: str, function: Function) -> bool:
     before = [*takewhile(lambda one: one is not item, block)]
     made = next((at for at, one in enumerate(before) if name in assigned_by(one)), None)
     return made is not None and count_names((*before[made:], item), name) == count_names(function.body, name)
-
-
-def _written(function: Function) -> set[str]:
-    """The names whose elements the function may write."""
-    found: set[str] = set()
-    for node in every((Assign, Update, Call), *function.body):
-        match node:
-            case Assign(Subscript(Var(name))) | Update(Subscript(Var(name))) | Update(Var(name)):
-                found.add(name)
-            case Assign(Tuple(items)):
-                found |= {item.base.name for item in items if isinstance(item, Subscript)}
-            case Call(called, arguments) if called.startswith("helper:") or writes(called):
-                found |= names_in(*arguments)
-            case _:
-                pass
-    return found
 
 
 def _blocks(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, ...]]:
