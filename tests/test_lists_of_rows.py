@@ -166,6 +166,13 @@ def views_that_are_returned(X):
     return rows
 
 
+def elements_that_are_returned(X):
+    rows = []
+    for i in range(len(X)):
+        rows.append(X[i])
+    return rows
+
+
 def of_several_lengths(X):
     rows = []
     for i in range(len(X)):
@@ -183,7 +190,7 @@ def tuples_that_are_returned(X):
 
 OTHERS = [
     the_same_array, in_place, changed_after, under_another_name, after_the_loop, of_an_argument_that_is_written,
-    views_that_are_returned, of_several_lengths, tuples_that_are_returned,
+    views_that_are_returned, elements_that_are_returned, of_several_lengths, tuples_that_are_returned,
 ]  # fmt: skip
 
 

@@ -64,6 +64,26 @@ def least(g, p):
     return float(best)
 
 
+def read_in_the_loop(g, p):
+    out = np.zeros(len(g))
+    b = p
+    for i in range(len(g)):
+        if g[i] > 0.9:
+            b = g[i]
+        out[i] = b
+    return out
+
+
+def the_last_of_either(g, p):
+    b = 0.0
+    for i in range(len(g)):
+        if i % 2:
+            b = g[i]
+        else:
+            b = p
+    return float(b)
+
+
 def of_an_argument(g, p):
     for i in range(len(g)):
         if g[i] > 5:
@@ -78,7 +98,17 @@ def complex_numbers(z, p):
     return out
 
 
-FUNCTIONS = [chosen, or_an_argument, extremes, integers, names, least, of_an_argument]
+FUNCTIONS = [
+    chosen,
+    or_an_argument,
+    extremes,
+    integers,
+    names,
+    least,
+    read_in_the_loop,
+    the_last_of_either,
+    of_an_argument,
+]
 
 
 @pytest.mark.parametrize("workers", [1, 2])
