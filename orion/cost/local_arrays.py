@@ -34,11 +34,16 @@ class SizedLocalArray:
     span: Span
 
 
+MOST_ITEMS = 2**27
+"""Of a list, so that it takes a gigabyte at most: `for step in range(10**9)` is often left after a few trips."""
+
+
 def local_shapes(made: Iterable[LocalArray], source: SourceText, sizes: Sizes) -> dict[str, tuple[int, ...]]:
     """The shapes of arrays that a function makes, as far as sizes are known.
 
     Raises `ArgumentError` where an array that is sure to be made would have a negative length, and where arrays of
-    different lengths meet in what one is made of; `UnsupportedLoopError` where one is made with several shapes.
+    different lengths meet in what one is made of; `UnsupportedLoopError` where one is made with several shapes, or is a
+    list that may get too long.
     """
     values = parameter_values(sizes.shapes, sizes.integers)
     found: dict[str, tuple[int, ...]] = {}
@@ -55,6 +60,8 @@ def local_shapes(made: Iterable[LocalArray], source: SourceText, sizes: Sizes) -
         if one.is_sure and any(length < 0 for length in known):
             raise _negative(one, known, source)
         found[one.name] = tuple(max(0, length) for length in known)
+        if one.is_list and prod(found[one.name]) > MOST_ITEMS:
+            raise _too_long(one, found[one.name], source)
         values = parameter_values({**sizes.shapes, **found}, sizes.integers)  # others may be as long as this one
     return found
 
@@ -119,6 +126,14 @@ def _of_several_shapes(
     why = f"an axis of it is as long as {print_expr(pair[0])}, {lengths[0]}, and {print_expr(pair[1])}, {lengths[1]}"
     hint = "use two names, or pass arrays of the same lengths"
     error = unsupported(what, one.span, source, why=why, hint=hint, is_for_numba=True)
+    error.is_of_sizes = True
+    return error
+
+
+def _too_long(one: LocalArray, shape: tuple[int, ...], source: SourceText) -> UnsupportedLoopError:
+    what = f"the list `{one.name}` is not supported where it may have {shape[0]} items"
+    why = "memory for all items that it may get is taken when it is made"
+    error = unsupported(what, one.span, source, why=why, hint="let fewer trips append to it", is_for_numba=True)
     error.is_of_sizes = True
     return error
 

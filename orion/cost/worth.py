@@ -73,27 +73,30 @@ UNKNOWN_ROUNDS = 1000
 class Work:
     """The instances of a statement, as the text of an isl set over the `variables` of its loops, and what one does.
     `is_vector`: trips of the innermost loop do not depend on each other, and go through memory element by element.
-    `arrays` are those that it goes along, and whether by jumps.
+    `arrays` are those that it goes along, by how many subscripts, and whether in jumps.
     """
 
     domain: str
     variables: tuple[str, ...]
     body: tuple[Stmt, ...]
     is_vector: bool = False
-    arrays: tuple[tuple[str, bool], ...] = ()
+    arrays: tuple[tuple[str, int, bool], ...] = ()
 
     def nanoseconds(self, values: Mapping[str, int], sizes: Sizes) -> float:
         """The predicted time of one instance, with these values of parameters and loop variables."""
         shapes, cache = sizes.shapes, sizes.caches.second
         cost = VECTOR_NS if self.is_vector else OPERATION_NS
         compute = sum(_operations(part, cost, values, shapes) for part in self.body)
-        memory = sum(_access_ns(prod(shapes.get(array, ())), jumps, cache) for array, jumps in self.arrays)
+        memory = sum(_access_ns(shapes.get(array, ()), along, jumps, cache) for array, along, jumps in self.arrays)
         return max(compute, memory)
 
 
-def _access_ns(elements: int, jumps: bool, cache: int) -> float:
-    is_near = elements * ITEM_BYTES <= cache
-    return (NEAR_JUMP_NS if is_near else FAR_JUMP_NS) if jumps else (0.0 if is_near else FAR_NS)
+def _access_ns(shape: Sequence[int], along: int, jumps: bool, cache: int) -> float:
+    """The time of an access to what `along` subscripts leave of an array: an element, or a row of them."""
+    row = prod(shape[along:])
+    if prod(shape) * ITEM_BYTES <= cache:
+        return NEAR_JUMP_NS if jumps else 0.0
+    return max(FAR_JUMP_NS if jumps else 0.0, FAR_NS * row)
 
 
 def work_of(study: Study | None) -> tuple[Work, ...]:
@@ -110,13 +113,13 @@ def work_of_statements(study: Study, statements: Iterable[Statement]) -> tuple[W
 def _work_of(statement: Statement, carried: Set[str]) -> Work:
     """The work of a statement, given what its innermost loop carries dependences over."""
     innermost = np.eye(len(statement.space.dims))[-1]
-    moving = {(array, trip_cost(matrix, innermost)) for array, _, matrix in statement.subscripts}
-    jumping = {array for array, cost in moving if cost == JUMP}
-    arrays = {array: array in jumping for array, cost in moving if cost != STILL}
+    moving = {(array, len(matrix), trip_cost(matrix, innermost)) for array, _, matrix in statement.subscripts}
+    jumping = {(array, along) for array, along, cost in moving if cost == JUMP}
+    arrays = {(array, along, (array, along) in jumping) for array, along, cost in moving if cost != STILL}
     holds_loop = holds((For, While), *statement.body)
     is_vector = not (carried - _sums(statement) or jumping or holds_loop)
     variables = tuple(loop.space.var for loop in statement.loops if isinstance(loop.space, Range))
-    return Work(statement.domain, variables, statement.body, is_vector, tuple(sorted(arrays.items())))
+    return Work(statement.domain, variables, statement.body, is_vector, tuple(sorted(arrays)))
 
 
 def _sums(statement: Statement) -> set[str]:

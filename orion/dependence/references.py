@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -33,6 +34,7 @@ from orion.ir.nodes import (
     Stmt,
     Subscript,
     Tuple,
+    Unary,
     Update,
     Var,
     While,
@@ -256,18 +258,42 @@ class _Collector:
     def branches(self, test: Expr | None, *blocks: tuple[Stmt, ...]) -> None:
         """Blocks of which at most one is run: the first where `test` holds, the second where it does not."""
         before, guards = dict(self.scope), self.guards
-        condition = None if test is None else self.condition(test)
-        self.conditional += condition is None
         for block, is_true in zip(blocks, (True, False), strict=False):
-            if condition is not None:
-                self.guards = (*guards, condition if is_true else condition.negated())
             self.scope = dict(before)
-            self.block(block)
-        self.conditional -= condition is None
+            with self.where(test, is_true):
+                self.block(block)
         self.scope, self.guards = before, guards
         for block in blocks:
             for name, span in assigned_places(block).items():
                 self.forget(name, span)
+
+    @contextmanager
+    def where(self, test: Expr | None, holds: bool) -> Iterator[None]:
+        """What is evaluated only where a test holds, or only where it does not; None is a test of which nothing is
+        known."""
+        known, is_all = ([], False) if test is None else self.conditions(test, holds)
+        guards, self.guards = self.guards, (*self.guards, *known)
+        self.conditional += not is_all
+        yield
+        self.conditional -= not is_all
+        self.guards = guards
+
+    def conditions(self, test: Expr, holds: bool) -> tuple[list[Condition], bool]:
+        """Affine conditions that are true where a test holds, or does not, and whether they say all of it:
+
+        a and b holds: those of a, and those of b.  a or b does not: those of not a, and those of not b.
+        """
+        condition = self.condition(test)
+        if condition is not None:
+            return [condition if holds else condition.negated()], True
+        match test:
+            case Unary("not", operand):
+                return self.conditions(operand, not holds)
+            case Logic(op, operands) if (op == "and") == holds:
+                found = [one for operand in operands for one in self.conditions(operand, holds)[0]]
+                return found, False
+            case _:
+                return [], False
 
     def condition(self, test: Expr) -> Condition | None:
         """The test as a condition on integers, None where it is none."""
@@ -342,12 +368,13 @@ class _Collector:
                 self.call(expr)
             case Dim() | Count():
                 pass
-            case Logic(_, (first, *rest)):
-                self.read(first)
-                self.read_perhaps(*rest)
+            case Logic(op, operands):
+                self.joined(op, operands)
             case Choose(test, then, orelse):
                 self.read(test)
-                self.either(test, then, orelse)
+                for part, is_true in ((then, True), (orelse, False)):
+                    with self.where(test, is_true):
+                        self.read(part)
             case Compare(_, (first, second, *rest)):
                 self.read(first)
                 self.read(second)
@@ -356,17 +383,15 @@ class _Collector:
                 for child in children(expr):
                     self.read(child)
 
-    def either(self, test: Expr, then: Expr, orelse: Expr) -> None:
-        """Two expressions of which the first is evaluated where `test` holds, the second where it does not."""
-        condition = self.condition(test)
-        if condition is None:
-            self.read_perhaps(then, orelse)
-            return
-        guards = self.guards
-        for part, side in ((then, condition), (orelse, condition.negated())):
-            self.guards = (*guards, side)
-            self.read(part)
-        self.guards = guards
+    def joined(self, op: str, operands: Sequence[Expr]) -> None:
+        """Operands of which each is evaluated where those before it hold, or, of `or`, where they do not."""
+        first, *rest = operands
+        self.read(first)
+        if rest:
+            with self.where(first, op == "and"):
+                self.conditional += 1
+                self.joined(op, rest)
+                self.conditional -= 1
 
     def read_perhaps(self, *parts: Expr) -> None:
         """Parts of an expression that may not be evaluated."""

@@ -5,7 +5,7 @@
         losses.append(e)                 return losses                 # a list again for the caller
     return losses
 
-    np.array([e for x in xs])            the same, and an array of it
+    [e for x in xs]                      the same
 
 Each iteration of one loop appends one item, so that there are as many as trips; after the loop the list is returned, or
 functions are given it that do the same with an array. What its items are is told where types are known
@@ -30,21 +30,27 @@ def growing_lists(definition: ast.FunctionDef, outer: Mapping[str, object]) -> d
     numpys = frozenset(name for name, value in outer.items() if value is np)
     nodes = [*ast.walk(definition)]
     used = Counter(node.id for node in nodes if isinstance(node, ast.Name))
-    scoped = {name for node in nodes if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names}
-    scoped |= {part.arg for part in nodes if isinstance(part, ast.arg)}
+    scoped = scoped_names(definition)
     found = {}
-    for block in _blocks(definition):
+    for block in blocks_of(definition):
         for at, statement in enumerate(block):
             name = new_list(statement)
             if name is None or name in scoped:
                 continue
-            loop = next((one for one in block[at + 1 :] if name in _names(one)), None)
+            loop = next((one for one in block[at + 1 :] if name in names_of(one)), None)
             if not isinstance(loop, ast.For) or not _appends(loop, name):
                 continue
             rest = block[block.index(loop) + 1 :]
-            if used[name] == 2 + sum(_uses(one, name, numpys) for one in rest) and _names(loop).count(name) == 1:
+            if used[name] == 2 + sum(uses_of(one, name, numpys) for one in rest) and names_of(loop).count(name) == 1:
                 found[name] = loop
     return found
+
+
+def scoped_names(definition: ast.FunctionDef) -> set[str]:
+    """The arguments of a function, and of those in it, and the names that are not its own."""
+    nodes = [*ast.walk(definition)]
+    scoped = {name for node in nodes if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names}
+    return scoped | {part.arg for part in nodes if isinstance(part, ast.arg)}
 
 
 def appended(statement: ast.Expr) -> tuple[str, ast.expr] | None:
@@ -65,7 +71,7 @@ def new_list(statement: ast.stmt) -> str | None:
             return None
 
 
-def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
+def blocks_of(node: ast.AST) -> Iterator[list[ast.stmt]]:
     """All sequences of statements in a function, but for those of functions in it."""
     for field in ("body", "orelse"):
         block = getattr(node, field, None)
@@ -73,10 +79,11 @@ def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
             yield block
             for statement in block:
                 if isinstance(statement, ast.For | ast.While | ast.If | ast.With):
-                    yield from _blocks(statement)
+                    yield from blocks_of(statement)
 
 
-def _names(node: ast.AST) -> list[str]:
+def names_of(node: ast.AST) -> list[str]:
+    """All names in some code, as often as they stand there."""
     return [part.id for part in ast.walk(node) if isinstance(part, ast.Name)]
 
 
@@ -85,7 +92,7 @@ def _appends(loop: ast.For, name: str) -> bool:
     items = [found for one in loop.body if isinstance(one, ast.Expr) and (found := appended(one)) and found[0] == name]
     returns = any(isinstance(node, ast.Return) for node in ast.walk(loop))
     leaves = returns or any(isinstance(one, ast.Break | ast.Continue) for one in _own_level(loop.body))
-    return len(items) == 1 and name not in _names(items[0][1]) and not leaves and not loop.orelse
+    return len(items) == 1 and name not in names_of(items[0][1]) and not leaves and not loop.orelse
 
 
 def _own_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -96,41 +103,41 @@ def _own_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield from _own_level([*statement.body, *getattr(statement, "orelse", ())])
 
 
-def _uses(node: ast.AST, name: str, numpys: Set[str]) -> int:
+def uses_of(node: ast.AST, name: str, numpys: Set[str]) -> int:
     """How often a list is returned, counted, or what a function of NumPy's is given alone."""
     match node:
         case ast.Return(ast.Name(other)) if other == name:
             return 1
         case ast.Return(ast.Tuple(items)):
             whole = sum(isinstance(item, ast.Name) and item.id == name for item in items)
-            return whole + sum(_uses(item, name, numpys) for item in items)
+            return whole + sum(uses_of(item, name, numpys) for item in items)
         case ast.Call(ast.Attribute(ast.Name(module)), [ast.Name(other)], []) if other == name:
             return int(module in numpys)
         case ast.Call(ast.Name("len"), [ast.Name(other)], []) if other == name:
             return 1
         case _:
-            return sum(_uses(part, name, numpys) for part in ast.iter_child_nodes(node))
+            return sum(uses_of(part, name, numpys) for part in ast.iter_child_nodes(node))
 
 
 # ---------------------------------------------------------------- comprehensions
 
 
 def write_lists_apart(definition: ast.FunctionDef) -> None:
-    """Write `np.array([e for x in xs])`, as the value of an assignment or a `return`, as a loop that makes a list, and
-    `a, b = [], 0.0` as two assignments."""
-    taken = {*_names(definition), *(part.arg for part in ast.walk(definition) if isinstance(part, ast.arg))}
-    for block in [*_blocks(definition)]:
+    """Write `[e for x in xs if c]` and `np.array` of it, as the value of an assignment or a `return`, as a loop that
+    makes a list, and `a, b = [], 0.0` as two assignments."""
+    taken = {*names_of(definition), *(part.arg for part in ast.walk(definition) if isinstance(part, ast.arg))}
+    for block in [*blocks_of(definition)]:
         changed: list[ast.stmt] = []
         for statement in (one for whole in block for one in _one_by_one(whole)):
-            changed += [*_as_loop(statement, taken, _names(definition)), statement]
+            changed += _as_loops(statement, taken, names_of(definition))
         block[:] = changed
 
 
 def _one_by_one(statement: ast.stmt) -> list[ast.stmt]:
     match statement:
         case ast.Assign([ast.Tuple(targets)], ast.Tuple(values)) if len(targets) == len(values):
-            names = {name for part in targets for name in _names(part)}
-            used = {name for part in values for name in _names(part)}
+            names = {name for part in targets for name in names_of(part)}
+            used = {name for part in values for name in names_of(part)}
             are_names = all(isinstance(target, ast.Name) for target in targets)
             has_lists = any(isinstance(value, ast.List) and not value.elts for value in values)
             if are_names and has_lists and used.isdisjoint(names):
@@ -139,42 +146,69 @@ def _one_by_one(statement: ast.stmt) -> list[ast.stmt]:
     return [statement]
 
 
-def _as_loop(statement: ast.stmt, taken: set[str], names: list[str]) -> list[ast.stmt]:
-    """The statements before one of which a comprehension is the value; it is changed to use the list."""
+def _as_loops(statement: ast.stmt, taken: set[str], names: list[str]) -> list[ast.stmt]:
+    """A statement, where its value is a comprehension or an array of one, after a loop that makes the list."""
+    made = _comprehension(statement)
+    if made is None:
+        return [statement]
     match statement:
-        case ast.Assign([ast.Name()], ast.Call() as call) | ast.Return(ast.Call() as call):
+        case ast.Assign([ast.Name(name)], ast.ListComp()):
+            return [statement] if name in names_of(made) else _loop_of(made, name, taken, names)
+    name = fresh_name(f"items_{statement.lineno}", taken)
+    items = ast.copy_location(ast.Name(name, ast.Load()), made)
+    match statement:
+        case ast.Assign(value=ast.Call() as call) | ast.Return(ast.Call() as call):
+            call.args = [items]
+        case ast.Return():
+            statement.value = items
+    return [*_loop_of(made, name, taken, names), statement]
+
+
+def _comprehension(statement: ast.stmt) -> ast.ListComp | None:
+    """The comprehension over one iterable that a statement makes a list of."""
+    match statement:
+        case ast.Assign([ast.Name()], value) | ast.Return(ast.expr() as value):
             pass
         case _:
-            return []
-    match call:
-        case ast.Call(
-            ast.Attribute(ast.Name(), function),
-            [ast.ListComp(item, [ast.comprehension(target, iterable, [], 0)]) as made],
-            [],
-        ) if function in ARRAYS and not any(isinstance(node, ast.NamedExpr | ast.Lambda) for node in ast.walk(made)):
+            return None
+    match value:
+        case ast.Call(ast.Attribute(ast.Name(), function), [made], []) if function in ARRAYS:
             pass
+        case made:
+            pass
+    match made:
+        case ast.ListComp(_, [ast.comprehension(is_async=0)]):
+            return None if any(isinstance(node, ast.NamedExpr | ast.Lambda) for node in ast.walk(made)) else made
         case _:
-            return []
-    own = [node.id for node in ast.walk(target) if isinstance(node, ast.Name)]
-    others = Counter(names) - Counter([*_names(item), *own])
-    renamed = {name: _fresh(name, taken) for name in own if name in others}
-    for part in (target, item):
-        for node in ast.walk(part):
-            if isinstance(node, ast.Name) and node.id in renamed:
-                node.id = renamed[node.id]
-    name = _fresh(f"items_{statement.lineno}", taken)
-    first = ast.Assign([ast.Name(name, ast.Store())], ast.List([], ast.Load()), lineno=made.lineno)
-    append = ast.Expr(ast.Call(ast.Attribute(ast.Name(name, ast.Load()), "append"), [item], []))
-    loop = ast.For(target, iterable, [append], [])
-    call.args = [ast.copy_location(ast.Name(name, ast.Load()), made)]
+            return None
+
+
+def _loop_of(made: ast.ListComp, name: str, taken: set[str], names: list[str]) -> list[ast.stmt]:
+    """A comprehension as a loop that makes the list `name`; its variables are its own, so that those of `names`, all
+    that the function mentions, have other names in it."""
+    (part,) = made.generators
+    own = names_of(part.target)
+    others = Counter(names) - Counter(
+        [*names_of(made.elt), *own, *(one for test in part.ifs for one in names_of(test))]
+    )
+    renamed = {one: fresh_name(one, taken) for one in own if one in others}
+    for node in (node for code in (part.target, made.elt, *part.ifs) for node in ast.walk(code)):
+        if isinstance(node, ast.Name) and node.id in renamed:
+            node.id = renamed[node.id]
+    first = ast.Assign([ast.Name(name, ast.Store())], ast.List([], ast.Load()))
+    body: ast.stmt = ast.Expr(ast.Call(ast.Attribute(ast.Name(name, ast.Load()), "append"), [made.elt], []))
+    for test in reversed(part.ifs):
+        body = ast.If(test, [body], [])
+    loop = ast.For(part.target, part.iter, [body], [])
     for new in (first, loop):
         for node in ast.walk(new):
-            if not hasattr(node, "lineno") or node in (first, loop):
+            if not hasattr(node, "lineno"):
                 ast.copy_location(node, made)
     return [first, loop]
 
 
-def _fresh(name: str, taken: set[str]) -> str:
+def fresh_name(name: str, taken: set[str]) -> str:
+    """A name like this that is not taken, and now is."""
     while name in taken:
         name += "_"
     taken.add(name)

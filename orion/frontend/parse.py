@@ -10,6 +10,7 @@ from orion.errors import UnsupportedLoopError, describe
 from orion.frontend.bars import taken_off, with_trips
 from orion.frontend.check import UndefinedNameError, check_function
 from orion.frontend.constant_lists import write_out_lists
+from orion.frontend.counted_lists import CountedList, counted_lists
 from orion.frontend.lists import growing_lists, write_lists_apart
 from orion.frontend.locate import Located, locate, span_of
 from orion.frontend.outside import Outside, taken
@@ -74,8 +75,12 @@ class _Family:
         params = _parameters(located)
         outer = outer_names(function)
         write_out_lists(located.definition, outer)
+        lists: dict[str, ast.For] = {}
+        counted: dict[str, CountedList] = {}
         if not self.open:
             write_lists_apart(located.definition)
+            lists = growing_lists(located.definition, outer)
+            counted = counted_lists(located.definition, outer, {*lists})
         body = located.definition.body
         nodes = all_nodes(body)
         own = {*params, *assigned_names(nodes)}
@@ -91,7 +96,8 @@ class _Family:
             outer,
             self.helper,
             arrays=None if self.open else {},
-            lists={} if self.open else growing_lists(located.definition, outer),
+            lists=lists,
+            counted=counted,
         )
         self.open.append(function)
         parsed = parse_body(body, scope)
@@ -112,7 +118,7 @@ class _Family:
             span,
             outside=arrays,
             bars=bars,
-            lists=tuple(scope.places),
+            lists=(*scope.places, *counted),
         )
         return with_named_bases(found, scope.variables)
 

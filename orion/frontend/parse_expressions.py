@@ -247,7 +247,9 @@ def _call(node: ast.Call, scope: Scope) -> Expr:
 def _array_of_list(call: ast.Call, scope: Scope) -> Call | None:
     """The array that NumPy makes of a list, where a function of its is given one alone; it is no part of the list."""
     match call:
-        case ast.Call(ast.Attribute(), [ast.Name(name) as given], []) if name in scope.places:
+        case ast.Call(ast.Attribute(), [ast.Name(name) | ast.Subscript(ast.Name(name)) as given], []) if (
+            name in scope.counted or (name in scope.places and isinstance(given, ast.Name))
+        ):
             return Call(".copy", (parse_expression(given, scope),), scope.span(call))
         case _:
             return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import count
 
 from orion.frontend.iterables import Iteration, iteration
@@ -46,13 +47,14 @@ from orion.ir.nodes import (
 )  # fmt: skip
 from orion.ir.renaming import renamed
 from orion.ir.spans import with_span
-from orion.ir.sums import difference, literal
+from orion.ir.sums import difference, literal, total
 
 Numbers = Iterator[int]
 
 OTHER_LISTS = (
-    "a list is an array in between where one loop appends an item to it in each iteration, and it is used after that",
-    "append so, without conditions, `break` or `continue`, or write the elements of an array, `a[i] = …`",
+    "a list is an array in between where it begins empty, `for`s over known ranges append to it, and it is returned, "
+    "counted by `len`, gone through by a `for`, or given to a function of NumPy",
+    "append so, or write the elements of an array, `a[i] = …`",
 )
 """Why a list is none of those that loops make item by item, and what to write."""
 
@@ -75,6 +77,8 @@ def _block(body: list[ast.stmt], scope: Scope, numbers: Numbers) -> tuple[Stmt, 
 def _statement(node: ast.stmt, scope: Scope, numbers: Numbers) -> list[Stmt]:
     match node:
         case ast.Assign() | ast.AnnAssign() if (name := new_list(node)) is not None:
+            if name in scope.counted:
+                return _counted_list(name, node, scope)
             if name not in scope.lists:
                 others = LISTS_OF_HELPERS if scope.is_helper else OTHER_LISTS
                 raise scope.refuse(node, f"{EXPRESSIONS[ast.List].what} is not supported", *others)
@@ -282,11 +286,46 @@ def _place(name: str, node: ast.For, spaces: Sequence[Range | Elements], scope: 
 
 def _list_of(name: str, loop: For, scope: Scope) -> Assign:
     """A list of as many items as a loop makes trips."""
-    space = loop.space
-    assert isinstance(space, Range)
-    trips = trips_of(space.start, space.stop, constant_value(space.step) or 1)
-    length = trips if scope.is_counted(trips) else Call("max", (Const(0, space.span), trips), space.span)
+    assert isinstance(loop.space, Range)
+    length = _trips(loop.space, scope)
+    assert length is not None  # `_place` has looked
     return Assign(Var(name, loop.span), Call(LIST, (length,), loop.span), loop.span)
+
+
+def _counted_list(name: str, node: ast.stmt, scope: Scope) -> list[Stmt]:
+    """A list that loops append to now and then, of as many items as it may get, and the number of those it has."""
+    span, one = scope.span(node), scope.counted[name]
+    most: Expr = Const(0, span)
+    for loops in one.loops:
+        trips = [trips for loop in loops for trips in _most_trips(loop, scope)]
+        known = [each for each in trips if each is not None]
+        if len(known) < len(trips) or not names_in(*known).isdisjoint(one.assigned):
+            raise scope.refuse(node, f"the list `{name}` is not supported", *OTHER_LISTS)
+        most = total(most, reduce(_product, known or [Const(1, span)]))
+    return [
+        Assign(Var(one.length, span), Const(0, span), span),
+        Assign(Var(name, span), Call(LIST, (with_span(most, span),), span), span),
+    ]
+
+
+def _product(left: Expr, right: Expr) -> Expr:
+    return Binary("*", left, right, right.span)
+
+
+def _most_trips(loop: ast.For, scope: Scope) -> list[Expr | None]:
+    """How many trips the loops that a `for` stands for make, if they are not left early; None where nobody knows."""
+    found = iteration(loop, scope)
+    spaces = () if found is None or found.before else found.loops
+    return [_trips(space, scope) for space in spaces] or [None]
+
+
+def _trips(space: Range, scope: Scope) -> Expr | None:
+    """How many trips a loop makes; None where its step is not known."""
+    step = constant_value(space.step)
+    if not step:
+        return None
+    trips = trips_of(space.start, space.stop, step)
+    return trips if scope.is_counted(trips) else Call("max", (Const(0, space.span), trips), space.span)
 
 
 def _with_bounds_before(loop: For, scope: Scope) -> tuple[list[Stmt], For]:

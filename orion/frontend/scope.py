@@ -13,6 +13,7 @@ from types import FunctionType, ModuleType
 import numpy as np
 
 from orion.errors import UnsupportedLoopError, did_you_mean
+from orion.frontend.counted_lists import CountedList
 from orion.frontend.locate import span_of
 from orion.frontend.outside import MISSING
 from orion.ir.nodes import Binary, Call, Const, Count, Dim, Expr, Tuple, Unary, Var
@@ -45,7 +46,8 @@ class Scope:
     `globals` are the other names, closure first; `helper_of` parses a function that it calls; `constants` collects the
     scalars that it takes from outside, `outside` all names that it takes, by name or by module and name, `arrays` the
     names of arrays from outside, None in a helper, which takes none. `lists` are lists that loops make item by item,
-    `places` where the item of an iteration belongs (`orion.frontend.lists`).
+    `places` where the item of an iteration belongs (`orion.frontend.lists`), `counted` those that loops append to now
+    and then (`orion.frontend.counted_lists`).
     """
 
     source: SourceText
@@ -59,6 +61,7 @@ class Scope:
     outside: set[tuple[str, ...]] = field(default_factory=set)
     arrays: dict[str, None] | None = None
     lists: Mapping[str, ast.For] = field(default_factory=dict)
+    counted: Mapping[str, CountedList] = field(default_factory=dict)
     places: dict[str, Expr] = field(default_factory=dict)
 
     @property

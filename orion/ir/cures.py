@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-SUPPORTED_KINDS = "biuf"
+SUPPORTED_KINDS = "biufc"
 TOGETHER = "; texts of two arrays that the loop compares need one numbering, that of both joined by np.concatenate"
 
 
@@ -58,7 +58,8 @@ def _dtype_of_array(name: str, dtype: np.dtype[Any]) -> str:
         return _same_memory(f"{name}[{dtype.names[0]!r}]", ", and so each field that the loop uses")
     match dtype.kind:
         case "O":
-            return hold(name, f"{name}.astype(float)") + "; of other dtypes likewise, and texts are numbered first"
+            more = "; complex numbers and other dtypes likewise, and texts are numbered first"
+            return hold(name, f"{name}.astype(float)") + more
         case "c":
             return hold(name, f"{name}.astype(np.complex128)")
         case "U" | "S":

@@ -98,7 +98,8 @@ class LocalArray:
     `lengths` are expressions of extents and integers that the caller gives. `is_sure`: it is made whenever the function
     is called; `is_zero`: its memory is zero then, which is all that makes it. `span` is the first place that makes it.
     `alike` are pairs of lengths that must be equal, because arrays of these lengths meet in what it is made of, and
-    `one_shape` those that are, as long as every place that makes it gives it the same shape.
+    `one_shape` those that are, as long as every place that makes it gives it the same shape. `is_list`: it is as long
+    as a list may get.
     """
 
     name: str
@@ -110,6 +111,7 @@ class LocalArray:
     is_zero: bool = False
     alike: tuple[tuple[Expr, Expr], ...] = ()
     one_shape: tuple[tuple[Expr, Expr], ...] = ()
+    is_list: bool = False
 
 
 @dataclass(frozen=True, slots=True)

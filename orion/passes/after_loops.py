@@ -31,10 +31,7 @@ from orion.ir.nodes import (
     Tuple,
     Update,
     Var,
-    Walked,
     While,
-    children,
-    count_names,
     every,
 )  # fmt: skip
 from orion.ir.program import SYNTHETIC
@@ -68,17 +65,20 @@ class LoopVariables:
             found.append(changed)
         return tuple(found)
 
-    def check(self, body: tuple[Stmt, ...]) -> None:
-        """UnsupportedLoopError where a variable of a planned loop in `body` is read anywhere in the function but in
-        loops over it."""
-        for unit in body:
+    def check(self, body: tuple[Stmt, ...], after: tuple[Stmt, ...]) -> None:
+        """UnsupportedLoopError where a variable of a planned loop in `body` is read after its loop. `after` is what may
+        run next."""
+        for number, unit in enumerate(body):
+            rest = (*body[number + 1 :], *after)
             if isinstance(unit, For | If | While) and _holds_planned(unit):
-                self.check((*unit.body, *(unit.orelse if isinstance(unit, If) else ())))
+                inside = rest if isinstance(unit, If) else (unit, *rest)
+                self.check(unit.body, inside)
+                if isinstance(unit, If):
+                    self.check(unit.orelse, inside)
             elif isinstance(unit, For):
-                for name in _variables(unit):
-                    for statement in self.function.body:
-                        for span in _reads_elsewhere(statement, name):
-                            raise self.lost(name, span)
+                others = {*self.typing.names, *self.names} - _variables(unit)
+                for name, span in exposed_reads(rest, others).items():
+                    raise self.lost(name, span)
 
     def keep(self, loop: For, rest: tuple[Stmt, ...]) -> Iterator[Stmt]:
         """A planned loop that keeps those of its variables that are read in `rest`."""
@@ -115,27 +115,15 @@ def _variables(loop: For) -> set[str]:
     return {name for one in perfect_loops(loop) for name in assigned_by(one)}
 
 
-def _reads_elsewhere(statement: Stmt, name: str) -> Iterator[Span]:
-    """Where a name is read outside of the loops that have it as their variable. Inside one that stands around another
-    such loop it may be read after that one."""
-    if not count_names((statement,), name):
-        return
-    match statement:
-        case For(space) if name in assigned_by(statement) and not _binds_inside(statement, name):
-            parts: list[Node] = [space]
-        case Assign(Var(), value):
-            parts = [value]
-        case _:
-            parts = children(statement)
-    for part in parts:
-        if isinstance(part, Walked):
-            yield from _reads_elsewhere(part, name)
-        else:
-            yield from (var.span for var in every(Var, part) if var.name == name)
-
-
-def _binds_inside(loop: For, name: str) -> bool:
-    return any(node is not loop and name in assigned_by(node) for node in every(For, loop))
+def following(body: tuple[Stmt, ...], statement: Stmt) -> Iterator[tuple[Stmt, ...]]:
+    """What may run after a statement, in this order: for each place in `body` where it stands."""
+    for number, one in enumerate(body):
+        rest = body[number + 1 :]
+        if one is statement:
+            yield rest
+        for inner in (getattr(one, "body", ()), getattr(one, "orelse", ())):
+            for found in following(inner, statement):
+                yield (*found, *((one,) if isinstance(one, For | While) else ()), *rest)
 
 
 def _holds_planned(unit: For | If | While) -> bool:

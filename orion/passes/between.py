@@ -53,7 +53,7 @@ from orion.ir.program import SYNTHETIC, LoopNest, OfNewOrder, OfStatements
 from orion.ir.refuse import as_said, unsupported
 from orion.ir.rewriting import parts_of, with_parts
 from orion.ir.types import ArrayType, SparseType, Types
-from orion.passes.after_loops import LoopVariables
+from orion.passes.after_loops import LoopVariables, following
 from orion.passes.in_place import with_subscripts
 from orion.passes.sizes import with_arrays
 from orion.typing.expression_types import Typing
@@ -109,6 +109,10 @@ def peel_loop(nest: LoopNest, types: Types) -> PeeledLoop | None:
     outer = nest.loops[0]
     if isinstance(nest.form, OfNewOrder) or isinstance(outer.space, Elements) or not _holds_loops(outer.body):
         return None
+    places = [*following(nest.function.body, outer)]
+    if len(places) != 1:
+        return None
+    again = () if isinstance(nest.form, OfStatements) else (outer,)
     typing = infer_types(nest.function, types)
     separator = _Separator(nest.function, typing, array_names(types), opening=True)
     try:
@@ -116,7 +120,7 @@ def peel_loop(nest: LoopNest, types: Types) -> PeeledLoop | None:
         body = separator.block(outer.body)
         if separator.shared_arrays((*before, *body)):
             return None
-        LoopVariables(nest.function, separator.typing, separator.names).check(body)
+        LoopVariables(nest.function, separator.typing, separator.names).check(body, (*again, *places[0]))
     except UnsupportedLoopError:
         return None
     loop = None if isinstance(nest.form, OfStatements) else replace(outer, space=space, body=body)

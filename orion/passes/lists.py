@@ -43,8 +43,8 @@ def with_types_of_items(function: Function, typing: Typing) -> Function:
     numbers, not NumPy's. UnsupportedLoopError where an item may be an array that is written to later."""
     if not function.lists:
         return function
-    items = {name: node for node in every(Assign, *function.body) for name in function.lists if _is_item(node, name)}
-    kinds = {name: _kind_of(name, item, function, typing) for name, item in items.items()}
+    items = {name: [one for one in every(Assign, *function.body) if _is_item(one, name)] for name in function.lists}
+    kinds = {name: _kind_of(name, found, function, typing) for name, found in items.items() if found}
 
     def change(statement: Stmt) -> tuple[Stmt, ...]:
         match statement:
@@ -64,8 +64,18 @@ def _is_item(node: Assign, name: str) -> bool:
     return isinstance(node.target, Subscript) and node.target.base.name == name
 
 
-def _kind_of(name: str, item: Assign, function: Function, typing: Typing) -> ValueType:
-    """The type of the items of a list."""
+def _kind_of(name: str, items: list[Assign], function: Function, typing: Typing) -> ValueType:
+    """The one type of all items of a list."""
+    kinds = [_kind_of_item(name, item, function, typing) for item in items]
+    other = next((item for item, kind in zip(items, kinds, strict=True) if kind != kinds[0]), None)
+    if other is not None:
+        what = f"the items of the list `{as_said(name, other.span, function)}` are not all of one type"
+        raise unsupported(what, other.span, function.source, hint="write `float(…)` of each", is_for_numba=True)
+    return kinds[0]
+
+
+def _kind_of_item(name: str, item: Assign, function: Function, typing: Typing) -> ValueType:
+    """The type of an item of a list."""
 
     def refuse(what: str, why: str, hint: str) -> UnsupportedLoopError:
         said = as_said(name, item.span, function)
@@ -77,9 +87,9 @@ def _kind_of(name: str, item: Assign, function: Function, typing: Typing) -> Val
     is_returned = any(name in _returned(node) for node in every(Return, *function.body))
     if isinstance(item.value, Tuple) and is_returned:
         raise refuse("are tuples or lists of numbers, and the list is returned", "", "return `np.array(…)` of it")
-    loop = next(loop for loop in every(For, *function.body) if any(one is item for one in walk(loop)))
+    around = [loop for loop in every(For, *function.body) if any(one is item for one in walk(loop))]
     lengths = [length for length in kind.lengths if length is not None]
-    if len(lengths) < kind.rank or not names_in(*lengths).isdisjoint(assigned_names((loop,))):
+    if len(lengths) < kind.rank or not names_in(*lengths).isdisjoint(assigned_names(tuple(around[:1]))):
         raise refuse("are arrays of lengths that are not known before", "", "write rows of an array, `a[i, :n] = …`")
     if kind.rank and not _is_kept(item, is_returned, function, typing):
         why = "a list holds an array itself, and has in the end what is written to it later"
@@ -88,9 +98,10 @@ def _kind_of(name: str, item: Assign, function: Function, typing: Typing) -> Val
 
 
 def _returned(node: Return) -> set[str]:
-    """The names that are returned as they are."""
+    """The names that are returned as they are, or of which a part is."""
     parts = node.value.items if isinstance(node.value, Tuple) else (node.value,)
-    return {part.name for part in parts if isinstance(part, Var)}
+    bases = (part.base if isinstance(part, Subscript) else part for part in parts)
+    return {base.name for base in bases if isinstance(base, Var)}
 
 
 def _is_kept(item: Assign, is_returned: bool, function: Function, typing: Typing) -> bool:

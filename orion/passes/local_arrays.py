@@ -165,7 +165,9 @@ class _Maker:
         first, span = makers[0][1], makers[0][1].span
         if len(makers) < sum(name in assigned_by(node) and not isinstance(node, Update) for node in nodes):
             raise self.refuse(name, first, f"`{name}` also stands for something that is no new array")
-        if any(isinstance(node, Bind) and name in (node.name, node.row.base.name) for node in nodes):
+        is_bound = any(isinstance(node, Bind) and name in (node.name, node.row.base.name) for node in nodes)
+        is_made_once = len(makers) == 1 and any(one is first for one in self.function.body)
+        if is_bound and not is_made_once:
             raise self.refuse(name, first, f"another name stands for a part of `{name}` that it may no longer have")
         if name not in self.function.sure and name in (
             unsure := exposed_reads(self.function.body, {*self.typing.names} - {name})
@@ -180,7 +182,8 @@ class _Maker:
         is_returned = any(isinstance(node, Return) and name in names_in(node) for node in nodes)
         is_zero = is_returned and len(makers) == 1 and first in self.function.body and _is_zeros(makers[0][0])
         is_sure = self.has_shape(name, makers[0][0]) and self.is_sure(first)
-        return LocalArray(name, dtypes.pop(), lengths, is_returned, is_sure, span, is_zero, (), one_shape)
+        is_list = name in self.function.lists
+        return LocalArray(name, dtypes.pop(), lengths, is_returned, is_sure, span, is_zero, (), one_shape, is_list)
 
     def has_shape(self, name: str, value: Expr) -> bool:
         """Whether a function is given the lengths, which may not be negative then."""

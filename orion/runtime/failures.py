@@ -12,8 +12,16 @@ def failure_in(prepared: PreparedProgram, memory: RunMemory) -> OrionError | Non
     """The error that the control rows tell of, None where they tell of none."""
     for number, loop in enumerate(prepared.loops):
         if memory.control.item(number, 0) == OUT_OF_BOUNDS:
-            return _out_of_bounds(loop, *memory.control[number, 1:5].tolist())
+            is_list = loop.kernel.sites[memory.control.item(number, 1)].array in prepared.program.function.lists
+            return (_no_item if is_list else _out_of_bounds)(loop, *memory.control[number, 1:5].tolist())
     return None
+
+
+def _no_item(loop: PreparedLoop, site: int, subscript: int, extent: int, axis: int) -> OutOfBoundsError:
+    place = loop.kernel.sites[site]
+    what = f"the list `{place.array}` has no such item"
+    why = "list index out of range: it has fewer items here"
+    return OutOfBoundsError(describe(what, span=place.span, source=loop.kernel.user, why=why))
 
 
 def _out_of_bounds(loop: PreparedLoop, site: int, subscript: int, extent: int, axis: int) -> OutOfBoundsError:

@@ -66,15 +66,19 @@ def resolved(returned: Any, arguments: Mapping[str, Any], function: Function) ->
     match returned:
         case tuple():
             return tuple(resolved(part, arguments, function) for part in returned)
-        case Extent(name=name) if name in function.lists:
-            array = _whole(arguments[name])
-            return array.tolist() if name in function.plain_lists else list(array)
         case Extent(name=name):
-            return _whole(arguments[name])
+            return _as_in_source(_whole(arguments[name]), name, function)
         case Part(name, index):
-            return _whole(arguments[name])[index]
+            return _as_in_source(_whole(arguments[name])[index], name, function)
         case _:
             return returned
+
+
+def _as_in_source(array: Any, name: str, function: Function) -> Any:
+    """An array, or a list of its items where the source has a list."""
+    if name not in function.lists:
+        return array
+    return array.tolist() if name in function.plain_lists else list(array)
 
 
 def _whole(array: Any) -> Any:

@@ -40,6 +40,7 @@ from orion.ir.nodes import (
 from orion.ir.refuse import unsupported
 from orion.ir.spans import NOWHERE, without_spans
 from orion.ir.types import ArgumentType, ArrayType, ScalarType, SparseType, Types
+from orion.source import Span
 from orion.typing.expression_types import Typing, UntypedNameError, operation_type
 from orion.typing.results import TypeProblem
 from orion.typing.single import NO_USES, Uses, uses_of
@@ -120,7 +121,9 @@ class _Inference:
     """Those of them that are given such numbers in loops."""
     uses: Uses = NO_USES
     lists: dict[str, Expr] = field(default_factory=dict)
-    """The lengths of lists to whose items a loop gives values (`orion.passes.lists` makes arrays of them)."""
+    """The lengths of lists to whose items loops give values (`orion.passes.lists` makes arrays of them)."""
+    items: dict[str, dict[Span, ValueType]] = field(default_factory=dict)
+    """The types of their items, by the places where they are given."""
 
     def run(self) -> Typing:
         before: object = None
@@ -290,9 +293,11 @@ class _Inference:
         if kind.dtype == "none" or any(part.rank or part.items or part.dtype == "none" for part in kind.items):
             what, hint = "the items of this list are no numbers or arrays", "write rows of an array, `a[i] = …`"
             raise unsupported(what, statement.span, self.function.source, hint=hint, is_for_numba=True)
-        kind = as_row(kind)
-        lengths = (self.lists[name], *kind.lengths)
-        old, found = self.names.get(name), ValueType(kind.dtype, False, len(lengths), lengths)
+        items = self.items.setdefault(name, {})
+        items[statement.span] = as_row(kind)
+        first = next(iter(items.values()))  # that all are of its type is seen to by `orion.passes.lists`
+        lengths = (self.lists[name], *first.lengths)
+        old, found = self.names.get(name), ValueType(first.dtype, False, len(lengths), lengths)
         self.names[name] = found
         self.widened |= old is not None and old != found
 
@@ -401,7 +406,8 @@ class _Inference:
             self.statement(statement)
         except UntypedNameError as error:
             hint = "give it a value before the loop, or before its first use"
-            return self.refuse(statement, f"`{error}` is used before it is assigned", "", hint)
+            what, source = f"`{error}` is used before it is assigned", self.function.source
+            return unsupported(what, statement.span, source, hint=hint, is_for_numba=bool(self.lists))
         return self.refuse(statement, "a name is used before it is assigned")
 
     def not_sparse(self, space: Elements, statement: Stmt) -> Exception:

@@ -55,6 +55,7 @@ from orion.ir.types import ArrayType, ScalarType, Types
 from orion.passes.writes import written_positions
 from orion.sets.names import extent_name, isl_name, number_text, sum_text
 from orion.verify.events import Event, Iterations, Leaving, defined
+from orion.verify.here import Here
 from orion.verify.subscripts import is_of_data, leaving, on_axis
 from orion.verify.text_values import (
     Scope,
@@ -67,26 +68,6 @@ from orion.verify.text_values import (
     size_key,
     total,
 )
-
-
-@dataclass(slots=True)
-class Here:
-    """What holds at a place of the text: the values of names, affine conditions, the dimensions of the loops around it.
-    `missing` are bounds of these that are not known, and `unsure` parts around it that may not be run."""
-
-    scope: Scope
-    conditions: list[str]
-    dims: list[str]
-    missing: int
-    unsure: int
-
-    def inner(self) -> Here:
-        """The same for what is inside, which does not change what holds here."""
-        return Here(self.scope.sharing(), [*self.conditions], [*self.dims], self.missing, self.unsure)
-
-    def dimension(self) -> str:
-        self.dims.append(f"x{len(self.dims)}__")
-        return self.dims[-1]
 
 
 @dataclass
@@ -262,12 +243,9 @@ class Reader:
 
     @contextmanager
     def guarded(self, test: Expr, wanted: bool) -> Iterator[None]:
-        """A branch: its test, where that is affine, is a condition in it."""
+        """A branch: what is affine of its test is a condition in it."""
         with self.inside():
-            try:
-                self.at.conditions.append(self.at.scope.condition(test, wanted))
-            except UnprovedError:
-                self.at.unsure += 1
+            self.at.unsure += not self.at.take(test, wanted)
             yield
 
     # ------------------------------------------------------------ statements
@@ -400,12 +378,17 @@ class Reader:
                 for wanted, side in ((True, then), (False, orelse)):
                     with self.guarded(test, wanted):
                         self.expression(side)
-            case Logic(_, operands) | Compare(_, operands):
-                always = 1 if isinstance(node, Logic) else 2  # `a < b < c` looks at c where a < b
-                for operand in operands[:always]:
+            case Logic(op, (first, *rest)):
+                self.expression(first)
+                if rest:
+                    with self.guarded(first, op == "and"):
+                        self.at.unsure += 1
+                        self.expression(Logic(op, tuple(rest), node.span))
+            case Compare(_, operands):  # `a < b < c` looks at c where a < b
+                for operand in operands[:2]:
                     self.expression(operand)
                 self.at.unsure += 1
-                for other in operands[always:]:
+                for other in operands[2:]:
                     self.expression(other)
                 self.at.unsure -= 1
             case Bind(_, row):

@@ -1,0 +1,101 @@
+"""A name that is the variable of one loop and something else in others: each loop is planned by itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import orion
+from tests.loop_text import defined
+
+SHARED = {
+    "a scalar of another loop": (
+        "t = 0\nwhile t < k:\n    for u in range(n):\n        y[u] += x[u]\n    for v in range(n):\n        s = 0.0\n"
+        "        for e in range(3):\n            u = at[v, e]\n            s += x[u]\n        y[v] += s\n    t += 1\nreturn y"
+    ),
+    "with a swap": (
+        "r, new = x.copy(), np.empty(n)\nfor t in range(k):\n    d = 0.0\n    for u in range(n):\n        d += r[u]\n"
+        "    for v in range(n):\n        s = 0.0\n        for e in range(3):\n            u = at[v, e]\n"
+        "            s += r[u]\n        new[v] = 0.1 * s + d\n    r, new = new, r\nreturn r"
+    ),
+    "a name before": (
+        "u = 7\nt = u\nwhile t > 0:\n    for u in range(n):\n        y[u] += x[u]\n    for v in range(n):\n"
+        "        u = at[v, 0]\n        y[v] += x[u]\n    t -= 1\nreturn y"
+    ),
+}
+
+KEPT = {
+    "read after the loop": (
+        "t = 0\nu = 0\nwhile t < k:\n    for u in range(n - t):\n        y[u] += x[u]\n    t += 1\nreturn u + y[0]"
+    ),
+    "read in the next round": (
+        "t = 0\nu = 3\nwhile t < k:\n    y[u] += 1.0\n    for u in range(n - t):\n        y[u] += x[u]\n    t += 1\nreturn y"
+    ),
+    "read after an empty loop": (
+        "t = 0\nu = 5\nwhile t < k:\n    for u in range(n * t, n):\n        y[u] += x[u]\n    y[u] += 2.0\n    t += 1\nreturn y"
+    ),
+    "read in a branch": (
+        "t = 0\nu = 5\nwhile t < k:\n    for u in range(n - 2):\n        y[u] += x[u]\n    if x[0] > 0.0:\n        y[u] += 2.0\n"
+        "    t += 1\nreturn y"
+    ),
+}
+
+
+def of_text(text):
+    body = ("n = len(x)\n" + text).replace("\n", "\n    ")
+    return defined(f"def f(x, at, y, k):\n    {body}\n", np=np)
+
+
+def given():
+    rng = np.random.default_rng(1)
+    return rng.integers(0, 9, 40).astype(float), rng.integers(0, 40, (40, 3)), np.zeros(40), 3
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+@pytest.mark.parametrize("workers", [1, 2, 4])
+@pytest.mark.parametrize("name", [*SHARED, *KEPT])
+def test_is_what_python_gives(name, workers):
+    function = of_text((SHARED | KEPT)[name])
+    with orion.session(workers=workers, force_parallel=True):
+        decorated = orion.parallel_for(function)
+        plan = decorated.plan(*given())
+        plan.check()
+        assert plan.is_parallel or name in KEPT
+        mine, its = given(), given()
+        np.testing.assert_allclose(decorated(*mine), function(*its), rtol=1e-13)
+        for one, other in zip(mine, its, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+MADE = """
+def total(row, other):
+    s = 0.0
+    for a, b in zip(row, other):
+        s += a * b
+    return s
+
+def f(X, k):
+    n, d = X.shape
+    var = np.ones((k, d))
+    out = np.zeros(n)
+    for t in range(k):
+        for i in range(n):
+            for c in range(k):
+                out[i] += total(X[i], var[c])
+        for c in range(k):
+            var[c] = X[c] * 0.5
+    return out, var
+"""
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_rows_of_an_array_that_is_made_once_have_names(workers):
+    function = defined(MADE, np=np)
+    function = function.__globals__["f"]
+    x = np.random.default_rng(0).integers(0, 5, (20, 4)).astype(float)
+    with orion.session(workers=workers, force_parallel=True):
+        decorated = orion.parallel_for(function)
+        assert decorated.plan(x, 3).is_parallel
+        for found, want in zip(decorated(x, 3), function(x, 3), strict=True):
+            np.testing.assert_array_equal(found, want)
