@@ -75,7 +75,7 @@ LONG: dict[str, tuple[Callable[..., None], Callable[[], tuple[Any, ...]], int, i
 }
 """Loops that end on no day: what makes the arrays, the last argument, and one with which it is short."""
 
-LARGE = '''
+LARGE = """
 def large_nest(A, B, n):
     for t in range(n):
         for i in range(2, A.shape[0] - 2):
@@ -87,7 +87,7 @@ def large_nest(A, B, n):
         for i in range(2, A.shape[0] - 2):
             for j in range(i, A.shape[1] - 2):
                 A[j, i] += B[i, j] - A[i - 1, j + 1] * B[j, i - 2]
-'''
+"""
 """A function that is another one for each k, so that nothing is known of it."""
 
 

@@ -11,7 +11,8 @@ from tests.loop_text import defined
 SHARED = {
     "a scalar of another loop": (
         "t = 0\nwhile t < k:\n    for u in range(n):\n        y[u] += x[u]\n    for v in range(n):\n        s = 0.0\n"
-        "        for e in range(3):\n            u = at[v, e]\n            s += x[u]\n        y[v] += s\n    t += 1\nreturn y"
+        "        for e in range(3):\n            u = at[v, e]\n            s += x[u]\n"
+        "        y[v] += s\n    t += 1\nreturn y"
     ),
     "with a swap": (
         "r, new = x.copy(), np.empty(n)\nfor t in range(k):\n    d = 0.0\n    for u in range(n):\n        d += r[u]\n"
@@ -29,13 +30,16 @@ KEPT = {
         "t = 0\nu = 0\nwhile t < k:\n    for u in range(n - t):\n        y[u] += x[u]\n    t += 1\nreturn u + y[0]"
     ),
     "read in the next round": (
-        "t = 0\nu = 3\nwhile t < k:\n    y[u] += 1.0\n    for u in range(n - t):\n        y[u] += x[u]\n    t += 1\nreturn y"
+        "t = 0\nu = 3\nwhile t < k:\n    y[u] += 1.0\n    for u in range(n - t):\n"
+        "        y[u] += x[u]\n    t += 1\nreturn y"
     ),
     "read after an empty loop": (
-        "t = 0\nu = 5\nwhile t < k:\n    for u in range(n * t, n):\n        y[u] += x[u]\n    y[u] += 2.0\n    t += 1\nreturn y"
+        "t = 0\nu = 5\nwhile t < k:\n    for u in range(n * t, n):\n        y[u] += x[u]\n"
+        "    y[u] += 2.0\n    t += 1\nreturn y"
     ),
     "read in a branch": (
-        "t = 0\nu = 5\nwhile t < k:\n    for u in range(n - 2):\n        y[u] += x[u]\n    if x[0] > 0.0:\n        y[u] += 2.0\n"
+        "t = 0\nu = 5\nwhile t < k:\n    for u in range(n - 2):\n        y[u] += x[u]\n"
+        "    if x[0] > 0.0:\n        y[u] += 2.0\n"
         "    t += 1\nreturn y"
     ),
 }

@@ -88,9 +88,7 @@ class Trial:
 # ---------------------------------------------------------------- Orion
 
 
-def accepts(
-    kernel: Kernel, function: orion.ParallelFunction, trial: Trial, expected: Inputs, limit: float
-) -> bool:
+def accepts(kernel: Kernel, function: orion.ParallelFunction, trial: Trial, expected: Inputs, limit: float) -> bool:
     """Whether Orion runs the kernel; what it makes of it, and whether the results are right, is told on the way."""
     try:
         with orion.session(workers=WORKERS):

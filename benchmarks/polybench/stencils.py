@@ -26,9 +26,9 @@ def adi(u, v, p, q, tsteps):
             q[i, 0] = v[0, i]
             for j in range(1, n - 1):
                 p[i, j] = -a / (a * p[i, j - 1] + b)
-                q[i, j] = (
-                    -d * u[j, i - 1] + (1.0 + 2.0 * d) * u[j, i] - d * u[j, i + 1] - a * q[i, j - 1]
-                ) / (a * p[i, j - 1] + b)
+                q[i, j] = (-d * u[j, i - 1] + (1.0 + 2.0 * d) * u[j, i] - d * u[j, i + 1] - a * q[i, j - 1]) / (
+                    a * p[i, j - 1] + b
+                )
             v[n - 1, i] = 1.0
             for j in range(n - 2, 0, -1):
                 v[j, i] = p[i, j] * v[j + 1, i] + q[i, j]
@@ -38,9 +38,9 @@ def adi(u, v, p, q, tsteps):
             q[i, 0] = u[i, 0]
             for j in range(1, n - 1):
                 p[i, j] = -d / (d * p[i, j - 1] + e)
-                q[i, j] = (
-                    -a * v[i - 1, j] + (1.0 + 2.0 * a) * v[i, j] - a * v[i + 1, j] - d * q[i, j - 1]
-                ) / (d * p[i, j - 1] + e)
+                q[i, j] = (-a * v[i - 1, j] + (1.0 + 2.0 * a) * v[i, j] - a * v[i + 1, j] - d * q[i, j - 1]) / (
+                    d * p[i, j - 1] + e
+                )
             u[i, n - 1] = 1.0
             for j in range(n - 2, 0, -1):
                 u[i, j] = p[i, j] * u[i, j + 1] + q[i, j]
@@ -64,9 +64,9 @@ def adi_prange(u, v, p, q, tsteps):
             q[i, 0] = v[0, i]
             for j in range(1, n - 1):
                 p[i, j] = -a / (a * p[i, j - 1] + b)
-                q[i, j] = (
-                    -d * u[j, i - 1] + (1.0 + 2.0 * d) * u[j, i] - d * u[j, i + 1] - a * q[i, j - 1]
-                ) / (a * p[i, j - 1] + b)
+                q[i, j] = (-d * u[j, i - 1] + (1.0 + 2.0 * d) * u[j, i] - d * u[j, i + 1] - a * q[i, j - 1]) / (
+                    a * p[i, j - 1] + b
+                )
             v[n - 1, i] = 1.0
             for j in range(n - 2, 0, -1):
                 v[j, i] = p[i, j] * v[j + 1, i] + q[i, j]
@@ -76,9 +76,9 @@ def adi_prange(u, v, p, q, tsteps):
             q[i, 0] = u[i, 0]
             for j in range(1, n - 1):
                 p[i, j] = -d / (d * p[i, j - 1] + e)
-                q[i, j] = (
-                    -a * v[i - 1, j] + (1.0 + 2.0 * a) * v[i, j] - a * v[i + 1, j] - d * q[i, j - 1]
-                ) / (d * p[i, j - 1] + e)
+                q[i, j] = (-a * v[i - 1, j] + (1.0 + 2.0 * a) * v[i, j] - a * v[i + 1, j] - d * q[i, j - 1]) / (
+                    d * p[i, j - 1] + e
+                )
             u[i, n - 1] = 1.0
             for j in range(n - 2, 0, -1):
                 u[i, j] = p[i, j] * u[i, j + 1] + q[i, j]
