@@ -8,7 +8,7 @@ from orion.ir.constants import constant_value
 from orion.ir.nodes import INTEGER, NARROW, Call, Const, Dtype, Expr, Subscript, Tuple, Var, Word
 from orion.kernel.emit.code import ATOM, Code, call, number, numpy_name
 from orion.kernel.emit.draws import arranged
-from orion.kernel.emit.expressions import Expressions
+from orion.kernel.emit.subscripts import Subscripts
 from orion.typing.functions import Form, Own, form_of, known, takes_floats
 from orion.typing.value_type import INT, ValueType
 
@@ -31,7 +31,7 @@ def numpys(name: str, kind: ValueType) -> str:
     return f"{name.removeprefix('np.')}_{'each' if kind.rank else 'of'}" if is_own else name
 
 
-class Calls(Expressions):
+class Calls(Subscripts):
     """Emits calls as what Numba knows them by."""
 
     def call(self, expr: Call) -> Code:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from orion.ir.nodes import Const, Expr
+
 CHOOSE, OR, AND, NOT, COMPARE, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, PRODUCT, SIGN, POWER, ATOM = range(14)
 LEVELS = {
     "+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "//": PRODUCT, "%": PRODUCT, "@": PRODUCT, "**": POWER,
@@ -42,6 +44,11 @@ def infix(op: str, left: Code, right: Code, dtype: str) -> Code:
     if op == "**":
         return Code(f"{left.at(ATOM)} ** {right.at(SIGN)}", dtype, level)
     return Code(f"{left.at(level)} {op} {right.at(level + 1)}", dtype, level)
+
+
+def is_small(expr: Expr) -> bool:
+    """Whether it is an integer constant that is a count of bits, or a power, without further thought."""
+    return isinstance(expr, Const) and isinstance(expr.value, int) and 0 <= expr.value < 64
 
 
 def infix_compare(op: str, left: Code, right: Code) -> Code:

@@ -85,6 +85,13 @@ class Intervals:
         low, high = (None if isinstance(part, Slice) else self.of(part)) or (0, extent)
         return low >= 0 and high < extent
 
+    def is_near(self, left: Expr, right: Expr) -> bool:
+        """Whether `left % right` takes one addition or subtraction at most: -right <= left < 2 * right."""
+        found, divisor = self.of(left), self.of(right)
+        if found is None or divisor is None or divisor[0] != divisor[1]:
+            return False
+        return divisor[0] > 0 and -divisor[0] <= found[0] and found[1] < 2 * divisor[0]
+
     def of(self, expr: Expr) -> Limits | None:
         """The least and the greatest value of an integer expression; None where they are not known."""
         found = self._of(expr)
@@ -127,6 +134,8 @@ class Intervals:
 
     def _operation(self, expr: Unary | Binary, operands: tuple[Expr, ...]) -> Limits | None:
         found = [self.of(operand) for operand in operands]
+        if expr.op == "%" and found[0] is None and self.facts.typing.of(operands[0]).dtype == "int64":
+            found[0] = ANY  # whatever is divided, the remainder lies below the divisor
         known = [limits for limits in found if limits is not None]
         return result_limits(expr, known) if len(known) == len(found) else None
 

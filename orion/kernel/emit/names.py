@@ -14,10 +14,10 @@ DTYPES = (
     "complex64", "complex128",
 )  # fmt: skip
 INTRINSICS = (
-    "add_to_sum", "checked", "checked_narrow", "dot_of_rows", "dot_of_rows_in_order", "end_raising", "finish",
+    "add_to_sum", "branch", "checked", "checked_narrow", "dot_of_rows", "dot_of_rows_in_order", "end_raising", "finish",
     "fitting", "float_power", "floor_divided", "has_raised", "held_stop", "helper_function", "int_power",
-    "is_after_end", "is_alarmed", "is_left", "is_ready", "is_to_leave", "nonzero", "python_power", "seldom",
-    "shifted_left", "shifted_right", "signed", "signed_start", "signed_stop", "tell_end", "tile_function",
+    "is_after_end", "is_alarmed", "is_left", "is_ready", "is_to_leave", "near_remainder", "nonzero", "python_power",
+    "seldom", "shifted_left", "shifted_right", "signed", "signed_start", "signed_stop", "tell_end", "tile_function",
     "trip_count", "walk_function", "with_elements",
 )  # fmt: skip
 KEYED = ("integer_between", "normal_of", "uniform_of")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from orion.ir.nodes import Range, Stmt
 from orion.kernel.emit.code import SIGN
 from orion.kernel.emit.facts import LoopFacts
 from orion.kernel.emit.names import Names
+from orion.kernel.emit.ranged import Key
 from orion.kernel.emit.statements import Statements
 from orion.sets.affine import has_unit_step
 
@@ -23,20 +26,50 @@ def emit_ranges(facts: LoopFacts, names: Names, emitter: Statements, tile: str) 
             limits |= {names.user(first): f"boxes[{tile}, {dim}, 0]", names.user(end): f"boxes[{tile}, {dim}, 1]"}
         _emit_body(facts.nest.body, emitter)
         return limits
+    space = facts.nest.loops[0].space
+    cut: tuple[str, str] | None = None
     for dim, loop in enumerate(facts.nest.loops):
         space = loop.space
         assert isinstance(space, Range)
         emitter.writer.span = loop.span
-        if facts.cuts[dim] == 1:
-            emitter.writer.add(emitter.range_head(space))
-        else:
-            first, end = names.fresh(f"{space.var}_first"), names.fresh(f"{space.var}_end")
+        cut = None
+        if facts.cuts[dim] != 1:
+            first, end = cut = names.fresh(f"{space.var}_first"), names.fresh(f"{space.var}_end")
             limits |= {first: f"boxes[{tile}, {dim}, 0]", end: f"boxes[{tile}, {dim}, 1]"}
-            _emit_cut_range(space, first, end, names, emitter, is_outermost=dim == 0)
-        writer.depth += 1
-    _emit_body(facts.nest.body, emitter)
-    writer.depth -= len(facts.nest.loops)
+        if loop is not facts.nest.loops[-1]:
+            _emit_head(space, cut, names, emitter, is_outermost=dim == 0)
+            writer.depth += 1
+    assert isinstance(space, Range)
+    for keys in _versions(space, facts.nest.body, cut, emitter):
+        with emitter.certainly(keys):
+            _emit_head(space, cut, names, emitter, is_outermost=len(facts.nest.loops) == 1)
+            writer.depth += 1
+            _emit_body(facts.nest.body, emitter)
+            writer.depth -= 1
+    writer.depth -= len(facts.nest.loops) - 1
     return limits
+
+
+def _versions(
+    space: Range, body: tuple[Stmt, ...], cut: tuple[str, str] | None, emitter: Statements
+) -> Iterable[frozenset[Key]]:
+    """What is to be emitted of the innermost loop (`Statements.versions`)."""
+    start, stop, _ = emitter.range_bounds(space)
+    if cut is None:
+        return emitter.versions(space, body, start.text, stop.text)
+    if not has_unit_step(space):
+        return (frozenset(),)
+    return emitter.versions(space, body, f"max({start.text}, {cut[0]})", f"min({stop.text}, {cut[1]})")
+
+
+def _emit_head(
+    space: Range, cut: tuple[str, str] | None, names: Names, emitter: Statements, *, is_outermost: bool
+) -> None:
+    """The line of a loop; `cut` are the limits that a tile has for it."""
+    if cut is None:
+        emitter.writer.add(emitter.range_head(space))
+    else:
+        _emit_cut_range(space, *cut, names, emitter, is_outermost=is_outermost)
 
 
 def _emit_body(body: tuple[Stmt, ...], emitter: Statements) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from orion.ir.assigned import assigned_places
+from orion.ir.constants import constant_value
 from orion.ir.nodes import (
     Assign,
     Binary,
     Bind,
     Break,
+    Call,
     Choose,
     Const,
     Continue,
@@ -36,6 +38,7 @@ from orion.kernel.emit.code import Code, call, infix, infix_compare
 from orion.kernel.emit.expressions import EACH
 from orion.kernel.emit.invariant import invariant_subscripts
 from orion.kernel.emit.private import RowsSpilledError
+from orion.kernel.emit.ranged import Key, Ranged, ranged_subscripts
 from orion.kernel.emit.running import is_taken
 from orion.kernel.emit.scalarize import NotElementwiseError, Scalarizer
 from orion.kernel.rows.linear import render
@@ -44,6 +47,12 @@ from orion.kernel.rows.terms import NotInRegistersError
 from orion.passes.extremes import running
 from orion.passes.writes import viewed_names
 from orion.source import Span
+from orion.typing.functions import Cost, cost_of
+
+
+def _calls_slow(body: tuple[Stmt, ...]) -> bool:
+    """Whether some statements call a function that the machine has no instruction for."""
+    return any(cost_of(call.function) is Cost.SLOW for call in every(Call, *body))
 
 
 class Statements(Assignments):
@@ -117,12 +126,13 @@ class Statements(Assignments):
             return
         condition = self.test(test).text
         before = self.known()
-        with self.writer.block(f"if {condition}:"):
-            self.block(body)
-        if orelse:
-            self.go_back_to(before)
-            with self.writer.block("else:"):
-                self.block(orelse)
+        for head, part in ((f"if {condition}:", body), ("else:", orelse)):
+            if part:
+                self.go_back_to(before)
+                with self.writer.block(head):
+                    if _calls_slow(part):
+                        self.writer.add("branch()")
+                    self.block(part)
         self.go_back_to(before)
         for statement in (*body, *orelse):
             self.forget_written(statement)
@@ -183,8 +193,45 @@ class Statements(Assignments):
         self.forget_written(loop)
         before = dict(self.inside)
         self.check_invariant(space, body)
-        self.inner_block(head, body, loop, self.marks.get(space.var))
+        start, stop, _ = self.range_bounds(space)
+        for keys in self.versions(space, body, start.text, stop.text):
+            with self.certainly(keys):
+                self.inner_block(head, body, loop, self.marks.get(space.var))
         self.inside = {key: name for key, name in self.inside.items() if key in before}  # others may not be checked
+
+    def versions(self, space: Range, body: tuple[Stmt, ...], start: str, stop: str) -> Iterator[frozenset[Key]]:
+        """What is to be emitted in place of a loop: the loop once, or twice where one test before it tells of some of
+        its subscripts, those that are given, that they are inside of their arrays. `start` and `stop` are the code of
+        its bounds."""
+        step = constant_value(space.step)
+        found = {one.key: one for one in ranged_subscripts(body, space.var) if self.is_open(one)}
+        if self.writer.in_place or not step or not found:
+            yield frozenset()
+            return
+        first, last = (self.names.fresh(f"{space.var}_at_{end}") for end in ("first", "last"))
+        self.writer.add(f"{first} = int64({start})")
+        self.writer.add(f"{last} = int64({stop}) {'-' if step > 0 else '+'} 1")
+        ends = (end for one in found.values() for end in self.ends_inside(one, space.var, (first, last)))
+        known = self.known()
+        with self.writer.block(f"if {' and '.join(dict.fromkeys(ends))}:"):
+            yield frozenset(found)
+        self.go_back_to(known)
+        with self.writer.block("else:"):
+            yield frozenset()
+
+    def is_open(self, one: Ranged) -> bool:
+        """Whether a subscript has to be checked when the loop runs."""
+        kind = self.type_of(one.part)
+        is_element = self.facts.array(one.subscript.base.name) is not None and kind.dtype == "int64" and not kind.rank
+        return is_element and not self.is_proved(one.subscript, one.axis)
+
+    def ends_inside(self, one: Ranged, variable: str, ends: Sequence[str]) -> Iterator[str]:
+        """Tests that a subscript is inside of its array in the first and in the last trip."""
+        extent = self.extent(one.subscript.base.name, one.axis).text
+        rest = self.expression(one.rest(variable)).text
+        for end in ends:
+            place = f"({rest}) + {end}" if one.direction > 0 else f"({rest}) - {end}"
+            yield f"0 <= {end if rest == '0' and one.direction > 0 else place} < {extent}"
 
     def check_invariant(self, space: Range, body: tuple[Stmt, ...]) -> None:
         """Check the subscripts of a loop that are the same in all trips, if there is any."""

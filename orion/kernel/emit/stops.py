@@ -247,11 +247,19 @@ def _strips(stop: _Stop, fresh: Callable[[str], str]) -> tuple[list[Indented], l
     start, end, step = ["0", *parts, "1"] if len(parts) == 1 else [*parts, "1"][:3]
     name, length = loop.target.id, stop.trips * int(step)
     first, last, nearer = fresh(f"{name}_from"), fresh(f"{name}_last"), "min" if length > 0 else "max"
-    inside = f"{first}, {first} + {nearer}({length}, {last} - {first})" + (f", {step}" if step != "1" else "")
-    over, own = f"for {first} in range({start}, {last}, {length}):", (1, f"for {name} in range({inside}):")
+    stepped = "" if step == "1" else f", {step}"
+    over = f"for {first} in range({start}, {last}, {length}):"
     if not stop.is_doubled:
-        return [], [(0, f"{last} = int64({end})"), (0, over)], own
-    begin, stepped = fresh(f"{name}_begin"), "" if step == "1" else f", {step}"
+        stop_here = f"{first} + {nearer}({length}, {last} - {first})"
+        return (
+            [],
+            [(0, f"{last} = int64({end})"), (0, over)],
+            (1, f"for {name} in range({first}, {stop_here}{stepped}):"),
+        )
+    # LLVM unrolls the loop if its stop is written so; the range is longer than a strip here, so that nothing overflows
+    stop_here = f"{nearer}({last} - {length}, {first}) + {length}".replace("- -", "+ ").replace("+ -", "- ")
+    own = (1, f"for {name} in range({first}, {stop_here}{stepped}):")
+    begin = fresh(f"{name}_begin")
     span = f"{last} - {begin} <= {length}" if length > 0 else f"{begin} - {last} <= {-length}"
     plain = (1, f"for {name} in range({begin}, {last}{stepped}):")
     before = [(0, f"{begin} = int64({start})"), (0, f"{last} = int64({end})"), (0, f"if {span}:"), plain]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba import float64, int64, njit, uint64
+from numba import config, float64, int64, njit, uint64
 from numba.core import cgutils, types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.extending import intrinsic, register_jitable
@@ -21,6 +21,7 @@ SPINS_BEFORE_YIELD = 100
 CLAIMED = -1
 LARGEST = 2**63 - 1
 FAR = 2**31
+USING_SVML = bool(getattr(config, "USING_SVML", False))
 I1, I32, I64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
 
 
@@ -71,6 +72,14 @@ def seldom(typing: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(), generate
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def branch() -> None:  # pragma: no cover - compiled
+    """The same in a branch that calls a function such as exp, unless Numba has that for vectors (SVML): LLVM would make
+    the calls for all lanes, one by one."""
+    if not USING_SVML:
+        seldom()
 
 
 # ------------------------------------------------------------ atomic access to int64 arrays
@@ -360,6 +369,12 @@ def python_power(base: Any, exponent: int, site: int) -> Any:  # pragma: no cove
 def floor_divided(value: int, divisor: int) -> int:  # pragma: no cover - compiled
     """`value // divisor`, also of the smallest integer and -1."""
     return -value if divisor == -1 else value // divisor
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def near_remainder(value: int, divisor: int) -> int:  # pragma: no cover - compiled
+    """`value % divisor`, where -divisor <= value < 2 * divisor: a division takes ten times as long."""
+    return value + divisor if value < 0 else value - divisor if value >= divisor else value
 
 
 @register_jitable  # type: ignore[untyped-decorator]
