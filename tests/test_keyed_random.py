@@ -156,6 +156,7 @@ def listed(n, seed):
     for i in range(n):
         if i != 3:
             found.append(orion.random(seed, i))
+    found.sort()
     return found
 
 
