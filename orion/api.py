@@ -64,6 +64,7 @@ class ParallelFunction(Generic[P, R]):
         self._is_plain = kinds <= {inspect.Parameter.POSITIONAL_OR_KEYWORD}
         self._is_method = is_method(function)
         self._warned: set[Span] = set()
+        self._by_defaults: dict[tuple[tuple[str, object], ...], Preparation] = {}
         self._unanalysed: dict[tuple[object, ...], Unanalysed] = {}
         self._by_types: set[tuple[object, ...]] = set()  # those of them whose sizes do not matter
 
@@ -72,12 +73,12 @@ class ParallelFunction(Generic[P, R]):
 
         try:
             session = current_session()
-            given = self._bind(args, kwargs)
+            preparation, given = self._bind(args, kwargs)
             if self._unanalysed and (found := self._compiled_before(given)) is not None:
                 return cast(R, found.run(*given.values()))
             try:
-                arguments = self._preparation.with_outside(given)
-                prepared = self._preparation.prepare(arguments, session.workers, session.force_parallel)
+                arguments = preparation.with_outside(given)
+                prepared = preparation.prepare(arguments, session.workers, session.force_parallel)
             except OrionError as error:
                 return cast(R, self._compiled_as_it_is(given, error).run(*given.values()))
             self._warn_if_serial(prepared)
@@ -93,7 +94,8 @@ class ParallelFunction(Generic[P, R]):
 
         session = current_session()
         try:
-            return self._preparation.plan(self._bind(args, kwargs), session.workers, session.force_parallel)
+            preparation, given = self._bind(args, kwargs)
+            return preparation.plan(given, session.workers, session.force_parallel)
         except OrionError as error:
             if error.is_for_numba and not self.options.require_parallel:
                 error.add_note(AS_IT_IS)
@@ -115,7 +117,8 @@ class ParallelFunction(Generic[P, R]):
         from orion.runtime.session import current_session
 
         session = current_session()
-        return self._preparation.kernel_source(self._bind(args, kwargs), session.workers, session.force_parallel)
+        preparation, given = self._bind(args, kwargs)
+        return preparation.kernel_source(given, session.workers, session.force_parallel)
 
     @property
     def py_func(self) -> FunctionType:
@@ -150,21 +153,30 @@ class ParallelFunction(Generic[P, R]):
     def __deepcopy__(self, memo: object) -> Self:
         return self
 
-    def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Preparation, dict[str, Any]]:
+        """The arguments by name, and the stages for calls that leave the same numbers to their defaults."""
         if not self._version.is_current():
             self._look()
         if self._is_method:
             raise method_refusal(self.__wrapped__)
         if self._is_plain and not kwargs and len(args) == len(self._names):
-            return dict(zip(self._names, args, strict=True))
+            return self._preparation, dict(zip(self._names, args, strict=True))
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
             unknown = [name for name in kwargs if name not in self._names]
             hint = did_you_mean(unknown[0], self._names) if unknown else ""
             raise ArgumentError(describe(f"{self.__wrapped__.__name__}(): {error}", hint=hint)) from None
+        left = [(name, one.default) for name, one in self._signature.parameters.items() if name not in bound.arguments]
         bound.apply_defaults()
-        return dict(bound.arguments)
+        numbers = tuple((name, value) for name, value in left if type(value) in (int, float, bool))
+        return self._with_defaults(numbers) if numbers else self._preparation, dict(bound.arguments)
+
+    def _with_defaults(self, numbers: tuple[tuple[str, Any], ...]) -> Preparation:
+        """The stages for calls that leave these numbers to their defaults."""
+        if numbers not in self._by_defaults:
+            self._by_defaults[numbers] = Preparation(self.__wrapped__, self.options, defaults=dict(numbers))
+        return self._by_defaults[numbers]
 
     def _compiled_before(self, arguments: Mapping[str, object]) -> Unanalysed | None:
         """The function as Numba has compiled it for such arguments, if what it takes from outside is still the same."""

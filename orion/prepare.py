@@ -31,6 +31,7 @@ from orion.ir.recent import Identity, Recent, recent
 from orion.ir.signature import argument_types
 from orion.ir.types import Shapes, SparseType, Types
 from orion.known import MAX_SIZES, Known, Typed, shapes_in_rows
+from orion.passes.defaults import NO_DEFAULTS, Defaults, with_defaults
 from orion.passes.delinearize import as_rows, with_row_types, with_rows
 from orion.passes.options import Words, words_in
 from orion.passes.steps import names_in_steps
@@ -145,12 +146,16 @@ class _Last:
 
 
 class Preparation:
-    """The stages of one decorated function, each result kept. `caches` are those of this machine, if not given."""
+    """The stages of one decorated function, each result kept. `caches` are those of this machine, if not given, and
+    `defaults` the numbers that calls leave to their defaults."""
 
-    def __init__(self, function: FunctionType, options: Options, caches: Caches | None = None) -> None:
+    def __init__(
+        self, function: FunctionType, options: Options, caches: Caches | None = None, defaults: Defaults = NO_DEFAULTS
+    ) -> None:
         self._source = function
         self._options = options
         self._caches = caches
+        self._defaults = defaults
         self._parsed: _Parsed | None = None
         self._last: _Last | None = None
         self._prepared: OrderedDict[tuple[object, ...], Prepared] = OrderedDict()
@@ -216,6 +221,7 @@ class Preparation:
         parsed = self._parsed
         if parsed is None or not parsed.is_current():
             function, outside = parse_with_outside(self._source)
+            function = with_defaults(function, self._defaults)
             without = left_out(os.environ.get("ORION_REWRITES", ""))
             parsed = self._parsed = _Parsed(
                 replace(function, without=without, reassociates=self._options.fastmath), outside, {}
@@ -238,8 +244,12 @@ class Preparation:
         return analyse(function, types, self._options.ordered, self._caches or caches_here())
 
     def with_outside(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The arguments, and the arrays that the function has from outside, as they are now."""
-        return {**arguments, **self.arrays_outside()} if self._current().function.outside else arguments
+        """The arguments of the function, and the arrays that it has from outside, as they are now."""
+        function = self._current().function
+        if self._defaults:
+            constants = dict(function.constants)
+            arguments = {name: value for name, value in arguments.items() if name not in constants}
+        return {**arguments, **self.arrays_outside()} if function.outside else arguments
 
     def arrays_outside(self) -> dict[str, NDArray[np.generic]]:
         """The arrays that the function has from outside. Where one is no array any more, it is read anew."""

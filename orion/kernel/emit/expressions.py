@@ -56,6 +56,7 @@ from orion.kernel.emit.intervals import Intervals
 from orion.kernel.emit.names import Names
 from orion.kernel.emit.writer import InPlace, Writer
 from orion.source import Span
+from orion.typing.narrow import ANY
 from orion.typing.value_type import INT, ValueType, literal_limits
 
 GUARDED = {"**": "int_power", "<<": "shifted_left", ">>": "shifted_right", "//": "floor_divided"}
@@ -334,7 +335,10 @@ class Expressions(ABC):
 
     def is_guarded(self, op: str, right: Expr, kind: ValueType) -> bool:
         """Whether the machine's own operation on integers is not that of NumPy for every right side."""
-        return op in GUARDED and kind.is_integer and kind.rank == 0 and not is_small(right)
+        if op not in GUARDED or not kind.is_integer or kind.rank or is_small(right):
+            return False
+        low, high = (self.intervals.of(right) if op in ("<<", ">>") else None) or ANY
+        return low < 0 or high >= 64
 
     def guarded(self, op: str, left: Expr, right: Expr, kind: ValueType) -> Code:
         """A shift, power or quotient of integers for any right side."""

@@ -41,6 +41,9 @@ DOUBLED = 40
 """Innermost loops of at most as many lines are there twice, as they were and in strips: few trips have no strips to set
 up then."""
 
+UNROLLED = 32
+"""Trips that a loop inside of an innermost one may have: LLVM writes them out, and makes vectors of what is around."""
+
 CALL, DIVISION, VECTOR = 20, 8, 64
 CHEAP = frozenset((*DTYPES, "min", "max", "abs", "floor_divided", "add_to_sum", "range", "held_stop"))
 
@@ -115,7 +118,8 @@ class _Finder:
     def of_for(self, loop: ast.For, is_inside: bool) -> int:
         before = len(self.stops)
         once = 1 + self.of_block(loop.body, is_inside=True)
-        is_innermost = not any(isinstance(node, ast.For | ast.While) for one in loop.body for node in ast.walk(one))
+        inside = (node for one in loop.body for node in ast.walk(one) if isinstance(node, ast.For | ast.While))
+        is_innermost = all(map(_is_unrolled, inside))
         trips = self.bounds.fixed_trips(loop)
         if trips is not None and trips * once <= WORK:
             return trips * once
@@ -192,6 +196,15 @@ class _Finder:
             case _:
                 for part in ast.iter_child_nodes(node):
                     yield from self.rows(part)
+
+
+def _is_unrolled(loop: ast.For | ast.While) -> bool:
+    """Whether it has so few trips, always, that LLVM writes them out."""
+    match loop:
+        case ast.For(iter=ast.Call(ast.Name("range"), [ast.Constant(int(trips))])):
+            return trips <= UNROLLED
+        case _:
+            return False
 
 
 # ------------------------------------------------------------ their text
