@@ -32,6 +32,7 @@ from orion.ir.nodes import (
 from orion.ir.program import OfNewOrder
 from orion.ir.spans import without_spans
 from orion.kernel.emit.facts import LoopFacts
+from orion.typing.expression_types import UntypedNameError
 from orion.typing.narrow import ANY, result_limits
 from orion.typing.value_type import Limits, dtype_limits
 
@@ -97,7 +98,10 @@ class Intervals:
         found = self._of(expr)
         if isinstance(expr, Const | Dim | Count):
             return found
-        kind = self.facts.typing.of(expr)
+        try:
+            kind = self.facts.typing.of(expr)
+        except UntypedNameError:  # the variable of a loop that the kernel makes
+            return None
         if kind.rank or not (kind.is_integer or kind.dtype == "bool"):
             return None
         room = (0, 1) if kind.dtype == "bool" else dtype_limits(kind.dtype)

@@ -221,9 +221,10 @@ class Statements(Assignments):
 
     def is_open(self, one: Ranged) -> bool:
         """Whether a subscript has to be checked when the loop runs."""
+        if self.is_proved(one.subscript, one.axis) or self.facts.array(one.subscript.base.name) is None:
+            return False
         kind = self.type_of(one.part)
-        is_element = self.facts.array(one.subscript.base.name) is not None and kind.dtype == "int64" and not kind.rank
-        return is_element and not self.is_proved(one.subscript, one.axis)
+        return kind.dtype == "int64" and not kind.rank
 
     def ends_inside(self, one: Ranged, variable: str, ends: Sequence[str]) -> Iterator[str]:
         """Tests that a subscript is inside of its array in the first and in the last trip."""
