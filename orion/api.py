@@ -264,7 +264,7 @@ def parallel_for(
     layout; so may running sums of long loops (`s += x[i]; out[i] = s`), in blocks that are the same for any number of
     workers. Everything else is rounded as NumPy does it, operation by operation.
 
-    What cannot be analysed (a list that grows under a condition, a dict) is run as it is, if Numba compiles it, on one
+    What cannot be analysed (a list that grows in a `while`, a dict) is run as it is, if Numba compiles it, on one
     worker, with a warning.
 
     Errors: `UnsupportedLoopError` at the first call or plan, for code that cannot be compiled. Ctrl-C ends a call with

@@ -68,6 +68,10 @@ class Hint:
         "a least or greatest value is found in parallel where an `if value < {name}:` (or >, <=, >=) sets `{name} ="
         " value` and what belongs to it, and nothing else in the loop reads or sets these"
     )
+    LIST = (
+        "where each iteration of one loop appends one item to `{name}`, without conditions, it may be shared out; any "
+        "other list is filled in order"
+    )
     IN_TURN = (
         "narrow the loop so that its subscripts stay in their arrays, or evaluate it in every iteration, by a name "
         "of its own: `found = a[i] > 3`, then `{name} = {name} or found`"

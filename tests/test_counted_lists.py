@@ -228,3 +228,63 @@ def test_random_lists(seed):
                 continue
             for one, other in zip(found, want, strict=True):
                 np.testing.assert_allclose(one, other, rtol=1e-9, err_msg=text)
+
+
+# ---------------------------------------------------------------- items that are read back
+
+BACK = {
+    "integers in narrow products": (
+        "y = []\nfor i in range(len(x)):\n    if x[i] >= 0:\n        y.append(2 * i + 1)\nfor i in range(len(out)):\n"
+        "    out[i] = small[i] * y[2]\nreturn y[-1], y[0]"
+    ),
+    "truth values that are added": (
+        "y = []\nfor i in range(len(x)):\n    if x[i] >= 0:\n        y.append(i > 1)\ns = 0\n"
+        "for v in y:\n    s += v + v\nreturn s"
+    ),
+    "the last but none": "y = []\nfor v in x:\n    if v > 0.1:\n        y.append(v)\nreturn y[-0], y[0]",
+    "floats": (
+        "y = []\nfor i in range(len(x)):\n    if x[i] >= 0:\n        y.append(i / 4)\ns = 0.0\n"
+        "for v in y:\n    s += v\n"
+        "return s, y[1], y[-2]"
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("name", BACK)
+def test_items_are_pythons_where_they_are_read(name, workers):
+    body = BACK[name].replace("\n", "\n    ")
+    function = defined(f"def f(x, small, out):\n    {body}\n", np=np)
+
+    def arrays():
+        return np.random.default_rng(0).random(9), np.full(9, 50, np.int8), np.zeros(9)
+
+    with orion.session(workers=workers, force_parallel=True):
+        mine, its = arrays(), arrays()
+        with np.errstate(over="ignore"):
+            assert_same(orion.parallel_for(function)(*mine), function(*its))
+        np.testing.assert_array_equal(mine[2], its[2])
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+@pytest.mark.parametrize("item", ["i", "i * 1.0"])
+def test_dividing_by_an_item_that_is_0_is_pythons_error(item):
+    function = of_text(
+        f"y = []\nfor i in range(len(x)):\n    if x[i] >= 0:\n        y.append({item})\nfor v in y:\n"
+        f"    x[0] += 1 / v\nreturn x"
+    )
+    with pytest.raises(ZeroDivisionError):
+        orion.parallel_for(function)(*given())
+
+
+@pytest.mark.parametrize("body", [
+    "for w in y:\n    w[0] = 9.0", "for w in y:\n    w *= 2", "w = y[-1]\nw += 1", "w = y[0]\nw[1] = 5.0",
+    "for i in range(len(y)):\n    w = y[i]\n    w *= 0", "for w in y:\n    for j in range(2):\n        w[j] -= j",
+])  # fmt: skip
+def test_rows_that_are_written_to_are_no_items(body):
+    """A list holds the rows themselves."""
+    text = f"y = []\nfor i in range(len(x)):\n    if x[i, 0] >= 0:\n        y.append(x[i])\n{body}\nreturn len(y)"
+    x = np.arange(8.0).reshape(4, 2)
+    with pytest.raises(orion.UnsupportedLoopError, match="the items of the list `y` are arrays that are written to"):
+        orion.parallel_for(of_text(text)).plan(x, 3)

@@ -97,7 +97,7 @@ EXPRESSIONS = [
     ("{x for x in a}", "a set comprehension is not", "write a `for` loop"),
     ("{x: 1 for x in a}", "a dict comprehension is not", "write a `for` loop"),
     ("sum(x for x in a)", "a generator expression is not", "write a `for` loop"),
-    ("[1, 2]", "a list is not supported", "make a NumPy array before"),
+    ("[1, 2]", "a list is not supported", "make an array"),
     ("{}", "a dict is not supported", "use arrays"),
     ("{1, 2}", "a set is not supported", "an array of flags"),
     ("'text'", "a string is not supported", "use numbers"),

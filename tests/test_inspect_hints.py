@@ -173,6 +173,13 @@ CASES = [
         given=lambda: (vector(),),
     ),
     Case(
+        "ORN104", Hint.LIST.format(name="y"), name="a list with an item for each",
+        loop="def f(a):\n    y = []\n    for i in range(a.shape[0]):\n        if a[i] >= 0.0:\n"
+        "            y.append(a[i])\n    return len(y)",
+        cure="def f(a):\n    y = []\n    for i in range(a.shape[0]):\n        y.append(a[i])\n    return len(y)",
+        given=lambda: (vector(),),
+    ),
+    Case(
         "ORN104", Hint.IN_TURN.format(name="hit"), name="evaluated in turn",
         loop="def f(a, n):\n    hit = False\n    for i in range(n):\n        hit = hit or a[i] > 0.9\n    return hit",
         cure="def f(a, n):\n    hit = False\n    for i in range(min(n, a.shape[0])):\n        found = a[i] > 0.9\n"

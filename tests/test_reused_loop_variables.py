@@ -103,3 +103,28 @@ def test_rows_of_an_array_that_is_made_once_have_names(workers):
         assert decorated.plan(x, 3).is_parallel
         for found, want in zip(decorated(x, 3), function(x, 3), strict=True):
             np.testing.assert_array_equal(found, want)
+
+
+AFTER = {
+    "two loops": "for i in range(n):\n    y[i] += 1\nfor i in range(k):\n    y[i] *= 2\nreturn i",
+    "an element": "for i in range(n):\n    y[i] += 1\nfor i in range(k):\n    y[i] *= 2\ny[i] = 7\nreturn 0",
+    "a range that is empty": "for i in range(n):\n    y[i] += 1\nfor i in range(n, n + k):\n"
+    "    y[i - n] *= 2\nreturn i",
+    "left early": "for i in range(n):\n    if x[i] > 3:\n        break\nfor i in range(k):\n    y[i] *= 2\nreturn i",
+    "three": "for i in range(n):\n    y[i] += 1\nfor i in range(k):\n    y[i] *= 2\n"
+    "for i in range(k, 0):\n    y[i] = 3\nreturn i",
+    "in a loop": "for t in range(2):\n    for i in range(n - t):\n        y[i] += 1\n"
+    "    for i in range(k):\n        y[i] *= 2\n    y[i] += 5\nreturn i",
+}
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+@pytest.mark.parametrize("k", [0, 2])
+@pytest.mark.parametrize("name", AFTER)
+def test_the_value_before_a_loop_without_trips(name, k):
+    function = of_text(AFTER[name])
+    for workers in (1, 2):
+        with orion.session(workers=workers, force_parallel=True):
+            mine, its = (*given()[:3], k), (*given()[:3], k)
+            assert orion.parallel_for(function)(*mine) == function(*its)
+            np.testing.assert_array_equal(mine[2], its[2])

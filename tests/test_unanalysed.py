@@ -25,6 +25,8 @@ def growing(a):
     for i in range(len(a)):
         if a[i] > 0:
             found.append(twice(a[i]))
+    found.reverse()
+    found.reverse()
     return np.array(found)
 
 
@@ -149,6 +151,7 @@ def reads_a_table(x):
     for i in range(len(x)):
         if x[i] >= 0:
             found.append(TABLE[i] + x[i])
+    found.reverse()
     return found
 
 
@@ -157,6 +160,7 @@ def reads_a_module(x):
     for i in range(len(x)):
         if x[i] >= 0:
             found.append(tables.TABLE[i] + x[i])
+    found.reverse()
     return found
 
 
@@ -168,6 +172,7 @@ def reads_a_tuple_of_arrays(x):
     for i in range(len(x)):
         if x[i] >= 0:
             found.append(PAIR[0][i] + x[i])
+    found.reverse()
     return found
 
 
@@ -180,6 +185,7 @@ def calls_with_a_default(x):
     for i in range(len(x)):
         if x[i] >= 0:
             found.append(from_a_default(i) + x[i])
+    found.reverse()
     return found
 
 
@@ -317,7 +323,7 @@ def test_the_command_line_says_that_calls_run_it(tmp_path, capsys):
     source = tmp_path / "loops.py"
     source.write_text(
         "import orion\n\n\n@orion.parallel_for\ndef positive(a):\n    found = []\n    for i in range(len(a)):\n"
-        "        if a[i] > 0:\n            found.append(a[i])\n    return found\n"
+        "        if a[i] > 0:\n            found.append(a[i])\n    found.sort()\n    return found\n"
     )
     assert main(["explain", f"{source}:positive"]) == 1
     said = capsys.readouterr().err

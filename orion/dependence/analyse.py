@@ -12,7 +12,7 @@ from orion.dependence.scalars import scalar_roles
 from orion.dependence.study import Study, dependences_of
 from orion.ir.assigned import assigned_places
 from orion.ir.exposed import exposed_scalars
-from orion.ir.nodes import Break, Compare, For, Node, Return, Stmt, Var, While, every
+from orion.ir.nodes import Break, Choose, Compare, For, If, Node, Return, Stmt, Var, While, every, names_in
 from orion.ir.program import LoopNest, Program
 from orion.ir.types import Types
 from orion.reasons import Hint, Reason, ReasonKind
@@ -62,8 +62,13 @@ def _carried_accesses(nest: LoopNest, scalars: ScalarRoles, space: Space) -> Ite
             message = f"`{name}` decides what later iterations evaluate, and that {what}"
             reason = Reason(ReasonKind.BLOCKS, "ORN104", message, (span,), Hint.IN_TURN.format(name=name))
         elif name in read_first:
-            message = f"`{name}` passes a value from one iteration to the next"
-            hint = Hint.BEST.format(name=name) if _is_compared(name, nest) else Hint.SCALAR.format(name=name)
+            message, hint = f"`{name}` passes a value from one iteration to the next", Hint.SCALAR.format(name=name)
+            if _is_compared(name, nest):
+                hint = Hint.BEST.format(name=name)
+            for found in nest.function.lists:
+                if name.rstrip("_") == f"{found}_length":
+                    message = f"how many items `{found}` has passes from one iteration to the next"
+                    hint = Hint.LIST.format(name=found)
             reason = Reason(ReasonKind.BLOCKS, "ORN104", message, (span,), hint)
         else:
             message = f"`{name}` keeps after the loop what its last iteration set it to"
@@ -79,8 +84,10 @@ def _hint_for_last(name: str, nest: LoopNest) -> str:
 
 
 def _is_compared(name: str, nest: LoopNest) -> bool:
-    """Whether a scalar is compared with something else, as a least or greatest value is."""
-    nodes = every(Compare, *nest.body)
+    """Whether a scalar is given a value where it is compared with something else, as a least or greatest value is."""
+    tests = [one.test for one in every(If, *nest.body) if name in assigned_places(one.body)]
+    tests += [one.test for one in every(Choose, *nest.body) if name in names_in(one.then, one.orelse)]
+    nodes = every(Compare, *tests)
     return any(isinstance(operand, Var) and operand.name == name for node in nodes for operand in node.operands)
 
 

@@ -453,7 +453,8 @@ class _Collector:
         whole = Interval(None, None, None)
         padded = axes + (whole,) * (kind.ndim - len(axes))
         subscript = expr if isinstance(expr, Subscript) else None
-        text = print_expr(expr)
+        is_item = subscript is not None and array in self.nest.function.lists
+        text = f"{array}.append(…)" if is_item and is_write else f"{array}[…]" if is_item else print_expr(expr)
         may = bool(self.conditional)
         place = tuple(self.clock)
         self.clock[-1] += 1

@@ -151,7 +151,9 @@ class _Counting(ast.NodeTransformer):
     def place(self, place: str) -> ast.expr:
         """Where an item is: counted from the end if that is negative, and beyond the array where there is none."""
         length, none = self.length, f"len({self.name})"
-        if place.startswith("-"):
+        if place.strip("-0") == "":
+            text = f"0 if 0 < {length} else {none}"
+        elif place.startswith("-"):
             text = f"{length} - {place[1:]} if {length} >= {place[1:]} else {none}"
         elif place.isdigit():
             text = f"{place} if {place} < {length} else {none}"

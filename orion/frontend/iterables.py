@@ -254,7 +254,8 @@ class _Reader:
             hint = "write a name for each dimension: `for i, j in np.ndindex(A.shape):`"
             raise self.scope.refuse(target, "the subscripts are not taken apart into names", "", hint)
         if len(names) > 1 and _breaks(self.node.body):
-            raise self.not_apart(why="its `break` would leave the innermost of several loops")
+            hint = "write one `for … in range(…)` inside another, and leave both: by a flag, or a `return`"
+            raise self.not_apart(hint, "its `break` would leave the innermost of several loops")
         return names
 
     def not_apart(self, hint: str = "write one `for … in range(…)` inside another", why: str = "") -> Exception:

@@ -18,9 +18,11 @@ from orion.typing.functions import FUNCTIONS, known
 
 Keywords = tuple[tuple[str, Expr], ...]
 DRAWS = (
-    ("random rand random_sample uniform", "write `orion.random(seed, i)`"),
+    ("random rand random_sample", "write `orion.random(seed, i)`"),
+    ("uniform", "write `low + (high - low) * orion.random(seed, i)`"),
     ("normal randn standard_normal gauss normalvariate", "write `mean + deviation * orion.random.normal(seed, i)`"),
-    ("randint integers randrange choice", "write `orion.random.integers(low, high, seed, i)`"),
+    ("randint integers randrange", "write `orion.random.integers(low, high, seed, i)` (numbers below `high`)"),
+    ("choice", "write `x[orion.random.integers(0, len(x), seed, i)]`"),
 )
 """Names of functions that draw from a generator, and what to write instead."""
 
@@ -43,7 +45,6 @@ def build_call(node: ast.Call, scope: Scope, arguments: tuple[Expr, ...], keywor
         return Call(f"helper:{helper.name}", _bind(node, scope, helper, arguments, keywords), scope.span(node))
     if name is None or known(name) is None:
         raise _unknown(node, scope, function, name)
-    _check_keywords(node, scope)
     return Call(name, arguments, scope.span(node), keywords)
 
 
@@ -58,7 +59,6 @@ def build_method(node: ast.Call, scope: Scope, owner: Expr, arguments: tuple[Exp
         methods = [other.removeprefix(".") for other in FUNCTIONS if other.startswith(".")]
         hint = did_you_mean(node.func.attr, methods, "write it with operators, NumPy functions or a loop")
         raise scope.refuse(node, what, OBJECTS, hint)
-    _check_keywords(node, scope)
     return Call(name, (owner, *arguments), scope.span(node), keywords)
 
 
@@ -68,7 +68,8 @@ def plain_function(function: object) -> FunctionType | None:
     return found if isinstance(found, FunctionType) else None
 
 
-def _check_keywords(node: ast.Call, scope: Scope) -> None:
+def check_keywords(node: ast.Call, scope: Scope) -> None:
+    """Refuse arguments by name that no function here takes."""
     for keyword in node.keywords:
         if keyword.arg in REFUSED_KEYWORDS:
             hint = REFUSED_KEYWORDS[keyword.arg]
@@ -105,8 +106,12 @@ def draw_refused(node: ast.Call, scope: Scope) -> Exception:
     written = ast.unparse(node.func)
     name = written.rpartition(".")[2]
     why = "a generator's hidden state makes every draw depend on the one before"
-    instead = next((text for names, text in DRAWS if name in names.split()), DRAWS[0][1])
-    hint = f"{instead}, which is the same whatever the order; or draw before the call, into an array"
+    instead = next((text for names, text in DRAWS if name in names.split()), "")
+    hint = "draw before the call, into an array"
+    if instead:
+        hint = f"{instead}, which is the same whatever the order; or {hint}"
+    elif name == "seed":
+        hint = "leave it out: `orion.random(seed, i)` takes the seed with each number"
     return scope.refuse(node, f"`{written}` is not supported", why, hint, is_wrong=True)
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ast
+from contextlib import suppress
 from types import ModuleType
 
 import numpy as np
 
 from orion.errors import did_you_mean
 from orion.frontend.outside import MISSING
-from orion.frontend.parse_calls import build_call, build_method, draw_refused, is_generator
+from orion.frontend.parse_calls import build_call, build_method, check_keywords, draw_refused, is_generator
 from orion.frontend.refusals import EXPRESSIONS, OBJECTS
 from orion.frontend.scope import Scope, constant
-from orion.ir.constants import constant_value
+from orion.ir.constants import as_literal, constant_value
 from orion.ir.nodes import (
     PART,
     Binary,
@@ -215,7 +216,20 @@ def _operand(node: ast.expr, scope: Scope) -> Expr:
 # ---------------------------------------------------------------- calls
 
 
+def _number_in_words(node: ast.Call, scope: Scope) -> Expr | None:
+    """`float("inf")` and the like as the number that it is."""
+    match node:
+        case ast.Call(ast.Name("float"), [ast.Constant(str(text))], []) if scope.value(node.func) is float:
+            with suppress(ValueError):
+                return as_literal(Const(float(text), scope.span(node)))
+    return None
+
+
 def _call(node: ast.Call, scope: Scope) -> Expr:
+    check_keywords(node, scope)
+    number = _number_in_words(node, scope)
+    if number is not None:
+        return number
     method = isinstance(node.func, ast.Attribute) and scope.value(node.func) is MISSING
     owner = node.func.value if isinstance(node.func, ast.Attribute) else None
     is_array_method = method and owner is not None and not isinstance(scope.value(owner), ModuleType)

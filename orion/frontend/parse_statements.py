@@ -54,7 +54,7 @@ Numbers = Iterator[int]
 OTHER_LISTS = (
     "a list is an array in between where it begins empty, `for`s over known ranges append to it, and it is returned, "
     "counted by `len`, gone through by a `for`, or given to a function of NumPy",
-    "append so, or write the elements of an array, `a[i] = …`",
+    "append so, write `np.sum(y)` for `sum(y)`, or write the elements of an array, `a[i] = …`",
 )
 """Why a list is none of those that loops make item by item, and what to write."""
 

@@ -41,11 +41,13 @@ STATEMENTS: dict[type[ast.stmt], Refusal] = {
 
 EXPRESSIONS: dict[type[ast.expr], Refusal] = {
     ast.Lambda: Refusal("a `lambda`", OBJECTS, "write the expression where it is used, or a function outside"),
-    ast.ListComp: Refusal("a list comprehension", OBJECTS, WRITE_LOOP),
+    ast.ListComp: Refusal(
+        "a list comprehension", OBJECTS, f"give it a name first, `y = [… for v in x]`, or {WRITE_LOOP}"
+    ),
     ast.SetComp: Refusal("a set comprehension", OBJECTS, WRITE_LOOP),
     ast.DictComp: Refusal("a dict comprehension", OBJECTS, WRITE_LOOP),
     ast.GeneratorExp: Refusal("a generator expression", OBJECTS, WRITE_LOOP),
-    ast.List: Refusal("a list", OBJECTS, MAKE_BEFORE),
+    ast.List: Refusal("a list", OBJECTS, "make an array, `np.array([…])` or `np.zeros(n)`"),
     ast.Dict: Refusal("a dict", OBJECTS, "use arrays, indexed by integers, that are arguments"),
     ast.Set: Refusal("a set", OBJECTS, "use an array of flags, indexed by integers, that is an argument"),
     ast.JoinedStr: Refusal("an f-string", OBJECTS, "print or format after the call"),

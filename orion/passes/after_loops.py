@@ -13,7 +13,7 @@ read there, the loop keeps it in a scalar of its own:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 
 from orion.errors import UnsupportedLoopError
@@ -50,18 +50,21 @@ class LoopVariables:
     typing: Typing
     names: dict[str, ValueType]
 
-    def kept(self, body: tuple[Stmt, ...], after: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        """The statements, with variables that are read later kept by their loops. `after` is what may run next."""
+    def kept(self, body: tuple[Stmt, ...], after: tuple[Stmt, ...], before: Set[str] = frozenset()) -> tuple[Stmt, ...]:
+        """The statements, with variables that are read later kept by their loops. `after` is what may run next, and
+        `before` are variables that loops before these have kept."""
         found: list[Stmt] = []
         for number, unit in enumerate(body):
             rest = (*body[number + 1 :], *after)
             if not isinstance(unit, For | If | While) or not _holds_planned(unit):
-                found += self.keep(unit, rest) if isinstance(unit, For) else [unit]
+                units = [*self.keep(unit, rest, before)] if isinstance(unit, For) else [unit]
+                before = {*before, *(name for one in units if isinstance(one, Assign) for name in assigned_by(one))}
+                found += units
                 continue
             inside = rest if isinstance(unit, If) else (unit, *rest)
-            changed = replace(unit, body=self.kept(unit.body, inside))
+            changed = replace(unit, body=self.kept(unit.body, inside, before))
             if isinstance(changed, If):
-                changed = replace(changed, orelse=self.kept(changed.orelse, inside))
+                changed = replace(changed, orelse=self.kept(changed.orelse, inside, before))
             found.append(changed)
         return tuple(found)
 
@@ -80,8 +83,9 @@ class LoopVariables:
                 for name, span in exposed_reads(rest, others).items():
                     raise self.lost(name, span)
 
-    def keep(self, loop: For, rest: tuple[Stmt, ...]) -> Iterator[Stmt]:
-        """A planned loop that keeps those of its variables that are read in `rest`."""
+    def keep(self, loop: For, rest: tuple[Stmt, ...], before: Set[str]) -> Iterator[Stmt]:
+        """A planned loop that keeps those of its variables that are read in `rest`; what they were `before` is what
+        they are where it makes no trip."""
         names = _variables(loop)
         others = {*self.typing.names, *self.names} - names
         keepers: dict[str, str] = {}
@@ -90,7 +94,8 @@ class LoopVariables:
             if isinstance(loop.space, Elements) or name in _set_by_statements(loop.body):
                 raise self.lost(name, span)
             kept = self.fresh(f"last_{name}", self.typing.name(name))
-            if name in self.function.params or name in _set_by_statements(self.function.body):
+            known = {*self.function.params, *before, *_set_by_statements(self.function.body)}
+            if name in known:
                 yield Assign(Var(kept, loop.span), Var(name, loop.span), loop.span)  # where no trip is made
             keepers[name] = kept
             after.append(Assign(Var(name, loop.span), Var(kept, loop.span), loop.span))

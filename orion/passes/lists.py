@@ -3,7 +3,7 @@ The arrays that stand for them are of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import takewhile
 
 from orion.errors import UnsupportedLoopError
@@ -19,6 +19,7 @@ from orion.ir.nodes import (
     Expr,
     For,
     Return,
+    Slice,
     Stmt,
     Subscript,
     Tuple,
@@ -30,12 +31,15 @@ from orion.ir.nodes import (
     walk,
 )  # fmt: skip
 from orion.ir.refuse import as_said, unsupported
-from orion.ir.rewriting import expand, with_new
+from orion.ir.rewriting import expand, rewrite, with_new
 from orion.ir.spans import with_span
-from orion.passes.view_names import written_names
+from orion.passes.view_names import view_assignments, written_names
 from orion.typing.expression_types import Typing
 from orion.typing.functions import form_of, may_be_view
 from orion.typing.value_type import ValueType, as_row
+
+PYTHONS = {"int64": "int", "float64": "float", "bool": "bool", "complex128": "complex"}
+"""The functions that make Python's numbers of elements of a dtype."""
 
 
 def with_types_of_items(function: Function, typing: Typing) -> Function:
@@ -56,8 +60,23 @@ def with_types_of_items(function: Function, typing: Typing) -> Function:
             case _:
                 return (statement,)
 
-    plain = frozenset(name for name, kind in kinds.items() if kind.weak)
-    return with_new(function, body=expand(function.body, change), plain_lists=plain)
+    plain = {name: kind.dtype for name, kind in kinds.items() if kind.weak}
+    body = tuple(_with_pythons_items(statement, plain) for statement in expand(function.body, change))
+    return with_new(function, body=body, plain_lists=frozenset(plain))
+
+
+def _with_pythons_items(statement: Stmt, lists: Mapping[str, str]) -> Stmt:
+    """A statement in which items that are Python's numbers, of lists with these dtypes, are such when they are read."""
+    stored = {id(node.target) for node in every(Assign, statement)}
+
+    def change(expr: Expr) -> Expr:
+        match expr:
+            case Subscript(Var(name), (place,), span) if name in lists and not isinstance(place, Slice):
+                if id(expr) not in stored:
+                    return Call(PYTHONS[lists[name]], (expr,), span)
+        return expr
+
+    return rewrite(statement, change)
 
 
 def _is_item(node: Assign, name: str) -> bool:
@@ -86,15 +105,31 @@ def _kind_of_item(name: str, item: Assign, function: Function, typing: Typing) -
     kind = as_row(typing.of(item.value))
     is_returned = any(name in _returned(node) for node in every(Return, *function.body))
     if isinstance(item.value, Tuple) and is_returned:
-        raise refuse("are tuples or lists of numbers, and the list is returned", "", "return `np.array(…)` of it")
+        raise refuse(
+            "are tuples or lists of numbers, and the list is returned",
+            "",
+            "return `np.array(…)` of it, which makes all numbers of one type",
+        )
     around = [loop for loop in every(For, *function.body) if any(one is item for one in walk(loop))]
     lengths = [length for length in kind.lengths if length is not None]
     if len(lengths) < kind.rank or not names_in(*lengths).isdisjoint(assigned_names(tuple(around[:1]))):
         raise refuse("are arrays of lengths that are not known before", "", "write rows of an array, `a[i, :n] = …`")
+    if kind.rank and _are_items_written(function, typing, name):
+        raise refuse("are arrays that are written to", "a list holds an array itself", "append a copy, `x.copy()`")
     if kind.rank and not _is_kept(item, is_returned, function, typing):
         why = "a list holds an array itself, and has in the end what is written to it later"
         raise refuse("are arrays that have other names", why, "append a copy, `x.copy()`")
     return kind
+
+
+def _are_items_written(function: Function, typing: Typing, name: str) -> bool:
+    """Whether a name of an item of a list is written to, `w = y[k]` and then `w[0] = 1.0`, or a helper is given one."""
+    calls = (one for one in every(Call, *function.body) if one.function.startswith("helper:"))
+    if any(name in names_in(*call.arguments) for call in calls):
+        return True
+    written = written_names(function, typing)
+    views = view_assignments(function, typing)
+    return any(name in bases and view in written for view, bases in views.items())
 
 
 def _returned(node: Return) -> set[str]:

@@ -175,6 +175,12 @@ class _Plain:
         what = f"a name for {forms.get(call.function, 'a transposed or flattened array')} is not supported"
         if call.function in ("attribute:real", "attribute:imag"):
             hint = "write the part of each element, `z[i].real`, or make a copy, `z.real.copy()`"
+        if call.function == "np.diag":
+            hint = "write its elements, `A[i, i]`"
+        if call.function in (".ravel", "np.ravel"):
+            hint = (
+                "write subscripts of the array itself, `A[k // m, k % m]`, or make a copy, `A.reshape(A.size).copy()`"
+            )
         if call.function in (".reshape", "np.reshape"):
             hint = "make a copy, `A.reshape(n, m).copy()`, or pass the array in that shape"
         if rank == 1 and call.function in (".ravel", "np.ravel"):

@@ -175,8 +175,10 @@ def _is_better_as_one(neighbours: Fusable, types: Types, sizes: Sizes, maps: Map
     summing = [
         one for one in members_of(neighbours.loop) if one.analysis.scalars.reductions or one.analysis.scalars.choices
     ]
-    fused = _plan_loop(neighbours.loop, types, sizes, maps) if summing else None
-    return fused is None or all(keeps_blocks(fused, _plan_loop(member, types, sizes, maps)) for member in summing)
+    fused = _plan_loop(neighbours.loop, types, sizes, maps)
+    if not isinstance(fused.tiles, Tiled):  # nobody can count its iterations
+        return False
+    return all(keeps_blocks(fused, _plan_loop(member, types, sizes, maps)) for member in summing)
 
 
 def _with_neighbours(

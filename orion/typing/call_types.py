@@ -14,6 +14,7 @@ INSTEAD = {
     "axis": ALONG,
     "keepdims": "leave it out: the result without that axis can be used in a loop over it",
     "ddof": "leave it out, and multiply a variance by `n / (n - ddof)`, a deviation by its square root",
+    "endpoint": "write `start + np.arange(n) * step`",
     "initial": "leave it out, and combine the result with that value",
     "dtype": "convert before or after, with `.astype(np.float64)`",
 }

@@ -325,6 +325,8 @@ class _Inference:
                 is_mask = self.typing.of(part).dtype == "bool"
                 what = "a mask as a subscript" if is_mask else "an array of subscripts"
                 hint = "write a loop with an `if`, or `np.where`" if is_mask else "write a loop over the subscripts"
+                if isinstance(statement, Update) and not is_mask:
+                    hint += "; it changes an element as often as its subscript is there, NumPy once"
                 raise self.refuse(statement, f"{what} that is written to is not supported", "", hint)
 
     def update(self, statement: Update) -> None:

@@ -249,7 +249,11 @@ def clipped(given: Arguments) -> ValueType:
 
 def chosen(given: Arguments) -> ValueType:
     if len(given.types) != 3:
-        raise TypeProblem("np.where with one argument", "how many elements it finds is not known", "write a loop")
+        raise TypeProblem(
+            "np.where with one argument",
+            "how many elements it finds is not known",
+            "write `np.flatnonzero(mask)`, or a loop",
+        )
     kind = promote(given.type(1).kind, given.type(2).kind)
     return shaped(Kind(kind.dtype), broadcast(*given.types))
 

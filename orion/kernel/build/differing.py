@@ -29,6 +29,7 @@ WIDTHS = (types.boolean, types.int32, types.int64, types.float64, types.complex1
 """The same, each one after those that become it where they meet."""
 
 COMPARING = frozenset([operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne, operator.is_])
+NOTHING = (types.NoneType, types.Omitted, types.Optional)  # type: ignore[attr-defined]
 TEXT = (types.Integer, UnicodeType, StringLiteral)
 SAFE = frozenset({"len", "range", "enumerate", "zip", "int", "float", "bool", "print", "isinstance"})
 SAFE_METHODS = frozenset({"copy", "astype", "item", "reshape", "ravel", "flatten", "fill", "view", "tolist"})
@@ -94,6 +95,8 @@ def _of_operation(function: Any, operands: list[Any]) -> Iterator[str]:
         exponent = operands[1]
         if not (isinstance(exponent, types.IntegerLiteral) and exponent.literal_value >= 0):
             yield "a power of integers would be an integer, whatever the exponent,"
+    if function in (operator.is_, operator.is_not) and not any(isinstance(kind, NOTHING) for kind in operands):
+        yield "`is` would compare values, not objects,"
     if function in COMPARING or name in ("not_", "contains"):
         return
     if any(kind not in WHOLE for kind in numbers) and len({*numbers}) + any(map(_is_integer, numbers)) > 1:
