@@ -176,7 +176,7 @@ def run_in_order(function, arguments, order):
 def test_a_run_equals_its_serial_order(name, workers):
     function, make = case(name)
     parallel, serial = make(), make()
-    names = list(function._bind(parallel, {}))
+    names = list(function._bind(parallel, {})[1])
     with orion.session(workers=workers, force_parallel=True):
         order = function.plan(*parallel).serial_order(workers)
         function(*parallel)

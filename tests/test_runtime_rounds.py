@@ -91,8 +91,8 @@ CASES = {
 
 
 def prepared(function: ParallelFunction, arguments, workers=2):
-    bound = function._bind(arguments, {})
-    return function._preparation.prepare(bound, workers, True).program
+    preparation, given = function._bind(arguments, {})
+    return preparation.prepare(preparation.with_outside(given), workers, True).program
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba import config, float64, int64, njit, uint64
 from numba.core import cgutils, types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
-from numba.extending import intrinsic, register_jitable
+from numba.extending import intrinsic, overload, register_jitable
 
 from orion.kernel.build.cache import in_words, tell_not_kept
 from orion.kernel.build.checked import keep_checked
@@ -74,12 +74,20 @@ def seldom(typing: Any) -> Any:
     return types.void(), generate
 
 
-@register_jitable  # type: ignore[untyped-decorator]
-def branch() -> None:  # pragma: no cover - compiled
+def branch() -> None:
     """The same in a branch that calls a function such as exp, unless Numba has that for vectors (SVML): LLVM would make
-    the calls for all lanes, one by one."""
-    if not USING_SVML:
+    the calls for all lanes, one by one. Nothing in plain Python."""
+
+
+@overload(branch)  # type: ignore[untyped-decorator]
+def _branch() -> Callable[[], None]:
+    def kept_apart() -> None:
         seldom()
+
+    def joined() -> None:
+        pass
+
+    return joined if USING_SVML else kept_apart
 
 
 # ------------------------------------------------------------ atomic access to int64 arrays
