@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import orion
+from tests.alike import alike
 from tests.loop_text import defined
 
 TAKEN = {
@@ -77,17 +78,7 @@ def of_text(text):
 
 
 def assert_same(found, want):
-    assert type(found) is type(want)
-    if isinstance(want, tuple | list):
-        assert len(found) == len(want)
-        for one, other in zip(found, want, strict=True):
-            assert_same(one, other)
-    elif isinstance(want, np.ndarray):
-        assert found.dtype == want.dtype
-        assert found.shape == want.shape
-        np.testing.assert_allclose(found, want, rtol=1e-12)
-    else:
-        np.testing.assert_allclose(found, want, rtol=1e-12)
+    alike(found, want, rtol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
@@ -288,3 +279,30 @@ def test_rows_that_are_written_to_are_no_items(body):
     x = np.arange(8.0).reshape(4, 2)
     with pytest.raises(orion.UnsupportedLoopError, match="the items of the list `y` are arrays that are written to"):
         orion.parallel_for(of_text(text)).plan(x, 3)
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_copies_of_rows_may_be_written_to(workers):
+    """As the message says to write."""
+    text = (
+        "y = []\nfor i in range(len(x)):\n    if x[i, 0] >= 2:\n        y.append(x[i].copy())\n"
+        "for w in y:\n    w *= 2\nreturn np.array(y)"
+    )
+    x = np.arange(8.0).reshape(4, 2)
+    with orion.session(workers=workers, force_parallel=True):
+        decorated = orion.parallel_for(of_text(text))
+        decorated.plan(x, 3)
+        assert_same(decorated(x, 3), of_text(text)(x, 3))
+    assert x.sum() == 28
+
+
+def test_a_name_of_the_users_is_no_counter():
+    text = (
+        "y = []\ny_length = 0.5\nfor v in x:\n    y_length = 3.5 * y_length * (1 - y_length)\n"
+        "    if v > y_length:\n        y.append(v)\nreturn y, y_length"
+    )
+    told = " ".join(str(orion.parallel_for(of_text(text)).plan(*given())).split())
+    assert "`y_length` passes a value from one iteration to the next" in told
+    assert "how many items `y` has passes from one iteration to the next" in told
+    assert "y_length_" not in told

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import orion
+from tests.alike import alike
 from tests.loop_text import defined
 
 
@@ -163,17 +164,7 @@ def given(n=40):
 
 
 def assert_same(found, want):
-    assert type(found) is type(want)
-    if isinstance(want, tuple | list):
-        assert len(found) == len(want)
-        for one, other in zip(found, want, strict=True):
-            assert_same(one, other)
-    elif isinstance(want, np.ndarray):
-        assert found.dtype == want.dtype
-        assert found.shape == want.shape
-        np.testing.assert_allclose(found, want, rtol=1e-12)
-    else:
-        np.testing.assert_allclose(found, want, rtol=1e-12)
+    alike(found, want, rtol=1e-12)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])

@@ -65,10 +65,10 @@ def _carried_accesses(nest: LoopNest, scalars: ScalarRoles, space: Space) -> Ite
             message, hint = f"`{name}` passes a value from one iteration to the next", Hint.SCALAR.format(name=name)
             if _is_compared(name, nest):
                 hint = Hint.BEST.format(name=name)
-            for found in nest.function.lists:
-                if name.rstrip("_") == f"{found}_length":
-                    message = f"how many items `{found}` has passes from one iteration to the next"
-                    hint = Hint.LIST.format(name=found)
+            counted = dict(nest.function.counters).get(name)
+            if counted is not None:
+                message = f"how many items `{counted}` has passes from one iteration to the next"
+                hint = Hint.LIST.format(name=counted)
             reason = Reason(ReasonKind.BLOCKS, "ORN104", message, (span,), hint)
         else:
             message = f"`{name}` keeps after the loop what its last iteration set it to"

@@ -47,6 +47,7 @@ from orion.ir.printer import print_expr
 from orion.ir.program import LoopNest
 from orion.ir.types import ArrayType, ScalarType, Types
 from orion.passes.writes import Ranks, local_ranks, viewed_places, written_positions
+from orion.reasons import Hint
 from orion.sets.affine import (
     Affine,
     Condition,
@@ -428,6 +429,12 @@ class _Collector:
             self.name(expr.base, is_write=is_write)
         elif isinstance(self.types.get(expr.base.name), ArrayType):
             axes = tuple(self.axis(index) for index in expr.index)
+            if expr.base.name in self.nest.function.lists:
+                why = f"the place of an item of `{expr.base.name}` depends on how many there are"
+                hint = Hint.LIST.format(name=expr.base.name)
+                axes = tuple(
+                    NotAffine(one.code, why, one.span, hint) if isinstance(one, NotAffine) else one for one in axes
+                )
             self.add(expr.base.name, axes, expr, is_write=is_write)
 
     def axis(self, index: Expr) -> Axis:

@@ -119,6 +119,7 @@ class _Family:
             outside=arrays,
             bars=bars,
             lists=(*scope.places, *counted),
+            counters=tuple((one.length, name) for name, one in counted.items()),
         )
         return with_named_bases(found, scope.variables)
 

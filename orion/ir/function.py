@@ -133,7 +133,8 @@ class Function(Keeping):
     from its globals or its closure. `without` are the rewrites that are left out (`orion.pipeline`), `bars` the
     progress bars of its loops (`orion.frontend.bars`). `reassociates`: scalars that iterations add to may be rounded in
     blocks of iterations where these hand them on; `in_blocks` are loops that do so. `lists` are the arrays
-    that are lists in the source (`orion.frontend.lists`), `plain_lists` those of Python's numbers, not NumPy's."""
+    that are lists in the source (`orion.frontend.lists`), `plain_lists` those of Python's numbers, not NumPy's,
+    `counters` the scalars that count the items of lists, with these (`orion.frontend.counted_lists`)."""
 
     name: str
     params: tuple[str, ...]
@@ -160,6 +161,7 @@ class Function(Keeping):
     in_blocks: tuple[InBlocks, ...] = ()
     lists: tuple[str, ...] = ()
     plain_lists: frozenset[str] = frozenset()
+    counters: tuple[tuple[str, str], ...] = ()
 
     @property
     def given(self) -> tuple[str, ...]:

@@ -114,8 +114,9 @@ def _kind_of_item(name: str, item: Assign, function: Function, typing: Typing) -
     lengths = [length for length in kind.lengths if length is not None]
     if len(lengths) < kind.rank or not names_in(*lengths).isdisjoint(assigned_names(tuple(around[:1]))):
         raise refuse("are arrays of lengths that are not known before", "", "write rows of an array, `a[i, :n] = …`")
-    if kind.rank and _are_items_written(function, typing, name):
-        raise refuse("are arrays that are written to", "a list holds an array itself", "append a copy, `x.copy()`")
+    if kind.rank and not _is_new(item.value) and _are_items_written(function, typing, name):
+        hint = "append a copy, `x.copy()`, if the rows of the list alone are to change"
+        raise refuse("are arrays that are written to", "a list holds an array itself", hint)
     if kind.rank and not _is_kept(item, is_returned, function, typing):
         why = "a list holds an array itself, and has in the end what is written to it later"
         raise refuse("are arrays that have other names", why, "append a copy, `x.copy()`")
