@@ -93,6 +93,7 @@ def around(a, b, d):
     n = len(a)
     for i in range(n):
         b[i] = a[(i + 1) % n] + 10 * a[(i - 1) % n] + 100 * a[(i + d) % n] + 1000 * a[(2 * i) % n]
+        b[i] += 10_000 * a[(3 * i + 1) % n] + 100_000 * a[(i - 3 * n) % n]
 
 
 @pytest.mark.parametrize("workers", [1, 2])
