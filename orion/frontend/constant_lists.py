@@ -34,12 +34,16 @@ def write_out_lists(definition: ast.FunctionDef, outer: Collection[str]) -> None
 
 def _lists(definition: ast.FunctionDef) -> Iterator[tuple[str, ast.Tuple]]:
     """The names that the function gives a value once, before all that follows, which is a list of numbers."""
-    given = Counter(node.id for node in ast.walk(definition) if _binds(node) and isinstance(node, ast.Name))
-    others = {
-        name for node in ast.walk(definition) if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names
-    }
+    sequences = [
+        one for one in definition.body if isinstance(one, ast.Assign) and isinstance(one.value, ast.List | ast.Tuple)
+    ]
+    if not sequences:
+        return
+    nodes = [*ast.walk(definition)]
+    given = Counter(node.id for node in nodes if _binds(node) and isinstance(node, ast.Name))
+    others = {name for node in nodes if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names}
     others |= {part.arg for part in ast.walk(definition.args) if isinstance(part, ast.arg)}
-    for statement in definition.body:
+    for statement in sequences:
         match statement:
             case ast.Assign([ast.Name(name)], ast.List() | ast.Tuple() as value) if given[name] == 1:
                 numbers = _as_tuple(value)

@@ -27,7 +27,17 @@ from typing import TypeVar
 
 import numpy as np
 
-from orion.frontend.lists import ARRAYS, appended, blocks_of, fresh_name, names_of, new_list, scoped_names, uses_of
+from orion.frontend.lists import (
+    ARRAYS,
+    appended,
+    blocks_of,
+    fresh_name,
+    makes_lists,
+    names_of,
+    new_list,
+    scoped_names,
+    uses_of,
+)
 
 Node = TypeVar("Node", bound=ast.AST)
 
@@ -45,6 +55,8 @@ class CountedList:
 def counted_lists(definition: ast.FunctionDef, outer: Mapping[str, object], others: Set[str]) -> dict[str, CountedList]:
     """Such lists in the source of a function, which is changed to count their items; `others` are lists that are left
     as they are, and `outer` the names that the function has from outside."""
+    if not makes_lists(definition):
+        return {}
     numpys = frozenset(name for name, value in outer.items() if value is np)
     used, scoped = Counter(names_of(definition)), scoped_names(definition) | others
     taken = {*names_of(definition), *(part.arg for part in ast.walk(definition) if isinstance(part, ast.arg))}

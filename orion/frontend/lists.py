@@ -27,10 +27,10 @@ ARRAYS = ("array", "asarray")
 def growing_lists(definition: ast.FunctionDef, outer: Mapping[str, object]) -> dict[str, ast.For]:
     """The names of such lists in the source of a function, with the loops that make them; `outer` are the names that it
     has from outside, of which some are NumPy's."""
+    if not makes_lists(definition):
+        return {}
     numpys = frozenset(name for name, value in outer.items() if value is np)
-    nodes = [*ast.walk(definition)]
-    used = Counter(node.id for node in nodes if isinstance(node, ast.Name))
-    scoped = scoped_names(definition)
+    used, scoped = Counter(names_of(definition)), scoped_names(definition)
     found = {}
     for block in blocks_of(definition):
         for at, statement in enumerate(block):
@@ -69,6 +69,11 @@ def new_list(statement: ast.stmt) -> str | None:
             return name
         case _:
             return None
+
+
+def makes_lists(definition: ast.FunctionDef) -> bool:
+    """Whether any statement of a function gives a name a new list."""
+    return any(new_list(statement) is not None for block in blocks_of(definition) for statement in block)
 
 
 def blocks_of(node: ast.AST) -> Iterator[list[ast.stmt]]:
@@ -129,7 +134,7 @@ def write_lists_apart(definition: ast.FunctionDef) -> None:
     for block in [*blocks_of(definition)]:
         changed: list[ast.stmt] = []
         for statement in (one for whole in block for one in _one_by_one(whole)):
-            changed += _as_loops(statement, taken, names_of(definition))
+            changed += _as_loops(statement, taken, definition)
         block[:] = changed
 
 
@@ -146,11 +151,13 @@ def _one_by_one(statement: ast.stmt) -> list[ast.stmt]:
     return [statement]
 
 
-def _as_loops(statement: ast.stmt, taken: set[str], names: list[str]) -> list[ast.stmt]:
-    """A statement, where its value is a comprehension or an array of one, after a loop that makes the list."""
+def _as_loops(statement: ast.stmt, taken: set[str], definition: ast.FunctionDef) -> list[ast.stmt]:
+    """A statement of a function, where its value is a comprehension or an array of one, after a loop that makes the
+    list."""
     made = _comprehension(statement)
     if made is None:
         return [statement]
+    names = names_of(definition)
     match statement:
         case ast.Assign([ast.Name(name)], ast.ListComp()):
             return [statement] if name in names_of(made) else _loop_of(made, name, taken, names)

@@ -77,12 +77,14 @@ class _Family:
         write_out_lists(located.definition, outer)
         lists: dict[str, ast.For] = {}
         counted: dict[str, CountedList] = {}
-        if not self.open:
+        body = located.definition.body
+        nodes = all_nodes(body)
+        if not self.open and any(isinstance(node, ast.List | ast.ListComp) for node in nodes):
             write_lists_apart(located.definition)
             lists = growing_lists(located.definition, outer)
             counted = counted_lists(located.definition, outer, {*lists})
-        body = located.definition.body
-        nodes = all_nodes(body)
+            body = located.definition.body
+            nodes = all_nodes(body)
         own = {*params, *assigned_names(nodes)}
         seen = {name: value for name, value in outer.items() if name not in own}
         bars = taken_off(located.definition, nodes, seen, located.source)

@@ -147,7 +147,7 @@ class _Inference:
     @property
     def single(self) -> frozenset[str]:
         """The names whose Python numbers all fit single precision, as far as is known by now."""
-        return frozenset(name for name in self.names if not self.is_wide(name))
+        return frozenset(self.names.keys() - {name for name in self.wide if self.is_wide(name)})
 
     # ------------------------------------------------------------ statements
 

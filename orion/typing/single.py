@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from orion.ir.assigned import assigned_by
 from orion.ir.function import Function
-from orion.ir.nodes import Assign, Call, Choose, For, If, Stmt, Update, Var, count_names, every, names_in, walk
+from orion.ir.nodes import (
+    Assign,
+    Call,
+    Choose,
+    For,
+    If,
+    Node,
+    Stmt,
+    Update,
+    Var,
+    While,
+    children,
+    count_names,
+    every,
+    names_in,
+)  # fmt: skip
 from orion.source import Span
 
 
@@ -26,11 +41,20 @@ NO_USES = Uses(frozenset(), frozenset(), frozenset())
 
 def uses_of(function: Function) -> Uses:
     """How the names of a function are used."""
-    loops = [one for one in function.body if isinstance(one, For)] + [*every(For, *function.body)]
+    loops = [*_outermost(function.body)]
     given = {name for loop in loops for node in every((Assign, Update), loop) for name in assigned_by(node)}
-    inside = frozenset(node.span for loop in loops for node in walk(loop) if isinstance(node, Assign | Update))
+    inside = frozenset(node.span for node in every((Assign, Update), *loops))
     chosen = frozenset(name for name in given if all(_is_chosen(name, loop) for loop in loops))
     return Uses(frozenset(_updated(function)), chosen, inside)
+
+
+def _outermost(body: Iterable[Node]) -> Iterator[For]:
+    """The `for`s that are in no other."""
+    for node in body:
+        if isinstance(node, For):
+            yield node
+        elif isinstance(node, If | While):
+            yield from _outermost(children(node))
 
 
 def _updated(function: Function) -> Iterator[str]:
