@@ -52,6 +52,7 @@ from orion.passes.local_arrays import named_results
 from orion.passes.options import NO_WORDS, Words, with_options
 from orion.passes.picking import pick_by_loops
 from orion.passes.plain_ifs import with_plain_ifs
+from orion.passes.single_trips import without_single_trips
 from orion.passes.sizes import with_sizes_first
 from orion.passes.sums import with_single_terms
 from orion.passes.unmade_arrays import refuse_unmade_arrays
@@ -120,6 +121,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("options", "what depends on None and strings is settled", lambda f, known: with_options(f, known.words), True),
     Pass("elements", "loops over dense arrays are ranges", lambda f, known: over_dense_arrays(f, known.types), True),
     Pass("names", "a name stands for one array", lambda f, known: with_one_array_a_name(f, known.types), True),
+    Pass("trips", "loops of one trip are their bodies", lambda f, known: without_single_trips(f), True),
     Pass("lists", "lists have the types of their items", lambda f, known: with_types_of_items(f, known.typing), True),
     Pass("flat", "loops over flattened arrays are nested", lambda f, known: with_nested_loops(f, known.typing), True),
     Pass("leave", "a `return` inside a loop is a `break`", lambda f, known: leave_by_break(f, known.arrays), True),

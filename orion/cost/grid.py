@@ -41,6 +41,10 @@ grid, so that its elements are sorted once."""
 DISPATCH_NS = 100_000
 """A loop predicted to take less time than this stays on one worker: about twice what it costs to wake the others."""
 
+COMBINED_NS = 1_000_000
+"""The same for a loop with copies of arrays: to meet and combine them cost 200 to 250 µs on two workers, and what is
+predicted of such loops is up to four times what they take."""
+
 ROUND_NS = 15_000
 """The same for the longest loop in a serial one that is compiled: the others are awake, and look for the next round."""
 

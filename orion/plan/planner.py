@@ -24,7 +24,7 @@ from orion.analysis.one_loop import (
 from orion.cost.candidate import Candidate, Strategy
 from orion.cost.chains import is_chain
 from orion.cost.extents import coordinate_ranges
-from orion.cost.grid import DISPATCH_NS, ROUND_NS, cuts, predicted_ns
+from orion.cost.grid import COMBINED_NS, DISPATCH_NS, ROUND_NS, cuts, predicted_ns
 from orion.cost.local_arrays import local_arrays_at
 from orion.cost.placement import Placement, cheapest, placements
 from orion.cost.sizes import Sizes
@@ -268,7 +268,8 @@ def _changes(changed: Changed, analysed: Variant, loops: Sequence[LoopPlan], siz
 
 
 def _compiled_rounds(analysed: Variant) -> Iterator[tuple[int, ...]]:
-    with_results = {loop.nest.number for loop in analysed.loops if loop.analysis.scalars.has_results}
+    has_results = (loop for loop in analysed.loops if loop.analysis.scalars.has_results or loop.summed is not None)
+    with_results = {loop.nest.number for loop in has_results}
     return in_compiled_rounds(analysed.program.steps, with_results)
 
 
@@ -386,7 +387,8 @@ def _short_time(loop: AnalysedLoop, iterations: int | None, sizes: Sizes, maps: 
     time = work_ns(loop.work, sizes, maps)
     if time is None:
         time = predicted_ns(loop.nest, iterations, sizes.shapes, sizes.values)
-    return None if time >= DISPATCH_NS or loop.round_ns >= ROUND_NS else time
+    least = COMBINED_NS if loop.analysis.sums else DISPATCH_NS
+    return None if time >= least or loop.round_ns >= ROUND_NS else time
 
 
 def _form(loop: AnalysedLoop, values: Mapping[str, int], sizes: Sizes, maps: Maps) -> Form:
