@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from orion.arrays import sparse as sparse
     from orion.arrays import uniform as uniform
     from orion.arrays import zeros as zeros
+    from orion.arrays.frozen import freeze as freeze
     from orion.errors import AliasError as AliasError
     from orion.errors import ArgumentError as ArgumentError
     from orion.errors import DataFormatError as DataFormatError
@@ -58,6 +59,7 @@ HOMES = {
         "DenseArray", "DistArray", "SparseArray", "array", "from_arrow", "from_pandas", "from_scipy", "full",
         "normal", "ones", "read_csv", "sparse", "uniform", "zeros",
     ),
+    "orion.arrays.frozen": ("freeze",),
     "orion.errors": (
         "AliasError", "ArgumentError", "DataFormatError", "NotParallelError", "OrionError", "OutOfBoundsError",
         "PlanError", "SerialLoopWarning", "UnprovedWarning", "UnsupportedLoopError", "WorkerLostError",

@@ -10,7 +10,7 @@ from typing import Any
 from orion.cost.caches import Caches
 from orion.cost.extents import named_values, parameter_values
 from orion.cost.local_arrays import with_local_shapes
-from orion.cost.sizes import Sizes
+from orion.cost.sizes import Shown, Sizes
 from orion.dependence.bounds import BoundsChecks
 from orion.dependence.conditions import equals
 from orion.dependence.flat_rows import stays_in_rows
@@ -39,7 +39,8 @@ class Typed:
     """What is known of a function once the types of its arguments are (`given`). `variants` are the ways to run it, in
     the order in which they are tried, and `checks` has the bounds checks of all their loops, by the identity of their
     programs. `local_arrays` are those that any of them makes. `guarded` is what is evaluated for some values of a
-    scalar only, and may fail. `bodies` keeps those that have been made, by the identities of programs."""
+    scalar only, and may fail. `asked` are the properties of arrays that variants are for: they are to be shown in each
+    call. `bodies` keeps those that have been made, by the identities of programs."""
 
     given: Types
     function: Function
@@ -51,6 +52,7 @@ class Typed:
     caches: Caches
     local_arrays: tuple[LocalArray, ...]
     guarded: tuple[Guarded, ...]
+    asked: Shown
     bodies: dict[int, Bodies] = field(default_factory=dict)
 
     def stays_in_rows(self, values: Mapping[str, int], longer: frozenset[str]) -> bool:

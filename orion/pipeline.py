@@ -22,13 +22,13 @@ from orion.arrays.sparse import SparseArray
 from orion.cost.caches import Caches
 from orion.cost.extents import names_behind
 from orion.cost.local_arrays import names_in_lengths
-from orion.cost.sizes import Sizes
+from orion.cost.sizes import NOTHING_SHOWN, Shown, Sizes
 from orion.dependence.bounds import BoundsChecks, all_checks, bounds_checks
 from orion.dependence.guarded import guarded_by
 from orion.errors import ArgumentError, UnsupportedLoopError
 from orion.frontend.check import check_function
 from orion.ir.assigned import assigned_places
-from orion.ir.assumed import OfSizes
+from orion.ir.assumed import OfArray, OfSizes
 from orion.ir.function import Function
 from orion.ir.program import Program
 from orion.ir.signature import index_value
@@ -238,7 +238,9 @@ def analyse(function: Function, types: Types, ordered: bool | None, caches: Cach
     parameters = tuple(name for name in integers if not used.isdisjoint({name, isl_name(name)}) and name not in changed)
     written = frozenset(use.array for loop in every[-1].loops for use in loop.uses if use.is_written)
     guarded = guarded_by(function, typing, _combined(every) - function.in_turn)
-    return Typed(types, function, typing, every, checks, written, parameters, caches, made, guarded)
+    asked = (one for variant in every for one in variant.program.function.assumed if isinstance(one, OfArray))
+    properties = frozenset((one.array, one.has) for one in asked)
+    return Typed(types, function, typing, every, checks, written, parameters, caches, made, guarded, properties)
 
 
 def checks_of(typed: Typed, plan: FunctionPlan) -> Iterator[BoundsChecks]:
@@ -268,12 +270,20 @@ def _combined(every: Iterable[Variant]) -> set[str]:
     return conditions | {name for role in roles for choice in role.choices for name in choice.names}
 
 
-def make_plan(typed: Typed, arguments: Mapping[str, Any], shapes: Shapes, workers: int, force_parallel: bool) -> Plan:
-    """The plan for arguments of known types."""
+def make_plan(
+    typed: Typed,
+    arguments: Mapping[str, Any],
+    shapes: Shapes,
+    workers: int,
+    force_parallel: bool,
+    shown: Shown = NOTHING_SHOWN,
+) -> Plan:
+    """The plan for arguments of known types, with what was shown of arrays among them."""
     arrays = {name: value for name, value in arguments.items() if isinstance(value, SparseArray)}
     integers = {name: index_value(name, arguments[name]) for name in typed.parameters}
     counts = {name: len(array) for name, array in arrays.items()}
-    sizes = typed.all_sizes(Sizes(shapes, integers, counts, workers, force_parallel, caches=typed.caches))
+    sizes = Sizes(shapes, integers, counts, workers, force_parallel, caches=typed.caches, shown=shown)
+    sizes = typed.all_sizes(sizes)
     return planned(typed, sizes, arrays)
 
 

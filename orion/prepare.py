@@ -22,6 +22,7 @@ from orion.arrays.dense import DenseArray
 from orion.aside import aside
 from orion.cost.caches import Caches, caches_here
 from orion.cost.reached import reached
+from orion.cost.sizes import Shown
 from orion.frontend.outside import Outside
 from orion.frontend.parse import parse_with_outside
 from orion.frontend.scope import outer_names
@@ -37,6 +38,7 @@ from orion.passes.options import Words, words_in
 from orion.passes.steps import names_in_steps
 from orion.pipeline import analyse, executed, kernels_of, left_out, local_specs, make_plan, through_passes
 from orion.planned import Plan
+from orion.runtime.shown import Properties
 from orion.source import Span
 from orion.typing.integers_at_call import integers_at_call
 from orion.typing.lengths import check_lengths, check_unpacked
@@ -128,12 +130,15 @@ class _Parsed:
 
 @dataclass(frozen=True, slots=True)
 class _Last:
-    """What the last call was given, and what was prepared for it."""
+    """What the last call was given, and what was prepared for it: where of the properties `asked` of arrays those are
+    shown that were."""
 
     prepared: Prepared
     recent: Recent
     parsed: _Parsed
     session: tuple[int, bool]
+    asked: Shown
+    shown: Shown
 
     def is_for(self, parsed: _Parsed | None, arguments: Mapping[str, Any], session: tuple[int, bool]) -> bool:
         """Whether it is for a call with these arguments, too."""
@@ -158,6 +163,7 @@ class Preparation:
         self._defaults = defaults
         self._parsed: _Parsed | None = None
         self._last: _Last | None = None
+        self._properties = Properties()
         self._prepared: OrderedDict[tuple[object, ...], Prepared] = OrderedDict()
 
     def typed(self, types: Types) -> Typed:
@@ -266,7 +272,8 @@ class Preparation:
         arguments = self.with_outside(arguments)
         types, shapes = argument_types(arguments)
         typed, shapes = self.typed_for(types, shapes, arguments)
-        plan = aside(lambda: make_plan(typed, arguments, shapes, workers, force_parallel))
+        shown = self._properties.of(typed.asked, arguments)
+        plan = aside(lambda: make_plan(typed, arguments, shapes, workers, force_parallel, shown))
         _check_lengths(typed, plan)
         return plan
 
@@ -276,32 +283,42 @@ class Preparation:
         from orion.runtime.alias import check_aliases
 
         last = self._last
-        if last is not None and last.is_for(self._parsed, arguments, (workers, force_parallel)):
+        is_last = last is not None and last.is_for(self._parsed, arguments, (workers, force_parallel))
+        if last is not None and is_last and last.shown == self._properties.of(last.asked, arguments):
             return last.prepared
         types, shapes = argument_types(arguments)
         parsed = self._current()  # another thread may read the source again meanwhile
         known = self._known(parsed, types, words_in(arguments)).at(types, shapes, arguments)
-        found = self._found(known, types, shapes, arguments, workers, force_parallel)
+        typed, shapes = self._typed_for(known, types, shapes, arguments)
+        shown = self._properties.of(typed.asked, arguments)
+        found = self._found(typed, types, shapes, arguments, workers, force_parallel, shown)
         check_aliases({name: _memory(value) for name, value in arguments.items() if _is_dense(value)}, found.written)
         like = recent(arguments, {*found.integers, *known.integers, *(known.at_call.integers if known.at_call else ())})
-        self._last = _Last(found, like, parsed, (workers, force_parallel)) if like else None
+        session = workers, force_parallel
+        self._last = _Last(found, like, parsed, session, typed.asked, shown) if like else None
         return found
 
     def _found(
-        self, known: Known, types: Types, shapes: Shapes, arguments: Mapping[str, Any], workers: int, force: bool
+        self,
+        typed: Typed,
+        types: Types,
+        shapes: Shapes,
+        arguments: Mapping[str, Any],
+        workers: int,
+        force: bool,
+        shown: Shown,
     ) -> Prepared:
-        typed, shapes = self._typed_for(known, types, shapes, arguments)
         key = (
             typed, tuple(shapes.items()), tuple([arguments[name] for name in typed.parameters]),
             tuple([Identity(arguments[name]) for name, kind in types.items() if isinstance(kind, SparseType)]),
-            workers, force,
+            workers, force, shown,
         )  # fmt: skip
         found = self._prepared.get(key)
         last = next(reversed(self._prepared.values()), None)
         if last is not None and last is not found:
             last.local.forget()
         if found is None:
-            found = aside(lambda: self._make(typed, arguments, shapes, workers, force))
+            found = aside(lambda: self._make(typed, arguments, shapes, workers, force, shown))
             self._prepared[key] = found
             if len(self._prepared) > KEPT:
                 self._prepared.popitem(last=False)
@@ -314,17 +331,24 @@ class Preparation:
         arguments = self.with_outside(arguments)
         types, shapes = argument_types(arguments)
         typed, shapes = self.typed_for(types, shapes, arguments)
-        plan = make_plan(typed, arguments, shapes, workers, force_parallel)
+        shown = self._properties.of(typed.asked, arguments)
+        plan = make_plan(typed, arguments, shapes, workers, force_parallel, shown)
         made = executed(typed, plan)
         return "\n\n".join(kernel.text for kernel in kernels_of(typed, plan, made, self._options.fastmath))
 
     def _make(
-        self, typed: Typed, arguments: Mapping[str, Any], shapes: Shapes, workers: int, force_parallel: bool
+        self,
+        typed: Typed,
+        arguments: Mapping[str, Any],
+        shapes: Shapes,
+        workers: int,
+        force_parallel: bool,
+        shown: Shown,
     ) -> Prepared:
         from orion.runtime.local_arrays import LocalArrays
         from orion.runtime.prepared import PreparedLoop, PreparedProgram
 
-        plan = make_plan(typed, arguments, shapes, workers, force_parallel)
+        plan = make_plan(typed, arguments, shapes, workers, force_parallel, shown)
         _check_lengths(typed, plan)
         made = executed(typed, plan)
         kernels = kernels_of(typed, plan, made, self._options.fastmath)

@@ -130,7 +130,7 @@ CODES = {
         "a copy of an array, made before the loop, would cost more than it gains",
         considered="copies made before the loop",
     ),
-    "ORN125": Code("a condition on sizes or integers does not hold in this call", ReasonKind.NOTE),
+    "ORN125": Code("a condition does not hold in this call", ReasonKind.NOTE),
     "ORN126": Code("tiles would run one after another", ReasonKind.SIZES, considered="tiles that wait for each other"),
 }
 

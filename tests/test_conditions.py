@@ -255,7 +255,7 @@ def test_a_property_of_an_array_is_a_condition_that_only_its_elements_show():
     types, shapes = argument_types({"a": np.zeros(40), "m": 20, "n": 20})
     typed, shapes = orion.parallel_for(shift)._preparation.typed_for(types, shapes, {})
     (condition,) = typed.variants[0].program.function.assumed
-    permuted = OfArray(condition.index, "a", Property.PERMUTATION)
+    permuted = OfArray(condition.index, "a", Property.DISTINCT)
 
     def with_property(variant):
         function = replace(variant.program.function, assumed=(permuted,))
@@ -265,11 +265,11 @@ def test_a_property_of_an_array_is_a_condition_that_only_its_elements_show():
     sizes = Sizes(shapes, {"m": 5, "n": 20}, workers=2, force_parallel=True)
     plan = plan_program(variants, sizes)
     assert not plan.loops[0].is_parallel
-    assert [one.reason.message for one in plan.considered] == ["`a: a permutation` does not hold"]
-    for known in (replace(sizes, shown=frozenset({("a", Property.PERMUTATION)})), replace(sizes, symbolic=True)):
+    assert [one.reason.message for one in plan.considered] == ["`a has no two equal elements` does not hold"]
+    for known in (replace(sizes, shown=frozenset({("a", Property.DISTINCT)})), replace(sizes, symbolic=True)):
         plan = plan_program(variants, known)
         assert plan.loops[0].is_parallel
-        assert conditions_in_words(plan.program.function, dict(plan.types)) == ("a: a permutation",)
+        assert conditions_in_words(plan.program.function, dict(plan.types)) == ("a has no two equal elements",)
 
 
 def test_a_condition_needs_dependences_that_are_known_exactly():

@@ -195,8 +195,8 @@ CASES = [
     ),
     Case(
         "ORN107", Hint.BOUNDS, name="all elements in one loop",
-        loop="def f(start, x, d):\n    for i in range(start.shape[0] - 1):\n"
-        "        for p in range(start[i], start[i + 1]):\n"
+        loop="def f(start, x, d):\n    at = start + 0\n    for i in range(start.shape[0] - 1):\n"
+        "        for p in range(at[i], at[i + 1]):\n"
         "            x[p] = 2.0 * x[p] + d[i]",
         cure="def f(row, x, d):\n    for p in range(x.shape[0]):\n        x[p] = 2.0 * x[p] + d[row[p]]",
         given=lambda: (rows(), vector(), vector(1)),
@@ -204,8 +204,8 @@ CASES = [
     ),
     Case(
         "ORN107", Hint.BOUNDS, name="rows of one length",
-        loop="def f(start, x):\n    for i in range(start.shape[0] - 1):\n"
-        "        for p in range(start[i] + 1, start[i + 1]):\n            x[p] = 0.5 * x[p - 1] + x[p]",
+        loop="def f(start, x):\n    at = start + 0\n    for i in range(start.shape[0] - 1):\n"
+        "        for p in range(at[i] + 1, at[i + 1]):\n            x[p] = 0.5 * x[p - 1] + x[p]",
         cure="def f(x, n, m):\n    for i in range(n):\n        for p in range(1, m):\n"
         "            x[i * m + p] = 0.5 * x[i * m + p - 1] + x[i * m + p]",
         given=lambda: (np.arange(0, N + 1, 20), vector()),

@@ -10,6 +10,11 @@ from orion.cost.extents import parameter_values
 from orion.ir.assumed import Property
 from orion.ir.types import Shapes
 
+Shown = frozenset[tuple[str, Property]]
+"""Arrays with properties that they were shown to have."""
+
+NOTHING_SHOWN: Shown = frozenset()
+
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
@@ -32,7 +37,7 @@ class Sizes:
     caches: Caches = field(default_factory=Caches)
     named: Mapping[str, int] = field(default_factory=dict)
     round: Mapping[str, int] = field(default_factory=dict)
-    shown: frozenset[tuple[str, Property]] = frozenset()
+    shown: Shown = NOTHING_SHOWN
 
     def at_round(self, variables: Iterable[tuple[str, int]]) -> Sizes:
         """The same in a round of serial loops, whose variables have these values."""

@@ -12,6 +12,23 @@ from orion.source import Span
 
 
 @dataclass(frozen=True, slots=True)
+class ByReads:
+    """An access by values that are read from arrays of integers which nothing writes.
+
+    `relation` is the isl map of the access, as text, from the coordinates of the iteration, of which there are `dims`,
+    with the variables of inner loops and the values of all reads after them. `reads` has, for each read, its array and
+    the map from the same inputs to (its place, its value).
+    """
+
+    dims: int
+    relation: str
+    reads: tuple[tuple[str, str], ...]
+
+
+NO_READS = ByReads(0, "", ())
+
+
+@dataclass(frozen=True, slots=True)
 class Access:
     """One reading or writing of an array in the body of a loop.
 
@@ -19,6 +36,7 @@ class Access:
     so that it may not happen. `relation` is the isl map from the iteration (named by the loop dimensions, then an
     `n` that tells apart elements with equal keys where the loop goes over a sparse array) to the elements of the
     array it touches, as isl text. `exact` is False where it is an over-approximation; `reason` then says why.
+    `by_reads` is what it is of the values that its subscripts, and bounds around it, read from arrays.
     """
 
     array: str
@@ -29,6 +47,7 @@ class Access:
     exact: bool
     reason: Reason | None
     span: Span
+    by_reads: ByReads = NO_READS
 
     def __repr__(self) -> str:
         return f"<Access: {self.text} {'written' if self.is_write else 'read'} in line {self.span.line}>"

@@ -11,6 +11,7 @@ from orion.dependence.model import Model, Space, access_relation, model_loop
 from orion.dependence.scalars import scalar_roles
 from orion.dependence.study import Study, dependences_of
 from orion.ir.assigned import assigned_places
+from orion.ir.assumed import held_by
 from orion.ir.exposed import exposed_scalars
 from orion.ir.nodes import Break, Choose, Compare, For, If, Node, Return, Stmt, Var, While, every, names_in
 from orion.ir.program import LoopNest, Program
@@ -42,8 +43,9 @@ def analyse_loop(
     carried = tuple(_carried_accesses(nest, scalars, space))
     domain = space.text()
     dependences = None if study is None else dependences_of(study, maps)
+    held = held_by(nest.function.assumed)
     others = (*accesses, *carried) if dependences is None else carried
-    dependences = (*(dependences or ()), *find_dependences(others, domain, len(nest.dims), nest.ordered, maps))
+    dependences = (*(dependences or ()), *find_dependences(others, domain, len(nest.dims), nest.ordered, maps, held))
     reasons = tuple(_early_exits(nest))
     return LoopDependences(domain, accesses, dependences, scalars, reasons)
 

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 
 from orion.dependence.access import Dependence
 from orion.dependence.conflicts import KINDS, distance_vector
+from orion.dependence.reads import Held
 from orion.dependence.region import Region, Statement
-from orion.dependence.relations import Pair, Relations
+from orion.dependence.relations import Pair, Relations, kept_apart
 from orion.dependence.scalars import carries
+from orion.ir.assumed import held_by
 from orion.ir.nodes import For
 from orion.sets.coalesced import coalesced
 from orion.sets.maps import Maps
@@ -41,14 +43,15 @@ def carried_by_loops(region: Region, relations: Relations) -> tuple[Carried, ...
     loops = {loop.index: loop for statement in region.statements for loop in statement.loops}
     found: dict[int, list[Dependence]] = {index: [] for index in sorted(loops)}
     function = region.nest.function
+    held = held_by(function.assumed)
     for pair in relations.pairs:
-        for index, dependence in _carried(pair, statements, relations.maps):
+        for index, dependence in _carried(pair, statements, held, relations.maps):
             if pair.array not in region.scalars or carries(pair.array, loops[index].body, function):
                 found[index].append(dependence)
     return tuple(Carried(loops[index], tuple(dependences)) for index, dependences in found.items())
 
 
-def _carried(pair: Pair, statements: dict[str, Statement], known: Maps) -> Iterator[tuple[int, Dependence]]:
+def _carried(pair: Pair, statements: dict[str, Statement], held: Held, known: Maps) -> Iterator[tuple[int, Dependence]]:
     import islpy as isl
 
     maps: list[isl.Map] = []
@@ -57,7 +60,7 @@ def _carried(pair: Pair, statements: dict[str, Statement], known: Maps) -> Itera
         source = statements[instances.get_tuple_name(isl.dim_type.in_)]
         sink = statements[instances.get_tuple_name(isl.dim_type.out)]
         together = _common(source, sink)
-        relation = over_common(instances, len(together))
+        relation = over_common(kept_apart(pair, instances, held, known), len(together))
         for depth, loop in enumerate(together):
             here = relation.intersect(_first_apart(relation, depth))
             if here.is_empty():

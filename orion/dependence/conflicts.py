@@ -18,6 +18,7 @@ from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING
 
 from orion.dependence.access import Access, Dependence
+from orion.dependence.reads import NOTHING_HELD, Held, has_common_reads, meeting, prepare_reads
 from orion.reasons import Reason
 from orion.sets.coalesced import coalesced
 from orion.sets.maps import Maps
@@ -65,31 +66,36 @@ def _is_past(context: isl.Context) -> bool:
         return True
 
 
-class _Relations:
-    """Conflict relations by the texts of the two access relations: many accesses share one, and isl is asked once."""
+Found = tuple[str, tuple[int | None, ...], tuple[str, ...], bool] | None
 
-    def __init__(self, domain: str, dims: int, maps: Maps) -> None:
+
+class _Relations:
+    """Conflict relations by the two access relations: many accesses share one, and isl is asked once."""
+
+    def __init__(self, domain: str, dims: int, held: Held, maps: Maps) -> None:
         self.maps = maps
+        self.held = held
         self.domain = domain
         self.dims = dims
-        self.known: dict[tuple[str, str, bool], tuple[str, tuple[int | None, ...], tuple[str, ...], bool] | None] = {}
+        self.known: dict[tuple[object, ...], Found] = {}
 
-    def between(
-        self, first: str, second: str, ordered: bool
-    ) -> tuple[str, tuple[int | None, ...], tuple[str, ...], bool] | None:
-        """Relation text, distance, direction and exactness of the conflicts of two relations, or None where none."""
-        key = first, second, ordered
+    def between(self, first: Access, second: Access, ordered: bool) -> Found:
+        """Relation text, distance, direction and exactness of the conflicts of two accesses, or None where none."""
+        key = first.relation, second.relation, first.by_reads, second.by_reads, ordered
         if key not in self.known:
-            self.known[key] = self._compute(*key)
+            self.known[key] = self._compute(first, second, ordered)
         return self.known[key]
 
-    def _compute(
-        self, first: str, second: str, ordered: bool
-    ) -> tuple[str, tuple[int | None, ...], tuple[str, ...], bool] | None:
-        a, b = self.maps.map(first), self.maps.map(second)
+    def _compute(self, first: Access, second: Access, ordered: bool) -> Found:
+        a, b = self.maps.map(first.relation), self.maps.map(second.relation)
+        by_reads = bool(self.held) and has_common_reads(first, second)
+        for access in (first, second) if by_reads else ():
+            prepare_reads(access, self.held, self.maps)
         try:
             with capped(self.maps.context):
                 relation = conflict_relation(a, b, ordered)
+                if by_reads:
+                    relation = relation.intersect(meeting(first, second, self.held, self.maps))
                 if relation.is_empty():
                     return None
                 distance, direction = distance_vector(relation, self.dims)
@@ -152,10 +158,11 @@ def _sign(low: isl.Val, high: isl.Val) -> str:
 
 
 def find_dependences(
-    accesses: Iterable[Access], domain: str, dims: int, ordered: bool, maps: Maps
+    accesses: Iterable[Access], domain: str, dims: int, ordered: bool, maps: Maps, held: Held = NOTHING_HELD
 ) -> tuple[Dependence, ...]:
-    """The dependences between the accesses, in program order of their sources, one per pair and direction."""
-    relations = _Relations(domain, dims, maps)
+    """The dependences between the accesses, in program order of their sources, one per pair and direction, where arrays
+    have the properties `held`."""
+    relations = _Relations(domain, dims, held, maps)
     found: list[Dependence] = []
     for a, b in combinations_with_replacement(tuple(accesses), 2):
         if a.array == b.array and (a.is_write or b.is_write):
@@ -166,7 +173,7 @@ def find_dependences(
 
 
 def _pair(source: Access, sink: Access, relations: _Relations, ordered: bool) -> Iterator[Dependence]:
-    result = relations.between(source.relation, sink.relation, ordered)
+    result = relations.between(source, sink, ordered)
     if result is not None:
         relation, distance, direction, exact = result
         kind = KINDS[source.is_write, sink.is_write] if ordered else "conflict"

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from orion.dependence.access import Access
+from orion.dependence.access import NO_READS, Access, ByReads
+from orion.dependence.reads import place_of, reads_in, valued_forms, with_values
 from orion.dependence.references import InnerLoop, Interval, Reference, collect_references, loop_scope
 from orion.dependence.scalars import live_after
 from orion.ir.assigned import assigned_places
@@ -114,6 +115,9 @@ def used_names(model: Model) -> frozenset[str]:
     forms = [form for reference in references for form in _forms(reference)]
     own = {*space.dims, *space.values, *(loop.var for reference in references for loop in reference.inner)}
     names = {name for form in forms if isinstance(form, Affine) for name in form.names}
+    places = (place for reference in references for read in reads_in(reference) for place in read.subscripts)
+    names |= {name for place in places for name in place.names}
+    names |= {name for reference in references for form in valued_forms(reference) for name in form.names}
     names |= {name for reference in references for guard in reference.guards for name in guard.names}
     return space.names | names - own
 
@@ -257,9 +261,22 @@ def access_relation(reference: Reference, space: Space, maps: Maps | None = None
     relation = _plain_relation(reference, space, maps or Maps(), name) or _wrapped_relation(reference, space, name)
     reason = _reason(reference, blur[0]) if blur else None
     exact = not blur and _is_exact(reference)
+    by_reads = NO_READS if reference.blur else _by_reads(reference, space)
+    place = reference.span
     return Access(
-        reference.array, reference.text, reference.is_write, reference.is_may, relation, exact, reason, reference.span
+        reference.array, reference.text, reference.is_write, reference.is_may, relation, exact, reason, place, by_reads
     )
+
+
+def _by_reads(reference: Reference, space: Space) -> ByReads:
+    """An access of the values that it reads, if it does."""
+    reads = reads_in(reference)
+    if not reads:
+        return NO_READS
+    inner = tuple(loop.var for loop in reference.inner)
+    dims = (*space.dims, *space.values, *inner, *(read.name for read in reads))
+    relation = _wrapped_relation(with_values(reference), space, "", dims)
+    return ByReads(len(space.dims), relation, tuple((read.array, place_of(read, dims)) for read in reads))
 
 
 def _plain_relation(reference: Reference, space: Space, maps: Maps, name: str) -> str | None:
@@ -302,7 +319,8 @@ def _members(reference: Reference, space: Space) -> tuple[list[str], set[str]]:
     return constraints, names | {name for form in bounds if isinstance(form, Affine) for name in form.names}
 
 
-def _wrapped_relation(reference: Reference, space: Space, name: str) -> str:
+def _wrapped_relation(reference: Reference, space: Space, name: str, inputs: tuple[str, ...] = ()) -> str:
+    """The relation as text, from `inputs`, if these are given."""
     outputs = [f"x{axis}" for axis in range(len(reference.axes))]
     constraints, names = _members(reference, space)
     names |= {extent_name(reference.array, axis) for axis in range(len(outputs))}
@@ -311,13 +329,14 @@ def _wrapped_relation(reference: Reference, space: Space, name: str) -> str:
         constraints.append(f"0 <= {output} < {extent}")
         if reference.blur is None:
             constraints += _axis_constraints(output, subscript, extent)
-    hidden = [*space.values, *(loop.var for loop in reference.inner)]
-    bound = {*space.dims, *hidden}
+    inputs = inputs or space.dims
+    hidden = [one for one in (*space.values, *(loop.var for loop in reference.inner)) if one not in inputs]
+    bound = {*inputs, *hidden}
     names |= {name for form in _forms(reference) if isinstance(form, Affine) for name in form.names}
     exists = f"exists {', '.join(hidden)}: " if hidden else ""
     target = f"{isl_name(reference.array)}[{', '.join(outputs)}]"
     inside = f"{exists}{' and '.join(constraints)}"
-    return f"{parameter_list(names - bound)}{{ {name}[{', '.join(space.dims)}] -> {target} : {inside} }}"
+    return f"{parameter_list(names - bound)}{{ {name}[{', '.join(inputs)}] -> {target} : {inside} }}"
 
 
 def _is_exact(reference: Reference) -> bool:

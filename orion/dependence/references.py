@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from orion.dependence.index_arrays import index_arrays
 from orion.ir.assigned import assigned_places, assignments, holds_break, own_level
 from orion.ir.function import Function
 from orion.ir.kept import kept
@@ -134,6 +135,7 @@ def loop_scope(nest: LoopNest, types: Types, known: Mapping[str, Form] | None = 
             scope[name] = parameter(name)
     found = definitions(nest.function) if known is None else known
     scope |= {name: form for name, form in found.items() if name in scope}
+    scope |= index_arrays(nest, types)
     scope |= {name: parameter(name) for name in nest.dims}
     return scope
 

@@ -17,8 +17,10 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from orion.dependence.access import Access
+from orion.dependence.reads import Held, has_common_reads, meeting, prepare_reads
 from orion.dependence.region import Region, Statement
 from orion.dependence.within import at_sizes, sizes_within
+from orion.ir.assumed import held_by
 from orion.sets.affine import integer, itself
 from orion.sets.coalesced import coalesced
 from orion.sets.maps import Maps
@@ -31,7 +33,8 @@ if TYPE_CHECKING:
 class Pair:
     """The dependences between two accesses, from instances of statements to instances: `instances`, an isl union map.
 
-    `accesses` are all pairs of accesses between which they are: such as the same subscript read twice.
+    `accesses` are all pairs of accesses between which they are: such as the same subscript read twice. What properties
+    of arrays keep apart is among them (`kept_apart` leaves it out).
     """
 
     accesses: tuple[tuple[Access, Access], ...]
@@ -70,6 +73,7 @@ def prepare_maps(region: Region, maps: Maps) -> None:
         written_order(statement, depth, maps)
         for access in statement.accesses:
             maps.map(access.relation)
+            prepare_reads(access, held_by(region.nest.function.assumed), maps)
 
 
 def relations_of(region: Region, maps: Maps) -> Relations:
@@ -85,16 +89,17 @@ def relations_of(region: Region, maps: Maps) -> Relations:
     written = written.intersect_domain(domain)
     before = _Before(depth, maps)
     accesses = [(access, statement) for statement in region.statements for access in statement.accesses]
-    wanted: dict[tuple[str, str, bool, bool], list[tuple[Access, Access]]] = {}
+    wanted: dict[tuple[object, ...], list[tuple[Access, Access]]] = {}
     ends: dict[tuple[str, str], isl.Map] = {}
     for (a, one), (b, other) in product(accesses, accesses):
         if a.array == b.array and (a.is_write or b.is_write):
-            wanted.setdefault((a.relation, b.relation, a.is_write, b.is_write), []).append((a, b))
+            alike = a.relation, b.relation, a.is_write, b.is_write, a.by_reads, b.by_reads
+            wanted.setdefault(alike, []).append((a, b))
             ends[a.relation, b.relation] = before.between(one, other)
     pairs: list[Pair] = []
     sizes: isl.Set | None = None
-    for alike in wanted.values():
-        source, sink = alike[0]
+    for accessed in wanted.values():
+        source, sink = accessed[0]
         order = ends[source.relation, sink.relation]
         found = maps.map(source.relation).apply_range(maps.map(sink.relation).reverse()).intersect(order)
         if found.is_empty():
@@ -103,10 +108,23 @@ def relations_of(region: Region, maps: Maps) -> Relations:
         instances = at_sizes(isl.UnionMap.from_map(coalesced(found)), sizes)
         if instances.is_empty():
             continue
-        pairs.append(Pair(tuple(alike), instances))
+        pairs.append(Pair(tuple(accessed), instances))
     everything = united((pair.instances for pair in pairs), context)
     flow = united((pair.instances for pair in pairs if pair.is_flow), context)
     return Relations(domain, written, tuple(pairs), coalesced(everything), flow, maps)
+
+
+def kept_apart(pair: Pair, instances: isl.Map, held: Held, maps: Maps) -> isl.Map:
+    """Dependences of a pair without those that properties of the arrays that subscripts are read from rule out."""
+    import islpy as isl
+
+    one, other = pair.accesses[0]
+    if not held or not has_common_reads(one, other):
+        return instances
+    met = meeting(one, other, held, maps)
+    for side in (isl.dim_type.in_, isl.dim_type.out):
+        met = met.set_tuple_name(side, instances.get_tuple_name(side))
+    return instances.intersect(met)
 
 
 def united(parts: Iterable[isl.UnionMap], context: isl.Context) -> isl.UnionMap:

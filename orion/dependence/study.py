@@ -9,8 +9,10 @@ from orion.dependence.access import Dependence
 from orion.dependence.carried import Carried, carried_by_loops, over_common
 from orion.dependence.conflicts import KINDS, CapReached, capped, distance_vector
 from orion.dependence.model import NOTHING, Known, Model, model_loop
+from orion.dependence.reads import Held
 from orion.dependence.region import Region, find_region
-from orion.dependence.relations import Pair, Relations, prepare_maps, relations_of
+from orion.dependence.relations import Pair, Relations, kept_apart, prepare_maps, relations_of
+from orion.ir.assumed import held_by
 from orion.ir.program import LoopNest, OfFilling, OfSource, Program
 from orion.ir.types import Types
 from orion.sets.coalesced import coalesced
@@ -75,23 +77,24 @@ def dependences_of(study: Study, maps: Maps) -> tuple[Dependence, ...] | None:
 
     dims, scalars = len(study.region.nest.dims), study.region.scalars
     pairs = [pair for pair in study.relations.pairs if pair.array not in scalars]
+    held = held_by(study.region.nest.function.assumed)
     try:
         with capped(maps.context, MAX_WHOLE):
-            found = [dependence for pair in pairs for dependence in _over_nest(pair, dims, maps)]
+            found = [dependence for pair in pairs for dependence in _over_nest(pair, dims, held, maps)]
     except (CapReached, isl.Error):
         maps.give_up("what statements have in common was not found out; the loop is looked at as a whole")
         return None
     return tuple(sorted(found, key=lambda d: (d.source.span, d.sink.span)))
 
 
-def _over_nest(pair: Pair, dims: int, maps: Maps) -> Iterator[Dependence]:
+def _over_nest(pair: Pair, dims: int, held: Held, maps: Maps) -> Iterator[Dependence]:
     import islpy as isl
 
     relation: isl.Map | None = None
     parts: list[isl.Map] = []
     pair.instances.foreach_map(parts.append)
     for part in parts:
-        here = over_common(part, dims)
+        here = over_common(kept_apart(pair, part, held, maps), dims)
         relation = here if relation is None else relation.union(here)
     assert relation is not None
     relation = relation.subtract(isl.Map.identity(relation.get_space()))

@@ -3,6 +3,7 @@ array."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -10,10 +11,9 @@ from enum import StrEnum
 class Property(StrEnum):
     """What one pass over the elements of an array of integers shows."""
 
-    IN_RANGE = "all in range"
-    SORTED = "sorted"
-    DISTINCT = "no two equal"
-    PERMUTATION = "a permutation"
+    NOT_NEGATIVE = "has no negative element"
+    SORTED = "never goes down"
+    DISTINCT = "has no two equal elements"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +49,12 @@ class OfWorkers:
 
 
 Assumed = OfSizes | OfArray | OfWorkers
+
+
+def held_by(assumed: Iterable[Assumed]) -> Mapping[str, frozenset[Property]]:
+    """The properties that arrays have where conditions hold, by arrays."""
+    found: dict[str, frozenset[Property]] = {}
+    for one in assumed:
+        if isinstance(one, OfArray):
+            found[one.array] = found.get(one.array, frozenset()) | {one.has}
+    return found

@@ -4,8 +4,14 @@
         for i in range(n):
             a[i + m] = a[i]
 
-The function is analysed once more under them (`orion.dependence.conditions`): a variant that runs in the calls in which
-all of them hold. Where one does not, the function is run as it is for any values.
+and those on arrays of integers that subscripts are read from:
+
+    def permute(out, perm, x):
+        for i in range(len(x)):
+            out[perm[i]] = x[i]
+
+The function is analysed once more under them (`orion.dependence.conditions`, `properties`): a variant that runs in the
+calls in which all of them hold. Where one does not, the function is run as it is for any values.
 """
 
 from __future__ import annotations
@@ -14,7 +20,8 @@ from collections.abc import Iterator, Mapping
 
 from orion.dependence.conditions import as_assumed, free_of
 from orion.dependence.given_sizes import GivenSizes
-from orion.ir.assumed import Assumed
+from orion.dependence.properties import properties_without
+from orion.ir.assumed import Assumed, OfArray
 from orion.ir.nodes import For, children
 from orion.ir.types import Types
 from orion.plan.plan import Verdict
@@ -48,6 +55,10 @@ def _conditions(
         found = free_of(verdict.carried, len(around), known, maps)
         if found is not None:
             yield as_assumed(loop.index, found)
+            return
+        properties = properties_without(verdict.carried, maps)
+        if properties:
+            yield from (OfArray(loop.index, array, one) for array, one in properties)
             return
     for inner in _loops_in(loop):
         yield from _conditions(inner, (*around, loop), verdicts, known, maps)

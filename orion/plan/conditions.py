@@ -67,7 +67,7 @@ def _in_words(assumed: Assumed, names: Mapping[str, Expr]) -> str:
         case OfSizes():
             return in_words(assumed, names)
         case OfArray(array=array, has=wanted):
-            return f"{array}: {wanted}"
+            return f"{array} {wanted}"
         case OfWorkers(least=least):
             return f"there are at least {least} workers"
 

@@ -72,6 +72,32 @@ class NotAffine:
     hint: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexArray(NotAffine):
+    """In a `Scope`: an array of integers, of so many `axes`, that nothing writes, so that its elements are values."""
+
+    axes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A value that is read from such an array, `array[subscripts]`. `name` is that of the value in isl: two reads of
+    one iteration with the same name have the same value."""
+
+    name: str
+    array: str
+    subscripts: tuple[Affine, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfReads(NotAffine):
+    """An expression that is not affine because it has values in it that are read from arrays: `form` is what it is of
+    these values, the `reads`."""
+
+    form: Affine
+    reads: tuple[Read, ...]
+
+
 Form = Affine | NotAffine
 Scope = Mapping[str, Form]
 """What each integer scalar in reach stands for: itself (a loop variable or parameter), an affine expression that was
@@ -97,14 +123,15 @@ def affine_form(expr: Expr, scope: Scope) -> Form:
         case Unary("+", operand):
             return affine_form(operand, scope)
         case Unary("-", operand):
-            form = affine_form(operand, scope)
-            return _product(-1, form) if isinstance(form, Affine) else form
+            return _binary("*", integer(-1), affine_form(operand, scope), expr)
         case Binary(op, left, right):
             return _binary(op, affine_form(left, scope), affine_form(right, scope), expr)
         case Call(function, (operand,)) if function == INTEGER:
             return affine_form(operand, scope)
         case Call(function, (operand,)) if function == NARROW:
             return _narrow(operand, affine_form(operand, scope))
+        case Subscript(Var(name), index) if is_element(scope.get(name), index):
+            return _of_read(name, [affine_form(part, scope) for part in index], expr)
         case Call("min" | "max" as name, (first, *others)) if others:
             forms = (affine_form(one, scope) for one in others)
             return reduce(lambda left, right: _extreme(name, left, right), forms, affine_form(first, scope))
@@ -112,10 +139,31 @@ def affine_form(expr: Expr, scope: Scope) -> Form:
             return _refusal(expr)
 
 
+def is_element(base: Form | None, index: tuple[Expr, ...]) -> bool:
+    """Whether a subscript of a name with this form is one element of an array that nothing writes."""
+    return isinstance(base, IndexArray) and base.axes == len(index)
+
+
+def _of_read(array: str, subscripts: list[Form], expr: Subscript) -> NotAffine:
+    """An element of an array that nothing writes, at an affine place."""
+    refused = _refusal(expr)
+    affine = tuple(form for form in subscripts if isinstance(form, Affine))
+    if len(affine) < len(subscripts):
+        return refused
+    where = ", ".join(form.text for form in affine)
+    read = Read(f"{isl_name(array)}__at_{where.encode().hex()}", array, affine)
+    return OfReads(refused.code, refused.why, refused.span, refused.hint, form=itself(read.name), reads=(read,))
+
+
+def without_reads(form: NotAffine) -> NotAffine:
+    """The same, with nothing known of it."""
+    return NotAffine(form.code, form.why, form.span, form.hint)
+
+
 def _narrow(expr: Expr, form: Form) -> NotAffine:
     """Why an operation that may leave its dtype is not affine."""
     if isinstance(form, NotAffine):
-        return form
+        return without_reads(form)
     text = print_expr(expr)
     why = f"`{text}` is computed in fewer than 64 bits, or without a sign, and may not fit"
     hint = "pass Python integers, or convert NumPy's before they are computed with: `int(n)`"
@@ -123,10 +171,11 @@ def _narrow(expr: Expr, form: Form) -> NotAffine:
 
 
 def _extreme(name: str, left: Form, right: Form) -> Form:
-    if isinstance(left, NotAffine):
-        return left
-    if isinstance(right, NotAffine):
-        return right
+    for form in (left, right):
+        if isinstance(form, NotAffine):
+            return without_reads(form)
+    assert isinstance(left, Affine)
+    assert isinstance(right, Affine)
     if left.value is not None and right.value is not None:
         return integer((min if name == "min" else max)(left.value, right.value))
     text, names = f"{name}({left.text}, {right.text})", left.names | right.names
@@ -136,6 +185,8 @@ def _extreme(name: str, left: Form, right: Form) -> Form:
 
 
 def _binary(op: str, left: Form, right: Form, expr: Expr) -> Form:
+    if isinstance(left, OfReads) or isinstance(right, OfReads):
+        return _binary_of_reads(op, left, right, expr)
     if isinstance(left, NotAffine):
         return left
     if isinstance(right, NotAffine):
@@ -155,6 +206,18 @@ def _binary(op: str, left: Form, right: Form, expr: Expr) -> Form:
         return _divided(op, left, right.value)
     hint = Hint.FLATTENED if op == "*" and left.names != right.names else ""
     return NotAffine("ORN103", f"`{print_expr(expr)}` is not affine", expr.span, hint)
+
+
+def _binary_of_reads(op: str, left: Form, right: Form, expr: Expr) -> NotAffine:
+    """The same where values are read: what it would be of these."""
+    first = left if isinstance(left, NotAffine) else right
+    assert isinstance(first, NotAffine)
+    sides = [side.form if isinstance(side, OfReads) else side for side in (left, right)]
+    form = _binary(op, sides[0], sides[1], expr)
+    if not isinstance(form, Affine):
+        return without_reads(first)
+    reads = tuple(dict.fromkeys(read for side in (left, right) if isinstance(side, OfReads) for read in side.reads))
+    return OfReads(first.code, first.why, first.span, first.hint, form=form, reads=reads)
 
 
 def integer(value: int) -> Affine:

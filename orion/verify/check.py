@@ -65,6 +65,7 @@ from orion.typing.infer import infer_types
 from orion.verify.conflicts import Conflict, Uses, any_parameters, described, in_one_round, in_other_rounds, uses_of
 from orion.verify.copied import assigned_arrays, original, prove_copied, prove_copied_before
 from orion.verify.early_exits import is_ended_by_first, prove_harmless
+from orion.verify.elements import held_of, narrowed
 from orion.verify.events import Iterations
 from orion.verify.fused import prove_fused
 from orion.verify.inside import Place, prove_inside
@@ -228,7 +229,8 @@ class _Checker:
 
         for one in self.plan.program.function.assumed:
             if isinstance(one, OfArray):
-                self.unproved.append(f"not proved: {one.array} is {one.has}, as no elements are looked at here")
+                if (one.array, one.has) not in self.plan.sizes.shown:
+                    self.unproved.append(f"not proved: {one.array} {one.has}, as no elements were looked at")
                 continue
             if isinstance(one, OfWorkers):
                 continue  # it is right with fewer, too
@@ -326,9 +328,9 @@ class _Checker:
     # ------------------------------------------------------------ tiles
 
     def prove_tiles(self, loop: LoopPlan, found: Iterations, uses: Mapping[str, Uses]) -> None:
-        now = [*in_one_round(uses, loop.ordered)]
+        now = [*self.narrowed(in_one_round(uses, loop.ordered), found)]
         again = is_repeated(self.plan.program.steps, loop.nest.number)
-        later = [*in_other_rounds(uses)] if again and loop.rounds_overlap else []
+        later = [*self.narrowed(in_other_rounds(uses), found, of_rounds=True)] if again and loop.rounds_overlap else []
         told = partial(described, found)
         iterations = any_parameters(found.domain(self.context)) if found.is_exact else None
         for count in self.counts:
@@ -342,6 +344,13 @@ class _Checker:
             if loop.private_arrays:
                 prove_last(found, schedule, self.context)
             prove_own_copies(loop, schedule)
+
+    def narrowed(
+        self, conflicts: Iterable[Conflict], found: Iterations, *, of_rounds: bool = False
+    ) -> Iterator[Conflict]:
+        held = held_of(self.plan.program.function.assumed)
+        for one in conflicts:
+            yield narrowed(one, found, held, self.context, of_rounds=of_rounds)
 
     def prove_single(self, loop: LoopPlan) -> None:
         """Statements that stand for a part of a loop are run, once."""

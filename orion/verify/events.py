@@ -23,6 +23,21 @@ class Leaving:
 
 
 @dataclass(frozen=True, slots=True)
+class Element:
+    """A value that a subscript, or a bound, reads from an array of integers which nothing writes: `name` in conditions.
+    `at` says, as isl text, that it is at p0, p1, … of `rank` axes."""
+
+    name: str
+    array: str
+    rank: int
+    at: tuple[str, ...]
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        return tuple(f"p{axis}__" for axis in range(self.rank))
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """A reading or writing of an array, or of a scalar as an array without dimensions, in an iteration.
 
@@ -31,6 +46,8 @@ class Event:
     subscripts leave the array. `place[0], v[0], place[1], v[1], …` is its time in the
     iteration. `is_exact`: all affine parts of the text are in the conditions; `is_sure`: it happens for all (x, v) that
     the conditions leave, and touches all of these e; `is_certain`: it happens for all of them, whichever e it touches.
+    `elements` are values that its subscripts and the bounds around it read, and `by_elements` what these say of (x, v)
+    and e.
     """
 
     array: str
@@ -45,6 +62,8 @@ class Event:
     is_exact: bool
     is_sure: bool
     is_certain: bool
+    elements: tuple[Element, ...] = ()
+    by_elements: tuple[str, ...] = ()
 
     @property
     def element(self) -> tuple[str, ...]:
@@ -83,6 +102,19 @@ class Iterations:
     def placed(self, event: Event, context: isl.Context) -> isl.Map:
         """(x, v) → e."""
         return self.as_map(event.dims, event.element, (*event.around, *event.at), context)
+
+    def placed_by(self, event: Event, context: isl.Context) -> isl.Map:
+        """(x, v, values of elements) → e."""
+        inside = (*event.around, *event.at, *event.by_elements)
+        return self.as_map(self._with_elements(event), event.element, inside, context)
+
+    def read(self, event: Event, element: Element, context: isl.Context) -> isl.Map:
+        """(x, v, values of elements) → (p, value) of one of them."""
+        inside = (*event.around, *element.at, f"value__ = {element.name}")
+        return self.as_map(self._with_elements(event), (*element.place, "value__"), inside, context)
+
+    def _with_elements(self, event: Event) -> tuple[str, ...]:
+        return (*event.dims, *(element.name for element in event.elements))
 
     def leaving(self, event: Event, context: isl.Context) -> Iterator[isl.Set]:
         """The parameters for which a subscript leaves its array for sure, by subscripts."""

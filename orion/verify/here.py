@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from orion.ir.nodes import Expr, Logic, Unary
 from orion.verify.text_values import Scope, UnprovedError
@@ -18,10 +18,13 @@ class Here:
     dims: list[str]
     missing: int
     unsure: int
+    by_elements: list[str] = field(default_factory=list)
+    """What bounds of these that are elements of arrays say of the dimensions."""
 
     def inner(self) -> Here:
         """The same for what is inside, which does not change what holds here."""
-        return Here(self.scope.sharing(), [*self.conditions], [*self.dims], self.missing, self.unsure)
+        copies = [*self.conditions], [*self.dims]
+        return Here(self.scope.sharing(), *copies, self.missing, self.unsure, [*self.by_elements])
 
     def dimension(self) -> str:
         self.dims.append(f"x{len(self.dims)}__")

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from math import prod
 
@@ -54,6 +54,7 @@ from orion.ir.program import Branch, LoopNest, OfNewOrder, OfStatements, Repeat,
 from orion.ir.types import ArrayType, ScalarType, Types
 from orion.passes.writes import written_positions
 from orion.sets.names import extent_name, isl_name, number_text, sum_text
+from orion.verify.elements import ElementsRead, constant_arrays
 from orion.verify.events import Event, Iterations, Leaving, defined
 from orion.verify.here import Here
 from orion.verify.subscripts import is_of_data, leaving, on_axis
@@ -87,7 +88,15 @@ class Reader:
     unlimited: set[str] = field(default_factory=set)
     """Parameters that may not have all values that the conditions leave: variables of loops around, and scalars."""
 
+    constant: Mapping[str, int] = field(init=False)
+    elements: ElementsRead = field(init=False)
+    """Those that subscripts and bounds of the loop that is read are made of."""
+    by_elements: tuple[Value | None, ...] = ()
+    """The bounds of the loop that is entered next, by them."""
+
     def __post_init__(self) -> None:
+        self.constant = constant_arrays(self.function, self.types)
+        self.elements = ElementsRead(self.constant)
         names = {name: self.of_parameter(name) for name, kind in self.types.items() if not isinstance(kind, ArrayType)}
         names |= {name: {"": value} if value else {} for name, value in self.function.constants if type(value) is int}
         self.at = Here(Scope(self.numbers, names), [], [], 0, 0)
@@ -141,6 +150,7 @@ class Reader:
         with self.inside():
             self.settle(loops)
             self.at.dims, self.place, self.events = [], [0], []
+            self.elements = ElementsRead(self.constant)
             self.at.missing = self.at.unsure = 0
             for loop in loops:
                 if holds_break(loop.body) or holds(Return, *loop.body):
@@ -276,6 +286,7 @@ class Reader:
             case For(space, body):
                 self.expression(space)
                 bounds = self.bounds(space)
+                self.by_elements = () if self.events is None else self.elements.bounds(self.at.scope, space)
                 self.forget((statement,))
                 self.loop(statement, body, bounds)
                 self.forget((statement,))
@@ -303,6 +314,9 @@ class Reader:
                 self.at.dimension()
             else:
                 self.enter(statement.space, bounds)
+                limits = zip(("<=", ">"), self.by_elements, strict=False)
+                dim: Value = {self.at.dims[-1]: 1}
+                self.at.by_elements += [compared(end, op, dim) for op, end in limits if end is not None]
             ends = holds_break(body) or holds(Return, *body)
             self.at.unsure += sparse or ends or self.at.missing > missing
             self.block(body)
@@ -323,7 +337,10 @@ class Reader:
     def assign(self, target: Expr, value: Expr) -> None:
         match target, value:
             case Var(name), _:
+                by_elements = None if self.events is None else self.elements.value(self.at.scope, value)
                 self.know(name, self.valued(value), is_of_data(self.at.scope, value))
+                if by_elements is not None and self.at.scope.names[name] is None:
+                    self.at.scope.of_elements[name] = by_elements
             case Tuple(targets), Tuple(values) if len(targets) == len(values):
                 new = [(self.valued(part), is_of_data(self.at.scope, part)) for part in values]
                 for part, found in zip(targets, new, strict=True):
@@ -422,7 +439,7 @@ class Reader:
     def element(self, array: str, node: Expr, index: Sequence[Expr], is_write: bool, *, exact: bool) -> None:
         kind = self.types[array]
         assert isinstance(kind, ArrayType)
-        texts, left = list[str](), list[Leaving]()
+        texts, left, by_elements = list[str](), list[Leaving](), [*self.at.by_elements]
         sure = exact
         for axis in range(kind.ndim):
             length = self.at.scope.value(Dim(array, axis, node.span))
@@ -432,10 +449,11 @@ class Reader:
                 said, unknown = on_axis(self.at.scope, index[axis], at, length)
                 texts += said
                 if unknown:
+                    by_elements += self.elements.on_axis(self.at.scope, index[axis], at, length)
                     sure, exact = False, exact and all(is_of_data(self.at.scope, part) for part in unknown)
                 else:
                     left += leaving(self.at.scope, index[axis], axis, length)
-        self.note(array, node, kind.ndim, is_write, texts, left, exact=exact, sure=sure)
+        self.note(array, node, kind.ndim, is_write, texts, left, exact=exact, sure=sure, by_elements=by_elements)
 
     def note(
         self,
@@ -448,6 +466,7 @@ class Reader:
         *,
         exact: bool,
         sure: bool,
+        by_elements: Sequence[str] = (),
     ) -> None:
         assert self.events is not None
         certain = not self.at.missing and not self.at.unsure
@@ -458,7 +477,10 @@ class Reader:
         place = tuple(self.place)
         self.tick()
         found = tuple(self.at.conditions), tuple(at), tuple(left)
-        self.events.append(Event(array, node, is_write, tuple(self.at.dims), rank, *found, place, *known))
+        named = {one for text in by_elements for one in names_of(text)}
+        elements = tuple(one for one in self.elements.found.values() if one.name in named)
+        event = Event(array, node, is_write, tuple(self.at.dims), rank, *found, place, *known)
+        self.events.append(replace(event, elements=elements, by_elements=tuple(by_elements)))
 
 
 def number(value: int) -> Value:

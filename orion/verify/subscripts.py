@@ -14,7 +14,7 @@ def on_axis(scope: Scope, index: Expr, at: str, length: Value) -> tuple[list[str
     """Conditions on the elements of an axis that a subscript or a slice stands for, and the parts of it that have no
     affine value: conditions by these are left out, so that more elements meet the others."""
     if not isinstance(index, Slice):
-        place = _affine(scope, index)
+        place = affine(scope, index)
         return ([], [index]) if place is None else ([wrapped(place, "==", at, length)], [])
     width = 1
     if index.step is not None:
@@ -23,7 +23,7 @@ def on_axis(scope: Scope, index: Expr, at: str, length: Value) -> tuple[list[str
             return [], [index.step]
     texts, unknown = list[str](), list[Expr]()
     for op, end in (("<=", index.lower), (">", index.upper)):
-        place = None if end is None else _affine(scope, end)
+        place = None if end is None else affine(scope, end)
         if place is not None:
             texts.append(wrapped(place, op, at, length))
         elif end is not None:
@@ -37,7 +37,8 @@ def on_axis(scope: Scope, index: Expr, at: str, length: Value) -> tuple[list[str
     return texts, unknown
 
 
-def _affine(scope: Scope, expr: Expr) -> Value | None:
+def affine(scope: Scope, expr: Expr) -> Value | None:
+    """The value of an expression; None where it is not affine."""
     try:
         return scope.value(expr)
     except UnprovedError:
@@ -45,7 +46,7 @@ def _affine(scope: Scope, expr: Expr) -> Value | None:
 
 
 def _constant(scope: Scope, expr: Expr) -> int | None:
-    value = _affine(scope, expr)
+    value = affine(scope, expr)
     return None if value is None else constant(value)
 
 

@@ -189,7 +189,8 @@ def size_key(array: str) -> str:
 @dataclass
 class Scope:
     """What names stand for at some place in the text: values, or None for what is not known; of that, what comes from
-    elements of arrays, and may be any integer, is `of_data`.
+    elements of arrays, and may be any integer, is `of_data`; what is known of it by such elements is in `of_elements`
+    (`orion.verify.elements`).
 
     A value that is no sum is given a name (`named`), with its definition in `definitions`. A name made here ends in
     __, which no other may (`prove_text` sees to that). `same` has the names of values that have one. `entered` are the
@@ -199,22 +200,26 @@ class Scope:
     numbers: Iterator[int] = field(default_factory=count)
     names: dict[str, Value | None] = field(default_factory=dict)
     of_data: set[str] = field(default_factory=set)
+    of_elements: dict[str, Value] = field(default_factory=dict)
     same: dict[str, Form] = field(default_factory=dict)
     definitions: list[Definition] = field(default_factory=list)
     entered: list[isl.Set] = field(default_factory=list)
 
     def inner(self) -> Scope:
         """A scope inside of this one, with definitions of its own."""
-        return Scope(self.numbers, dict(self.names), set(self.of_data), dict(self.same))
+        return Scope(self.numbers, dict(self.names), set(self.of_data), dict(self.of_elements), dict(self.same))
 
     def sharing(self) -> Scope:
         """A scope inside of this one that has its definitions too."""
-        return Scope(self.numbers, dict(self.names), set(self.of_data), dict(self.same), self.definitions, self.entered)
+        own = dict(self.names), set(self.of_data), dict(self.of_elements), dict(self.same)
+        return Scope(self.numbers, *own, self.definitions, self.entered)
 
     def forget(self, names: Iterable[str]) -> None:
         gone = dict.fromkeys(names)
         self.names.update(gone)
         self.of_data.difference_update(gone)
+        for name in gone:
+            self.of_elements.pop(name, None)
 
     def value(self, expr: Expr) -> Value:
         """The value of an expression. UnprovedError where it is not affine."""

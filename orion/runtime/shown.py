@@ -1,0 +1,113 @@
+"""What passes over arrays of integers show of them, kept until the arrays change.
+
+An array that may be written to is compared with a copy of what it was when it was looked at, which takes one pass at
+the speed of memory and notices any change. One that nobody may write to, `orion.freeze(array)` among them, is looked at
+once. Most arrays that have not a property (a histogram's bins) show that by their first elements: of these no copy is
+made, and no more is looked at.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import ref
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orion.arrays.dense import DenseArray
+from orion.arrays.frozen import is_frozen
+from orion.cost.sizes import NOTHING_SHOWN, Shown
+from orion.ir.assumed import Property
+
+FIRST = 512
+"""How much of the first axis of an array is looked at before the whole of it."""
+
+KEPT = 16
+"""How many arrays one function keeps in mind; the least recently used goes first."""
+
+
+@dataclass(slots=True)
+class _Looked:
+    """An array that was looked at, with what was found. `copy` is what it was then, None where nobody may change it."""
+
+    array: ref[Any]
+    copy: NDArray[Any] | None
+    found: dict[Property, bool] = field(default_factory=dict)
+
+    def is_of(self, array: NDArray[Any], owner: Any) -> bool:
+        """Whether the array is the same, and has not changed."""
+        return self.array() is owner and (is_frozen(array) if self.copy is None else np.array_equal(self.copy, array))
+
+
+def _memory(owner: Any, first: int | None = None) -> NDArray[Any]:
+    """The elements of an array, or the `first` along its first axis."""
+    array: NDArray[Any] = owner.storage if isinstance(owner, DenseArray) else owner
+    return array if first is None else array[:first]
+
+
+class Properties:
+    """What is known of the arrays that one function is given."""
+
+    def __init__(self) -> None:
+        self._looked: OrderedDict[int, _Looked] = OrderedDict()
+
+    def of(self, asked: Shown, arguments: Mapping[str, Any]) -> Shown:
+        """Those of some properties that arrays have now."""
+        if not asked:
+            return NOTHING_SHOWN
+        given = {name: arguments[name] for name, _ in asked if name in arguments}
+        likely = [
+            (name, one) for name, one in asked if name in given and has_property(_memory(given[name], FIRST), one)
+        ]
+        looked = {name: self._at(given[name]) for name, _ in likely}
+        return frozenset((name, one) for name, one in likely if self._has(looked[name], one))
+
+    def _at(self, owner: Any) -> tuple[_Looked, NDArray[Any]]:
+        array = _memory(owner)
+        known = self._looked.get(id(owner))
+        if known is None or not known.is_of(array, owner):
+            known = self._looked[id(owner)] = _Looked(ref(owner), None if is_frozen(array) else array.copy())
+        self._looked.move_to_end(id(owner))
+        while len(self._looked) > KEPT:
+            self._looked.popitem(last=False)
+        return known, array
+
+    def _has(self, looked: tuple[_Looked, NDArray[Any]], wanted: Property) -> bool:
+        known, array = looked
+        if wanted not in known.found:
+            known.found[wanted] = has_property(array if known.copy is None else known.copy, wanted)
+        return known.found[wanted]
+
+
+def has_property(array: NDArray[Any], wanted: Property) -> bool:
+    """Whether an array of integers has a property.
+
+    >>> at = np.array([0, 2, 2])
+    >>> [one.name for one in Property if has_property(at, one)]
+    ['NOT_NEGATIVE', 'SORTED']
+    """
+    match wanted:
+        case Property.NOT_NEGATIVE:
+            return not array.size or bool(array.min() >= 0)
+        case Property.SORTED:
+            return array.ndim == 1 and bool((array[1:] >= array[:-1]).all())
+        case Property.DISTINCT:
+            return _is_distinct(array.ravel())
+
+
+def _is_distinct(values: NDArray[Any]) -> bool:
+    """By a mark for each number where they lie close together, by sorting where they do not."""
+    if values.size < 2:
+        return True
+    low, high = int(values.min()), int(values.max())
+    width = high - low + 1
+    if width < values.size:
+        return False
+    if width > 8 * values.size:
+        return np.unique(values).size == values.size
+    seen = np.zeros(width, np.bool_)
+    seen[values - values.dtype.type(low)] = True  # what the difference of narrow integers wraps to is no other's
+    return int(np.count_nonzero(seen)) == values.size

@@ -1,0 +1,203 @@
+"""Loops that are parallel by what arrays of subscripts hold: it is looked at in every call."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import orion
+from orion.ir.assumed import Property
+from tests.loop_text import defined
+
+N = 3000
+
+LOOPS = {
+    "put elsewhere": ("for i in range(n):\n    out[perm[i]] = x[i]", {"perm": "has no two equal elements"}),
+    "added elsewhere": ("for i in range(n):\n    out[perm[i]] += x[i]", {"perm": "has no two equal elements"}),
+    "at a multiple": ("for i in range(n):\n    wide[2 * perm[i] + 1] = x[i]", {"perm": "has no two equal elements"}),
+    "counted from the end": ("for i in range(n):\n    out[-perm[i] - 1] = x[i]", {"perm": "has no two equal elements"}),
+    "two arrays at once": (
+        "for i in range(n):\n    out[perm[i]] = x[i]\n    wide[perm[i]] += out[perm[i]]",
+        {"perm": "has no two equal elements"},
+    ),
+    "by a name": (
+        "for i in range(n):\n    at = perm[i]\n    t = x[i]\n    out[at] = t * 2\n    out[at] += 1.0",
+        {"perm": "has no two equal elements"},
+    ),
+    "rows": (
+        "for i in range(n):\n    for j in range(4):\n        rows[perm[i], j] += x[i] * j",
+        {"perm": "has no two equal elements"},
+    ),
+    "whole rows": ("for i in range(n):\n    rows[perm[i], :] += x[i]", {"perm": "has no two equal elements"}),
+    "a table of places": (
+        "for i in range(n // 4):\n    for j in range(4):\n        out[table[i, j]] = x[i] + j",
+        {"table": "has no two equal elements"},
+    ),
+    "the one before": (
+        "for i in range(n):\n    out[perm[i - 1]] = x[i]",
+        {},
+    ),
+    "a ragged row": (
+        "for i in range(m):\n    for p in range(ptr[i], ptr[i + 1]):\n        data[p] *= x[i]",
+        {"ptr": "never goes down"},
+    ),
+    "a ragged row twice": (
+        "for i in range(m):\n    s = 0.0\n    for p in range(ptr[i], ptr[i + 1]):\n        s += data[p]\n"
+        "    for p in range(ptr[i], ptr[i + 1]):\n        data[p] = data[p] / (s + 1.0)",
+        {"ptr": "never goes down"},
+    ),
+    "only the first of a row": (
+        "for i in range(m):\n    if ptr[i] < ptr[i + 1]:\n        data[ptr[i]] = x[i]",
+        {},
+    ),
+    "rounds at other places": (
+        "for t in range(3):\n    for i in range(n - 3):\n        out[perm[i + t]] += x[i]",
+        {"perm": "has no two equal elements"},
+    ),
+    "rounds apart by a number": (
+        "for t in range(3):\n    for i in range(n):\n        wide[perm[i] + t] += x[i]",
+        {"perm": "has no two equal elements"},
+    ),
+    "rounds of it": (
+        "for t in range(3):\n    for i in range(n):\n        out[perm[i]] += x[i] * t",
+        {"perm": "has no two equal elements"},
+    ),
+}
+"""The text, and what each array is asked for beside having no negative element."""
+
+
+def of_text(text):
+    body = ("n, m = len(x), len(ptr) - 1\n" + text).replace("\n", "\n    ")
+    return defined(f"def f(out, wide, rows, data, perm, table, ptr, x):\n    {body}\n", np=np)
+
+
+def given(dtype=np.int64, seed=0, n=N):
+    rng = np.random.default_rng(seed)
+    perm = rng.permutation(n).astype(dtype)
+    ptr = np.concatenate([[0], np.cumsum(rng.integers(0, 5, n - 1))]).astype(np.int64)
+    data, table = rng.random(int(ptr[-1])), perm.reshape(-1, 4).copy()
+    return np.zeros(n), np.zeros(2 * n), np.zeros((n, 4)), data, perm, table, ptr, rng.random(n)
+
+
+ARRAYS = ("out", "wide", "rows", "data", "perm", "table", "ptr", "x")
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+@pytest.mark.parametrize("name", [*LOOPS])
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+def test_results_are_those_of_python(name, workers):
+    written = of_text(LOOPS[name][0])
+    decorated = orion.parallel_for(written)
+    with orion.session(workers=workers, force_parallel=True):
+        for seed, dtype in enumerate((np.int64, np.int32, np.int16)):
+            mine, theirs = given(dtype, seed), given(dtype, seed)
+            decorated(*mine)
+            written(*theirs)
+            for one, other in zip(mine, theirs, strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name, (_, asked) in LOOPS.items() if asked])
+def test_they_are_parallel_where_the_arrays_are_such(name):
+    text, asked = LOOPS[name]
+    decorated = orion.parallel_for(of_text(text))
+    with orion.session(workers=2, force_parallel=True):
+        plan = decorated.plan(*given())
+    plan.check()
+    assert plan.is_parallel
+    for array, what in asked.items():
+        assert f"{array} {what}" in plan.conditions
+
+
+@pytest.mark.parametrize("name", [name for name, (_, asked) in LOOPS.items() if asked])
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+def test_they_are_right_where_the_arrays_are_not(name):
+    text, asked = LOOPS[name]
+    written, rng = of_text(text), np.random.default_rng(7)
+    decorated = orion.parallel_for(written)
+    with orion.session(workers=4, force_parallel=True):
+        for trial in range(12):
+            mine, theirs = given(), given()
+            for array in asked:
+                at = ARRAYS.index(array)
+                size = mine[at].size
+                if array == "ptr":
+                    places, values = rng.integers(1, size, 2), np.sort(rng.integers(0, len(mine[3]) - 1, 2))[::-1]
+                else:
+                    places = rng.integers(0, size, 2)
+                    value = mine[at].flat[places[1]]
+                    values = [value if trial % 2 else value - N, value]  # the same element, once from the end
+                mine[at].flat[places] = theirs[at].flat[places] = values
+            for one in (decorated, written):
+                one(*(mine if one is decorated else theirs))
+            for one, other in zip(mine, theirs, strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+def test_a_change_of_one_element_is_noticed():
+    written = of_text(LOOPS["put elsewhere"][0])
+    decorated, rng = orion.parallel_for(written), np.random.default_rng(3)
+    mine = given()
+    perm, right = mine[4], mine[4].copy()
+    with orion.session(workers=2, force_parallel=True):
+        for _ in range(1000):
+            at, other = rng.integers(0, N, 2)
+            perm[at] = perm[other]
+            expected = np.zeros(N)
+            mine[0][:] = 0.0
+            decorated(*mine)
+            expected[perm] = mine[7]  # of equal places the last
+            np.testing.assert_array_equal(mine[0], expected)
+            is_right = at == other
+            assert decorated.plan(*mine).is_parallel == is_right
+            perm[:] = right
+
+
+def test_frozen_arrays_are_looked_at_once(monkeypatch):
+    from orion.runtime import shown
+
+    decorated = orion.parallel_for(of_text(LOOPS["put elsewhere"][0]))
+    arguments = [*given()]
+    arguments[4] = orion.freeze(arguments[4])
+    looked = []
+    whole = shown.has_property
+    monkeypatch.setattr(shown, "has_property", lambda array, one: looked.append(array.size) or whole(array, one))
+    with orion.session(workers=2, force_parallel=True):
+        for _ in range(3):
+            decorated(*arguments)
+    assert looked.count(N) == 2  # no negative element, no two equal
+    with pytest.raises(ValueError, match="read-only"):
+        arguments[4][0] = 1
+    np.testing.assert_array_equal(arguments[0][arguments[4]], arguments[7])
+
+
+@pytest.mark.parametrize(
+    ("values", "has"),
+    [
+        ([], "NOT_NEGATIVE SORTED DISTINCT"),
+        ([3], "NOT_NEGATIVE SORTED DISTINCT"),
+        ([0, 1, 1], "NOT_NEGATIVE SORTED"),
+        ([2, 0, 1], "NOT_NEGATIVE DISTINCT"),
+        ([-1, 0, 5], "SORTED DISTINCT"),
+        ([-3, -3], "SORTED"),
+        ([0, 10**9, 5], "NOT_NEGATIVE DISTINCT"),
+        ([-(2**63), 2**63 - 1], "SORTED DISTINCT"),
+    ],
+)
+def test_what_one_pass_shows(values, has):
+    from orion.runtime.shown import has_property
+
+    array = np.array(values, np.int64)
+    assert {one.name for one in Property if has_property(array, one)} == set(has.split())
+
+
+def test_every_narrow_dtype_is_told_apart():
+    from orion.runtime.shown import has_property
+
+    for dtype in (np.int8, np.uint8, np.int16, np.uint16):
+        info = np.iinfo(dtype)
+        whole = np.random.default_rng(0).permutation(np.arange(info.min, info.max + 1)).astype(dtype)
+        assert has_property(whole, Property.DISTINCT)
+        whole[5] = whole[9]
+        assert not has_property(whole, Property.DISTINCT)
