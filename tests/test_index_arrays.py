@@ -97,6 +97,22 @@ def test_results_are_those_of_python(name, workers):
                 np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
+@pytest.mark.ray
+@pytest.mark.timeout(180)
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+def test_results_on_ray():
+    with orion.session(backend="ray", workers=2, force_parallel=True):
+        for name, (text, asked) in LOOPS.items():
+            written = of_text(text)
+            decorated = orion.parallel_for(written)
+            mine, theirs = given(), given()
+            assert not asked or decorated.plan(*mine).is_parallel, name
+            decorated(*mine)
+            written(*theirs)
+            for one, other in zip(mine, theirs, strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-12, err_msg=name)
+
+
 @pytest.mark.parametrize("name", [name for name, (_, asked) in LOOPS.items() if asked])
 def test_they_are_parallel_where_the_arrays_are_such(name):
     text, asked = LOOPS[name]
@@ -170,6 +186,37 @@ def test_frozen_arrays_are_looked_at_once(monkeypatch):
     with pytest.raises(ValueError, match="read-only"):
         arguments[4][0] = 1
     np.testing.assert_array_equal(arguments[0][arguments[4]], arguments[7])
+
+
+def test_what_was_looked_at_is_let_go_of_with_its_array():
+    from orion.runtime.shown import Properties
+
+    properties, perm = Properties(), np.arange(9)
+    asked = frozenset({("perm", Property.DISTINCT)})
+    assert properties.of(asked, {"perm": perm}) == asked
+    assert len(properties._looked) == 1
+    del perm
+    assert not properties._looked
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+def test_an_array_that_changes_while_threads_call():
+    from concurrent.futures import ThreadPoolExecutor
+
+    decorated = orion.parallel_for(of_text(LOOPS["put elsewhere"][0]))
+
+    def calls(seed):
+        mine, rng = given(seed=seed), np.random.default_rng(seed)
+        for _ in range(20):
+            mine[4][:] = rng.permutation(N) if rng.random() < 0.5 else rng.integers(0, N, N)
+            mine[0][:] = 0.0
+            decorated(*mine)
+            expected = np.zeros(N)
+            expected[mine[4]] = mine[7]
+            np.testing.assert_array_equal(mine[0], expected)
+
+    with orion.session(workers=2, force_parallel=True), ThreadPoolExecutor(3) as pool:
+        list(pool.map(calls, range(3)))
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import ref
@@ -66,13 +67,15 @@ class Properties:
         return frozenset((name, one) for name, one in likely if self._has(looked[name], one))
 
     def _at(self, owner: Any) -> tuple[_Looked, NDArray[Any]]:
-        array = _memory(owner)
-        known = self._looked.get(id(owner))
+        array, key = _memory(owner), id(owner)
+        known = self._looked.get(key)
         if known is None or not known.is_of(array, owner):
-            known = self._looked[id(owner)] = _Looked(ref(owner), None if is_frozen(array) else array.copy())
-        self._looked.move_to_end(id(owner))
-        while len(self._looked) > KEPT:
-            self._looked.popitem(last=False)
+            of_owner = ref(owner, lambda _: self._looked.pop(key, None))  # its copy goes with it
+            known = self._looked[key] = _Looked(of_owner, None if is_frozen(array) else array.copy())
+        with suppress(KeyError):  # another thread may have needed the room
+            self._looked.move_to_end(key)
+            while len(self._looked) > KEPT:
+                self._looked.popitem(last=False)
         return known, array
 
     def _has(self, looked: tuple[_Looked, NDArray[Any]], wanted: Property) -> bool:
