@@ -121,7 +121,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("options", "what depends on None and strings is settled", lambda f, known: with_options(f, known.words), True),
     Pass("elements", "loops over dense arrays are ranges", lambda f, known: over_dense_arrays(f, known.types), True),
     Pass("names", "a name stands for one array", lambda f, known: with_one_array_a_name(f, known.types), True),
-    Pass("trips", "loops of one trip are their bodies", lambda f, known: without_single_trips(f), True),
+    Pass("trips", "loops of one trip are their bodies", lambda f, known: without_single_trips(f, known.typing), True),
     Pass("lists", "lists have the types of their items", lambda f, known: with_types_of_items(f, known.typing), True),
     Pass("flat", "loops over flattened arrays are nested", lambda f, known: with_nested_loops(f, known.typing), True),
     Pass("leave", "a `return` inside a loop is a `break`", lambda f, known: leave_by_break(f, known.arrays), True),

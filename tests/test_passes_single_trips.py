@@ -20,6 +20,10 @@ UNWRAPPED = {
     "one in another": (
         "for e in range(1):\n    for d in range(e, e + 1):\n        for i in range(n):\n            y[i] += x[i] * w[d]"
     ),
+    "a number of it, and a new array": (
+        "for e in range(1):\n    rate, t = w[e], np.zeros(n)\n    for i in range(n):\n        t[i] = rate * x[i]\n"
+        "    for i in range(n):\n        y[i] += t[i]"
+    ),
     "read after it": "for e in range(1):\n    for i in range(n):\n        y[i] += x[i]\nreturn e + y[0]",
     "read after several": (
         "for e in range(2, 3):\n    for i in range(n):\n        y[i] += x[i]\nfor e in range(1):\n    y[0] += w[e]\n"
@@ -42,6 +46,10 @@ AS_THEY_ARE = {
     "passed over": (
         "for e in range(1):\n    if w[e] > 0.5:\n        continue\n"
         "    for i in range(n):\n        y[i] += x[i]\nreturn e"
+    ),
+    "a row that has a name": (
+        "for e in range(1):\n    v = y[:]\n    for i in range(n):\n        v[i] += x[i]\n    v = x[1:]\n"
+        "    for i in range(n - 1):\n        y[i] += v[i]"
     ),
     "the only one": "for e in range(1):\n    y[e] += x[e] * w[e]",
     "no trip": "for e in range(0):\n    for i in range(n):\n        y[i] += x[i] * w[e]",

@@ -19,9 +19,10 @@ def descend(X, y, w, b, step):
         w -= step / b * g
 
 
-@pytest.mark.parametrize(("b", "runs_on", "code"), [(32, 1, "ORN120"), (20_000, 1, "ORN121"), (150_000, 2, None)])
+@pytest.mark.parametrize(("b", "runs_on", "code"), [(32, 1, "ORN120"), (2_000_000, 1, "ORN121"), (15_000_000, 2, None)])
 def test_minibatches_run_on_as_many_workers_as_one_keeps_busy(b, runs_on, code):
-    X, y, w = np.zeros((200_003, 16)), np.zeros(200_003), np.zeros(16)
+    X, y = (np.broadcast_to(np.zeros(1), shape) for shape in ((20_000_003, 16), (20_000_003,)))  # of no size in memory
+    w = np.zeros(16)
     with orion.session("threads", 2):
         plan = orion.parallel_for(descend).plan(X, y, w, b, 0.1)
     (loop,) = (one for one in plan.loops if one.nest.dims == ("i",))
