@@ -10,7 +10,7 @@ from typing import Any
 from orion.cost.caches import Caches
 from orion.cost.extents import named_values, parameter_values
 from orion.cost.local_arrays import with_local_shapes
-from orion.cost.sizes import Shown, Sizes
+from orion.cost.sizes import Asked, Sizes
 from orion.dependence.bounds import BoundsChecks
 from orion.dependence.conditions import equals
 from orion.dependence.flat_rows import stays_in_rows
@@ -52,7 +52,7 @@ class Typed:
     caches: Caches
     local_arrays: tuple[LocalArray, ...]
     guarded: tuple[Guarded, ...]
-    asked: Shown
+    asked: Asked
     bodies: dict[int, Bodies] = field(default_factory=dict)
 
     def stays_in_rows(self, values: Mapping[str, int], longer: frozenset[str]) -> bool:

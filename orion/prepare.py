@@ -22,7 +22,7 @@ from orion.arrays.dense import DenseArray
 from orion.aside import aside
 from orion.cost.caches import Caches, caches_here
 from orion.cost.reached import reached
-from orion.cost.sizes import Shown
+from orion.cost.sizes import Asked, Shown
 from orion.frontend.outside import Outside
 from orion.frontend.parse import parse_with_outside
 from orion.frontend.scope import outer_names
@@ -137,7 +137,7 @@ class _Last:
     recent: Recent
     parsed: _Parsed
     session: tuple[int, bool]
-    asked: Shown
+    asked: Asked
     shown: Shown
 
     def is_for(self, parsed: _Parsed | None, arguments: Mapping[str, Any], session: tuple[int, bool]) -> bool:

@@ -266,7 +266,7 @@ def test_a_property_of_an_array_is_a_condition_that_only_its_elements_show():
     plan = plan_program(variants, sizes)
     assert not plan.loops[0].is_parallel
     assert [one.reason.message for one in plan.considered] == ["`a has no two equal elements` does not hold"]
-    for known in (replace(sizes, shown=frozenset({("a", Property.DISTINCT)})), replace(sizes, symbolic=True)):
+    for known in (replace(sizes, shown=frozenset({("a", Property.DISTINCT, True)})), replace(sizes, symbolic=True)):
         plan = plan_program(variants, known)
         assert plan.loops[0].is_parallel
         assert conditions_in_words(plan.program.function, dict(plan.types)) == ("a has no two equal elements",)

@@ -193,7 +193,7 @@ def test_what_was_looked_at_is_let_go_of_with_its_array():
 
     properties, perm = Properties(), np.arange(9)
     asked = frozenset({("perm", Property.DISTINCT)})
-    assert properties.of(asked, {"perm": perm}) == asked
+    assert properties.of(asked, {"perm": perm}) == {("perm", Property.DISTINCT, True)}
     assert len(properties._looked) == 1
     del perm
     assert not properties._looked

@@ -352,7 +352,7 @@ LOOPS = (
     Indirect(invert, lambda n: (np.zeros(n, np.int64), _rng(n).permutation(n)), "perm has no two equal elements"),
     Indirect(update_rows, _rows, "rows has no two equal elements", ordered=False),
     Indirect(scale_rows, _ragged, "ptr never goes down"),
-    Indirect(softmax_rows, lambda n: (_ragged(n)[0], _ptr(n, least=1)), "ptr never goes down"),
+    Indirect(softmax_rows, lambda n: _ragged(n)[:2], "ptr never goes down"),
     Indirect(unpack_runs, _runs, "starts never goes down"),
     Indirect(swap_pairs, _pairs, "left and right have no element twice"),
     Indirect(by_colour, _coloured, "vertices of a colour are no neighbours", ordered=False),

@@ -10,8 +10,11 @@ from orion.cost.extents import parameter_values
 from orion.ir.assumed import Property
 from orion.ir.types import Shapes
 
-Shown = frozenset[tuple[str, Property]]
-"""Arrays with properties that they were shown to have."""
+Asked = frozenset[tuple[str, Property]]
+"""Arrays with properties that they may have."""
+
+Shown = frozenset[tuple[str, Property, bool]]
+"""The same, with whether they were shown to have them or not to have them; of some it may not be known."""
 
 NOTHING_SHOWN: Shown = frozenset()
 

@@ -26,7 +26,7 @@ def may_hold(assumed: Assumed, sizes: Sizes) -> bool:
         case OfSizes():
             return is_possible(assumed, sizes.values) if sizes.symbolic else holds(assumed, sizes.values)
         case OfArray(array=array, has=wanted):
-            return sizes.symbolic or (array, wanted) in sizes.shown
+            return sizes.symbolic or (array, wanted, True) in sizes.shown
         case OfWorkers(least=least):
             return sizes.force_parallel or sizes.workers >= least
 
@@ -97,7 +97,9 @@ def with_conditions(plan: FunctionPlan, function: Function, failing: Iterable[As
     names, known = _names(plan.program.function, dict(plan.types)), plan.sizes.values
     spans = {loop.index: loop.span for loop in every(For, *function.body)}
     found = list(plan.considered)
-    for assumed in failing:
+    failing = tuple(failing)
+    shown = [one for one in failing if isinstance(one, OfArray) and (one.array, one.has, False) in plan.sizes.shown]
+    for assumed in shown or failing:  # of others nothing was looked for then
         condition, span = _in_words(assumed, names), spans[assumed.index]
         of_call = [name for name in assumed.names if name in known] if isinstance(assumed, OfSizes) else []
         values = ", ".join(f"{print_expr(names.get(name, Var(name, NOWHERE)))} = {known[name]}" for name in of_call)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from orion.arrays.dense import DenseArray
 from orion.arrays.frozen import is_frozen
-from orion.cost.sizes import NOTHING_SHOWN, Shown
+from orion.cost.sizes import Asked, Shown
 from orion.ir.assumed import Property
 
 FIRST = 512
@@ -55,16 +55,16 @@ class Properties:
     def __init__(self) -> None:
         self._looked: OrderedDict[int, _Looked] = OrderedDict()
 
-    def of(self, asked: Shown, arguments: Mapping[str, Any]) -> Shown:
-        """Those of some properties that arrays have now."""
-        if not asked:
-            return NOTHING_SHOWN
+    def of(self, asked: Asked, arguments: Mapping[str, Any]) -> Shown:
+        """Which of some properties arrays have now. Where the first elements show that one of them does not hold, that
+        is all that is looked for: what needs it needs no more."""
         given = {name: arguments[name] for name, _ in asked if name in arguments}
-        likely = [
-            (name, one) for name, one in asked if name in given and has_property(_memory(given[name], FIRST), one)
-        ]
-        looked = {name: self._at(given[name]) for name, _ in likely}
-        return frozenset((name, one) for name, one in likely if self._has(looked[name], one))
+        first = {name: _memory(owner, FIRST) for name, owner in given.items()}
+        refuted = {(name, one, False) for name, one in asked if name in given and not has_property(first[name], one)}
+        if refuted or not given:
+            return frozenset(refuted)
+        looked = {name: self._at(owner) for name, owner in given.items()}
+        return frozenset((name, one, self._has(looked[name], one)) for name, one in asked if name in looked)
 
     def _at(self, owner: Any) -> tuple[_Looked, NDArray[Any]]:
         array, key = _memory(owner), id(owner)

@@ -229,7 +229,7 @@ class _Checker:
 
         for one in self.plan.program.function.assumed:
             if isinstance(one, OfArray):
-                if (one.array, one.has) not in self.plan.sizes.shown:
+                if (one.array, one.has, True) not in self.plan.sizes.shown:
                     self.unproved.append(f"not proved: {one.array} {one.has}, as no elements were looked at")
                 continue
             if isinstance(one, OfWorkers):
