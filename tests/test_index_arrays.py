@@ -156,18 +156,34 @@ def test_a_change_of_one_element_is_noticed():
     decorated, rng = orion.parallel_for(written), np.random.default_rng(3)
     mine = given()
     perm, right = mine[4], mine[4].copy()
+
+    def is_parallel():
+        """Whether the call, which is made here, is run by a parallel plan."""
+        mine[0][:] = 0.0
+        decorated(*mine)
+        return decorated._preparation._last.prepared.plan.is_parallel
+
     with orion.session(workers=2, force_parallel=True):
         for _ in range(1000):
-            at, other = rng.integers(0, N, 2)
+            assert is_parallel()
+            np.testing.assert_array_equal(mine[0][perm], mine[7])
+            at, other = rng.choice(N, 2, replace=False)
             perm[at] = perm[other]
+            assert not is_parallel()
             expected = np.zeros(N)
-            mine[0][:] = 0.0
-            decorated(*mine)
             expected[perm] = mine[7]  # of equal places the last
             np.testing.assert_array_equal(mine[0], expected)
-            is_right = at == other
-            assert decorated.plan(*mine).is_parallel == is_right
             perm[:] = right
+
+
+def test_places_that_count_from_the_end_may_be_one_place():
+    def rotate(out, perm, x):
+        for i in range(len(x)):
+            out[perm[i - 1]] = x[i]
+
+    with orion.session(workers=2, force_parallel=True):
+        plan = orion.parallel_for(rotate).plan(np.zeros(9), np.arange(9), np.zeros(10))  # i = 0 and i = 9 are one place
+    assert not plan.is_parallel
 
 
 def test_frozen_arrays_are_looked_at_once(monkeypatch):

@@ -110,13 +110,12 @@ def own_space(nest: LoopNest, types: Types, scope: Mapping[str, Form] | None = N
 
 
 def used_names(model: Model) -> frozenset[str]:
-    """The isl names of the parameters that the bounds and subscripts of a nest mention."""
+    """The isl names of the parameters that the bounds and subscripts of a nest mention. What these read is among its
+    references, with its own subscripts."""
     space, references = model.own, model.references
     forms = [form for reference in references for form in _forms(reference)]
     own = {*space.dims, *space.values, *(loop.var for reference in references for loop in reference.inner)}
     names = {name for form in forms if isinstance(form, Affine) for name in form.names}
-    places = (place for reference in references for read in reads_in(reference) for place in read.subscripts)
-    names |= {name for place in places for name in place.names}
     names |= {name for reference in references for form in valued_forms(reference) for name in form.names}
     names |= {name for reference in references for guard in reference.guards for name in guard.names}
     return space.names | names - own
