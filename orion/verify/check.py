@@ -30,7 +30,7 @@ import numpy as np
 from orion.analysis.one_loop import Origin
 from orion.errors import PlanError
 from orion.ir.assigned import assigned_names
-from orion.ir.assumed import OfArray, OfWorkers
+from orion.ir.assumed import OfArray, OfWorkers, held_by
 from orion.ir.nodes import For, Stmt, names_in
 from orion.ir.program import (
     SYNTHETIC,
@@ -65,7 +65,7 @@ from orion.typing.infer import infer_types
 from orion.verify.conflicts import Conflict, Uses, any_parameters, described, in_one_round, in_other_rounds, uses_of
 from orion.verify.copied import assigned_arrays, original, prove_copied, prove_copied_before
 from orion.verify.early_exits import is_ended_by_first, prove_harmless
-from orion.verify.elements import held_of, narrowed
+from orion.verify.elements import narrowed
 from orion.verify.events import Iterations
 from orion.verify.fused import prove_fused
 from orion.verify.inside import Place, prove_inside
@@ -348,7 +348,7 @@ class _Checker:
     def narrowed(
         self, conflicts: Iterable[Conflict], found: Iterations, *, of_rounds: bool = False
     ) -> Iterator[Conflict]:
-        held = held_of(self.plan.program.function.assumed)
+        held = held_by(self.plan.program.function.assumed)
         for one in conflicts:
             yield narrowed(one, found, held, self.context, of_rounds=of_rounds)
 

@@ -8,13 +8,13 @@ has no negative element, no two equal ones, or never goes down.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from orion.ir.assumed import Assumed, OfArray, Property
+from orion.ir.assumed import Property
 from orion.ir.function import Function
 from orion.ir.nodes import (
     Assign,
@@ -119,15 +119,6 @@ class ElementsRead:
 
 
 # ---------------------------------------------------------------- what two events have in common
-
-
-def held_of(assumed: Iterable[Assumed]) -> dict[str, set[Property]]:
-    """What arrays are taken to be, by arrays."""
-    found: dict[str, set[Property]] = {}
-    for one in assumed:
-        if isinstance(one, OfArray):
-            found.setdefault(one.array, set()).add(one.has)
-    return found
 
 
 def narrowed(
