@@ -150,6 +150,33 @@ def test_they_are_right_where_the_arrays_are_not(name):
                 np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
+CHANGED = {
+    "an element": "for i in range(n):\n    perm[i] = 5\n    out[perm[i]] = x[i]",
+    "an element that is added to": "for i in range(n):\n    perm[i] += i % 2\n    out[perm[i] % n] += x[i]",
+    "one of two that are assigned": "for i in range(n):\n    perm[i], data[i] = 7, 1.0\n    out[perm[i]] += x[i]",
+    "a part, before": "perm[3:9] = 4\nfor i in range(n):\n    out[perm[i]] = x[i]",
+    "all, between rounds": "for t in range(2):\n    for i in range(n):\n        out[perm[i]] += x[i]\n    perm[:] = 2",
+    "through another name": "p = perm\np[4] = p[5]\nfor i in range(n):\n    out[perm[i]] = x[i]",
+}
+"""What the function does to `perm` itself: what it held before the call says nothing then."""
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+@pytest.mark.parametrize("name", CHANGED)
+def test_arrays_that_the_function_changes_are_not_asked(name):
+    written = of_text(CHANGED[name])
+    decorated = orion.parallel_for(written)
+    with orion.session(workers=4, force_parallel=True):
+        mine, theirs = given(), given()
+        plan = decorated.plan(*mine)
+        assert not any("perm has" in one for one in plan.conditions)
+        plan.check()
+        decorated(*mine)
+        written(*theirs)
+    for one, other in zip(mine, theirs, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
 @pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 def test_a_change_of_one_element_is_noticed():
     written = of_text(LOOPS["put elsewhere"][0])
