@@ -88,23 +88,30 @@ class ParallelFunction(Generic[P, R]):
             raise
 
     @ends_in_users_line
-    def plan(self, *args: P.args, **kwargs: P.kwargs) -> Plan:
-        """The plan for these arguments, made from their types and shapes alone: nothing runs, no worker starts."""
+    def plan(self, *args: Any, inspect: Any = False, **kwargs: Any) -> Plan:
+        """The plan for these arguments: nothing runs, no worker starts.
+
+        It is made from types and shapes, from properties of arrays of subscripts, and from what inspections have found
+        in calls before. With `inspect`, loops are inspected that may run in tiles found by that, as else the second
+        call with the same arrays does; calls with these arrays then run by what is found.
+        """
         from orion.runtime.session import current_session
 
         session = current_session()
+        if "inspect" in self._names and inspect is not False:  # it is an argument of the function
+            kwargs, inspect = {**kwargs, "inspect": inspect}, False
         try:
             preparation, given = self._bind(args, kwargs)
-            return preparation.plan(given, session.workers, session.force_parallel)
+            return preparation.plan(given, session.workers, session.force_parallel, inspects=bool(inspect))
         except OrionError as error:
             if error.is_for_numba and not self.options.require_parallel:
                 error.add_note(AS_IT_IS)
             raise
 
     @ends_in_users_line
-    def explain(self, *args: P.args, **kwargs: P.kwargs) -> str:
-        """The plan as text."""
-        return str(self.plan(*args, **kwargs))
+    def explain(self, *args: Any, inspect: Any = False, **kwargs: Any) -> str:
+        """The plan as text; `inspect` as in `plan`."""
+        return str(self.plan(*args, inspect=inspect, **kwargs))
 
     @property
     def serial(self) -> Callable[P, R]:

@@ -25,6 +25,7 @@ from orion.cost.local_arrays import names_in_lengths
 from orion.cost.sizes import NOTHING_SHOWN, Shown, Sizes
 from orion.dependence.bounds import BoundsChecks, all_checks, bounds_checks
 from orion.dependence.guarded import guarded_by
+from orion.dependence.inspection import NOT_INSPECTED, InspectedLoops
 from orion.errors import ArgumentError, UnsupportedLoopError
 from orion.frontend.check import check_function
 from orion.ir.assigned import assigned_places
@@ -277,12 +278,15 @@ def make_plan(
     workers: int,
     force_parallel: bool,
     shown: Shown = NOTHING_SHOWN,
+    inspected: InspectedLoops = NOT_INSPECTED,
 ) -> Plan:
-    """The plan for arguments of known types, with what was shown of arrays among them."""
+    """The plan for arguments of known types, with what was shown of arrays among them, and found of loops."""
     arrays = {name: value for name, value in arguments.items() if isinstance(value, SparseArray)}
     integers = {name: index_value(name, arguments[name]) for name in typed.parameters}
     counts = {name: len(array) for name, array in arrays.items()}
-    sizes = Sizes(shapes, integers, counts, workers, force_parallel, caches=typed.caches, shown=shown)
+    sizes = Sizes(
+        shapes, integers, counts, workers, force_parallel, caches=typed.caches, shown=shown, inspected=inspected
+    )
     sizes = typed.all_sizes(sizes)
     return planned(typed, sizes, arrays)
 

@@ -25,7 +25,7 @@ from orion.dependence.bounds import BoundsChecks, Place, fix_parameters, prove_b
 from orion.errors import PlanError, UnprovedWarning
 from orion.plan.conditions import conditions_in_words
 from orion.plan.deferred_bodies import plan_with_bodies, with_deferred_bodies
-from orion.plan.plan import Considered, FunctionPlan, LoopPlan, Tiled, Verdict, source_nest
+from orion.plan.plan import Considered, FunctionPlan, Inspected, LoopPlan, Tiled, Verdict, source_nest
 from orion.plan.shares import costliest_loop, costliest_part, is_parallel, shares
 from orion.plan.source_plans import loops_of_source, main_part, source_plans
 from orion.reasons import Reason
@@ -35,6 +35,7 @@ from orion.schedule.schedule import Ints, Schedule
 from orion.tracebacks import ends_in_users_line
 from orion.verify.check import check
 from orion.verify.conflicts import Conflict
+from orion.verify.inspected import prove_needs
 from orion.verify.tiles import broken_in_round
 
 if TYPE_CHECKING:
@@ -163,12 +164,21 @@ class Plan:
             raise PlanError(f"the blocks of `{plan.nest.elements.array}` depend on its elements: plan with arguments")
         if self.sizes.symbolic:
             raise PlanError("a schedule needs sizes: make the plan with arguments, `f.plan(*arguments)`")
-        used = min(count, plan.cuts[plan.tiles.space]) if isinstance(plan.tiles, Tiled) else 1
+        match plan.tiles:
+            case Tiled(space=space):
+                used = min(count, plan.cuts[space])
+            case Inspected():
+                used = min(count, plan.cuts[0])
+            case _:
+                used = 1
         return build_schedule(plan, block_bounds(plan, ranges, self._elements(plan), self.sizes), used)
 
     def proved_schedule(self, plan: LoopPlan) -> Schedule:
         """The schedule that one of the function's loops runs by, proved to keep every dependence that was found."""
         schedule = self.schedule_of(plan, plan.runs_on)
+        if isinstance(plan.tiles, Inspected):  # what it found is what it was made of: `check` looks at the accesses
+            prove_needs(schedule, plan.tiles.inspection)
+            return schedule
         for broken in broken_in_round(found_conflicts(plan, self._values()), schedule, plan.ordered):
             raise PlanError(f"{plan.nest.span}: the schedule does not keep a dependence over {broken.conflict.array}")
         return schedule

@@ -23,9 +23,11 @@ from orion.aside import aside
 from orion.cost.caches import Caches, caches_here
 from orion.cost.reached import reached
 from orion.cost.sizes import Asked, Shown
+from orion.dependence.inspection import NOT_INSPECTED, InspectedLoops
 from orion.frontend.outside import Outside
 from orion.frontend.parse import parse_with_outside
 from orion.frontend.scope import outer_names
+from orion.inspecting import Inspections, watched_loops
 from orion.ir.function import Function
 from orion.ir.nodes import Var
 from orion.ir.recent import Identity, Recent, recent
@@ -37,6 +39,7 @@ from orion.passes.delinearize import as_rows, with_row_types, with_rows
 from orion.passes.options import Words, words_in
 from orion.passes.steps import names_in_steps
 from orion.pipeline import analyse, executed, kernels_of, left_out, local_specs, make_plan, through_passes
+from orion.plan.plan import LoopPlan
 from orion.planned import Plan
 from orion.runtime.shown import Properties
 from orion.source import Span
@@ -63,9 +66,10 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A function ready to run on arguments of one kind. `serial` are the places of loops of the source that are
-    not parallel, or that of the function where it is not parallel as a whole though they are. `rows` has the shapes of
-    flattened arrays as arrays of rows. `integers` are the arguments whose values it is for."""
+    """A function ready to run on arguments of one kind. `serial` are the places of loops of the source that are not
+    parallel, or that of the function where it is not parallel as a whole though they are. `rows` has the shapes of
+    flattened arrays as arrays of rows. `integers` are the arguments whose values it is for. `watched` are the loops
+    that run otherwise for other contents of arrays of subscripts."""
 
     plan: Plan
     program: PreparedProgram
@@ -74,6 +78,7 @@ class Prepared:
     rows: Shapes
     local: LocalArrays
     integers: tuple[str, ...]
+    watched: tuple[LoopPlan, ...]
 
     def why_serial(self, span: Span) -> str:
         """What to say of one of the places in `serial`."""
@@ -91,9 +96,7 @@ class Prepared:
 
     def given(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """The arguments as the loops take them: flattened arrays as arrays of rows."""
-        if not self.rows:
-            return arguments
-        return {**arguments, **{name: as_rows(arguments[name], shape) for name, shape in self.rows.items()}}
+        return in_rows(arguments, self.rows)
 
     def run(self, arguments: Mapping[str, Any], session: Session) -> Any:
         """Run it in a session: arrays change in place, the function's result is returned."""
@@ -105,6 +108,18 @@ class Prepared:
             return resolved(returned, {**arguments, **own}, self.program.program.function)
         finally:
             self.local.give_back(own)
+
+
+def rows_of(function: Function, shapes: Shapes) -> Shapes:
+    """The shapes of the flattened arrays of a function as arrays of rows."""
+    return {one.array: shapes[one.array] for one in function.rows}
+
+
+def in_rows(arguments: Mapping[str, Any], rows: Shapes) -> Mapping[str, Any]:
+    """Arguments with flattened arrays as arrays of rows of these shapes."""
+    return (
+        {**arguments, **{name: as_rows(arguments[name], shape) for name, shape in rows.items()}} if rows else arguments
+    )
 
 
 def _is_dense(value: Any) -> bool:
@@ -139,6 +154,7 @@ class _Last:
     session: tuple[int, bool]
     asked: Asked
     shown: Shown
+    inspected: InspectedLoops
 
     def is_for(self, parsed: _Parsed | None, arguments: Mapping[str, Any], session: tuple[int, bool]) -> bool:
         """Whether it is for a call with these arguments, too."""
@@ -164,6 +180,7 @@ class Preparation:
         self._parsed: _Parsed | None = None
         self._last: _Last | None = None
         self._properties = Properties()
+        self._inspections = Inspections(self._properties, caches or caches_here())
         self._prepared: OrderedDict[tuple[object, ...], Prepared] = OrderedDict()
 
     def typed(self, types: Types) -> Typed:
@@ -267,13 +284,20 @@ class Preparation:
             return self.arrays_outside()
         return found  # type: ignore[return-value]
 
-    def plan(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> Plan:
-        """The plan for these arguments; nothing is compiled and nothing runs."""
+    def plan(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool, *, inspects: bool = False) -> Plan:
+        """The plan for these arguments; no loop runs. With `inspects` the inspectors of loops do, which are compiled
+        for that; else it has what they have found in calls before."""
         arguments = self.with_outside(arguments)
         types, shapes = argument_types(arguments)
         typed, shapes = self.typed_for(types, shapes, arguments)
         shown = self._properties.of(typed.asked, arguments)
         plan = aside(lambda: make_plan(typed, arguments, shapes, workers, force_parallel, shown))
+        watched = watched_loops(plan.function.loops)
+        if watched:
+            given = in_rows(arguments, rows_of(typed.function, shapes))
+            inspected = self._inspections.of(watched, plan.sizes, given, looks=True if inspects else None)
+            if inspected:
+                plan = aside(lambda: make_plan(typed, arguments, shapes, workers, force_parallel, shown, inspected))
         _check_lengths(typed, plan)
         return plan
 
@@ -285,18 +309,31 @@ class Preparation:
         last = self._last
         is_last = last is not None and last.is_for(self._parsed, arguments, (workers, force_parallel))
         if last is not None and is_last and last.shown == self._properties.of(last.asked, arguments):
-            return last.prepared
+            inspected = self._inspected(last.prepared, arguments, force_parallel)
+            if inspected == last.inspected:
+                return last.prepared
         types, shapes = argument_types(arguments)
         parsed = self._current()  # another thread may read the source again meanwhile
         known = self._known(parsed, types, words_in(arguments)).at(types, shapes, arguments)
         typed, shapes = self._typed_for(known, types, shapes, arguments)
         shown = self._properties.of(typed.asked, arguments)
-        found = self._found(typed, types, shapes, arguments, workers, force_parallel, shown)
+        plain = self._found(typed, types, shapes, arguments, workers, force_parallel, shown)
+        inspected = self._inspected(plain, arguments, force_parallel)
+        found = plain
+        if inspected:
+            found = self._found(typed, types, shapes, arguments, workers, force_parallel, shown, inspected)
         check_aliases({name: _memory(value) for name, value in arguments.items() if _is_dense(value)}, found.written)
         like = recent(arguments, {*found.integers, *known.integers, *(known.at_call.integers if known.at_call else ())})
         session = workers, force_parallel
-        self._last = _Last(found, like, parsed, session, typed.asked, shown) if like else None
+        self._last = _Last(found, like, parsed, session, typed.asked, shown, inspected) if like else None
         return found
+
+    def _inspected(self, prepared: Prepared, arguments: Mapping[str, Any], force_parallel: bool) -> InspectedLoops:
+        """What is known of loops that run as they are written, or in tiles that were found, in this call."""
+        if not prepared.watched:
+            return NOT_INSPECTED
+        sizes = prepared.plan.sizes
+        return self._inspections.of(prepared.watched, sizes, prepared.given(arguments), looks=force_parallel)
 
     def _found(
         self,
@@ -307,18 +344,19 @@ class Preparation:
         workers: int,
         force: bool,
         shown: Shown,
+        inspected: InspectedLoops = NOT_INSPECTED,
     ) -> Prepared:
         key = (
             typed, tuple(shapes.items()), tuple([arguments[name] for name in typed.parameters]),
             tuple([Identity(arguments[name]) for name, kind in types.items() if isinstance(kind, SparseType)]),
-            workers, force, shown,
+            workers, force, shown, inspected,
         )  # fmt: skip
         found = self._prepared.get(key)
         last = next(reversed(self._prepared.values()), None)
         if last is not None and last is not found:
             last.local.forget()
         if found is None:
-            found = aside(lambda: self._make(typed, arguments, shapes, workers, force, shown))
+            found = aside(lambda: self._make(typed, arguments, shapes, workers, force, shown, inspected))
             self._prepared[key] = found
             if len(self._prepared) > KEPT:
                 self._prepared.popitem(last=False)
@@ -344,11 +382,12 @@ class Preparation:
         workers: int,
         force_parallel: bool,
         shown: Shown,
+        inspected: InspectedLoops,
     ) -> Prepared:
         from orion.runtime.local_arrays import LocalArrays
         from orion.runtime.prepared import PreparedLoop, PreparedProgram
 
-        plan = make_plan(typed, arguments, shapes, workers, force_parallel, shown)
+        plan = make_plan(typed, arguments, shapes, workers, force_parallel, shown, inspected)
         _check_lengths(typed, plan)
         made = executed(typed, plan)
         kernels = kernels_of(typed, plan, made, self._options.fastmath)
@@ -360,9 +399,10 @@ class Preparation:
         if not serial and not plan.is_parallel:
             serial = (typed.function.span,)
         local = LocalArrays(local_specs(plan))
-        rows = {one.array: shapes[one.array] for one in typed.function.rows}
+        rows = rows_of(typed.function, shapes)
         program = PreparedProgram(made.program, loops)
-        return Prepared(plan, program, typed.written, serial, rows, local, typed.parameters)
+        watched = watched_loops(plan.function.loops)
+        return Prepared(plan, program, typed.written, serial, rows, local, typed.parameters, watched)
 
 
 def _check_lengths(typed: Typed, plan: Plan) -> None:

@@ -132,6 +132,13 @@ CODES = {
     ),
     "ORN125": Code("a condition does not hold in this call", ReasonKind.NOTE),
     "ORN126": Code("tiles would run one after another", ReasonKind.SIZES, considered="tiles that wait for each other"),
+    "ORN127": Code("what subscripts are read from was not looked at yet", ReasonKind.NOTE),
+    "ORN128": Code(
+        "tiles found by looking at subscripts would gain too little",
+        ReasonKind.SIZES,
+        considered="tiles found by looking at subscripts",
+    ),
+    "ORN129": Code("tiles were found by looking at subscripts", ReasonKind.NOTE, label="inspected"),
 }
 
 

@@ -10,6 +10,7 @@ from orion.cost.extents import bounded_dims
 from orion.cost.placement import array_uses
 from orion.cost.worth import work_of
 from orion.dependence.access import LoopDependences
+from orion.dependence.address_slice import inspectable
 from orion.dependence.analyse import analyse_loop
 from orion.dependence.model import Model, used_names
 from orion.dependence.study import Study
@@ -38,6 +39,7 @@ def analyse_nest(
         rounds_overlap=overlap,
         work=work_of(study),
         summed=None,
+        inspectable=None if candidates else inspectable(nest, types, analysis),
         capped=(),
         round_ns=0.0,
         middle_round=(),

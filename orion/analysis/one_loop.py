@@ -10,6 +10,7 @@ from orion.cost.placement import ArrayUse
 from orion.cost.worth import Work
 from orion.dependence.access import LoopDependences
 from orion.dependence.bounds import BoundsChecks
+from orion.dependence.inspection import Inspectable
 from orion.dependence.model import Model
 from orion.dependence.region import Place, Statement
 from orion.ir.program import LoopNest, OfFilling, OfStatements
@@ -63,7 +64,8 @@ class TimeTiles:
 class AnalysedLoop:
     """What planning a loop needs that does not depend on shapes or workers: computed once per types.
 
-    `form` says what the loop is to the source. `summed` is how it is parallel with copies of arrays that it adds to;
+    `form` says what the loop is to the source. `inspectable` is its inspector, None where it has none or needs none.
+    `summed` is how it is parallel with copies of arrays that it adds to;
     None where it needs none, or they would not make it so. `capped` are what was not found out because it would have
     taken too long. `round_ns` is the predicted time of the longest loop in the compiled serial loop around it; 0 where
     there is none. `middle_round` are the variables of the serial loops around it with their values in the middle round,
@@ -78,6 +80,7 @@ class AnalysedLoop:
     rounds_overlap: bool
     work: tuple[Work, ...]
     summed: Summed | None
+    inspectable: Inspectable | None
     capped: tuple[Reason, ...]
     round_ns: float
     middle_round: tuple[tuple[str, int], ...]

@@ -6,6 +6,7 @@ when it is legal.
 from __future__ import annotations
 
 from orion.analysis.strategies.independent import INDEPENDENT
+from orion.analysis.strategies.inspected import INSPECTED
 from orion.analysis.strategies.latin import LATIN
 from orion.analysis.strategies.one_dimensional import ONE_DIMENSIONAL
 from orion.analysis.strategies.permutable import PERMUTABLE
@@ -13,7 +14,7 @@ from orion.analysis.strategies.serial import SERIAL
 from orion.analysis.strategies.tiling import Question, Tiling
 from orion.cost.candidate import Candidate, Strategy
 
-STRATEGIES: tuple[Tiling, ...] = (INDEPENDENT, ONE_DIMENSIONAL, LATIN, PERMUTABLE, SERIAL)
+STRATEGIES: tuple[Tiling, ...] = (INDEPENDENT, ONE_DIMENSIONAL, LATIN, PERMUTABLE, INSPECTED, SERIAL)
 
 
 def strength(name: Strategy) -> int:

@@ -10,6 +10,7 @@ class Strategy(StrEnum):
     """How the tiles of a loop may follow one another: the names of the strategies of `orion.analysis.rules`."""
 
     SERIAL = "serial"
+    INSPECTED = "inspected"
     WAVEFRONT = "wavefront"
     ND = "nd"
     TWO_D = "2d"

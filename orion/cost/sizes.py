@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from orion.cost.caches import Caches
 from orion.cost.extents import parameter_values
+from orion.dependence.inspection import NOT_INSPECTED, InspectedLoops
 from orion.ir.assumed import Property
 from orion.ir.types import Shapes
 
@@ -28,6 +29,8 @@ class Sizes:
 
     `shown` are the properties of arrays that a pass over them has shown in this call.
 
+    `inspected` are loops with what was found of them for arrays of subscripts as they are in this call.
+
     `symbolic`: there is no call, and unknown sizes stand for any.
     """
 
@@ -41,6 +44,7 @@ class Sizes:
     named: Mapping[str, int] = field(default_factory=dict)
     round: Mapping[str, int] = field(default_factory=dict)
     shown: Shown = NOTHING_SHOWN
+    inspected: InspectedLoops = NOT_INSPECTED
 
     def at_round(self, variables: Iterable[tuple[str, int]]) -> Sizes:
         """The same in a round of serial loops, whose variables have these values."""

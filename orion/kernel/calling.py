@@ -38,7 +38,6 @@ then tells that it has not ended, and is done with it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -185,8 +184,7 @@ def tile_boxes(schedule: Schedule) -> Ints:
     >>> tile_boxes(schedule).tolist()
     [[[0, 9], [1, 4]], [[0, 9], [4, 8]]]
     """
-    boxes = [
-        [(bounds[block], bounds[block + 1]) for bounds, block in zip(schedule.bounds, blocks, strict=True)]
-        for blocks in product(*(range(extent) for extent in schedule.grid))
-    ]
-    return np.array(boxes, dtype=np.int64).reshape(schedule.tiles, len(schedule.grid), 2)
+    blocks = np.indices(schedule.grid).reshape(len(schedule.grid), -1)
+    ends = [(bounds[block], bounds[block + 1]) for bounds, block in zip(schedule.bounds, blocks, strict=True)]
+    boxes = np.array(ends, dtype=np.int64).reshape(len(schedule.grid), 2, schedule.tiles)
+    return np.ascontiguousarray(boxes.transpose(2, 0, 1))

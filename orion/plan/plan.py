@@ -12,6 +12,7 @@ from orion.cost.placement import Placement
 from orion.cost.sizes import Sizes
 from orion.cost.worth import Work
 from orion.dependence.access import Dependence, LoopDependences, PrivateArray
+from orion.dependence.inspection import Inspectable, Inspection
 from orion.ir.program import LoopNest, Program
 from orion.ir.types import ArgumentType
 from orion.reasons import Reason
@@ -86,6 +87,24 @@ class Uncut:
 
 
 @dataclass(frozen=True, slots=True)
+class NotInspected:
+    """One worker runs all of it as long as nobody has looked at what its subscripts are read from."""
+
+    inspectable: Inspectable
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """The tiles that an inspection has found: those of its iterations, which are no blocks of a dimension."""
+
+    inspectable: Inspectable
+    inspection: Inspection
+
+
+Tiles = Tiled | Uncut | NotInspected | Inspected
+
+
+@dataclass(frozen=True, slots=True)
 class LoopPlan:
     """How one loop is run.
 
@@ -103,7 +122,7 @@ class LoopPlan:
     nest: LoopNest
     form: Form
     strategy: Strategy
-    tiles: Tiled | Uncut
+    tiles: Tiles
     cuts: tuple[int, ...]
     is_parallel: bool
     ordered: bool

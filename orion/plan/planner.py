@@ -50,6 +50,7 @@ from orion.plan.copied_in import why_not_copied_in, with_costly_copies
 from orion.plan.copies import why_no_copies, with_copies
 from orion.plan.explain import blocking_reasons, in_turn, not_stronger
 from orion.plan.fused import along, fused_program, keeps_blocks, why_fused, with_members, with_reasons
+from orion.plan.inspected import with_inspection
 from orion.plan.neighbours import handovers, moved_between
 from orion.plan.plan import (
     Fill,
@@ -346,7 +347,7 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
         why = (*why, _unknown_range(nest))
     elif known and not legal:
         why = (*why, _one_by_one(nest))
-    return LoopPlan(
+    plan = LoopPlan(
         nest=nest,
         form=_form(loop, values, sizes, maps),
         strategy=strategy,
@@ -364,6 +365,18 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
         copies=(),
         works=loop.form.told if isinstance(loop.form, NewOrder) else loop.work,
     )
+    if chosen or loop.inspectable is None or not _may_be_inspected(loop, iterations, extents, sizes, maps):
+        return plan
+    return with_inspection(plan, loop.inspectable, sizes)
+
+
+def _may_be_inspected(
+    loop: AnalysedLoop, iterations: int | None, extents: Sequence[int | None], sizes: Sizes, maps: Maps
+) -> bool:
+    """Whether the iterations of a loop can be counted, and are worth the workers."""
+    if sizes.symbolic or sizes.workers == 1 or not isinstance(loop.form, AsWritten) or not extents[0]:
+        return sizes.symbolic
+    return sizes.force_parallel or _short_time(loop, iterations or extents[0], sizes, maps) is None
 
 
 def _is_chain(loop: AnalysedLoop, candidate: Candidate, extents: list[int | None], sizes: Sizes, maps: Maps) -> bool:

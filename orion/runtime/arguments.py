@@ -17,6 +17,7 @@ from orion.arrays.layout import TileLayout
 from orion.arrays.sparse import SparseArray
 from orion.aside import aside
 from orion.kernel.calling import Argument, tile_boxes
+from orion.plan.plan import Inspected, LoopPlan
 from orion.runtime.local_arrays import LocalArray
 from orion.runtime.prepared import PreparedLoop, PreparedProgram
 from orion.runtime.returned import stand_in
@@ -92,10 +93,10 @@ def tile_layout(loop: PreparedLoop, array: SparseArray) -> TileLayout:
 
 def loop_data(loop: PreparedLoop, given: GivenArrays, extents: Ints, layout: TileLayout | None) -> LoopData:
     """The data of one loop, whose elements are in `layout` where it goes over a sparse array."""
-    return LoopData(extents, tuple([_argument(a, given, layout) for a in loop.kernel.arguments]))
+    return LoopData(extents, tuple([_argument(a, given, layout, loop.plan) for a in loop.kernel.arguments]))
 
 
-def _argument(argument: Argument, given: GivenArrays, layout: TileLayout | None) -> Any:
+def _argument(argument: Argument, given: GivenArrays, layout: TileLayout | None, plan: LoopPlan) -> Any:
     match argument.kind:
         case "array":
             return given.memory(argument.name, argument.writeable)
@@ -103,10 +104,18 @@ def _argument(argument: Argument, given: GivenArrays, layout: TileLayout | None)
             return read_only(layout.keys[argument.position])
         case "value" if layout is not None:
             return read_only(layout.values[argument.position])
+        case "order":
+            return read_only(order_of(plan))
         case "count":
             return len(given.arguments[argument.name])  # type: ignore[arg-type]
         case _:
             return None
+
+
+def order_of(plan: LoopPlan) -> Ints:
+    """The coordinates of an inspected loop, tile after tile."""
+    assert isinstance(plan.tiles, Inspected)
+    return plan.tiles.inspection.order
 
 
 def dense_memory(array: object) -> NDArray[Any]:

@@ -1,9 +1,8 @@
 """What passes over arrays of integers show of them, kept until the arrays change.
 
-An array that may be written to is compared with a copy of what it was when it was looked at, which takes one pass at
-the speed of memory and notices any change. One that nobody may write to, `orion.freeze(array)` among them, is looked at
-once. Most arrays that have not a property (a histogram's bins) show that by their first elements: of these no copy is
-made, and no more is looked at.
+Of an array that may be written to the fingerprint is taken in each call, one pass at the speed of memory, which notices
+any change. One that nobody may write to, `orion.freeze(array)` among them, is looked at once. Most arrays that have not
+a property (a histogram's bins) show that by their first elements: of these no more is looked at.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 from weakref import ref
 
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.arrays.dense import DenseArray
+from orion.arrays.fingerprint import fingerprint
 from orion.arrays.frozen import is_frozen
 from orion.cost.sizes import Asked, Shown
 from orion.ir.assumed import Property
@@ -32,15 +33,19 @@ KEPT = 16
 
 @dataclass(slots=True)
 class _Looked:
-    """An array that was looked at, with what was found. `copy` is what it was then, None where nobody may change it."""
+    """An array that was looked at, with what was found. `fingerprint` is that of its contents then, None where nobody
+    may change them."""
 
     array: ref[Any]
-    copy: NDArray[Any] | None
+    fingerprint: int | None
     found: dict[Property, bool] = field(default_factory=dict)
+    version: int = field(default_factory=count().__next__)
 
     def is_of(self, array: NDArray[Any], owner: Any) -> bool:
         """Whether the array is the same, and has not changed."""
-        return self.array() is owner and (is_frozen(array) if self.copy is None else np.array_equal(self.copy, array))
+        if self.array() is not owner:
+            return False
+        return is_frozen(array) if self.fingerprint is None else self.fingerprint == fingerprint(array)
 
 
 def _memory(owner: Any, first: int | None = None) -> NDArray[Any]:
@@ -66,12 +71,21 @@ class Properties:
         looked = {name: self._at(owner) for name, owner in given.items()}
         return frozenset((name, one, self._has(looked[name], one)) for name, one in asked if name in looked)
 
+    def is_frozen(self, owner: Any) -> bool:
+        """Whether nobody may change an array."""
+        return is_frozen(_memory(owner))
+
+    def version(self, owner: Any) -> int:
+        """A number that an array has for as long as nobody changes it, and no other array has."""
+        known, _ = self._at(owner)
+        return known.version
+
     def _at(self, owner: Any) -> tuple[_Looked, NDArray[Any]]:
         array, key = _memory(owner), id(owner)
         known = self._looked.get(key)
         if known is None or not known.is_of(array, owner):
-            of_owner = ref(owner, lambda _: self._looked.pop(key, None))  # its copy goes with it
-            known = self._looked[key] = _Looked(of_owner, None if is_frozen(array) else array.copy())
+            of_owner = ref(owner, lambda _: self._looked.pop(key, None))
+            known = self._looked[key] = _Looked(of_owner, None if is_frozen(array) else fingerprint(array))
         with suppress(KeyError):  # another thread may have needed the room
             self._looked.move_to_end(key)
             while len(self._looked) > KEPT:
@@ -81,7 +95,7 @@ class Properties:
     def _has(self, looked: tuple[_Looked, NDArray[Any]], wanted: Property) -> bool:
         known, array = looked
         if wanted not in known.found:
-            known.found[wanted] = has_property(array if known.copy is None else known.copy, wanted)
+            known.found[wanted] = has_property(array, wanted)
         return known.found[wanted]
 
 

@@ -12,7 +12,7 @@ from orion.arrays.sparse import SparseArray
 from orion.cost.sizes import Sizes
 from orion.cost.uneven import work_along
 from orion.errors import of_user, too_wide
-from orion.plan.plan import LoopPlan, Reordered
+from orion.plan.plan import Inspected, LoopPlan, Reordered
 from orion.plan.wide import fits_a_range
 from orion.schedule.schedule import Ints
 
@@ -42,7 +42,9 @@ def block_bounds(
     found, space = [], plan.space
     is_time_tiled = isinstance(plan.form, Reordered) and plan.form.is_time_tiled
     for dim, (blocks, span) in enumerate(zip(plan.cuts, ranges, strict=True)):
-        if elements is not None:
+        if dim == 0 and isinstance(plan.tiles, Inspected):
+            found.append(plan.tiles.inspection.offsets)
+        elif elements is not None:
             found.append(elements.balanced_bounds(dim, blocks))
         elif span is None:
             found.append(np.array(UNBOUNDED, np.int64))

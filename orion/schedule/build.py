@@ -10,7 +10,8 @@ from orion.analysis.rules import tiling_of
 from orion.analysis.strategies.serial import SERIAL
 from orion.analysis.strategies.tiling import Tiles
 from orion.dependence.early_exits import ends_early
-from orion.plan.plan import LoopPlan, Reordered, Tiled
+from orion.plan.plan import Inspected, LoopPlan, Reordered, Tiled
+from orion.schedule.inspected import inspected_schedule
 from orion.schedule.schedule import Ints, Schedule
 
 
@@ -22,6 +23,8 @@ def build_schedule(plan: LoopPlan, bounds: Sequence[Ints], workers: int) -> Sche
     they are dealt out in turn. The order of tiles is by step, then by number. The steps, and what tiles wait for, are
     those of the strategy; a tile need not wait for those of its own worker.
     """
+    if isinstance(plan.tiles, Inspected):
+        return inspected_schedule(plan.tiles.inspection, bounds, workers)
     grid = tuple(len(edges) - 1 for edges in bounds)
     blocks = np.indices(grid).reshape(len(grid), -1)
     if isinstance(plan.tiles, Tiled):

@@ -5,6 +5,7 @@ copies. Reads and writes are read from the text here (`orion.verify.reading`), a
 
     the program is the function's text, taken apart                      `orion.verify.text_of`
     every tile is run once; conflicts between tiles keep their order     `orion.verify.tiles`
+    inspectors list all accesses; these keep their order in tiles        `inspector`, `inspected`
     loops in another order run each instance once, conflicts in order    `orion.verify.text`, `moved`
     arrays and scalars of which there are several may be so              `private`, `sums`, `copied`, `scalars`
     arrays live where iterations touch them                              `placed`
@@ -28,6 +29,7 @@ from typing import TYPE_CHECKING, assert_never
 import numpy as np
 
 from orion.analysis.one_loop import Origin
+from orion.dependence.inspection import Inspection
 from orion.errors import PlanError
 from orion.ir.assigned import assigned_names
 from orion.ir.assumed import OfArray, OfWorkers, held_by
@@ -51,6 +53,7 @@ from orion.plan.plan import (
     FunctionPlan,
     Fused,
     Inside,
+    Inspected,
     LoopPlan,
     Member,
     Merged,
@@ -69,6 +72,8 @@ from orion.verify.elements import narrowed
 from orion.verify.events import Iterations
 from orion.verify.fused import prove_fused
 from orion.verify.inside import Place, prove_inside
+from orion.verify.inspected import prove_accesses, prove_needs
+from orion.verify.inspector import prove_inspector
 from orion.verify.moved import (
     between_outer_rounds,
     between_rounds,
@@ -317,6 +322,9 @@ class _Checker:
             prove_shape(copies, self.types, self.values)
         self.unproved += prove_placed(found, loop.placements, self.context)
         several = {array.name for array in loop.private_arrays} | {copies.array for copies in loop.copies}
+        if isinstance(loop.tiles, Inspected):
+            prove_inspector(loop.nest, loop.tiles.inspectable, self.plan.program.function)
+            several |= set(loop.tiles.inspectable.arrays)  # their accesses are listed
         uses = uses_of(found, self.context).items()
         self.prove_tiles(loop, found, {array: one for array, one in uses if one.is_written and array not in several})
 
@@ -338,12 +346,26 @@ class _Checker:
             prove_whole(schedule)
             prove_ended(loop.nest, schedule)
             if iterations is not None:
-                prove_covered(iterations, schedule)
+                prove_covered(iterations, in_coordinates(loop, schedule))
+            if isinstance(loop.tiles, Inspected):
+                self.prove_inspected(loop, loop.tiles.inspection, schedule, now)
+                continue
             self.refuse(broken_in_round(now, schedule, loop.ordered), loop, schedule, told)
             self.refuse(broken_between_rounds(later, schedule), loop, schedule, told)
             if loop.private_arrays:
                 prove_last(found, schedule, self.context)
             prove_own_copies(loop, schedule)
+
+    def prove_inspected(
+        self, loop: LoopPlan, found: Inspection, schedule: Schedule, others: Sequence[Conflict]
+    ) -> None:
+        """The tiles that an inspection has found keep the order of the accesses that were listed; iterations have no
+        `others` in conflict."""
+        prove_needs(schedule, found)
+        prove_accesses(schedule, found, ordered=loop.ordered)
+        for one in others:
+            if not one.relation.is_empty():
+                self.unproved.append(f"{loop.nest.span}: not proved: accesses to {one.array} were not listed")
 
     def narrowed(
         self, conflicts: Iterable[Conflict], found: Iterations, *, of_rounds: bool = False
@@ -388,6 +410,14 @@ class _Checker:
                 raise PlanError(message)
             self.unproved.append(f"{loop.nest.span}: not proved: {message}")
             return
+
+
+def in_coordinates(loop: LoopPlan, schedule: Schedule) -> Schedule:
+    """A schedule with the coordinates of iterations for bounds: tiles of an inspected loop are of a list of them."""
+    if not isinstance(loop.tiles, Inspected) or not loop.tiles.inspection.order.size:
+        return schedule
+    order = loop.tiles.inspection.order
+    return replace(schedule, bounds=(np.array([order.min(), order.max() + 1]), *schedule.bounds[1:]))
 
 
 def members_of(loop: LoopPlan) -> tuple[LoopPlan, ...]:

@@ -133,7 +133,7 @@ def _type(argument: Argument) -> types.Type:
     match argument.kind:
         case "scalar" | "count":
             return dtype
-        case "key" | "value":
+        case "key" | "value" | "order":
             return types.Array(dtype, 1, "C", readonly=True)
         case "copies":
             return types.Array(dtype, argument.ndim, "C")

@@ -19,8 +19,8 @@ EXTREMES = {"<": "min", "<=": "min", ">": "max", ">=": "max"}
 
 
 def kernel_arguments(facts: LoopFacts) -> tuple[Argument, ...]:
-    """Partial results, choices, carried scalars, copies, keys and values, arrays, counts, scalars; within each kind by
-    name."""
+    """Partial results, choices, carried scalars, copies, an order, keys and values, arrays, counts, scalars; within
+    each kind by name."""
     partials = [
         _scalar("partial", reduction.name, facts, op=reduction.op)
         for reduction in sorted(facts.roles.reductions, key=lambda reduction: reduction.name)
@@ -39,7 +39,8 @@ def kernel_arguments(facts: LoopFacts) -> tuple[Argument, ...]:
     elements, arrays = _elements(facts, mentioned), _arrays(facts, mentioned)
     results = (*partials, *_choices(chosen, facts))
     ended = [Argument("ended", results[0].name, "int64", op="ended")] if results and ends_early(facts.nest.body) else []
-    return (*results, *ended, *carried, *copies, *elements, *arrays, *_counts(facts), *scalars)
+    order = [Argument("order", "", "int64")] if facts.is_inspected else []
+    return (*results, *ended, *carried, *copies, *order, *elements, *arrays, *_counts(facts), *scalars)
 
 
 def _scalar(kind: str, name: str, facts: LoopFacts, position: int = 0, op: str = "") -> Argument:

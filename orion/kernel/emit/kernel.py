@@ -22,7 +22,7 @@ from orion.kernel.emit.names import MODULES, Names
 from orion.kernel.emit.private import RowsSpilledError, private_rows
 from orion.kernel.emit.tile import LoopText, emit_functions
 from orion.kernel.emit.writer import Writer
-from orion.plan.plan import LoopPlan, Tiled
+from orion.plan.plan import Inspected, LoopPlan, Tiled
 from orion.typing.expression_types import Typing, with_buffers
 from orion.typing.functions import FUNCTIONS, Own
 
@@ -50,7 +50,8 @@ def emit_kernel(
     typing = with_buffers(typing, nest.buffers)
     scalars, block = plan.analysis.scalars, _block(plan)
     facts = LoopFacts(
-        nest, scalars, types, shapes, typing, fastmath, proved, _cuts(plan), own, plan.copies, block, integers or {}
+        nest, scalars, types, shapes, typing, fastmath, proved, _cuts(plan), own, plan.copies, block,
+        isinstance(plan.tiles, Inspected), integers or {},
     )  # fmt: skip
     arguments = kernel_arguments(facts)
     private = private_rows(facts)
@@ -72,7 +73,8 @@ def emit_kernel(
 def _cuts(plan: LoopPlan) -> tuple[int, ...]:
     """The numbers of blocks, where the kernel for one worker is that for several: of the dimension that is shared out
     at least two."""
-    return tuple(max(2, blocks) if dim == plan.space else blocks for dim, blocks in enumerate(plan.cuts))
+    space = 0 if isinstance(plan.tiles, Inspected) else plan.space
+    return tuple(max(2, blocks) if dim == space else blocks for dim, blocks in enumerate(plan.cuts))
 
 
 def _block(plan: LoopPlan) -> str:

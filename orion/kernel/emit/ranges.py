@@ -13,8 +13,9 @@ from orion.kernel.emit.statements import Statements
 from orion.sets.affine import has_unit_step
 
 
-def emit_ranges(facts: LoopFacts, names: Names, emitter: Statements, tile: str) -> dict[str, str]:
+def emit_ranges(facts: LoopFacts, names: Names, emitter: Statements, tile: str, order: str) -> dict[str, str]:
     """Emit the loops. The limits that the tile function takes, each with what the walk passes for tile `tile`.
+    `order` is what the list of coordinates of an inspected loop is called.
 
     Only dimensions that the plan cuts have limits; the others are run through as they are written. Of loops in another
     order than the written one all limits are taken: what is run for a box uses them by name.
@@ -28,6 +29,8 @@ def emit_ranges(facts: LoopFacts, names: Names, emitter: Statements, tile: str) 
         return limits
     space = facts.nest.loops[0].space
     cut: tuple[str, str] | None = None
+    listed = ""
+    versions: Iterable[frozenset[Key]]
     for dim, loop in enumerate(facts.nest.loops):
         space = loop.space
         assert isinstance(space, Range)
@@ -36,13 +39,15 @@ def emit_ranges(facts: LoopFacts, names: Names, emitter: Statements, tile: str) 
         if facts.cuts[dim] != 1:
             first, end = cut = names.fresh(f"{space.var}_first"), names.fresh(f"{space.var}_end")
             limits |= {first: f"boxes[{tile}, {dim}, 0]", end: f"boxes[{tile}, {dim}, 1]"}
+        listed = order if dim == 0 else ""
         if loop is not facts.nest.loops[-1]:
-            _emit_head(space, cut, names, emitter, is_outermost=dim == 0)
+            _emit_head(space, cut, names, emitter, is_outermost=dim == 0, listed=listed)
             writer.depth += 1
     assert isinstance(space, Range)
-    for keys in _versions(space, facts.nest.body, cut, emitter):
+    versions = (frozenset(),) if listed else _versions(space, facts.nest.body, cut, emitter)
+    for keys in versions:
         with emitter.certainly(keys):
-            _emit_head(space, cut, names, emitter, is_outermost=len(facts.nest.loops) == 1)
+            _emit_head(space, cut, names, emitter, is_outermost=len(facts.nest.loops) == 1, listed=listed)
             writer.depth += 1
             _emit_body(facts.nest.body, emitter)
             writer.depth -= 1
@@ -63,13 +68,39 @@ def _versions(
 
 
 def _emit_head(
-    space: Range, cut: tuple[str, str] | None, names: Names, emitter: Statements, *, is_outermost: bool
+    space: Range,
+    cut: tuple[str, str] | None,
+    names: Names,
+    emitter: Statements,
+    *,
+    is_outermost: bool,
+    listed: str,
 ) -> None:
-    """The line of a loop; `cut` are the limits that a tile has for it."""
-    if cut is None:
+    """The line of a loop; `cut` are the limits that a tile has for it, in the list of its coordinates where it is
+    `listed`."""
+    if listed:
+        assert cut is not None
+        _emit_listed(space, *cut, names, emitter, listed)
+    elif cut is None:
         emitter.writer.add(emitter.range_head(space))
     else:
         _emit_cut_range(space, *cut, names, emitter, is_outermost=is_outermost)
+
+
+def _emit_listed(space: Range, first: str, end: str, names: Names, emitter: Statements, listed: str) -> None:
+    """A loop over the coordinates of a tile, in a list of them: values of the variable where the step is 1, else
+    trips."""
+    var, writer, at = names.user(space.var), emitter.writer, names.fresh("at")
+    coordinate = f"{listed}[uint64({at})]"
+    begin = names.fresh(f"{space.var}_start")
+    if not has_unit_step(space):
+        start, _, step = emitter.range_bounds(space)
+        writer.add(f"{begin} = {start.text}")
+        coordinate = f"{begin} + {coordinate} * {step.at(SIGN)}"
+    writer.add(f"for {at} in range({first}, {end}):")
+    writer.depth += 1
+    writer.add(f"{var} = {coordinate}")
+    writer.depth -= 1
 
 
 def _emit_body(body: tuple[Stmt, ...], emitter: Statements) -> None:

@@ -39,6 +39,8 @@ def argument_names(arguments: tuple[Argument, ...], names: Names) -> dict[Argume
         match argument.kind:
             case "key" | "value" | "place":
                 found[argument] = names.fresh(f"{argument.name}_{argument.kind}{argument.position}")
+            case "order":
+                found[argument] = names.fresh("order")
             case "partial" | "chosen" | "carried" | "copies" | "ended":
                 found[argument] = names.fresh(f"{argument.name}_{argument.kind}")
             case _:
@@ -56,7 +58,8 @@ def emit_functions(facts: LoopFacts, arguments: tuple[Argument, ...], names: Nam
     emitter.ended = next((f"{text} = 1" for argument, text in called.items() if argument.kind == "ended"), "")
     tile = names.fresh("t")
     if facts.nest.elements is None:
-        limits = emit_ranges(facts, names, emitter, tile)
+        order = next((text for argument, text in called.items() if argument.kind == "order"), "")
+        limits = emit_ranges(facts, names, emitter, tile, order)
     else:
         limits = _emit_elements(facts, names, emitter, called, tile)
     own = _own_arrays(facts, names, tile, limits)

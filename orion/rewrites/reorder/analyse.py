@@ -55,6 +55,7 @@ def _analyse_part(
         rounds_overlap=False,
         work=(),
         summed=None,
+        inspectable=None,
         capped=(),
         round_ns=0.0,
         middle_round=(),

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.kernel.calling import tile_boxes
-from orion.runtime.arguments import LoopData, read_only
+from orion.runtime.arguments import LoopData, order_of, read_only
 from orion.runtime.barrier import KERNEL
 from orion.runtime.failures import failure_in
 from orion.runtime.memory import RunMemory, allocate_run_memory
@@ -255,6 +255,8 @@ class WorkerActor:
             if isinstance(found, Block):
                 array = self._array(found)
                 values.append(array if argument.kind == "array" and argument.writeable else read_only(array))
+            elif argument.kind == "order":
+                values.append(read_only(order_of(part.loop.plan)))
             else:
                 values.append(found)
         return LoopData(extents, tuple(values))

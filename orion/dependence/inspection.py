@@ -1,0 +1,107 @@
+"""What an inspector is asked of a loop, and what it has found: loops whose dependences hang on the contents of arrays
+of subscripts are run in the order that these allow (Saltz, Mirchandaney, Crowley: *Run-time parallelization and
+scheduling of loops*, IEEE Trans. Computers 40(5), 1991).
+
+An inspector is a function made of the loop (`orion.dependence.address_slice`), which runs once for the arrays of
+subscripts as they are and lists the elements that each iteration touches. What is found, `Inspection`, says in which
+tiles the iterations may run, and is kept until these arrays change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orion.ir.function import Function
+
+Ints = NDArray[np.int64]
+
+ENDS, PLACES = "orion_ends", "orion_places"
+"""The arrays that an inspector writes: for each iteration where the list of its accesses ends, and the list."""
+
+OUTSIDE = -1
+"""An access in the list that leaves its array: the loop then runs as it is written, and says so."""
+
+
+class Order(StrEnum):
+    """In which tiles the iterations of an inspected loop run."""
+
+    COMPONENTS = "parts that touch nothing in common"
+    PIECES = "pieces of the loop, each when those that it needs are done"
+    LEVELS = "levels of iterations that need none of each other"
+    BLOCKS = "iterations that touch the same blocks of elements"
+
+
+@dataclass(frozen=True, slots=True)
+class Inspectable:
+    """A loop of which the elements that its iterations touch can be listed before it runs.
+
+    `function` lists them: of each iteration of `for` number `loop`, in their order, every access to one of `arrays`, as
+    twice the number of the element and 1 more where it is written. Elements of several arrays are numbered one array
+    after the other, and what `keyed` says of an array are the subscripts by which elements are told apart: elements
+    that only differ in others count as one. `reads` are the arrays whose contents decide, and `integers` the arguments.
+    """
+
+    loop: int
+    arrays: tuple[str, ...]
+    keyed: tuple[tuple[int, ...], ...]
+    function: Function
+    reads: tuple[str, ...]
+    integers: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"<Inspectable: for number {self.loop}, {', '.join(self.arrays)} by {', '.join(self.reads)}>"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inspection:
+    """In which tiles the iterations of a loop may run, for arrays of subscripts as they are.
+
+    Tile t has the iterations with the coordinates `order[offsets[t] : offsets[t + 1]]`, in this order, and runs when
+    all tiles `needs[need_offsets[t] : need_offsets[t + 1]]` are done, each of which has a smaller number. `owner` and
+    `turn` are the worker of a tile and its turn among those of that worker.
+
+    `depth` is the number of iterations of the longest chain, of which each needs the one before it; `serial_ns` and
+    `tiles_ns` are the predicted times of the loop as it is written and in these tiles, with what it takes to find out
+    in each call that nothing has changed. `accesses` are what the inspector has listed (`ends`, `places`), for the
+    checker."""
+
+    kind: Order
+    workers: int
+    order: Ints
+    offsets: Ints
+    need_offsets: Ints
+    needs: Ints
+    owner: Ints
+    turn: Ints
+    depth: int
+    serial_ns: float
+    tiles_ns: float
+    inspection_ns: float
+    accesses: tuple[Ints, Ints]
+
+    def __repr__(self) -> str:
+        return f"<Inspection: {self.order.size} iterations in {self.tiles} tiles, {self.kind}>"
+
+    @property
+    def tiles(self) -> int:
+        """The number of tiles."""
+        return int(self.owner.size)
+
+    @property
+    def pays(self) -> bool:
+        """Whether the tiles are predicted to take less time than the loop as it is written."""
+        return self.tiles_ns < GAIN * self.serial_ns
+
+
+GAIN = 0.9
+"""Tiles are taken where they are predicted to take at most so much of the time of the loop as it is written."""
+
+
+InspectedLoops = tuple[tuple[Inspectable, Inspection], ...]
+"""Loops with what was found of them."""
+
+NOT_INSPECTED: InspectedLoops = ()

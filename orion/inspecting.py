@@ -1,0 +1,198 @@
+"""Runs the inspectors of loops, and keeps what they have found until the arrays that subscripts are read from change.
+
+To look costs several runs of the loop. So a call looks that finds these arrays as the call before left them; where they
+are others each time, as minibatches are, nobody looks.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from orion.cost.caches import Caches
+from orion.cost.extents import coordinate_ranges
+from orion.cost.grid import operations_ns
+from orion.cost.sizes import Sizes
+from orion.dependence.inspection import ENDS, OUTSIDE, PLACES, Inspectable, InspectedLoops, Inspection
+from orion.ir.signature import argument_types
+from orion.known import Typed
+from orion.pipeline import REWRITES, analyse, executed, kernels_of, make_plan
+from orion.plan.plan import Inspected, LoopPlan, NotInspected
+from orion.runtime.shown import Properties
+
+if TYPE_CHECKING:
+    from orion.runtime.prepared import PreparedProgram
+
+KEPT = 8
+"""How many inspections one function keeps; the least recently used goes first."""
+
+NEAR_NS, FAR_NS, MEMORY_NS, LINE_NS, LINE = 0.3, 1.5, 8.0, 2.0, 64
+"""What an access takes that does not go on where the one before it was: in the second-level cache, in the third, which
+is taken to have 16 times as much, and in memory; and each further line of a row."""
+
+CHECK_NS = 0.1
+"""What it takes to read a byte of an array whose fingerprint is taken, on two threads."""
+
+PATIENCE = 3
+"""After so many calls with other contents each time nobody looks whether they are still the same."""
+
+Key = tuple[object, ...]
+
+
+@dataclass(slots=True)
+class _Seen:
+    """The contents that a loop's arrays of subscripts had in the last call, by their versions, and in how many calls
+    one after the other they were others. `costly` is an inspection that gains too little, for sizes: nobody looks for
+    changes then."""
+
+    versions: Key = ()
+    changes: int = 0
+    costly: tuple[Key, Inspection] | None = None
+
+
+@dataclass(slots=True)
+class Inspections:
+    """What was found of the loops of one function."""
+
+    properties: Properties
+    caches: Caches
+    found: OrderedDict[Key, Inspection | None] = field(default_factory=OrderedDict)
+    programs: dict[Key, Typed] = field(default_factory=dict)
+    seen: dict[Inspectable, _Seen] = field(default_factory=dict)
+
+    def of(
+        self, loops: Sequence[LoopPlan], sizes: Sizes, arguments: Mapping[str, Any], *, looks: bool | None
+    ) -> InspectedLoops:
+        """What is known of loops that may be inspected, for these arguments. `looks`: they are inspected where nothing
+        is known of them, or (False) from the second call with the same contents on, or (None) not at all."""
+        found = []
+        for loop in loops:
+            inspectable = inspectable_of(loop)
+            assert inspectable is not None
+            one = self._of(loop, inspectable, sizes, arguments, looks)
+            if one is not None:
+                found.append((inspectable, one))
+        return tuple(found)
+
+    def _of(
+        self,
+        loop: LoopPlan,
+        inspectable: Inspectable,
+        sizes: Sizes,
+        arguments: Mapping[str, Any],
+        looks: bool | None,
+    ) -> Inspection | None:
+        seen = self.seen.setdefault(inspectable, _Seen())
+        if seen.changes > PATIENCE and not looks:
+            return None
+        of_sizes = self._sizes(inspectable, sizes, arguments)
+        if seen.costly is not None and seen.costly[0] == of_sizes and not looks:
+            return seen.costly[1]
+        key = self._key(inspectable, sizes, arguments)
+        if key in self.found:
+            self.found.move_to_end(key)
+            return self.found[key]
+        if looks is None:
+            return None
+        if seen.versions != key and not looks:
+            seen.versions, seen.changes = key, seen.changes + 1
+            return None
+        seen.versions, seen.changes = key, 0
+        self.found[key] = found = self._inspect(loop, inspectable, sizes, arguments)
+        if len(self.found) > KEPT:
+            self.found.popitem(last=False)
+        seen.costly = (of_sizes, found) if found is not None and not (found.pays or sizes.force_parallel) else None
+        return found
+
+    def _key(self, inspectable: Inspectable, sizes: Sizes, arguments: Mapping[str, Any]) -> Key:
+        versions = tuple(self.properties.version(arguments[name]) for name in inspectable.reads)
+        return (*self._sizes(inspectable, sizes, arguments), *versions)
+
+    def _sizes(self, inspectable: Inspectable, sizes: Sizes, arguments: Mapping[str, Any]) -> Key:
+        shapes = tuple(sizes.shapes[name] for name in inspectable.function.params if name in sizes.shapes)
+        integers = tuple(arguments[name] for name in inspectable.integers)
+        return (inspectable, shapes, integers, sizes.workers)
+
+    def _inspect(
+        self, loop: LoopPlan, inspectable: Inspectable, sizes: Sizes, arguments: Mapping[str, Any]
+    ) -> Inspection | None:
+        """The inspection of a loop; None where one of its subscripts leaves its array: the loop then says so as it is
+        written."""
+        from orion.kernel.inspector.inspect import Listed, inspected
+
+        span = coordinate_ranges(loop.analysis.domain, len(loop.nest.dims), sizes.known)[0]
+        assert span is not None
+        first, end = span
+        ends = np.empty(end - first, np.int64)
+        self._list(inspectable, {**arguments, ENDS: ends, PLACES: ends[:0]})  # it counts them, and is compiled for that
+        places = np.empty(int(ends[-1]), np.int64)
+        begin = perf_counter_ns()
+        self._list(inspectable, {**arguments, ENDS: ends, PLACES: places})
+        spent = 2 * (perf_counter_ns() - begin)
+        if (places == OUTSIDE).any():
+            return None
+        extents = zip(inspectable.arrays, inspectable.keyed, strict=True)
+        elements = sum(prod(sizes.shapes[name][axis] for axis in axes) for name, axes in extents)
+        found = Listed(
+            ends,
+            places,
+            elements,
+            first,
+            loop.ordered,
+            operations_ns(loop.nest, sizes.shapes, sizes.known),
+            self._far_ns(inspectable, elements, arguments),
+            self._check_ns(inspectable, arguments),
+            spent,
+        )
+        return inspected(found, sizes.workers)
+
+    def _far_ns(self, inspectable: Inspectable, elements: int, arguments: Mapping[str, Any]) -> float:
+        """What it takes to get at an element, or a row of them, that is not near those before."""
+        total: int = sum(arguments[name].nbytes for name in inspectable.arrays)
+        if total <= self.caches.second:
+            return NEAR_NS
+        far = FAR_NS if total <= 16 * self.caches.second else MEMORY_NS
+        return far + LINE_NS * (total // max(1, elements) // LINE)
+
+    def _check_ns(self, inspectable: Inspectable, arguments: Mapping[str, Any]) -> float:
+        """What it takes to find out that no array that decides has changed."""
+        arrays = [arguments[name] for name in inspectable.reads]
+        return CHECK_NS * sum(int(one.nbytes) for one in arrays if not self.properties.is_frozen(one))
+
+    def _list(self, inspectable: Inspectable, arguments: Mapping[str, Any]) -> None:
+        """Run the inspector, which writes the last two of its arguments."""
+        from orion.runtime.backend import LocalBackend
+
+        given = {name: arguments[name] for name in inspectable.function.params}
+        LocalBackend(1).run(self._program(inspectable, given), given)
+
+    def _program(self, inspectable: Inspectable, given: Mapping[str, Any]) -> PreparedProgram:
+        from orion.runtime.prepared import PreparedLoop, PreparedProgram
+
+        types, shapes = argument_types(given)
+        key = (inspectable, *types.items())
+        if key not in self.programs:
+            function = replace(inspectable.function, without=frozenset(one.name for one in REWRITES))
+            self.programs[key] = analyse(function, types, True, self.caches)
+        typed = self.programs[key]
+        plan = make_plan(typed, given, shapes, 1, False)
+        made = executed(typed, plan)
+        kernels = zip(made.loops, kernels_of(typed, plan, made, False), strict=True)
+        loops = tuple(PreparedLoop(loop, plan.proved_schedule(loop), kernel) for loop, kernel in kernels)
+        return PreparedProgram(made.program, loops)
+
+
+def inspectable_of(loop: LoopPlan) -> Inspectable | None:
+    """The inspector of a loop that runs by what it finds, or may; None for any other."""
+    return loop.tiles.inspectable if isinstance(loop.tiles, NotInspected | Inspected) else None
+
+
+def watched_loops(loops: Sequence[LoopPlan]) -> tuple[LoopPlan, ...]:
+    """The loops that run otherwise for other contents of arrays of subscripts."""
+    return tuple(loop for loop in loops if inspectable_of(loop) is not None)

@@ -1,0 +1,80 @@
+"""Loops that run in tiles which an inspection of their subscripts has found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from orion.cost.candidate import Strategy
+from orion.cost.placement import Placement, PlacementKind
+from orion.cost.sizes import Sizes
+from orion.dependence.inspection import Inspectable, Inspection
+from orion.plan.plan import Inspected, LoopPlan, NotInspected
+from orion.reasons import Reason
+
+
+def with_inspection(plan: LoopPlan, inspectable: Inspectable, sizes: Sizes) -> LoopPlan:
+    """The plan of a loop that is serial without an inspection, with what one has found, if there was one and its tiles
+    pay."""
+    found = dict(sizes.inspected).get(inspectable)
+    if found is None:
+        return replace(plan, tiles=NotInspected(inspectable), reasons=(*plan.reasons, _not_yet(plan, inspectable)))
+    if not (found.pays or sizes.force_parallel):
+        return replace(plan, tiles=NotInspected(inspectable), reasons=(*plan.reasons, _too_costly(plan, found)))
+    return replace(
+        plan,
+        strategy=Strategy.INSPECTED,
+        tiles=Inspected(inspectable, found),
+        cuts=(found.tiles, *plan.cuts[1:]),
+        is_parallel=True,
+        placements=tuple(map(_in_place, plan.placements)),
+        reasons=(*plan.reasons, _found(plan, found)),
+        runs_on=found.workers,
+        rounds_overlap=False,
+    )
+
+
+def _in_place(placement: Placement) -> Placement:
+    """Where an array lives of which tiles touch elements that nobody can say before: in memory that all share."""
+    kind = PlacementKind.SERVED if placement.is_written else PlacementKind.REPLICATED
+    return Placement(placement.array, kind, None, None, placement.is_written, 0)
+
+
+def _not_yet(plan: LoopPlan, inspectable: Inspectable) -> Reason:
+    arrays = _listed(inspectable.reads)
+    message = (
+        f"which iterations need which is written in {arrays}: from the second call with the same contents on the loop "
+        "runs in tiles that these allow, if that is faster; `plan(…, inspect=True)` looks at once"
+    )
+    return Reason.of("ORN127", message, plan.nest.span)
+
+
+def _too_costly(plan: LoopPlan, found: Inspection) -> Reason:
+    message = (
+        f"{_in_numbers(found)}; on {found.workers} workers they would take {_ms(found.tiles_ns)}, as written "
+        f"{_ms(found.serial_ns)} (predicted)"
+    )
+    return Reason.of("ORN128", message, plan.nest.span)
+
+
+def _found(plan: LoopPlan, found: Inspection) -> Reason:
+    gain = found.serial_ns - found.tiles_ns
+    calls = f"; looking took {_ms(found.inspection_ns)}, which pays from call {1 + int(found.inspection_ns / gain)} on"
+    message = (
+        f"{_in_numbers(found)}: {_ms(found.tiles_ns)} on {found.workers} workers, as written {_ms(found.serial_ns)} "
+        f"(predicted){calls if gain > 0 else ''}"
+    )
+    return Reason.of("ORN129", message, plan.nest.span)
+
+
+def _in_numbers(found: Inspection) -> str:
+    chain = f"the longest chain has {found.depth:,} of {found.order.size:,} iterations"
+    return f"{found.tiles:,} tiles, {found.kind}; {chain}"
+
+
+def _ms(nanoseconds: float) -> str:
+    return f"{nanoseconds / 1e6:.2g} ms"
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    shown = [f"`{name}`" for name in names]
+    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
