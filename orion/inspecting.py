@@ -17,8 +17,8 @@ import numpy as np
 
 from orion.cost.caches import Caches
 from orion.cost.extents import coordinate_ranges
-from orion.cost.grid import operations_ns
 from orion.cost.sizes import Sizes
+from orion.cost.worth import chained_ns
 from orion.dependence.inspection import ENDS, OUTSIDE, PLACES, Inspectable, InspectedLoops, Inspection
 from orion.ir.signature import argument_types
 from orion.known import Typed
@@ -36,7 +36,7 @@ NEAR_NS, FAR_NS, MEMORY_NS, LINE_NS, LINE = 0.3, 1.5, 8.0, 2.0, 64
 """What an access takes that does not go on where the one before it was: in the second-level cache, in the third, which
 is taken to have 16 times as much, and in memory; and each further line of a row."""
 
-CHECK_NS = 0.1
+CHECK_NS = 0.06
 """What it takes to read a byte of an array whose fingerprint is taken, on two threads."""
 
 PATIENCE = 3
@@ -145,7 +145,7 @@ class Inspections:
             elements,
             first,
             loop.ordered,
-            operations_ns(loop.nest, sizes.shapes, sizes.known),
+            chained_ns(loop.nest.loops[0].body, sizes.known, sizes.shapes),
             self._far_ns(inspectable, elements, arguments),
             self._check_ns(inspectable, arguments),
             spent,

@@ -308,6 +308,7 @@ class Preparation:
 
         last = self._last
         is_last = last is not None and last.is_for(self._parsed, arguments, (workers, force_parallel))
+        inspected: InspectedLoops | None = None
         if last is not None and is_last and last.shown == self._properties.of(last.asked, arguments):
             inspected = self._inspected(last.prepared, arguments, force_parallel)
             if inspected == last.inspected:
@@ -318,7 +319,8 @@ class Preparation:
         typed, shapes = self._typed_for(known, types, shapes, arguments)
         shown = self._properties.of(typed.asked, arguments)
         plain = self._found(typed, types, shapes, arguments, workers, force_parallel, shown)
-        inspected = self._inspected(plain, arguments, force_parallel)
+        if inspected is None:  # else it is the same function, at the same sizes
+            inspected = self._inspected(plain, arguments, force_parallel)
         found = plain
         if inspected:
             found = self._found(typed, types, shapes, arguments, workers, force_parallel, shown, inspected)

@@ -26,7 +26,6 @@ from orion.ir.nodes import (
     Update,
     Var,
     children,
-    every,
 )
 from orion.ir.program import SYNTHETIC, LoopNest, OfNewOrder
 from orion.ir.types import Shapes
@@ -52,8 +51,6 @@ ROUND_NS = 15_000
 OPERATIONS = (Binary, Unary, Call, Update)
 OPERATION_NS = 0.5
 ITERATION_NS = 1.0
-DIVISIONS = ("/", "//", "%")
-DIVISION_NS = 3.5
 
 
 def cuts(
@@ -104,21 +101,12 @@ def predicted_ns(nest: LoopNest, iterations: int, shapes: Shapes, values: Mappin
     return iterations * (ITERATION_NS + _cost(nest.body, shapes, values, 1))
 
 
-def operations_ns(nest: LoopNest, shapes: Shapes, values: Mapping[str, int]) -> float:
-    """The same of one iteration of the outermost loop, of a chain of which each waits for the one before it, without
-    loops in it whose trips nobody knows."""
-    divisions = sum(one.op in DIVISIONS for one in every(Binary, *nest.body))
-    return ITERATION_NS + DIVISION_NS * divisions + _cost(nest.loops[0].body, shapes, values, 1, unknown=0)
-
-
-def _cost(
-    nodes: Sequence[Node], shapes: Shapes, values: Mapping[str, int], trips: int, unknown: int = UNKNOWN_TRIPS
-) -> float:
+def _cost(nodes: Sequence[Node], shapes: Shapes, values: Mapping[str, int], trips: int) -> float:
     total = 0.0
     for statement in nodes:
         if isinstance(statement, For):
-            inside = 1 if statement.index == SYNTHETIC else trips_of(statement.space, values, unknown)
-            total += _cost(statement.body, shapes, values, trips * inside, unknown)
+            inside = 1 if statement.index == SYNTHETIC else trips_of(statement.space, values)
+            total += _cost(statement.body, shapes, values, trips * inside)
             continue
         counts = [count for node, count in elements_in(statement, shapes) if isinstance(node, OPERATIONS)]
         total += OPERATION_NS * trips * sum(max(1, count / 8) for count in counts)  # on vectors of 8

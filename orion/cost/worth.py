@@ -46,6 +46,7 @@ VECTOR_NS = 0.04
 kernels in the cache, 0.1 to 0.5 of those with sums or divisions."""
 
 SLOW_NS = 5.0
+DIVISION_NS = 3.5
 NEAR_JUMP_NS, FAR_JUMP_NS, FAR_NS = 0.5, 2.0, 0.15
 """An access that does not go to the next element: to an array in the second-level cache, to a larger one; and one that
 goes to the next element of a larger one, which may still be in the third-level cache."""
@@ -128,17 +129,20 @@ def _sums(statement: Statement) -> set[str]:
     return {target.name for target in targets if isinstance(target, Var)}
 
 
-def _operations(statement: Stmt, cost: float, values: Mapping[str, int], shapes: Shapes) -> float:
-    """The time of the operations of a statement, most of which take `cost`; those on rows are vector instructions."""
+def _operations(
+    statement: Stmt, cost: float, values: Mapping[str, int], shapes: Shapes, unknown: int = UNKNOWN_TRIPS
+) -> float:
+    """The time of the operations of a statement, most of which take `cost`; those on rows are vector instructions.
+    Loops make `unknown` trips of which nothing is known."""
 
     def inside(body: Iterable[Stmt], cost: float) -> float:
-        return sum(_operations(part, cost, values, shapes) for part in body)
+        return sum(_operations(part, cost, values, shapes, unknown) for part in body)
 
     match statement:
         case For(space, body):
-            return cost + trips_of(space, values) * inside(body, OPERATION_NS)
+            return cost + trips_of(space, values, unknown) * inside(body, OPERATION_NS)
         case While(_, body):
-            return cost + UNKNOWN_TRIPS * inside(body, OPERATION_NS)
+            return cost + unknown * inside(body, OPERATION_NS)
         case If(_, body, orelse):
             return cost + inside((*body, *orelse), cost)
     elements = {id(node): count for node, count in elements_in(statement, shapes)}
@@ -150,6 +154,14 @@ def _operations(statement: Stmt, cost: float, values: Mapping[str, int], shapes:
 def body_ns(body: Iterable[Stmt], values: Mapping[str, int], shapes: Shapes) -> float:
     """The predicted time of statements run once, as far as the trips of loops in them are known."""
     return sum(_operations(part, OPERATION_NS, values, shapes) for part in body)
+
+
+def chained_ns(body: Iterable[Stmt], values: Mapping[str, int], shapes: Shapes) -> float:
+    """The same, without loops of whose trips nothing is known, where each run waits for the one before it: for its
+    divisions, too."""
+    body = tuple(body)
+    divisions = sum(one.op == "/" for one in every(Binary, *body))
+    return DIVISION_NS * divisions + sum(_operations(part, OPERATION_NS, values, shapes, unknown=0) for part in body)
 
 
 def _slow(node: Node) -> Iterator[Node]:

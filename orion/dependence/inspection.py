@@ -9,8 +9,9 @@ tiles the iterations may run, and is kept until these arrays change.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +86,11 @@ class Inspection:
 
     def __repr__(self) -> str:
         return f"<Inspection: {self.order.size} iterations in {self.tiles} tiles, {self.kind}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As other processes get it, who run it: without the accesses."""
+        none = np.zeros(0, np.int64)
+        return Inspection, (*(getattr(self, one.name) for one in fields(self)[:-1]), (none, none))
 
     @property
     def tiles(self) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 
 from orion.arrays.sparse import SparseArray
 from orion.dependence.bounds import fix_parameters
-from orion.plan.plan import LoopPlan
+from orion.plan.plan import Inspected, LoopPlan
 from orion.schedule.schedule import Ints, Schedule
 
 
@@ -32,6 +32,11 @@ def range_order(plan: LoopPlan, schedule: Schedule, values: Mapping[str, int]) -
     points = _iterations(plan, values)
     if plan.ordered or not points.size:
         return points
+    if isinstance(plan.tiles, Inspected):  # tile by tile: those in conflict run in the order of their numbers
+        listed = plan.tiles.inspection.order
+        rank = np.empty(listed.size, np.int64)
+        rank[listed - listed.min()] = np.arange(listed.size)
+        return points[np.argsort(rank[points[:, 0] - listed.min()], kind="stable")]
     blocks = [np.searchsorted(b, points[:, d], side="right") - 1 for d, b in enumerate(schedule.bounds)]
     tiles = np.ravel_multi_index(tuple(blocks), schedule.grid)
     rank = np.empty(schedule.tiles, np.int64)

@@ -28,6 +28,7 @@ from orion.ir.nodes import (
     Break,
     Call,
     Continue,
+    Dim,
     Expr,
     For,
     If,
@@ -104,7 +105,7 @@ class _Comparison:
             case Assign(Var(name), Call(function, (subscript,))) if name.startswith(OWN) and function == INTEGER:
                 names[name] = subscript
                 return True
-            case If(_, body, ()) if any(PLACES in names_in(one) for one in body):
+            case If(test, _, ()) if any(one.array == PLACES for one in every(Dim, test)):
                 self.note(statement, names, path)
                 return True
             case If(_, (Update(Var(name)),), ()) | Update(Var(name)) if name.startswith(OWN):

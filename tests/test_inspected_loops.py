@@ -1,0 +1,306 @@
+"""Loops that run in tiles which an inspection has found: the results are Python's to the bit, on any number of workers;
+when calls inspect; what happens when arrays of subscripts change, or are wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import orion
+from orion.errors import OutOfBoundsError
+from orion.plan.plan import Inspected
+from tests.loop_text import defined
+
+N = 40
+SIGNATURE = "x, y, W, idx, ptr, pair, small, w, lo, n"
+
+TEXTS = {
+    "repeated places": "for i in range(n):\n    x[idx[i]] = x[idx[i]] * 0.5 + y[i]",
+    "a chain by reads": "for i in range(1, n):\n    x[i] = x[idx[i] % i] + y[i]",
+    "a first iteration that is not 0": "for i in range(5, n):\n    x[idx[i]] += x[i] * y[i]",
+    "a first iteration from the call": "for i in range(lo, n):\n    x[idx[i]] += x[i] * y[i]",
+    "every third": "for i in range(2, n, 3):\n    x[idx[i]] = x[i - 1] + y[i]",
+    "backwards": "for i in range(n - 1, -1, -1):\n    x[i] = x[idx[i]] * 0.5 + y[i]",
+    "backwards by twos": "for i in range(n - 1, 2, -2):\n    x[i] = x[idx[i]] + x[i - 1]",
+    "rows": "for i in range(n):\n    for d in range(W.shape[1]):\n        W[idx[i], d] = W[i, d] * 0.5 + y[i]",
+    "rows as a whole": "for i in range(n):\n    W[idx[i]] = W[idx[i]] * 0.5 + y[i]",
+    "one column": "for i in range(n):\n    W[idx[i], 2] = W[i, 2] * 0.5 + y[i]",
+    "columns by subscripts": "for i in range(n):\n    W[idx[i], small[i] % 4] = W[i, 1] * 0.5 + y[i]",
+    "inner ranges": (
+        "for i in range(n):\n    s = y[i]\n"
+        "    for p in range(ptr[i], ptr[i + 1]):\n        s += 0.1 * x[idx[p]]\n    x[i] = s"
+    ),
+    "a table of places": "for i in range(n):\n    x[pair[i, 0]] = x[pair[i, 1]] + y[i]",
+    "two arrays": "for i in range(n):\n    t = x[idx[i]]\n    x[idx[i]] = y[pair[i, 0]] + 1.0\n    y[pair[i, 1]] = t",
+    "subscripts from the end": "for i in range(n):\n    x[-1 - idx[i]] = x[i] + y[i]",
+    "sums of subscripts": "for i in range(n - 3):\n    x[(idx[i] + i) % n] = x[i] + y[i]",
+    "small integers": "for i in range(n):\n    x[small[i]] = x[i] * 0.5 + y[i]",
+    "small integers that would wrap around": "for i in range(n):\n    x[(small[i] + 200) % n] = x[i] * 0.5 + y[i]",
+    "a name for a place": (
+        "for i in range(n):\n    k = idx[i]\n    if k > 9:\n        k = k - 7\n    x[k] = x[i] + y[i]"
+    ),
+    "a condition on what is read": "for i in range(n):\n    if idx[i] % 2 == 0:\n        x[idx[i]] = x[i] + y[i]",
+    "a condition on what is written": "for i in range(n):\n    if x[i] > 0.0:\n        x[idx[i]] = x[i] * 0.5",
+    "either place by what is written": (
+        "for i in range(n):\n    if x[i] > 0.2:\n        x[idx[i]] += 1.0\n    else:\n        x[pair[i, 1]] -= 1.0"
+    ),
+    "a place that a loop counts": (
+        "for i in range(n):\n    k = 0\n"
+        "    for p in range(ptr[i], ptr[i + 1]):\n        k += idx[p]\n    x[k % n] = x[i] + 1.0"
+    ),
+    "a while loop": (
+        "for i in range(n):\n    k = i\n    while k > 3:\n        k = k // 2\n        x[idx[k]] = x[i] * 0.5 + 0.1 * k"
+    ),
+    "an inner loop that is left": (
+        "for i in range(n):\n    for p in range(ptr[i], ptr[i + 1]):\n        if x[idx[p]] > 0.9:\n            break\n"
+        "        x[idx[p]] += 0.25"
+    ),
+    "an inner loop that goes on": (
+        "for i in range(n):\n    for p in range(ptr[i], ptr[i + 1]):\n"
+        "        if idx[p] % 3 == 0:\n            continue\n"
+        "        x[idx[p]] += x[i] * 0.25"
+    ),
+    "rounds": "for t in range(3):\n    for i in range(n):\n        x[idx[i]] = x[i] * 0.5 + y[i] + t",
+    "two loops": (
+        "for i in range(n):\n    x[idx[i]] = x[i] * 0.5 + y[i]\nfor i in range(n):\n    y[i] = 2.0 * x[i]\n"
+        "for i in range(n):\n    y[pair[i, 0]] = y[pair[i, 1]] + x[i]"
+    ),
+    "sizes with names": "m = len(idx)\nk = m // 2\nfor i in range(k):\n    x[idx[i + k]] = x[i] * 0.5 + y[i]",
+    "greatest of groups": "for i in range(n):\n    x[idx[i]] = max(x[idx[i]], y[i])",
+    "a nest": (
+        "for i in range(n):\n    for a in range(2):\n"
+        "        for b in range(2):\n            W[pair[i, a], pair[i, b] % 4] += y[i]"
+    ),
+    "floats that decide": "for i in range(n):\n    if w[i] > 0.5:\n        x[idx[i]] = x[i] + w[i]",
+}
+
+
+def written(text):
+    body = "\n".join(f"    {line}" for line in text.splitlines())
+    return defined(f"def f({SIGNATURE}):\n{body}\n", np=np)
+
+
+def given(seed=0):
+    rng = np.random.default_rng(seed)
+    ptr = np.concatenate([[0], np.cumsum(rng.integers(0, 3, N))])
+    idx = rng.integers(0, N, max(int(ptr[-1]), N))
+    ptr[-1] = min(ptr[-1], idx.size)
+    return [
+        rng.random(N), rng.random(N), rng.random((N, 4)), idx, ptr, rng.integers(0, N, (N, 2)).astype(np.int32),
+        rng.integers(0, N, N).astype(np.uint8), rng.random(N), 3, N,
+    ]  # fmt: skip
+
+
+def same(mine, theirs):
+    for one, other in zip(mine, theirs, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+OTHERWISE = {"rows", "greatest of groups", "a nest"}
+"""Those that are parallel by other means."""
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+@pytest.mark.parametrize("name", TEXTS)
+def test_results_are_pythons(name):
+    function = written(TEXTS[name])
+    decorated = orion.parallel_for(function)
+    for seed in range(3):
+        theirs = given(seed)
+        function(*theirs)
+        for workers in (1, 2, 4):
+            with orion.session(workers=workers, force_parallel=True):
+                mine = given(seed)
+                plan = decorated.plan(*mine, inspect=True)
+                plan.check()
+                decorated(*mine)
+                same(mine, theirs)
+            if workers > 1:
+                by_inspection = any(isinstance(loop.tiles, Inspected) for loop in plan.loops)
+                assert by_inspection or name in OTHERWISE, plan
+
+
+@pytest.mark.ray
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+def test_results_on_ray():
+    with orion.session(backend="ray", workers=2, force_parallel=True):
+        for text in TEXTS.values():
+            function = written(text)
+            mine, theirs = given(), given()
+            function(*theirs)
+            orion.parallel_for(function)(*mine)
+            same(mine, theirs)
+
+
+UNORDERED = ("repeated places", "two arrays", "columns by subscripts", "inner ranges", "a table of places")
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+@pytest.mark.parametrize("name", UNORDERED)
+def test_loops_in_any_order_do_what_their_serial_order_does(name):
+    text = TEXTS[name]
+    turned = written(text.replace("for i in range(n):", "for i in n:", 1))
+    decorated = orion.parallel_for(ordered=False)(written(text))
+    for seed in range(3):
+        for workers in (2, 4):
+            with orion.session(workers=workers, force_parallel=True):
+                mine, theirs = given(seed), given(seed)
+                plan = decorated.plan(*mine, inspect=True)
+                plan.check()
+                decorated(*mine)
+            order = plan.serial_order(workers)
+            first = list(dict.fromkeys(order[:, 0].tolist()))
+            assert sorted(first) == list(range(N))
+            turned(*theirs[:-1], first)
+            same(mine[:-1], theirs[:-1])
+
+
+# ---------------------------------------------------------------- when calls inspect
+
+
+def big(n=60_000):
+    rng = np.random.default_rng(1)
+    return rng.random((n, 8)), rng.permutation(n), rng.random(n)
+
+
+def far(W, idx, y):
+    for i in range(len(idx)):
+        s = y[i]
+        for d in range(8):
+            s += np.exp(-W[i, d])
+        for d in range(8):
+            W[idx[i], d] = s + d
+
+
+def runs_inspected(decorated, *arguments):
+    """Whether the call, which is made here, runs in tiles that an inspection has found."""
+    decorated(*arguments)
+    prepared = decorated._preparation._last.prepared
+    return any(isinstance(loop.tiles, Inspected) for loop in prepared.plan.loops)
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+def test_the_second_call_with_the_same_contents_inspects():
+    decorated = orion.parallel_for(far)
+    W, idx, y = big()
+    with orion.session(workers=2):
+        assert [runs_inspected(decorated, W, idx, y) for _ in range(3)] == [False, True, True]
+        assert "not looked at yet" not in str(decorated.plan(W, idx, y))
+        assert decorated.plan(W, idx, y).strategy == "inspected"
+        idx[7] = idx[8]
+        assert decorated.plan(W, idx, y).strategy == "serial"
+        assert [runs_inspected(decorated, W, idx, y) for _ in range(2)] == [False, True]
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+def test_a_plan_that_inspects_is_what_calls_run_by():
+    decorated = orion.parallel_for(far)
+    W, idx, y = big()
+    with orion.session(workers=2):
+        assert decorated.plan(W, idx, y).strategy == "serial"
+        plan = decorated.plan(W, idx, y, inspect=True)
+        assert plan.strategy == "inspected"
+        assert plan.runs_on == 2
+        assert runs_inspected(decorated, W, idx, y)
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+def test_nobody_looks_at_contents_that_are_new_in_each_call():
+    decorated, rng = orion.parallel_for(far), np.random.default_rng(2)
+    W, idx, y = big()
+    looked = []
+    inspections = decorated._preparation._inspections
+    with orion.session(workers=2):
+        for _ in range(8):
+            idx[:] = rng.permutation(idx)
+            assert not runs_inspected(decorated, W, idx, y)
+            looked.append(next(iter(inspections.seen.values())).changes)
+    assert looked == [1, 2, 3, 4, 4, 4, 4, 4]
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+def test_a_chain_as_long_as_the_loop_is_not_worth_it():
+    def chase(x, link):
+        for i in range(len(link)):
+            x[link[i]] = np.exp(-x[i]) + 1.0
+
+    decorated = orion.parallel_for(chase)
+    arguments = np.random.default_rng(0).random(200_000), np.minimum(np.arange(200_000) + 1, 199_999)
+    with orion.session(workers=2):
+        plan = decorated.plan(*arguments, inspect=True)
+    assert plan.strategy == "serial"
+    (reason,) = [one for one in plan.reasons if one.code == "ORN128"]
+    assert "200,000 of 200,000 iterations" in reason.message
+
+
+# ---------------------------------------------------------------- arrays that change, or are wrong
+
+
+def hop(x, idx, y):
+    for i in range(len(idx)):
+        x[idx[i]] = 0.5 * x[i] + y[i]
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+def test_a_change_of_one_element_is_noticed():
+    decorated, rng = orion.parallel_for(hop), np.random.default_rng(3)
+    idx, y = rng.integers(0, N, N), rng.random(N)
+    with orion.session(workers=2, force_parallel=True):
+        for _ in range(200):
+            idx[rng.integers(N)] = rng.integers(N)
+            x = rng.random(N)
+            expected = x.copy()
+            hop(expected, idx, y)
+            decorated(x, idx, y)
+            np.testing.assert_array_equal(x, expected)
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+@pytest.mark.parametrize("wrong", [N, -N - 1, 10**12])
+def test_a_subscript_that_leaves_its_array_is_said(wrong):
+    decorated = orion.parallel_for(hop)
+    x, y = np.zeros(N), np.ones(N)
+    idx = np.arange(N)
+    idx[5] = wrong
+    with orion.session(workers=2, force_parallel=True):
+        for _ in range(2):
+            with pytest.raises(OutOfBoundsError, match=f"{wrong}"):
+                decorated(x, idx, y)
+        idx[5] = 5
+        decorated(x, idx, y)
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+def test_bounds_that_go_down_are_empty_ranges():
+    text = TEXTS["inner ranges"]
+    function = written(text)
+    mine, theirs = given(), given()
+    for arguments in (mine, theirs):
+        arguments[4][10] = 30
+    function(*theirs)
+    with orion.session(workers=2, force_parallel=True):
+        orion.parallel_for(function)(*mine)
+    same(mine, theirs)
+
+
+NOT_LISTED = {
+    "places that are written": "for i in range(n):\n    idx[i] = idx[idx[i]]",
+    "places by what is written": "for i in range(n):\n    x[int(x[i] * 9.0)] += y[i]",
+    "a scalar that is handed on": "s = 0.0\nfor i in range(n):\n    s = x[idx[i]] - s\n    x[i] = s",
+    "slices": "for i in range(n - 4):\n    x[idx[i] : idx[i] + 2] = x[i]",
+}
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+@pytest.mark.parametrize("name", NOT_LISTED)
+def test_loops_without_an_inspector_stay_as_they_are(name):
+    function = written(NOT_LISTED[name])
+    mine, theirs = given(), given()
+    if name == "places by what is written":
+        function = written(NOT_LISTED[name].replace("x[int(x[i] * 9.0)]", "x[int(x[i] * 9.0) % n]"))
+    function(*theirs)
+    with orion.session(workers=2, force_parallel=True):
+        decorated = orion.parallel_for(function)
+        assert not any(isinstance(loop.tiles, Inspected) for loop in decorated.plan(*mine, inspect=True).loops)
+        decorated(*mine)
+    same(mine, theirs)
