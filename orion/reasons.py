@@ -138,7 +138,7 @@ CODES = {
         ReasonKind.SIZES,
         considered="tiles found by looking at subscripts",
     ),
-    "ORN129": Code("tiles were found by looking at subscripts", ReasonKind.NOTE, label="inspected"),
+    "ORN129": Code("tiles were found by looking at subscripts", ReasonKind.NOTE),
 }
 
 

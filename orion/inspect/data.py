@@ -20,6 +20,7 @@ from orion.plan.plan import (
     Considered,
     FunctionPlan,
     Inside,
+    Inspected,
     LoopPlan,
     Member,
     ReorderedSingle,
@@ -50,6 +51,9 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
     - `is_inside` (True for a loop in statements that one worker runs: those are the loop before it);
     - `strategy`, `is_parallel`, `ordered`, `space` and `time` (names of loop dimensions), `blocks` (per dimension),
       `iterations` (None where sizes are unknown), `runs_on`, `share` (its part of the predicted time);
+    - `inspection`, for a loop that runs in tiles found by looking at its subscripts (else None): the `arrays` that were
+      looked at, `kind` ("components", "pieces", "levels" or "blocks"), the number of `tiles`, `depth`, the iterations
+      of the longest chain, and predicted times: `serial_ns`, as written, `tiles_ns`, and `inspection_ns`, measured;
     - `parts`, for a loop that is run in another order (else empty): the loops that stand for it, in turn, each with
       its `lines` of the source, `strategy`, `coordinates` (formulas in the user's variables), `around` (those of the
       serial loops around it), `space`, `time`, `blocks` (per coordinate), `iterations` (an upper bound: the size of
@@ -133,6 +137,7 @@ def _loop(loop: LoopPlan, plan: FunctionPlan, share: float) -> dict[str, Any]:
         "time": [dims[dim] for dim in loop.time],
         "blocks": list(loop.cuts),
         "iterations": loop.iterations,
+        "inspection": _inspection(loop),
         "runs_on": loop.runs_on,
         "share": round(share, 4),
         "parts": [_part(part) for part in loop.parts],
@@ -157,6 +162,18 @@ def _loop(loop: LoopPlan, plan: FunctionPlan, share: float) -> dict[str, Any]:
         "placements": [_placement(placement, loop) for placement in loop.placements],
         "reasons": [_reason(reason) for reason in loop.reasons],
     }
+
+
+def _inspection(loop: LoopPlan) -> dict[str, Any] | None:
+    """The tiles that were found by looking at what subscripts are read from; None of a loop that runs otherwise."""
+    if not isinstance(loop.tiles, Inspected):
+        return None
+    found = loop.tiles.inspection
+    return {
+        "arrays": list(loop.tiles.inspectable.reads), "kind": found.kind.name.lower(), "tiles": found.tiles,
+        "depth": found.depth, "serial_ns": found.serial_ns, "tiles_ns": found.tiles_ns,
+        "inspection_ns": found.inspection_ns,
+    }  # fmt: skip
 
 
 def _scan(one: InBlocks) -> dict[str, Any]:

@@ -41,7 +41,7 @@ from orion.inspect.text.telling import (
 from orion.inspect.text.text import plan_text, quoted
 from orion.inspect.text.where import summary, where_the_work_is
 from orion.inspect.text.words import in_users_words, iterations_in_words, lines_in_words, order_in_words, place
-from orion.plan.plan import FunctionPlan, LoopPlan, Reordered, ReorderedSingle
+from orion.plan.plan import FunctionPlan, Inspected, LoopPlan, Reordered, ReorderedSingle
 from orion.plan.shares import costliest_part, is_parallel, shares
 from orion.plan.source_plans import source_plans
 from orion.reasons import CODES
@@ -175,7 +175,8 @@ def _code(words: str) -> str:
 def _parallel(loop: LoopPlan, conflicts: Sequence[Conflict]) -> str:
     name = "Dependences" if loop.ordered else "Conflicts"
     heads = ("array", "in", "written", "read")
-    found = _table(name, heads, (_conflict_cells(conflict) for conflict in conflicts))
+    is_listed = isinstance(loop.tiles, Inspected)  # then it is known which elements are touched
+    found = _table(name, heads, (_conflict_cells(conflict, is_listed) for conflict in conflicts))
     if not conflicts:
         found = f"<h4>{name}</h4><p>{escape(NO_CONFLICTS)}</p>"
     against = [
@@ -190,9 +191,9 @@ def _parallel(loop: LoopPlan, conflicts: Sequence[Conflict]) -> str:
     )
 
 
-def _conflict_cells(conflict: Conflict) -> tuple[str, ...]:
+def _conflict_cells(conflict: Conflict, is_listed: bool) -> tuple[str, ...]:
     where = escape(conflict.iterations)
-    if conflict.reason.message:
+    if conflict.reason.message and not is_listed:
         code = _reason_code(conflict.reason.code)
         where += f'<br><span class="o-faint">{_prose(conflict.reason.message)}</span> {code}'
     return _code(conflict.array), where, _accesses(conflict.writes), _accesses(conflict.reads)

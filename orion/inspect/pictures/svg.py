@@ -8,10 +8,11 @@ import numpy as np
 
 from orion.cost.candidate import Strategy
 from orion.inspect.pictures.chain import chain_picture
+from orion.inspect.pictures.steps import steps_picture
 from orion.inspect.pictures.tiles import tiles_picture
 from orion.inspect.text.parts import lines_of
 from orion.inspect.text.words import lines_in_words
-from orion.plan.plan import LoopPlan, Reordered, Tiled, Uncut
+from orion.plan.plan import Inspected, LoopPlan, Reordered, Tiled
 from orion.plan.source_plans import in_formulas, main_part
 from orion.schedule.build import build_schedule
 from orion.schedule.schedule import Schedule
@@ -37,7 +38,9 @@ def plan_svg(
     part = drawn or main_part(loop)
     if loop.parts and isinstance(part.tiles, Tiled):
         return _picture_of_part(loop, part, schedule, values or {})
-    if isinstance(loop.tiles, Uncut):
+    if isinstance(loop.tiles, Inspected) and schedule is not None:
+        return steps_picture(loop, loop.tiles.inspection, schedule)
+    if not isinstance(loop.tiles, Tiled):
         return chain_picture(loop, _about_once(loop, part))
     return _picture_of_tiles(loop, schedule, values or {}, "")
 

@@ -41,7 +41,7 @@ from orion.inspect.text.telling import (
 )  # fmt: skip
 from orion.inspect.text.where import summary, where_the_work_is
 from orion.inspect.text.words import in_users_words, iterations_in_words, order_in_words, place
-from orion.plan.plan import FunctionPlan, LoopPlan
+from orion.plan.plan import FunctionPlan, Inspected, LoopPlan
 from orion.plan.source_plans import source_plans
 from orion.source import SourceText, Span
 
@@ -128,7 +128,8 @@ def _loop(loop: LoopPlan, plan: FunctionPlan) -> Iterator[Line]:
 def _findings(loop: LoopPlan) -> Iterator[Line]:
     conflicts = told_conflicts(loop)
     if loop.is_parallel:
-        yield from _labelled("conflicts", _conflicts(conflicts), gap=True)
+        is_listed = isinstance(loop.tiles, Inspected)  # then it is known which elements are touched
+        yield from _labelled("conflicts", _conflicts(conflicts, is_listed), gap=True)
         against = why_not(loop, conflicts)
         rows = [
             (names, why + ("" if reason.is_about_a_pair else f" [{reason.code}]") + reason.help)
@@ -148,13 +149,13 @@ def _indented(told: Told) -> Line:
     return Line(indent + told.words, len(indent) + (3 if told.words[:1].isdigit() else 0))
 
 
-def _conflicts(conflicts: Sequence[Conflict]) -> Iterator[Line]:
+def _conflicts(conflicts: Sequence[Conflict], is_listed: bool) -> Iterator[Line]:
     if not conflicts:
         yield Line(NO_CONFLICTS)
     rows = [(c.array, c.iterations, accesses_in_words(c)) for c in conflicts]
     for conflict, row in zip(conflicts, table(rows), strict=True):
         yield row
-        if conflict.reason.message:
+        if conflict.reason.message and not is_listed:
             yield Line(conflict.reason.told)
 
 

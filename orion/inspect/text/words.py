@@ -7,13 +7,14 @@ import re
 from collections.abc import Iterable, Sequence
 
 from orion.analysis.rules import tiling_of
+from orion.analysis.strategies.inspected import INSPECTED
 from orion.analysis.strategies.serial import SERIAL
 from orion.cost.placement import Placement, PlacementKind
 from orion.dependence.access import Choice
 from orion.ir.function import Function
 from orion.ir.nodes import Elements, Node, Var, every
 from orion.ir.program import LoopNest
-from orion.plan.plan import LoopPlan, Merged, Tiled
+from orion.plan.plan import Inspected, LoopPlan, Merged, Tiled
 from orion.plan.source_plans import in_formulas
 from orion.source import Span, cell_of
 
@@ -145,6 +146,8 @@ def dims_in_words(loop: LoopPlan, dims: Iterable[int]) -> str:
 
 def strategy_in_words(loop: LoopPlan) -> str:
     """What the strategy of a loop does, in one sentence."""
+    if isinstance(loop.tiles, Inspected):
+        return INSPECTED.words(loop.nest.dims[0], "")
     if not isinstance(loop.tiles, Tiled):
         return SERIAL.words("", "")
     tiling = tiling_of(loop.strategy, loop.ordered)
@@ -170,6 +173,8 @@ def iterations_in_words(loop: LoopPlan) -> str:
 
 def blocks_in_words(loop: LoopPlan) -> str:
     """Into how many blocks or tiles the iterations of a loop are cut; empty where they are not."""
+    if isinstance(loop.tiles, Inspected):
+        return f"in {counted(loop.tiles.inspection.tiles, 'tile')}: {loop.tiles.inspection.kind}"
     cut = [(blocks, factor(name)) for blocks, name in zip(loop.cuts, loop.nest.dims, strict=True) if blocks > 1]
     if len(cut) > 1:
         return f"in {' × '.join(str(b) for b, _ in cut)} tiles of {' × '.join(name for _, name in cut)}"
@@ -194,7 +199,7 @@ def _is_upper_bound(nest: LoopNest) -> bool:
 def placement_in_words(placement: Placement, loop: LoopPlan) -> str:
     """Where an array lives while the loop runs."""
     dim = "" if placement.loop_dim is None else loop.nest.dims[placement.loop_dim]
-    if isinstance(loop.form, Merged):
+    if isinstance(loop.form, Merged) or isinstance(loop.tiles, Inspected):
         return "in memory that all workers share" if loop.runs_on > 1 else "whole, on the worker"
     count = {copies.array: copies.count for copies in loop.copies}.get(placement.array)
     if count is not None:

@@ -43,7 +43,7 @@ TILE_NS, WAIT_NS = 150.0, 400.0
 """What a tile costs beside its iterations, and how long it takes until another worker knows that it is done."""
 
 PIECES = 4096
-LEAST_PIECE, LONGEST_PIECE = 32, 1024
+LEAST_PIECE, LONGEST_PIECE = 64, 1024
 LEAST_AVERAGE = 8
 """Pieces, or levels, that have fewer iterations than this on average are not looked at."""
 
