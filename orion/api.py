@@ -87,6 +87,10 @@ class ParallelFunction(Generic[P, R]):
             shorten(error)
             raise
 
+    @overload
+    def plan(self, *args: P.args, **kwargs: P.kwargs) -> Plan: ...
+    @overload
+    def plan(self, *args: Any, inspect: Any, **kwargs: Any) -> Plan: ...
     @ends_in_users_line
     def plan(self, *args: Any, inspect: Any = False, **kwargs: Any) -> Plan:
         """The plan for these arguments: nothing runs, no worker starts.
@@ -108,6 +112,10 @@ class ParallelFunction(Generic[P, R]):
                 error.add_note(AS_IT_IS)
             raise
 
+    @overload
+    def explain(self, *args: P.args, **kwargs: P.kwargs) -> str: ...
+    @overload
+    def explain(self, *args: Any, inspect: Any, **kwargs: Any) -> str: ...
     @ends_in_users_line
     def explain(self, *args: Any, inspect: Any = False, **kwargs: Any) -> str:
         """The plan as text; `inspect` as in `plan`."""

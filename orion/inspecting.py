@@ -18,8 +18,8 @@ import numpy as np
 from orion.cost.caches import Caches
 from orion.cost.extents import coordinate_ranges
 from orion.cost.sizes import Sizes
-from orion.cost.worth import chained_ns
-from orion.dependence.inspection import ENDS, OUTSIDE, PLACES, Inspectable, InspectedLoops, Inspection
+from orion.cost.worth import ITEM_BYTES, chained_ns
+from orion.dependence.inspection import ENDS, OUTSIDE, PLACES, Inspectable, InspectedLoops, Inspection, extent_argument
 from orion.ir.signature import argument_types
 from orion.known import Typed
 from orion.pipeline import REWRITES, analyse, executed, kernels_of, make_plan
@@ -115,9 +115,11 @@ class Inspections:
         return (*self._sizes(inspectable, sizes, arguments), *versions)
 
     def _sizes(self, inspectable: Inspectable, sizes: Sizes, arguments: Mapping[str, Any]) -> Key:
-        shapes = tuple(sizes.shapes[name] for name in inspectable.function.params if name in sizes.shapes)
+        extents = _extents(sizes)
+        lengths = tuple(extents[name] for name in inspectable.function.params if name in extents)
+        shapes = tuple(sizes.shapes[name] for name in (*inspectable.reads, *inspectable.arrays))
         integers = tuple(arguments[name] for name in inspectable.integers)
-        return (inspectable, shapes, integers, sizes.workers)
+        return (inspectable, lengths, shapes, integers, sizes.workers)
 
     def _inspect(
         self, loop: LoopPlan, inspectable: Inspectable, sizes: Sizes, arguments: Mapping[str, Any]
@@ -130,10 +132,11 @@ class Inspections:
         assert span is not None
         first, end = span
         ends = np.empty(end - first, np.int64)
-        self._list(inspectable, {**arguments, ENDS: ends, PLACES: ends[:0]})  # it counts them, and is compiled for that
+        given = {**_extents(sizes), **arguments}
+        self._list(inspectable, {**given, ENDS: ends, PLACES: ends[:0]})  # it counts them, and is compiled for that
         places = np.empty(int(ends[-1]), np.int64)
         begin = perf_counter_ns()
-        self._list(inspectable, {**arguments, ENDS: ends, PLACES: places})
+        self._list(inspectable, {**given, ENDS: ends, PLACES: places})
         spent = 2 * (perf_counter_ns() - begin)
         if (places == OUTSIDE).any():
             return None
@@ -146,15 +149,15 @@ class Inspections:
             first,
             loop.ordered,
             chained_ns(loop.nest.loops[0].body, sizes.known, sizes.shapes),
-            self._far_ns(inspectable, elements, arguments),
+            self._far_ns(inspectable, elements, sizes),
             self._check_ns(inspectable, arguments),
             spent,
         )
         return inspected(found, sizes.workers)
 
-    def _far_ns(self, inspectable: Inspectable, elements: int, arguments: Mapping[str, Any]) -> float:
+    def _far_ns(self, inspectable: Inspectable, elements: int, sizes: Sizes) -> float:
         """What it takes to get at an element, or a row of them, that is not near those before."""
-        total: int = sum(arguments[name].nbytes for name in inspectable.arrays)
+        total: int = sum(ITEM_BYTES * prod(sizes.shapes[name]) for name in inspectable.arrays)
         if total <= self.caches.second:
             return NEAR_NS
         far = FAR_NS if total <= 16 * self.caches.second else MEMORY_NS
@@ -186,6 +189,13 @@ class Inspections:
         kernels = zip(made.loops, kernels_of(typed, plan, made, False), strict=True)
         loops = tuple(PreparedLoop(loop, plan.proved_schedule(loop), kernel) for loop, kernel in kernels)
         return PreparedProgram(made.program, loops)
+
+
+def _extents(sizes: Sizes) -> dict[str, int]:
+    """The lengths of all arrays, by what inspectors call them."""
+    return {
+        extent_argument(name, axis): length for name, shape in sizes.shapes.items() for axis, length in enumerate(shape)
+    }
 
 
 def inspectable_of(loop: LoopPlan) -> Inspectable | None:

@@ -299,7 +299,7 @@ REVEALED = [
     f"def (a: {ARRAY}, factor: float =) -> float", f"{KIND}[[a: {ARRAY}, factor: float], None]",
     "orion.arrays.dense.DenseArray",
 ]  # fmt: skip
-WRONG = ["arg-type", "call-arg", "call-arg"]
+WRONG = ["arg-type", "call-arg", "call-overload"]
 
 
 def checked(tmp_path, *options):

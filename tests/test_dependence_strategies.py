@@ -128,7 +128,7 @@ TABLE = [
     (rmse, RATINGS, None, "independent", []),
     (row_view, {"ratings": sparse(2), "W": dense(2), "g": FLOAT}, None, "1d", []),
     (next_row, {"W": dense(2)}, None, "serial", ["ORN101"]),
-    (permuted, {"W": dense(2), "perm": ArrayType("int64", 1)}, None, "serial", ["ORN102"]),
+    (permuted, {"W": dense(2), "perm": ArrayType("int64", 1)}, None, "serial", ["ORN102", "ORN127"]),
     (gauss_seidel, {"A": dense(2), "sweeps": INT}, None, "wavefront", []),
     (even_odd, {"a": dense(1), "x": dense(1)}, None, "independent", []),
     (last_value, {"a": dense(1)}, None, "independent", []),

@@ -71,6 +71,10 @@ TEXTS = {
         "for i in range(n):\n    for a in range(2):\n"
         "        for b in range(2):\n            W[pair[i, a], pair[i, b] % 4] += y[i]"
     ),
+    "an array that the function makes": (
+        "z = np.zeros(n)\nfor i in range(1, len(z)):\n    z[i] = z[idx[i] % i] + y[i]\n"
+        "for i in range(n):\n    x[i] = z[i]"
+    ),
     "floats that decide": "for i in range(n):\n    if w[i] > 0.5:\n        x[idx[i]] = x[i] + w[i]",
 }
 

@@ -15,7 +15,7 @@ from functools import reduce
 
 from orion.dependence.access import LoopDependences
 from orion.dependence.early_exits import ends_early
-from orion.dependence.inspection import ENDS, PLACES, Inspectable
+from orion.dependence.inspection import ENDS, PLACES, Inspectable, extent_argument
 from orion.ir.assigned import assigned_names, assignments
 from orion.ir.function import Function
 from orion.ir.nodes import (
@@ -49,6 +49,7 @@ from orion.ir.nodes import (
     names_in,
 )
 from orion.ir.program import LoopNest, OfSource
+from orion.ir.rewriting import rewrite
 from orion.ir.spans import without_spans
 from orion.ir.types import ArrayType, ScalarType, Types
 from orion.source import Span
@@ -101,7 +102,9 @@ def inspectable(nest: LoopNest, types: Types, analysis: LoopDependences) -> Insp
     if analysis.reasons or analysis.private or analysis.sums or scalars.has_results or ends_early(nest.body):
         return None
     arrays = tuple(sorted({one.array for one in analysis.dependences}))
-    if not arrays or any(not isinstance(types.get(name), ArrayType) for name in arrays):
+    if all(one.exact for one in analysis.dependences):
+        return None  # an inspector would find what is known
+    if any(not isinstance(types.get(name), ArrayType) for name in arrays):
         return None
     try:
         return _Slicer(nest, types, arrays).inspectable()
@@ -313,18 +316,19 @@ class _Slicer:
             Assign(trip, Const(0, span), span),
             replace(loop, body=inner),
         )
-        used = names_in(*body) | {d.array for d in every((Dim, Count), *body)}
+        body, extents = with_extents(body)
+        if holds(Count, *body):
+            raise NoInspectorError
+        used = names_in(*body)
         params = tuple(name for name in self.function.given if name in used)
-        arrays = tuple(
-            name for name in params if isinstance(self.types.get(name), ArrayType) and name in names_in(*body)
-        )
+        arrays = tuple(name for name in params if isinstance(self.types.get(name), ArrayType))
         integers = tuple(name for name in params if isinstance(self.types.get(name), ScalarType))
-        bound = assigned_names(body) | {ENDS, PLACES}
-        if any(name not in params and name not in bound for name in names_in(*body)):
+        known = {*params, *assigned_names(body), *extents, ENDS, PLACES}
+        if not used <= known:
             raise NoInspectorError
         function = Function(
             name=f"inspect_{self.function.name}_{loop.index}",
-            params=(*params, ENDS, PLACES),
+            params=(*params, *extents, ENDS, PLACES),
             body=body,
             constants=self.function.constants,
             helpers=self.function.helpers,
@@ -369,6 +373,21 @@ class _Slicer:
         if any(name in changed for name in names & given):
             raise NoInspectorError
         return tuple(sorted(found, key=top.index))
+
+
+def with_extents(body: tuple[Stmt, ...]) -> tuple[tuple[Stmt, ...], tuple[str, ...]]:
+    """Code with names for the lengths of arrays, and these names: an inspector is not given arrays that it does not
+    read, of which the function may make some itself."""
+    found: dict[str, None] = {}
+
+    def named(expr: Expr) -> Expr:
+        if not isinstance(expr, Dim) or expr.array == PLACES:
+            return expr
+        name = extent_argument(expr.array, expr.axis)
+        found[name] = None
+        return Var(name, expr.span)
+
+    return tuple(rewrite(statement, named) for statement in body), tuple(found)
 
 
 def size_of(array: str, axes: Sequence[int], span: Span) -> Expr:

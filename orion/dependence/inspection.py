@@ -27,6 +27,15 @@ OUTSIDE = -1
 """An access in the list that leaves its array: the loop then runs as it is written, and says so."""
 
 
+def extent_argument(array: str, axis: int) -> str:
+    """What an inspector calls the length of an array along an axis.
+
+    >>> extent_argument("x", 0)
+    'orion_extent_0_x'
+    """
+    return f"orion_extent_{axis}_{array}"
+
+
 class Order(StrEnum):
     """In which tiles the iterations of an inspected loop run."""
 

@@ -40,10 +40,10 @@ def _in_place(placement: Placement) -> Placement:
 
 
 def _not_yet(plan: LoopPlan, inspectable: Inspectable) -> Reason:
-    arrays = _listed(inspectable.reads)
+    where = f"is written in {_listed(inspectable.reads)}" if inspectable.reads else "hangs on its sizes"
     message = (
-        f"which iterations need which is written in {arrays}: from the second call with the same contents on the loop "
-        "runs in tiles that these allow, if that is faster; `plan(…, inspect=True)` looks at once"
+        f"which iterations need which {where}: from the second call with the same contents on the loop runs in tiles "
+        "that these allow, if that is faster; `plan(…, inspect=True)` looks at once"
     )
     return Reason.of("ORN127", message, plan.nest.span)
 

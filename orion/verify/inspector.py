@@ -15,8 +15,9 @@ It is taken for granted that statements which list do so: they are recognized by
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from orion.dependence.inspection import ENDS, PLACES, Inspectable
 from orion.errors import PlanError
@@ -32,6 +33,7 @@ from orion.ir.nodes import (
     Expr,
     For,
     If,
+    Node,
     Stmt,
     Subscript,
     Tuple,
@@ -44,7 +46,13 @@ from orion.ir.nodes import (
     names_in,
 )
 from orion.ir.program import LoopNest
+from orion.ir.rewriting import rewrite
 from orion.ir.spans import without_spans
+
+N = TypeVar("N", bound=Node)
+
+EXTENT = r"orion_extent_(\d+)_(.+)"
+"""The name of the length of an array in an inspector, which is given it as a number."""
 
 OWN = "orion_"
 """How the names of an inspector begin that the loop does not have."""
@@ -69,7 +77,7 @@ class _Comparison:
 
     def run(self) -> None:
         loops = [one for one in self.inspectable.function.body if isinstance(one, For)]
-        if len(loops) != 1 or without_spans(loops[0].space) != without_spans(self.source.space):
+        if len(loops) != 1 or _bare(loops[0].space) != _bare(self.source.space):
             raise PlanError("the inspector does not go through the iterations of the loop")
         self.match(loops[0].body, self.source.body, ())
         self.prove_names(loops[0])
@@ -124,7 +132,7 @@ class _Comparison:
                 self.listed.setdefault((*key, is_write), []).append(path)
 
     def key(self, array: str, subscripts: Iterable[Expr]) -> tuple[Any, ...]:
-        return array, *map(without_spans, subscripts)
+        return array, *map(_bare, subscripts)
 
     # ------------------------------------------------------------ (2) to (4)
 
@@ -182,15 +190,25 @@ def _is_same(one: Stmt, other: Stmt) -> bool:
     """Whether two statements are the same, but for what stands in them."""
     match one, other:
         case If(first), If(second):
-            return without_spans(first) == without_spans(second)
+            return _bare(first) == _bare(second)
         case While(first), While(second):
-            return without_spans(first) == without_spans(second)
+            return _bare(first) == _bare(second)
         case For(first), For(second):
-            return without_spans(first) == without_spans(second)
+            return _bare(first) == _bare(second)
         case ((Assign() | Update()), (Assign() | Update())):
-            return without_spans(one) == without_spans(other)
+            return _bare(one) == _bare(other)
         case _:
             return False
+
+
+def _bare(code: N) -> N:
+    """Code to be compared: without places, and with the lengths of arrays as the loop has them."""
+
+    def length(expr: Expr) -> Expr:
+        named = re.fullmatch(EXTENT, expr.name) if isinstance(expr, Var) else None
+        return expr if named is None else Dim(named[2], int(named[1]), expr.span)
+
+    return without_spans(rewrite(code, length))
 
 
 def _ends_in_one(value: Expr) -> bool:

@@ -26,7 +26,7 @@ from orion.errors import (
     UnsupportedLoopError,
 )
 from orion.pipeline import REWRITES
-from orion.plan.plan import Merged, Reordered, Verdict
+from orion.plan.plan import Inspected, Merged, Reordered, Verdict
 from orion.planned import Plan
 from orion.prepare import Prepared
 from orion.rewrites.lockstep import apply as lockstep
@@ -319,7 +319,8 @@ def scheduled(prepared: Prepared, workers: int, coarse: Order | None = None) -> 
     plan, loops = prepared.plan, []
     for loop in prepared.program.loops:
         schedule = plan.schedule_of(loop.plan, workers)
-        if coarse is not None and not loop.plan.copies:  # each block of those has a copy
+        is_fixed = loop.plan.copies or isinstance(loop.plan.tiles, Inspected)  # each block has a copy; no blocks at all
+        if coarse is not None and not is_fixed:
             bounds = tuple(fewer(edges, coarse) for edges in schedule.bounds)
             schedule = build_schedule(loop.plan, bounds, schedule.workers)
         loops.append(replace(loop, schedule=schedule))
