@@ -184,19 +184,19 @@ def test_a_change_of_one_element_is_noticed():
     mine = given()
     perm, right = mine[4], mine[4].copy()
 
-    def is_parallel():
-        """Whether the call, which is made here, is run by a parallel plan."""
+    def is_independent():
+        """Whether the call, which is made here, is run by a plan with independent iterations."""
         mine[0][:] = 0.0
         decorated(*mine)
-        return decorated._preparation._last.prepared.plan.is_parallel
+        return decorated._preparation._last.prepared.plan.strategy == "independent"
 
     with orion.session(workers=2, force_parallel=True):
         for _ in range(1000):
-            assert is_parallel()
+            assert is_independent()
             np.testing.assert_array_equal(mine[0][perm], mine[7])
             at, other = rng.choice(N, 2, replace=False)
             perm[at] = perm[other]
-            assert not is_parallel()
+            assert not is_independent()
             expected = np.zeros(N)
             expected[perm] = mine[7]  # of equal places the last
             np.testing.assert_array_equal(mine[0], expected)

@@ -66,6 +66,7 @@ TEXTS = {
         "for i in range(n):\n    y[pair[i, 0]] = y[pair[i, 1]] + x[i]"
     ),
     "sizes with names": "m = len(idx)\nk = m // 2\nfor i in range(k):\n    x[idx[i + k]] = x[i] * 0.5 + y[i]",
+    "sizes by their shape": "m, k = W.shape\nfor i in range(m):\n    W[idx[i], i % k] = W[i, 0] * 0.5 + y[i]",
     "greatest of groups": "for i in range(n):\n    x[idx[i]] = max(x[idx[i]], y[i])",
     "a nest": (
         "for i in range(n):\n    for a in range(2):\n"

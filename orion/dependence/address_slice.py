@@ -354,7 +354,7 @@ class _Slicer:
         inside = assigned_names((self.loop,))
         found: list[Assign] = []
         given = set(self.function.given)
-        top = [one for one in self.function.body if isinstance(one, Assign) and isinstance(one.target, Var)]
+        top = [one for one in self.function.body if isinstance(one, Assign)]
         waiting = sorted(names - given)
         seen: set[str] = set()
         while waiting:
@@ -362,12 +362,13 @@ class _Slicer:
             if name in seen or name in inside & bound or name in given:
                 continue
             seen.add(name)
-            places = [one for one in top if isinstance(one.target, Var) and one.target.name == name]
+            places = [one for one in top if name in assigned_names((one,))]
             assigned = sum(one == name for statement in self.function.body for one, _ in assignments(statement))
             if len(places) != 1 or assigned != 1:
                 raise NoInspectorError
             self.check(places[0].value)
-            found.append(places[0])
+            if places[0] not in found:  # it may give several names their values
+                found.append(places[0])
             waiting += sorted(names_in(places[0].value))
         changed = assigned_names(self.function.body)
         if any(name in changed for name in names & given):
