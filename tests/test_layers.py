@@ -27,7 +27,15 @@ LAYERS = (
     ("orion.kernel",),
     ("orion.runtime",),
     ("orion.inspect",),
-    ("orion.planned", "orion.known", "orion.pipeline", "orion.prepare", "orion.methods", "orion.unanalysed"),
+    (
+        "orion.planned",
+        "orion.known",
+        "orion.pipeline",
+        "orion.inspecting",
+        "orion.prepare",
+        "orion.methods",
+        "orion.unanalysed",
+    ),
     ("orion.api",),
     ("orion", "orion.__main__", "orion.cli"),
 )
