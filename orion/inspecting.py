@@ -8,18 +8,32 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from math import prod
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from orion.aside import aside
 from orion.cost.caches import Caches
 from orion.cost.extents import coordinate_ranges
 from orion.cost.sizes import Sizes
 from orion.cost.worth import ITEM_BYTES, chained_ns
-from orion.dependence.inspection import ENDS, OUTSIDE, PLACES, Inspectable, InspectedLoops, Inspection, extent_argument
+from orion.dependence.inspection import (
+    END,
+    ENDS,
+    FIRST,
+    OUTSIDE,
+    PLACES,
+    Inspectable,
+    InspectedLoops,
+    Inspection,
+    Ints,
+    extent_argument,
+)
 from orion.ir.signature import argument_types
 from orion.known import Typed
 from orion.pipeline import REWRITES, analyse, executed, kernels_of, make_plan
@@ -104,7 +118,7 @@ class Inspections:
             seen.versions, seen.changes = key, seen.changes + 1
             return None
         seen.versions, seen.changes = key, 0
-        self.found[key] = found = self._inspect(loop, inspectable, sizes, arguments)
+        self.found[key] = found = aside(lambda: self._inspect(loop, inspectable, sizes, arguments))
         if len(self.found) > KEPT:
             self.found.popitem(last=False)
         seen.costly = (of_sizes, found) if found is not None and not (found.pays or sizes.force_parallel) else None
@@ -131,13 +145,7 @@ class Inspections:
         span = coordinate_ranges(loop.analysis.domain, len(loop.nest.dims), sizes.known)[0]
         assert span is not None
         first, end = span
-        ends = np.empty(end - first, np.int64)
-        given = {**_extents(sizes), **arguments}
-        self._list(inspectable, {**given, ENDS: ends, PLACES: ends[:0]})  # it counts them, and is compiled for that
-        places = np.empty(int(ends[-1]), np.int64)
-        begin = perf_counter_ns()
-        self._list(inspectable, {**given, ENDS: ends, PLACES: places})
-        spent = 2 * (perf_counter_ns() - begin)
+        ends, places, spent = self._listed(inspectable, {**_extents(sizes), **arguments}, end - first, sizes.workers)
         if (places == OUTSIDE).any():
             return None
         extents = zip(inspectable.arrays, inspectable.keyed, strict=True)
@@ -168,12 +176,42 @@ class Inspections:
         arrays = [arguments[name] for name in inspectable.reads]
         return CHECK_NS * sum(int(one.nbytes) for one in arrays if not self.properties.is_frozen(one))
 
-    def _list(self, inspectable: Inspectable, arguments: Mapping[str, Any]) -> None:
-        """Run the inspector, which writes the last two of its arguments."""
+    def _listed(
+        self, inspectable: Inspectable, arguments: Mapping[str, Any], count: int, workers: int
+    ) -> tuple[Ints, Ints, float]:
+        """The accesses of so many iterations, each worker having listed a part of them, and the nanoseconds it took."""
         from orion.runtime.backend import LocalBackend
 
-        given = {name: arguments[name] for name in inspectable.function.params}
-        LocalBackend(1).run(self._program(inspectable, given), given)
+        bounds = [count * k // workers for k in range(workers + 1)]
+        parts = [slice(a, b) for a, b in pairwise(bounds) if a < b]
+        ends, counts = np.empty(count, np.int64), [0] * len(parts)
+
+        def given(part: slice, places: Ints) -> dict[str, Any]:
+            own = {**arguments, FIRST: part.start, END: part.stop, ENDS: ends[part], PLACES: places}
+            return {name: own[name] for name in inspectable.function.params}
+
+        program = self._program(inspectable, given(parts[0], ends[:0]))
+        backends = [LocalBackend(1) for _ in parts]
+        with ThreadPoolExecutor(len(parts)) as threads:
+
+            def all_parts(room: Sequence[Ints]) -> float:
+                begin = perf_counter_ns()
+                runs = [
+                    threads.submit(one.run, program, given(part, own))
+                    for one, part, own in zip(backends, parts, room, strict=True)
+                ]
+                for run in runs:
+                    run.result()
+                return perf_counter_ns() - begin
+
+            all_parts([ends[:0]] * len(parts))  # it counts them, and is compiled for that
+            counts = [int(ends[part][-1]) for part in parts]
+            places = np.empty(sum(counts), np.int64)
+            starts = np.cumsum([0, *counts]).tolist()
+            spent = 2 * all_parts([places[a:b] for a, b in pairwise(starts)])
+        for start, part in zip(starts, parts, strict=False):
+            ends[part] += start
+        return ends, places, spent
 
     def _program(self, inspectable: Inspectable, given: Mapping[str, Any]) -> PreparedProgram:
         from orion.runtime.prepared import PreparedLoop, PreparedProgram

@@ -15,7 +15,7 @@ from functools import reduce
 
 from orion.dependence.access import LoopDependences
 from orion.dependence.early_exits import ends_early
-from orion.dependence.inspection import ENDS, PLACES, Inspectable, extent_argument
+from orion.dependence.inspection import END, ENDS, FIRST, PLACES, Inspectable, extent_argument
 from orion.ir.assigned import assigned_names, assignments
 from orion.ir.function import Function
 from orion.ir.nodes import (
@@ -314,7 +314,7 @@ class _Slicer:
             *before,
             Assign(at, Const(0, span), span),
             Assign(trip, Const(0, span), span),
-            replace(loop, body=inner),
+            replace(loop, space=_part_of(space), body=inner),
         )
         body, extents = with_extents(body)
         if holds(Count, *body):
@@ -323,12 +323,12 @@ class _Slicer:
         params = tuple(name for name in self.function.given if name in used)
         arrays = tuple(name for name in params if isinstance(self.types.get(name), ArrayType))
         integers = tuple(name for name in params if isinstance(self.types.get(name), ScalarType))
-        known = {*params, *assigned_names(body), *extents, ENDS, PLACES}
+        known = {*params, *assigned_names(body), *extents, FIRST, END, ENDS, PLACES}
         if not used <= known:
             raise NoInspectorError
         function = Function(
             name=f"inspect_{self.function.name}_{loop.index}",
-            params=(*params, *extents, ENDS, PLACES),
+            params=(*params, *extents, FIRST, END, ENDS, PLACES),
             body=body,
             constants=self.function.constants,
             helpers=self.function.helpers,
@@ -374,6 +374,15 @@ class _Slicer:
         if any(name in changed for name in names & given):
             raise NoInspectorError
         return tuple(sorted(found, key=top.index))
+
+
+def _part_of(space: Range) -> Range:
+    """The iterations of a range whose numbers, from 0, an inspector is given."""
+    first, end = (
+        Binary("+", space.start, Binary("*", Var(name, space.span), space.step, space.span), space.span)
+        for name in (FIRST, END)
+    )
+    return replace(space, start=first, stop=end)
 
 
 def with_extents(body: tuple[Stmt, ...]) -> tuple[tuple[Stmt, ...], tuple[str, ...]]:

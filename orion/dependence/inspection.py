@@ -23,6 +23,9 @@ Ints = NDArray[np.int64]
 ENDS, PLACES = "orion_ends", "orion_places"
 """The arrays that an inspector writes: for each iteration where the list of its accesses ends, and the list."""
 
+FIRST, END = "orion_first", "orion_end"
+"""The iterations that an inspector lists, as half-open range of their numbers from 0: several may list parts."""
+
 OUTSIDE = -1
 """An access in the list that leaves its array: the loop then runs as it is written, and says so."""
 
@@ -49,7 +52,7 @@ class Order(StrEnum):
 class Inspectable:
     """A loop of which the elements that its iterations touch can be listed before it runs.
 
-    `function` lists them: of each iteration of `for` number `loop`, in their order, every access to one of `arrays`, as
+    `function` lists them: of iterations of `for` number `loop`, in their order, every access to one of `arrays`, as
     twice the number of the element and 1 more where it is written. Elements of several arrays are numbered one array
     after the other, and what `keyed` says of an array are the subscripts by which elements are told apart: elements
     that only differ in others count as one. `reads` are the arrays whose contents decide, and `integers` the arguments.

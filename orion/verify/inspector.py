@@ -19,21 +19,24 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from orion.dependence.inspection import ENDS, PLACES, Inspectable
+from orion.dependence.inspection import END, ENDS, FIRST, PLACES, Inspectable
 from orion.errors import PlanError
 from orion.ir.assigned import assigned_names
 from orion.ir.function import Function
 from orion.ir.nodes import (
     INTEGER,
     Assign,
+    Binary,
     Break,
     Call,
     Continue,
     Dim,
+    Elements,
     Expr,
     For,
     If,
     Node,
+    Range,
     Stmt,
     Subscript,
     Tuple,
@@ -77,7 +80,7 @@ class _Comparison:
 
     def run(self) -> None:
         loops = [one for one in self.inspectable.function.body if isinstance(one, For)]
-        if len(loops) != 1 or _bare(loops[0].space) != _bare(self.source.space):
+        if len(loops) != 1 or not self.is_part(loops[0].space):
             raise PlanError("the inspector does not go through the iterations of the loop")
         self.match(loops[0].body, self.source.body, ())
         self.prove_names(loops[0])
@@ -87,6 +90,22 @@ class _Comparison:
             found = [at for write in ({True} | {is_write}) for at in self.listed.get((*key, write), ())]
             if not any(self.covers(at, path, changing, use) for at in found):
                 raise PlanError(f"the inspector does not list {use.base.name} in line {use.span.line}")
+
+    def is_part(self, part: Range | Elements) -> bool:
+        """Whether a range has the iterations of the loop from one number to another: from start + first · step to start
+        + end · step, which the inspector is given."""
+        whole = self.source.space
+        match part:
+            case Range(
+                var, Binary("+", start, Binary("*", Var(first), step)), Binary("+", other, Binary("*", Var(end), by))
+            ):
+                mine = [var, *map(_bare, (start, other, step, by, part.step))]
+                bounds = (
+                    (whole.start, whole.start, whole.step, whole.step, whole.step) if isinstance(whole, Range) else ()
+                )
+                names = (first, end) == (FIRST, END)
+                return names and isinstance(whole, Range) and mine == [whole.var, *map(_bare, bounds)]
+        return False
 
     # ------------------------------------------------------------ (1)
 

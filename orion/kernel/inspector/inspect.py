@@ -47,6 +47,9 @@ LEAST_PIECE, LONGEST_PIECE = 64, 1024
 LEAST_AVERAGE = 8
 """Pieces, or levels, that have fewer iterations than this on average are not looked at."""
 
+ENOUGH = 1.2
+"""Where tiles are predicted to take at most so many times what the work is, shared out evenly, no others are tried."""
+
 BLOCKS = 4
 MOST_SETS = 1024
 """How many blocks of elements there are for each worker, and how many sets of them at most."""
@@ -91,6 +94,8 @@ def inspected(found: Listed, workers: int) -> Inspection:
         owner, turn, makespan = dealt_out(need_offsets, needed, _tile_costs(tiles, cost), workers, WAIT_NS)
         if best is None or makespan < best[0]:
             best = makespan, tiles, (need_offsets, needed, owner, turn)
+        if makespan < ENOUGH * cost.sum() / workers:
+            break
     assert best is not None
     makespan, tiles, (need_offsets, needed, owner, turn) = best
     return Inspection(
@@ -143,21 +148,21 @@ def _ways(found: Listed, level: Ints, cost: NDArray[np.float64], workers: int) -
     """The ways to cut a loop into tiles, each of which keeps the order of conflicting iterations in every tile and from
     each tile to those with greater numbers; of a loop in any order, that they are in some order."""
     count, depth = found.ends.size, int(level.max(initial=0))
-    ways = []
     apart = None
     if depth > 1:
         apart = _by_components(components(found.ends, found.places, found.elements), cost, workers)
     if apart is not None:
-        ways.append(apart)
+        yield apart
     longest = min(LONGEST_PIECE, max(LEAST_PIECE, count // PIECES))
     starts = pieces(level, longest if depth > 1 else max(longest, -(-count // (4 * workers))))
     if count >= LEAST_AVERAGE * (starts.size - 1) or depth == 1:
-        ways.append(_Tiles(Order.PIECES, np.arange(count), starts))
+        yield _Tiles(Order.PIECES, np.arange(count), starts)
     if not found.ordered and depth > 1 and apart is None:
-        ways += _by_blocks(found, cost, workers)
+        yield from _by_blocks(found, cost, workers)
     if depth > 1 and apart is None and count >= LEAST_AVERAGE * depth:
-        ways.append(_by_levels(level, depth, workers))
-    yield from ways or [_Tiles(Order.PIECES, np.arange(count), np.array([0, count]))]
+        yield _by_levels(level, depth, workers)
+    elif apart is None and count < LEAST_AVERAGE * (starts.size - 1):
+        yield _Tiles(Order.PIECES, np.arange(count), np.array([0, count]))  # as it is written
 
 
 def _by_components(component: Ints, cost: NDArray[np.float64], workers: int) -> _Tiles | None:
