@@ -17,7 +17,7 @@ from benchmarks.indirect.loops import LOOPS
 from orion.dependence.inspection import Order
 from orion.errors import PlanError
 from orion.kernel.inspector.inspect import Listed, inspected
-from orion.kernel.inspector.levels import components, levels, pieces
+from orion.kernel.inspector.levels import colours, components, levels, pieces
 from orion.plan.plan import Inspected
 from orion.schedule.inspected import inspected_schedule
 from orion.verify.inspected import prove_accesses, prove_needs
@@ -253,22 +253,42 @@ def test_tiles_keep_the_order_of_any_accesses(seed):
             assert order_is_kept(schedule, found, ordered, rng)
 
 
-def test_every_way_to_cut_a_loop_is_taken_by_some():
-    kinds = set()
-    for seed in range(40):
-        rng = np.random.default_rng(seed)
-        count, ordered = 400, bool(seed % 2)
-        kind = seed % 4
-        iterations = []
-        for i in range(count):
-            grid = f"w{i} r{i - 1 if i % 40 else i} r{max(i - 40, 0)}"
-            tree, pair = f"w{i} r{rng.integers(i + 1)}", f"w{rng.integers(count)} w{rng.integers(count)}"
-            iterations.append((f"r{i} w{i // 20}", grid, tree, pair)[kind])
-        ends, places = lists(*iterations)
-        found = inspected(Listed(ends, places, count, 0, ordered, 1000.0, 0.0, 0.0, 0.0), 2)
-        prove_accesses(inspected_schedule(found, (found.offsets,), 2), found, ordered=ordered)
-        kinds.add(found.kind)
-    assert kinds == {*Order}
+WAYS = {
+    Order.COMPONENTS: (True, lambda i, rng: f"w{rng.integers(50)}"),
+    Order.PIECES: (True, lambda i, rng: f"w{i} r{i - 1 if i % 40 else i} r{max(i - 40, 0)}"),
+    Order.LEVELS: (True, lambda i, rng: f"w{i} r{rng.integers(max(i, 1))}"),
+    Order.BLOCKS: (False, lambda i, rng: f"w{rng.integers(400)} w{rng.integers(400)}"),
+    Order.COLOURS: (False, lambda i, rng: " ".join(f"w{at}" for at in rng.integers(0, 9000, 9))),
+}
+
+
+@pytest.mark.parametrize("kind", WAYS, ids=lambda kind: kind.name)
+def test_every_way_to_cut_a_loop_is_taken_by_some(kind):
+    ordered, accesses = WAYS[kind]
+    rng, count = np.random.default_rng(1), 3000 if kind is Order.COLOURS else 400
+    ends, places = lists(*(accesses(i, rng) for i in range(count)))
+    found = inspected(Listed(ends, places, 9000, 0, ordered, 1000.0, 0.0, 0.0, 0.0), 2)
+    prove_accesses(inspected_schedule(found, (found.offsets,), 2), found, ordered=ordered)
+    assert found.kind is kind
+
+
+COLOURS = {
+    "nothing in common": (("w0", "w1"), [1, 1]),
+    "a chain": (("w0", "r0 w1", "r1 w2"), [1, 2, 1]),
+    "readers may have one colour": (("r0 w1", "r0 w2", "w0"), [1, 1, 2]),
+    "all together": (("w0", "w0", "w0"), [1, 2, 3]),
+}
+
+
+@pytest.mark.parametrize("name", COLOURS)
+def test_colours(name):
+    iterations, expected = COLOURS[name]
+    assert colours(*lists(*iterations), 8).tolist() == expected
+
+
+def test_more_colours_than_there_are_bits_are_none():
+    assert colours(*lists(*["w0"] * 63), 1).max() == 63
+    assert colours(*lists(*["w0"] * 64), 1) is None
 
 
 # ---------------------------------------------------------------- the checker

@@ -45,6 +45,7 @@ class Order(StrEnum):
     COMPONENTS = "parts that touch nothing in common"
     PIECES = "pieces of the loop, each when those that it needs are done"
     LEVELS = "levels of iterations that need none of each other"
+    COLOURS = "colours of iterations that have nothing in common"
     BLOCKS = "iterations that touch the same blocks of elements"
 
 

@@ -52,8 +52,9 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
     - `strategy`, `is_parallel`, `ordered`, `space` and `time` (names of loop dimensions), `blocks` (per dimension),
       `iterations` (None where sizes are unknown), `runs_on`, `share` (its part of the predicted time);
     - `inspection`, for a loop that runs in tiles found by looking at its subscripts (else None): the `arrays` that were
-      looked at, `kind` ("components", "pieces", "levels" or "blocks"), the number of `tiles`, `depth`, the iterations
-      of the longest chain, and predicted times: `serial_ns`, as written, `tiles_ns`, and `inspection_ns`, measured;
+      looked at, `kind` ("components", "pieces", "levels", "colours" or "blocks"), the number of `tiles`, `depth`, the
+      iterations of the longest chain, and predicted times: `serial_ns`, as written, `tiles_ns`, and `inspection_ns`,
+      measured;
     - `parts`, for a loop that is run in another order (else empty): the loops that stand for it, in turn, each with
       its `lines` of the source, `strategy`, `coordinates` (formulas in the user's variables), `around` (those of the
       serial loops around it), `space`, `time`, `blocks` (per coordinate), `iterations` (an upper bound: the size of

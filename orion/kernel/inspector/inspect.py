@@ -6,8 +6,9 @@ Ways to cut a loop into tiles, of which that with the least predicted time is ta
     pieces       parts of the loop as it is written, cut where a chain ends, each run when those that it needs are done
     levels       iterations that need none of each other, level by level (Anderson, Saad: *Solving sparse triangular
                  linear systems on parallel computers*, Int. J. High Speed Computing 1(1), 1989)
+    colours      of a loop in any order: iterations of one colour are in conflict with none of each other
     blocks       of a loop in any order: the elements in blocks, a tile for each set of blocks that iterations touch;
-                 tiles without a block in common run at the same time
+                 those that write no block which another touches run at the same time
 
 Pieces keep the order in which the loop goes through memory, which levels do not: on a grid of 1000 × 1000 points a
 sweep in the order of levels took 4.4 times as long on one worker as the loop as written, in pieces 1.15 times.
@@ -18,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from time import perf_counter_ns
 from typing import Any
 
@@ -25,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.dependence.inspection import Inspection, Order
-from orion.kernel.inspector.levels import components, far_accesses, levels, pieces
+from orion.kernel.inspector.levels import colours, components, far_accesses, levels, pieces
 from orion.kernel.inspector.tiles import dealt_out, needs
 
 Ints = NDArray[np.int64]
@@ -34,10 +36,10 @@ ACCESS_NS, CHAIN_NS = 0.7, 1.5
 """What an access takes beside the operations of an iteration, and what an iteration waits for the one before it that it
 needs: 1.0 ns were measured of an iteration that counts, 7.7 ns of one of a triangular solve with 2.9 accesses."""
 
-LISTED_NS, NEAR, NEAR_NS, FAR_NS = 0.1, 8, 1.0, 22.0
+LISTED_NS, NEAR, NEAR_NS, STRIDE, STRIDE_NS, FAR_NS = 0.1, 8, 1.0, 64, 6.0, 22.0
 """What it takes more to get the number of an iteration from a list; where that is not the next one but one of the
-`NEAR` after it; and where it is another, which finds nothing of its own in the first-level cache: 26 ns were measured
-of the same solve, in levels."""
+`NEAR` after it, or of the `STRIDE`; and where it is another, which finds nothing of its own in the first-level cache:
+26 ns were measured of the same solve, in levels."""
 
 TILE_NS, WAIT_NS = 150.0, 400.0
 """What a tile costs beside its iterations, and how long it takes until another worker knows that it is done."""
@@ -51,8 +53,8 @@ ENOUGH = 1.2
 """Where tiles are predicted to take at most so many times what the work is, shared out evenly, no others are tried."""
 
 BLOCKS = 4
-MOST_SETS = 1024
-"""How many blocks of elements there are for each worker, and how many sets of them at most."""
+MOST_BLOCKS, MOST_SETS = 31, 1024
+"""How many blocks of elements there are for each worker, and how many of them and sets of them at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,10 @@ def inspected(found: Listed, workers: int) -> Inspection:
     level = levels(found.ends, found.places, found.elements)
     cost = _costs(found, level)
     best: tuple[float, _Tiles, tuple[Any, ...]] | None = None
-    for tiles in _ways(found, level, cost, workers):
+    as_written = _Tiles(Order.PIECES, np.arange(found.ends.size), np.array([0, found.ends.size]))
+    for tiles in chain(_ways(found, level, cost, workers), [as_written]):
+        if tiles is as_written and best is not None:
+            break
         need_offsets, needed = needs(tiles.order, tiles.offsets, found.ends, found.places, found.elements)
         owner, turn, makespan = dealt_out(need_offsets, needed, _tile_costs(tiles, cost), workers, WAIT_NS)
         if best is None or makespan < best[0]:
@@ -130,6 +135,7 @@ def compile_all() -> None:
     ends, places = np.arange(1, 3), np.array([1, 0])
     level = levels(ends, places, 1)
     components(ends, places, 1)
+    colours(ends, places, 1)
     far_accesses(ends, places, 1)
     offsets, needed = needs(np.arange(2), pieces(level, 1), ends, places, 1)
     dealt_out(offsets, needed, np.ones(2), 2, WAIT_NS)
@@ -138,8 +144,8 @@ def compile_all() -> None:
 def _tile_costs(tiles: _Tiles, cost: NDArray[np.float64]) -> NDArray[np.float64]:
     """The predicted time of each tile, in nanoseconds."""
     gap = np.diff(tiles.order, prepend=tiles.order[0] - 1)
-    far = (gap > NEAR) | (gap < 1)
-    each = cost[tiles.order] + LISTED_NS + np.where(far, FAR_NS, np.where(gap > 1, NEAR_NS, 0.0))
+    jumps = np.where((gap > STRIDE) | (gap < 1), FAR_NS, np.where(gap > NEAR, STRIDE_NS, np.where(gap > 1, NEAR_NS, 0)))
+    each = cost[tiles.order] + LISTED_NS + jumps
     found: NDArray[np.float64] = TILE_NS + np.add.reduceat(each, tiles.offsets[:-1])
     return found
 
@@ -159,10 +165,11 @@ def _ways(found: Listed, level: Ints, cost: NDArray[np.float64], workers: int) -
         yield _Tiles(Order.PIECES, np.arange(count), starts)
     if not found.ordered and depth > 1 and apart is None:
         yield from _by_blocks(found, cost, workers)
+        colour = colours(found.ends, found.places, found.elements)
+        if colour is not None and colour.max() < depth:
+            yield _by_levels(Order.COLOURS, colour, workers)
     if depth > 1 and apart is None and count >= LEAST_AVERAGE * depth:
-        yield _by_levels(level, depth, workers)
-    elif apart is None and count < LEAST_AVERAGE * (starts.size - 1):
-        yield _Tiles(Order.PIECES, np.arange(count), np.array([0, count]))  # as it is written
+        yield _by_levels(Order.LEVELS, level, workers)
 
 
 def _by_components(component: Ints, cost: NDArray[np.float64], workers: int) -> _Tiles | None:
@@ -185,8 +192,9 @@ def _by_components(component: Ints, cost: NDArray[np.float64], workers: int) -> 
     return _Tiles(Order.COMPONENTS, order, np.concatenate(([0], np.cumsum(sizes[sizes > 0]))))
 
 
-def _by_levels(level: Ints, depth: int, workers: int) -> _Tiles:
-    """Each level in as many tiles as there are workers, or fewer where it has few iterations."""
+def _by_levels(kind: Order, level: Ints, workers: int) -> _Tiles:
+    """Each level, or colour, in as many tiles as there are workers, or fewer where it has few iterations."""
+    depth = int(level.max())
     order = np.argsort(level, kind="stable")
     begins = np.searchsorted(level[order], np.arange(1, depth + 2))
     sizes = np.diff(begins)
@@ -194,7 +202,7 @@ def _by_levels(level: Ints, depth: int, workers: int) -> _Tiles:
     of_level = np.repeat(np.arange(depth), parts)
     number = np.arange(of_level.size) - np.repeat(np.cumsum(parts) - parts, parts)
     offsets = begins[of_level] + number * sizes[of_level] // parts[of_level]
-    return _Tiles(Order.LEVELS, order, np.append(offsets, level.size))
+    return _Tiles(kind, order, np.append(offsets, level.size))
 
 
 def _by_blocks(found: Listed, cost: NDArray[np.float64], workers: int) -> Iterator[_Tiles]:
@@ -204,19 +212,16 @@ def _by_blocks(found: Listed, cost: NDArray[np.float64], workers: int) -> Iterat
     As rows and columns of a matrix are cut into strata for factorization by several workers (Gemulla, Nijkamp, Haas,
     Sismanis: *Large-scale matrix factorization with distributed stochastic gradient descent*, KDD 2011).
     """
-    blocks = min(63, BLOCKS * workers)
-    element, counts = found.places >> 1, np.diff(found.ends, prepend=0)
+    blocks = min(MOST_BLOCKS, BLOCKS * workers)
+    element, writes = found.places >> 1, (found.places & 1).astype(np.bool_)
     written = np.zeros(found.elements, np.bool_)
-    written[element[(found.places & 1).astype(np.bool_)]] = True
+    written[element[writes]] = True
     reached = np.cumsum(np.bincount(element, minlength=found.elements))
     block = np.minimum(reached * blocks // max(1, int(reached[-1])), blocks - 1)
     bits = np.where(written, np.int64(1) << block, 0)[element]
-    masks = np.zeros(counts.size, np.int64)
-    some = np.flatnonzero(counts)
-    if some.size:
-        masks[some] = np.bitwise_or.reduceat(bits, (found.ends - counts)[some])
-    sets, which = np.unique(masks, return_inverse=True)
-    if sets.size > MOST_SETS or sets.size < 2:
+    both = _together(found, np.where(writes, bits, 0)) << MOST_BLOCKS | _together(found, bits)
+    sets, which = np.unique(both, return_inverse=True)
+    if not 2 <= sets.size <= MOST_SETS:
         return
     numbers = _without_common_blocks(sets, np.bincount(which, weights=cost).astype(np.float64), workers)
     tile = numbers[which]
@@ -224,21 +229,33 @@ def _by_blocks(found: Listed, cost: NDArray[np.float64], workers: int) -> Iterat
     yield _Tiles(Order.BLOCKS, order, np.concatenate(([0], np.cumsum(np.bincount(tile)))))
 
 
+def _together(found: Listed, bits: Ints) -> Ints:
+    """The bits of all accesses of each iteration together."""
+    counts = np.diff(found.ends, prepend=0)
+    some = np.flatnonzero(counts)
+    masks = np.zeros(counts.size, np.int64)
+    if some.size:
+        masks[some] = np.bitwise_or.reduceat(bits, (found.ends - counts)[some])
+    return masks
+
+
 def _without_common_blocks(sets: Ints, times: NDArray[np.float64], workers: int) -> Ints:
-    """The place of each set in an order in which workers take them: whoever is free first takes, of the sets without a
-    block in common with those that others are at, the one that takes longest."""
+    """The place of each set in an order in which workers take them: whoever is free first takes, of the sets that write
+    no block which those that others are at touch, and touch none which these write, the one that takes longest."""
     waiting = np.argsort(-times, kind="stable")
     runs: list[tuple[float, int]] = []  # until when somebody is at which set
     found = np.empty(sets.size, np.int64)
     now, number = 0.0, 0
+    written, touched = sets >> MOST_BLOCKS, sets & ((1 << MOST_BLOCKS) - 1)
     while waiting.size:
         runs = [one for one in runs if one[0] > now]
-        taken = np.bitwise_or.reduce(np.array([one for _, one in runs] or [0]))
-        free = np.flatnonzero(sets[waiting] & taken == 0)
+        busy = np.array([one for _, one in runs], np.int64)
+        wrote, reached = (np.bitwise_or.reduce(of_sets[busy], initial=0) for of_sets in (written, touched))
+        free = np.flatnonzero((written[waiting] & reached | touched[waiting] & wrote) == 0)
         if free.size and len(runs) < workers:
-            one = waiting[free[0]]
+            one = int(waiting[free[0]])
             waiting = np.delete(waiting, free[0])
-            runs.append((now + times[one], int(sets[one])))
+            runs.append((now + times[one], one))
             found[one] = number
             number += 1
         else:
