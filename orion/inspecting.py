@@ -34,6 +34,7 @@ from orion.dependence.inspection import (
     Ints,
     extent_argument,
 )
+from orion.errors import OrionError
 from orion.ir.signature import argument_types
 from orion.known import Typed
 from orion.pipeline import REWRITES, analyse, executed, kernels_of, make_plan
@@ -145,7 +146,11 @@ class Inspections:
         span = coordinate_ranges(loop.analysis.domain, len(loop.nest.dims), sizes.known)[0]
         assert span is not None
         first, end = span
-        ends, places, spent = self._listed(inspectable, {**_extents(sizes), **arguments}, end - first, sizes.workers)
+        try:
+            given = {**_extents(sizes), **arguments}
+            ends, places, spent = self._listed(inspectable, given, end - first, sizes.workers)
+        except (OrionError, ArithmeticError):
+            return None  # a condition that nobody knows before the loop runs may keep it from going there
         if (places == OUTSIDE).any():
             return None
         extents = zip(inspectable.arrays, inspectable.keyed, strict=True)

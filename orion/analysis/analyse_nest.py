@@ -10,8 +10,8 @@ from orion.cost.extents import bounded_dims
 from orion.cost.placement import array_uses
 from orion.cost.worth import work_of
 from orion.dependence.access import LoopDependences
-from orion.dependence.address_slice import inspectable
 from orion.dependence.analyse import analyse_loop
+from orion.dependence.inspector import inspectable
 from orion.dependence.model import Model, used_names
 from orion.dependence.study import Study
 from orion.ir.assigned import assigned_places

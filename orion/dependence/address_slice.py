@@ -1,39 +1,31 @@
-"""The inspector of a loop: what of its body computes the elements that its iterations touch.
+"""What of the body of a loop computes the elements that its iterations touch.
 
 A backward slice (Weiser, *Program slicing*, ICSE 1981) of the loop for the subscripts of the arrays that it carries
 dependences over: the statements that give these subscripts their values, with the conditions and loops around them.
 Where a condition needs what the loop itself writes, both of its sides are taken: what is listed is never too little. A
-loop has no inspector where a subscript needs such a value, or the arrays that subscripts are read from are written in
+loop has no such slice where a subscript needs such a value, or the arrays that subscripts are read from are written in
 the function.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import reduce
+from dataclasses import dataclass, field
 
 from orion.dependence.access import LoopDependences
 from orion.dependence.early_exits import ends_early
-from orion.dependence.inspection import END, ENDS, FIRST, PLACES, Inspectable, extent_argument
-from orion.ir.assigned import assigned_names, assignments
+from orion.ir.assigned import assigned_names
 from orion.ir.function import Function
+from orion.ir.kept import kept
 from orion.ir.nodes import (
-    INTEGER,
     Assign,
-    Binary,
     Break,
     Call,
-    Compare,
-    Const,
     Continue,
-    Count,
-    Dim,
     Elements,
     Expr,
     For,
     If,
-    Logic,
     Node,
     Pass,
     Range,
@@ -49,13 +41,9 @@ from orion.ir.nodes import (
     names_in,
 )
 from orion.ir.program import LoopNest, OfSource
-from orion.ir.rewriting import rewrite
 from orion.ir.spans import without_spans
-from orion.ir.types import ArrayType, ScalarType, Types
+from orion.ir.types import ArrayType, Types
 from orion.source import Span
-
-AT, TRIP = "orion_at", "orion_trip"
-"""How many accesses are listed, and how many iterations."""
 
 
 class NoInspectorError(Exception):
@@ -89,9 +77,20 @@ class Around:
 Item = Access | Around | Assign | Update
 
 
-def inspectable(nest: LoopNest, types: Types, analysis: LoopDependences) -> Inspectable | None:
-    """The inspector of a loop that is serial as far as can be told without the contents of arrays; None where it has
-    none.
+@dataclass(frozen=True, slots=True)
+class AddressSlice:
+    """What is left of a loop for the subscripts of `arrays`, whose elements `keyed` tells apart: the statements, and
+    the accesses, of an iteration."""
+
+    loop: For
+    arrays: tuple[str, ...]
+    keyed: tuple[tuple[int, ...], ...]
+    items: tuple[Item, ...]
+
+
+def address_slice(nest: LoopNest, types: Types, analysis: LoopDependences) -> AddressSlice | None:
+    """The slice of a loop that is serial as far as can be told without the contents of arrays; None where it has none,
+    or needs none.
 
     No iteration may leave anything but elements of arrays to those after it: scalars that are handed on, ends of loops,
     and arrays of which each tile has its own need the order of the loop.
@@ -107,7 +106,7 @@ def inspectable(nest: LoopNest, types: Types, analysis: LoopDependences) -> Insp
     if any(not isinstance(types.get(name), ArrayType) for name in arrays):
         return None
     try:
-        return _Slicer(nest, types, arrays).inspectable()
+        return _Slicer(nest, types, arrays).slice()
     except NoInspectorError:
         return None
 
@@ -128,18 +127,18 @@ class _Slicer:
     def function(self) -> Function:
         return self.nest.function
 
-    def inspectable(self) -> Inspectable:
+    def slice(self) -> AddressSlice:
         self.keyed = {name: self.subscripts_of(name) for name in self.arrays}
         items: tuple[Item, ...] = ()
         while True:  # until all names that subscripts need are computed
             before = len(self.needed)
             items = self.block(self.loop.body)
-            self.needed |= _names_of(items)
+            self.needed |= names_of(items)
             if len(self.needed) == before:
                 break
-        if not any(isinstance(one, Access) and one.is_write for one in _all(items)):
+        if not any(isinstance(one, Access) and one.is_write for one in all_items(items)):
             raise NoInspectorError
-        return self.made(items)
+        return AddressSlice(self.loop, self.arrays, tuple(self.keyed[name] for name in self.arrays), items)
 
     # ------------------------------------------------------------ which subscripts tell elements apart
 
@@ -177,12 +176,12 @@ class _Slicer:
 
     def each_once(self, items: Sequence[Item]) -> tuple[Item, ...]:
         """The items without accesses to what is written, or listed, beside them."""
-        changing = _assigned_in(items)
+        changing = assigned_in(items)
         written = {one.element for one in items if isinstance(one, Access) and one.is_write}
         seen: set[object] = set()
         found: list[Item] = []
         for item in items:
-            if isinstance(item, Access) and changing.isdisjoint(_names_of((item,))):
+            if isinstance(item, Access) and changing.isdisjoint(names_of((item,))):
                 if item.element in seen or (not item.is_write and item.element in written):
                     continue
                 seen.add(item.element)
@@ -233,13 +232,13 @@ class _Slicer:
         """What is left of an inner loop; accesses that are the same in all of its iterations stand in its place."""
         space = statement.space
         assert isinstance(space, Range)
-        inner = {space.var} | _assigned_in(items)
-        still = [one for one in items if isinstance(one, Access) and inner.isdisjoint(_names_of((one,)))]
+        inner = {space.var} | assigned_in(items)
+        still = [one for one in items if isinstance(one, Access) and inner.isdisjoint(names_of((one,)))]
         yield from still
         rest = tuple(one for one in items if one not in still)
         if rest:
             self.check(space.start, space.stop, space.step)
-            if _assigned_in(rest):
+            if assigned_in(rest):
                 self.check_whole(statement.body)
             yield Around(statement, rest)
 
@@ -274,194 +273,42 @@ class _Slicer:
         self.check(*subscripts)
         return Access(use.base.name, subscripts, is_write, use.span)
 
-    # ------------------------------------------------------------ what can be computed before the loop
-
     def is_known(self, *code: Expr) -> bool:
-        """Whether the code needs nothing that the function writes."""
-        arrays = {name for name in names_in(*code) if isinstance(self.types.get(name), ArrayType)}
-        given = set(self.function.given)
-        return arrays <= given and arrays.isdisjoint(self.written) and not holds(Slice, *code)
+        return is_known(self.function, self.types, *code)
 
     def check(self, *code: Expr) -> None:
         if not self.is_known(*code):
             raise NoInspectorError
 
-    @property
-    def written(self) -> set[str]:
-        targets = [one.target for one in every((Assign, Update), *self.function.body)]
-        parts = [part for one in targets for part in (one.items if isinstance(one, Tuple) else (one,))]
-        bases = {part.base.name for part in parts if isinstance(part, Subscript)}
-        return bases | assigned_names(self.function.body)
 
-    # ------------------------------------------------------------ the function
-
-    def made(self, items: tuple[Item, ...]) -> Inspectable:
-        loop, span = self.loop, self.loop.span
-        space = loop.space
-        assert isinstance(space, Range)
-        self.check(space.start, space.stop, space.step)
-        bases = self.bases(span)
-        writer = _Writer(self.keyed, bases)
-        at, trip = Var(AT, span), Var(TRIP, span)
-        one = Const(1, span)
-        inner = (
-            *writer.block(items),
-            Assign(Subscript(Var(ENDS, span), (trip,), span), at, span),
-            Update(trip, "+", one, span),
-        )
-        before = self.before({*_names_of(items), *names_in(space.start, space.stop, space.step)})
-        body: tuple[Stmt, ...] = (
-            *before,
-            Assign(at, Const(0, span), span),
-            Assign(trip, Const(0, span), span),
-            replace(loop, space=_part_of(space), body=inner),
-        )
-        body, extents = with_extents(body)
-        if holds(Count, *body):
-            raise NoInspectorError
-        used = names_in(*body)
-        params = tuple(name for name in self.function.given if name in used)
-        arrays = tuple(name for name in params if isinstance(self.types.get(name), ArrayType))
-        integers = tuple(name for name in params if isinstance(self.types.get(name), ScalarType))
-        known = {*params, *assigned_names(body), *extents, FIRST, END, ENDS, PLACES}
-        if not used <= known:
-            raise NoInspectorError
-        function = Function(
-            name=f"inspect_{self.function.name}_{loop.index}",
-            params=(*params, *extents, FIRST, END, ENDS, PLACES),
-            body=body,
-            constants=self.function.constants,
-            helpers=self.function.helpers,
-            source=self.function.source,
-            span=self.function.span,
-        )
-        return Inspectable(
-            loop.index, self.arrays, tuple(self.keyed[name] for name in self.arrays), function, arrays, integers
-        )
-
-    def bases(self, span: Span) -> dict[str, Expr]:
-        """The number of the first element of each array."""
-        found: dict[str, Expr] = {}
-        base: Expr = Const(0, span)
-        for name in self.arrays:
-            found[name] = base
-            base = Binary("+", base, size_of(name, self.keyed[name], span), span)
-        return found
-
-    def before(self, names: set[str]) -> tuple[Assign, ...]:
-        """The statements before the loop that give names their values, where these are the only ones."""
-        bound = {loop.space.var for loop in every(For, self.loop) if isinstance(loop.space, Range)} | self.needed
-        inside = assigned_names((self.loop,))
-        found: list[Assign] = []
-        given = set(self.function.given)
-        top = [one for one in self.function.body if isinstance(one, Assign)]
-        waiting = sorted(names - given)
-        seen: set[str] = set()
-        while waiting:
-            name = waiting.pop()
-            if name in seen or name in inside & bound or name in given:
-                continue
-            seen.add(name)
-            places = [one for one in top if name in assigned_names((one,))]
-            assigned = sum(one == name for statement in self.function.body for one, _ in assignments(statement))
-            if len(places) != 1 or assigned != 1:
-                raise NoInspectorError
-            self.check(places[0].value)
-            if places[0] not in found:  # it may give several names their values
-                found.append(places[0])
-            waiting += sorted(names_in(places[0].value))
-        changed = assigned_names(self.function.body)
-        if any(name in changed for name in names & given):
-            raise NoInspectorError
-        return tuple(sorted(found, key=top.index))
+def is_known(function: Function, types: Types, *code: Expr) -> bool:
+    """Whether code has values before the loops of a function run: it needs no array that the function writes. Of arrays
+    that helpers have from elsewhere nobody would know when they change."""
+    arrays = {name for name in names_in(*code) if isinstance(types.get(name), ArrayType)}
+    if any(one.function.startswith("helper:") for one in every(Call, *code)) or holds(Slice, *code):
+        return False
+    return arrays <= set(function.given) and arrays.isdisjoint(written_names(function))
 
 
-def _part_of(space: Range) -> Range:
-    """The iterations of a range whose numbers, from 0, an inspector is given."""
-    first, end = (
-        Binary("+", space.start, Binary("*", Var(name, space.span), space.step, space.span), space.span)
-        for name in (FIRST, END)
-    )
-    return replace(space, start=first, stop=end)
+@kept
+def written_names(function: Function) -> frozenset[str]:
+    """The names that a function gives values, and the arrays whose elements it writes."""
+    targets = [one.target for one in every((Assign, Update), *function.body)]
+    parts = [part for one in targets for part in (one.items if isinstance(one, Tuple) else (one,))]
+    bases = {part.base.name for part in parts if isinstance(part, Subscript)}
+    return frozenset(bases | assigned_names(function.body))
 
 
-def with_extents(body: tuple[Stmt, ...]) -> tuple[tuple[Stmt, ...], tuple[str, ...]]:
-    """Code with names for the lengths of arrays, and these names: an inspector is not given arrays that it does not
-    read, of which the function may make some itself."""
-    found: dict[str, None] = {}
-
-    def named(expr: Expr) -> Expr:
-        if not isinstance(expr, Dim) or expr.array == PLACES:
-            return expr
-        name = extent_argument(expr.array, expr.axis)
-        found[name] = None
-        return Var(name, expr.span)
-
-    return tuple(rewrite(statement, named) for statement in body), tuple(found)
-
-
-def size_of(array: str, axes: Sequence[int], span: Span) -> Expr:
-    """How many elements an array has that subscripts along these axes tell apart."""
-    dims: list[Expr] = [Dim(array, axis, span) for axis in axes]
-    return reduce(lambda left, right: Binary("*", left, right, span), dims)
-
-
-@dataclass(slots=True)
-class _Writer:
-    """Writes what is left of a loop as statements that list its accesses."""
-
-    keyed: dict[str, tuple[int, ...]]
-    bases: dict[str, Expr]
-    count: int = 0
-
-    def block(self, items: Iterable[Item]) -> tuple[Stmt, ...]:
-        found: list[Stmt] = []
-        for item in items:
-            match item:
-                case Access():
-                    found += self.listed(item)
-                case Around(If() as statement, body, orelse):
-                    inside = self.block(body) or (Pass(statement.span),)
-                    found.append(replace(statement, body=inside, orelse=self.block(orelse)))
-                case Around(statement, body):
-                    found.append(replace(statement, body=self.block(body)))
-                case Assign() | Update():
-                    found.append(item)
-        return tuple(found)
-
-    def listed(self, access: Access) -> Iterator[Stmt]:
-        span, axes = access.span, self.keyed[access.array]
-        names = []
-        for axis, subscript in zip(axes, access.subscripts, strict=True):
-            at = Var(f"orion_place_{self.count}", span)
-            self.count += 1
-            names.append((at, Dim(access.array, axis, span)))
-            yield Assign(at, Call(INTEGER, (subscript,), span), span)
-            yield If(Compare(("<",), (at, Const(0, span)), span), (Update(at, "+", names[-1][1], span),), (), span)
-        number: Expr = names[0][0]
-        for at, extent in names[1:]:
-            number = Binary("+", Binary("*", number, extent, span), at, span)
-        number = Binary("+", number, self.bases[access.array], span)
-        value: Expr = Binary("+", Binary("*", number, Const(2, span), span), Const(int(access.is_write), span), span)
-        tests = [Compare(("<=", "<"), (Const(0, span), at, extent), span) for at, extent in names]
-        test: Expr = Logic("and", tuple(tests), span) if len(tests) > 1 else tests[0]
-        count = Var(AT, span)
-        element = Subscript(Var(PLACES, span), (count,), span)
-        room = Compare(("<",), (count, Dim(PLACES, 0, span)), span)
-        put = If(test, (Assign(element, value, span),), (Assign(element, Const(-1, span), span),), span)
-        yield If(room, (put,), (), span)
-        yield Update(count, "+", Const(1, span), span)
-
-
-def _all(items: Iterable[Item]) -> Iterator[Item]:
+def all_items(items: Iterable[Item]) -> Iterator[Item]:
+    """The items, and those in them."""
     for item in items:
         if isinstance(item, Around):
-            yield from _all((*item.body, *item.orelse))
+            yield from all_items((*item.body, *item.orelse))
         else:
             yield item
 
 
-def _names_of(items: Iterable[Item]) -> set[str]:
+def names_of(items: Iterable[Item]) -> set[str]:
     """The names that must have their values where the items stand."""
     found: set[str] = set()
     for item in items:
@@ -469,10 +316,10 @@ def _names_of(items: Iterable[Item]) -> set[str]:
             case Access(_, subscripts):
                 found |= names_in(*subscripts)
             case Around(If(test) | While(test), body, orelse):
-                found |= names_in(test) | _names_of((*body, *orelse))
+                found |= names_in(test) | names_of((*body, *orelse))
             case Around(For(space), body):
                 assert isinstance(space, Range)
-                found |= names_in(space.start, space.stop, space.step) | _names_of(body)
+                found |= names_in(space.start, space.stop, space.step) | names_of(body)
             case Assign() | Update():
                 found |= names_in(item)
             case _:
@@ -480,6 +327,6 @@ def _names_of(items: Iterable[Item]) -> set[str]:
     return found
 
 
-def _assigned_in(items: Iterable[Item]) -> set[str]:
+def assigned_in(items: Iterable[Item]) -> set[str]:
     """The names that are given values in what is left of some code."""
-    return {name for one in _all(items) if isinstance(one, Assign | Update) for name in assigned_names((one,))}
+    return {name for one in all_items(items) if isinstance(one, Assign | Update) for name in assigned_names((one,))}

@@ -2,7 +2,7 @@
 of subscripts are run in the order that these allow (Saltz, Mirchandaney, Crowley: *Run-time parallelization and
 scheduling of loops*, IEEE Trans. Computers 40(5), 1991).
 
-An inspector is a function made of the loop (`orion.dependence.address_slice`), which runs once for the arrays of
+An inspector is a function made of the loop (`orion.dependence.inspector`), which runs once for the arrays of
 subscripts as they are and lists the elements that each iteration touches. What is found, `Inspection`, says in which
 tiles the iterations may run, and is kept until these arrays change.
 """
