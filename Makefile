@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test cpus check bench fuzz everyday indirect polybench wavefront cliffs interrupts planning ablation planted house docs clean setup
+.PHONY: help run test cpus check bench fuzz everyday indirect sparse polybench wavefront cliffs interrupts planning ablation planted house docs clean setup
 
 help:            ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -40,6 +40,9 @@ everyday: $(STAMP) ## 234 loops as users write them: which are taken, parallel, 
 
 indirect: $(STAMP) ## 25 loops whose subscripts are read from arrays: what decides, what looking costs, how fast
 	$(BIN)/python -m benchmarks.indirect.run $(ARGS)
+
+sparse: $(STAMP) ## triangular solves, sweeps, PageRank: SciPy, serial Numba, Orion
+	$(BIN)/python -m benchmarks.indirect.sparse $(ARGS)
 
 polybench: $(STAMP) ## the 30 PolyBench kernels: serial Numba, hand-written prange, Orion
 	$(BIN)/python -m benchmarks.polybench.run $(ARGS)
