@@ -8,7 +8,7 @@ from functools import cached_property
 
 from orion.ir.program import Program, RunLoop, Scalars
 from orion.kernel.calling import Argument, KernelSource
-from orion.plan.plan import LoopPlan
+from orion.plan.plan import Inspected, LoopPlan
 from orion.schedule.schedule import Schedule
 
 OUTPUTS = ("partial", "chosen", "carried")
@@ -45,7 +45,9 @@ class PreparedLoop:
         return frozenset(p.array for p in self.plan.placements if p.is_written)
 
     def has_tiles_everywhere(self, workers: int) -> bool:
-        """Whether each of the workers has tiles in the loop."""
+        """Whether each of the workers has tiles in the loop, and runs them itself."""
+        if isinstance(self.plan.tiles, Inspected):
+            return False  # they take each other's
         return self.schedule.workers == workers and all(tiles.size for tiles in self.schedule.order)
 
     @property

@@ -2,11 +2,9 @@
 
 Let a < b be iterations whose accesses to one element are in conflict, none that writes it between them. An ordered loop
 keeps its meaning where each such pair keeps its order: where both are in one tile, a stands before b there; else the
-tile of a is done before that of b begins. Of all other conflicting pairs the same follows, as this order is transitive.
-An unordered one needs that of two such tiles either is done before the other begins.
-
-*Done before* is by vector clocks (Mattern, *Virtual time and global states of distributed systems*, 1989): the clock of
-a tile has, for each worker, how many of its tiles are done for sure when it begins.
+tile of b waits for that of a. Of all other conflicting pairs the same follows, as this order is transitive. An
+unordered one needs that of two such tiles the one with the greater number waits for the other. Which worker runs a tile
+plays no part: they take each other's.
 """
 
 from __future__ import annotations
@@ -19,53 +17,21 @@ from orion.errors import PlanError
 from orion.schedule.schedule import Ints, Schedule
 
 
-def clocks(schedule: Schedule) -> Ints:
-    """The clock of each tile, (tiles, workers). PlanError where tiles wait for each other in a circle."""
-    tiles, workers = schedule.tiles, schedule.workers
-    turn = np.zeros(tiles, np.int64)
-    for own in schedule.order:
-        turn[own] = np.arange(own.size)
-    found = np.zeros((tiles, workers), np.int64)
-    at, last = [0] * workers, np.zeros((workers, workers), np.int64)
-    is_done = np.zeros(tiles, np.bool_)
-    first, waits = schedule.wait_offsets.tolist(), schedule.waits
-    moved = True
-    while moved:
-        moved = False
-        for worker, own in enumerate(schedule.order):
-            while at[worker] < own.size:
-                tile = int(own[at[worker]])
-                needed = waits[first[tile] : first[tile + 1]]
-                if not is_done[needed].all():
-                    break
-                clock = last[worker]
-                for other in needed.tolist():
-                    clock = np.maximum(clock, found[other])
-                    clock[schedule.owner[other]] = max(clock[schedule.owner[other]], turn[other] + 1)
-                found[tile] = clock
-                found[tile, worker] = at[worker]
-                last[worker] = found[tile]
-                is_done[tile] = moved = True
-                at[worker] += 1
-    if not is_done.all():
-        raise PlanError("tiles of the schedule wait for each other")
+def waits_for(first: Ints, second: Ints, schedule: Schedule) -> NDArray[np.bool_]:
+    """Whether the second tiles of pairs wait for the first ones."""
+    tile = np.repeat(np.arange(schedule.tiles), np.diff(schedule.wait_offsets))
+    found: NDArray[np.bool_] = np.isin(second * schedule.tiles + first, tile * schedule.tiles + schedule.waits)
     return found
 
 
-def is_before(first: Ints, second: Ints, schedule: Schedule, found: Ints) -> NDArray[np.bool_]:
-    """Whether tiles are done before others begin."""
-    turn = np.zeros(schedule.tiles, np.int64)
-    for own in schedule.order:
-        turn[own] = np.arange(own.size)
-    before: NDArray[np.bool_] = found[second, schedule.owner[first]] > turn[first]
-    return before
-
-
 def prove_needs(schedule: Schedule, found: Inspection) -> None:
-    """PlanError where a tile begins before those that it needs are done, or iterations are left out or run twice."""
+    """PlanError where a tile begins before those that it needs are done, tiles wait for each other, or iterations are
+    left out or run twice."""
     tile = np.repeat(np.arange(found.tiles), np.diff(found.need_offsets))
-    if not is_before(found.needs, tile, schedule, clocks(schedule)).all():
+    if not waits_for(found.needs, tile, schedule).all():
         raise PlanError("a tile of an inspected loop begins before one that it needs is done")
+    if (schedule.waits >= np.repeat(np.arange(schedule.tiles), np.diff(schedule.wait_offsets))).any():
+        raise PlanError("tiles of an inspected loop wait for such as may come after them")
     if found.offsets[0] != 0 or found.offsets[-1] != found.order.size or (np.diff(found.offsets) < 0).any():
         raise PlanError("the tiles of an inspected loop leave out iterations")
     first = int(found.order.min())
@@ -88,12 +54,11 @@ def prove_accesses(schedule: Schedule, found: Inspection, *, ordered: bool) -> N
     ranked = np.lexsort((rank, element))
     element, is_write, iteration = element[ranked], is_write[ranked], iteration[ranked]
     tile = np.searchsorted(found.offsets, at[iteration], side="right") - 1
-    known = clocks(schedule)
     for pairs in _pairs(element, iteration, is_write):
         first, second = pairs
         same = tile[first] == tile[second]
         fine = np.where(same, at[iteration[first]] < at[iteration[second]], False)
-        fine[~same] = is_before(tile[first[~same]], tile[second[~same]], schedule, known)
+        fine[~same] = waits_for(tile[first[~same]], tile[second[~same]], schedule)
         if not fine.all():
             one = int(np.flatnonzero(~fine)[0])
             raise PlanError(

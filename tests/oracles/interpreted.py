@@ -209,6 +209,33 @@ class Turns:
             self.give_way()
         return bool(control[0] == GO)
 
+    def take(
+        self, tiles: Any, own: int, other: int, patience: int, round: int, wait_offsets: Any, waits: Any, lags: Any,
+        done: Any, control: Any,
+    ) -> tuple[int, int, int, int]:  # fmt: skip
+        """A tile that may run, which nobody has begun, and is begun then: any, whoever it was dealt to."""
+
+        def waiting() -> list[int]:
+            return [tile for tile in range(len(wait_offsets) - 1) if done[tile * FLAG_STRIDE + 1] <= round]
+
+        def may_run() -> list[int]:
+            return [
+                tile
+                for tile in waiting()
+                if all(
+                    done[int(waits[k]) * FLAG_STRIDE] >= round + 1 - int(lags[k])
+                    for k in range(wait_offsets[tile], wait_offsets[tile + 1])
+                )
+            ]
+
+        self.waiting[self.running] = lambda: control[0] != GO or not waiting() or bool(may_run())
+        self.give_way()
+        if control[0] != GO or not waiting():
+            return -1, own, other, patience
+        tile = self.order.random.choice(may_run())
+        done[tile * FLAG_STRIDE + 1] = round + 1
+        return tile, own, other, patience
+
     def finish(self, tile: int, round: int, done: Any) -> None:
         done[tile * FLAG_STRIDE] = round + 1
 
@@ -218,7 +245,7 @@ class Turns:
 
     def walk_with(self, code: CodeType, entry: str, given: Mapping[str, Any], instead: Mapping[str, Any]) -> Walk:
         """The same with functions for the kernel's imports, and others in place of its own."""
-        scope = {**STAND_INS, "is_ready": self.is_ready, **given}
+        scope = {**STAND_INS, "is_ready": self.is_ready, "take": self.take, "PATIENCE": 1, **given}
         exec(code, scope)
         scope |= instead
         function = scope[entry]

@@ -29,6 +29,7 @@ SUMS = ("dot", "dot_in_order", "row_max", "row_min", "row_sum", "row_sum_in_orde
 VECTORS = tuple(
     sorted(["fma", "load_row", "prefetch_row", "row_as_float32", "row_as_float64", "spread", "store_row", *LANES])
 )
+TAKING = ("PATIENCE", "take")
 COMPLEXES = ("complex_divided", "complex_power")
 MODULES = (
     ("numba", DTYPES),
@@ -38,6 +39,7 @@ MODULES = (
     ("orion.kernel.support.numpys", NUMPYS),
     ("orion.kernel.support.slices", SLICES),
     ("orion.kernel.support.sums", SUMS),
+    ("orion.kernel.support.taking", TAKING),
     ("orion.kernel.support.vectors", VECTORS),
 )
 """What generated source imports, by module."""

@@ -227,6 +227,9 @@ def _emit_walk(writer: Writer, facts: LoopFacts, called: dict[Argument, str], ti
     ended = next((f"{text}[{tile}]" for argument, text in called.items() if argument.kind == "ended"), "")
     writer.span = None
     writer.add("@walk_function")
+    if facts.is_inspected:
+        _emit_taking_walk(writer, [*leading, *called.values()], tile, call)
+        return
     with writer.block(f"def walk({', '.join([*leading, *called.values()])}):"), writer.block(f"for {tile} in tiles:"):
         with writer.block(f"if not is_ready({tile}, round, wait_offsets, waits, lags, done, control):"):
             writer.add("end_raising(has_raised(control))")
@@ -244,3 +247,20 @@ def _emit_walk(writer: Writer, facts: LoopFacts, called: dict[Argument, str], ti
             with writer.block(f"if {ended} == 1:"):
                 writer.add(f"tell_end({tile}, round, control)")
         writer.add(f"finish({tile}, round, done)")
+
+
+def _emit_taking_walk(writer: Writer, arguments: list[str], tile: str, call: str) -> None:
+    """The walk of an inspected loop: tiles are taken one by one, those of other workers too."""
+    flags = "round, wait_offsets, waits, lags, done, control"
+    with writer.block(f"def walk({', '.join(arguments)}):"):
+        writer.add(f"{tile}, own, other, patience = 0, 0, 0, PATIENCE")
+        with writer.block("while True:"):
+            writer.add(f"{tile}, own, other, patience = take(tiles, own, other, patience, {flags})")
+            with writer.block(f"if {tile} < 0:"):
+                writer.add("end_raising(has_raised(control))")
+                writer.add("return")
+            writer.add(call)
+            with writer.block("if is_left(control):"):
+                writer.add("end_raising(has_raised(control))")
+                writer.add("return")
+            writer.add(f"finish({tile}, round, done)")
