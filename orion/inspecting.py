@@ -7,7 +7,7 @@ are others each time, as minibatches are, nobody looks.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -19,7 +19,7 @@ import numpy as np
 
 from orion.aside import aside
 from orion.cost.caches import Caches
-from orion.cost.extents import coordinate_ranges
+from orion.cost.extents import evaluated
 from orion.cost.sizes import Sizes
 from orion.cost.worth import ITEM_BYTES, chained_ns
 from orion.dependence.inspection import (
@@ -39,12 +39,14 @@ from orion.ir.signature import argument_types
 from orion.known import Typed
 from orion.pipeline import REWRITES, analyse, executed, kernels_of, make_plan
 from orion.plan.plan import Inspected, LoopPlan, NotInspected
+from orion.runtime.notice import said_if_slow
 from orion.runtime.shown import Properties
+from orion.sets.affine import has_unit_step
 
 if TYPE_CHECKING:
     from orion.runtime.prepared import PreparedProgram
 
-KEPT = 8
+KEPT = 4
 """How many inspections one function keeps; the least recently used goes first."""
 
 NEAR_NS, FAR_NS, MEMORY_NS, LINE_NS, LINE = 0.3, 1.5, 8.0, 2.0, 64
@@ -54,19 +56,26 @@ is taken to have 16 times as much, and in memory; and each further line of a row
 CHECK_NS = 0.06
 """What it takes to read a byte of an array whose fingerprint is taken, on two threads."""
 
-PATIENCE = 3
+MOST_ACCESSES = 1 << 27
+"""A list of more accesses would take more than a gigabyte: such loops are not inspected."""
+
+PATIENCE = 8
 """After so many calls with other contents each time nobody looks whether they are still the same."""
 
 Key = tuple[object, ...]
 
 
+class TooManyError(Exception):
+    """A loop has more accesses than are listed."""
+
+
 @dataclass(slots=True)
 class _Seen:
-    """The contents that a loop's arrays of subscripts had in the last call, by their versions, and in how many calls
-    one after the other they were others. `costly` is an inspection that gains too little, for sizes: nobody looks for
+    """The contents that a loop's arrays of subscripts had in the last calls, and in how many calls one after the other
+    they were others. `costly` is an inspection that gains too little, for sizes: nobody looks for
     changes then."""
 
-    versions: Key = ()
+    last: tuple[Key, ...] = ()
     changes: int = 0
     costly: tuple[Key, Inspection] | None = None
 
@@ -112,22 +121,28 @@ class Inspections:
         key = self._key(inspectable, sizes, arguments)
         if key in self.found:
             self.found.move_to_end(key)
+            seen.changes = 0
             return self.found[key]
         if looks is None:
             return None
-        if seen.versions != key and not looks:
-            seen.versions, seen.changes = key, seen.changes + 1
+        if key not in seen.last and not looks:
+            seen.last = (*seen.last[1 - PATIENCE :], key)
+            seen.changes += 1
             return None
-        seen.versions, seen.changes = key, 0
-        self.found[key] = found = aside(lambda: self._inspect(loop, inspectable, sizes, arguments))
+        read = {name: self.properties.snapshot(arguments[name]) for name in inspectable.reads}
+        if self._key(inspectable, sizes, {**arguments, **read}) != key:
+            return None  # another thread has just changed them
+        seen.changes = 0
+        with said_if_slow(loop.nest.function.name):
+            self.found[key] = found = aside(lambda: self._inspect(loop, inspectable, sizes, {**arguments, **read}))
         if len(self.found) > KEPT:
             self.found.popitem(last=False)
         seen.costly = (of_sizes, found) if found is not None and not (found.pays or sizes.force_parallel) else None
         return found
 
     def _key(self, inspectable: Inspectable, sizes: Sizes, arguments: Mapping[str, Any]) -> Key:
-        versions = tuple(self.properties.version(arguments[name]) for name in inspectable.reads)
-        return (*self._sizes(inspectable, sizes, arguments), *versions)
+        contents = (self.properties.contents(arguments[name]) for name in inspectable.reads)
+        return (*self._sizes(inspectable, sizes, arguments), *contents)
 
     def _sizes(self, inspectable: Inspectable, sizes: Sizes, arguments: Mapping[str, Any]) -> Key:
         extents = _extents(sizes)
@@ -143,15 +158,20 @@ class Inspections:
         written."""
         from orion.kernel.inspector.inspect import Listed, inspected
 
-        span = coordinate_ranges(loop.analysis.domain, len(loop.nest.dims), sizes.known)[0]
-        assert span is not None
-        first, end = span
+        space = loop.nest.ranges[0]
+        start, stop, step = (evaluated(bound, sizes.known) for bound in (space.start, space.stop, space.step))
+        if start is None or stop is None or not step:
+            return None
+        count = len(range(start, stop, step))
+        first = start if has_unit_step(space) else 0  # the coordinate of the first iteration
         try:
             given = {**_extents(sizes), **arguments}
-            ends, places, spent = self._listed(inspectable, given, end - first, sizes.workers)
+            ends, places, spent = self._listed(inspectable, given, count, sizes.workers)
+        except TooManyError:
+            return None
         except (OrionError, ArithmeticError):
             return None  # a condition that nobody knows before the loop runs may keep it from going there
-        if (places == OUTSIDE).any():
+        if places.min(initial=0) == OUTSIDE:
             return None
         extents = zip(inspectable.arrays, inspectable.keyed, strict=True)
         elements = sum(prod(sizes.shapes[name][axis] for axis in axes) for name, axes in extents)
@@ -189,7 +209,7 @@ class Inspections:
 
         bounds = [count * k // workers for k in range(workers + 1)]
         parts = [slice(a, b) for a, b in pairwise(bounds) if a < b]
-        ends, counts = np.empty(count, np.int64), [0] * len(parts)
+        ends = np.empty(count, np.int64)
 
         def given(part: slice, places: Ints) -> dict[str, Any]:
             own = {**arguments, FIRST: part.start, END: part.stop, ENDS: ends[part], PLACES: places}
@@ -209,11 +229,23 @@ class Inspections:
                     run.result()
                 return perf_counter_ns() - begin
 
-            all_parts([ends[:0]] * len(parts))  # it counts them, and is compiled for that
-            counts = [int(ends[part][-1]) for part in parts]
-            places = np.empty(sum(counts), np.int64)
-            starts = np.cumsum([0, *counts]).tolist()
-            spent = 2 * all_parts([places[a:b] for a, b in pairwise(starts)])
+            try:
+                return self._in_two_passes(all_parts, ends, parts)
+            finally:
+                for one in backends:
+                    one.close()
+
+    def _in_two_passes(
+        self, all_parts: Callable[[Sequence[Ints]], float], ends: Ints, parts: Sequence[slice]
+    ) -> tuple[Ints, Ints, float]:
+        """The accesses, which are counted first: where they end in the list of their part, then in that of all."""
+        all_parts([ends[:0]] * len(parts))  # what is compiled is compiled for that
+        counts = [int(ends[part][-1]) for part in parts]
+        if sum(counts) > MOST_ACCESSES:
+            raise TooManyError
+        places = np.empty(sum(counts), np.int64)
+        starts = np.cumsum([0, *counts]).tolist()
+        spent = 2 * all_parts([places[a:b] for a, b in pairwise(starts)])
         for start, part in zip(starts, parts, strict=False):
             ends[part] += start
         return ends, places, spent

@@ -3,6 +3,10 @@ when calls inspect; what happens when arrays of subscripts change, or are wrong.
 
 from __future__ import annotations
 
+import itertools
+import threading
+from time import perf_counter_ns
+
 import numpy as np
 import pytest
 
@@ -67,6 +71,14 @@ TEXTS = {
     ),
     "sizes with names": "m = len(idx)\nk = m // 2\nfor i in range(k):\n    x[idx[i + k]] = x[i] * 0.5 + y[i]",
     "sizes by their shape": "m, k = W.shape\nfor i in range(m):\n    W[idx[i], i % k] = W[i, 0] * 0.5 + y[i]",
+    "a triangle": "for i in range(n):\n    for j in range(i):\n        x[idx[j]] = x[i] * 0.25 + y[j]",
+    "inner ranges that are empty now and then": (
+        "for i in range(n - 1, -1, -2):\n    for j in range(i % 3, 2):\n        x[idx[j]] = x[i] * 0.25 + y[j]"
+    ),
+    "goes on in a branch": (
+        "for i in range(n):\n    if i > 4:\n        if x[i] > 0.5:\n            continue\n    else:\n"
+        "        y[i] = 1.0\n    y[idx[i]] = 0.5 * y[i] + x[i]"
+    ),
     "greatest of groups": "for i in range(n):\n    x[idx[i]] = max(x[idx[i]], y[i])",
     "a nest": (
         "for i in range(n):\n    for a in range(2):\n"
@@ -101,8 +113,14 @@ def same(mine, theirs):
         np.testing.assert_array_equal(one, other)
 
 
-OTHERWISE = {"rows", "greatest of groups", "a nest"}
-"""Those that are parallel by other means."""
+OTHERWISE = {
+    "rows",
+    "greatest of groups",
+    "a nest",
+    "an inner loop that is left",
+    "inner ranges that are empty now and then",
+}
+"""Those that are parallel by other means, or have no inspector."""
 
 
 @pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
@@ -216,11 +234,58 @@ def test_nobody_looks_at_contents_that_are_new_in_each_call():
     looked = []
     inspections = decorated._preparation._inspections
     with orion.session(workers=2):
-        for _ in range(8):
+        for _ in range(12):
             idx[:] = rng.permutation(idx)
             assert not runs_inspected(decorated, W, idx, y)
             looked.append(next(iter(inspections.seen.values())).changes)
-    assert looked == [1, 2, 3, 4, 4, 4, 4, 4]
+    assert looked == [1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 9]
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+def test_arrays_that_take_turns_are_inspected_each():
+    decorated = orion.parallel_for(far)
+    W, idx, y = big()
+    other = idx[::-1].copy()
+    with orion.session(workers=2):
+        ran = [runs_inspected(decorated, W, one, y) for _ in range(3) for one in (idx, other)]
+    assert ran == [False, False, True, True, True, True]
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+def test_inspections_leave_no_threads_behind():
+    decorated, rng = orion.parallel_for(hop), np.random.default_rng(2)
+    with orion.session(workers=2, force_parallel=True):
+        for k in range(6):
+            decorated(rng.random(N), rng.integers(0, N, N), rng.random(N))
+            if k == 1:
+                before = threading.active_count()
+        assert threading.active_count() <= before
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+@pytest.mark.parametrize("back", [False, True])
+def test_arrays_that_change_while_they_are_inspected(back, monkeypatch):
+    """What is listed is that of the contents by which it is kept, whoever writes to the arrays meanwhile."""
+    decorated, rng = orion.parallel_for(hop), np.random.default_rng(5)
+    idx, y = rng.integers(0, N, N), rng.random(N)
+    right, wrong = idx.copy(), rng.integers(0, N, N)
+    turns = itertools.cycle([wrong, right if back else wrong])
+
+    def now():
+        idx[:] = next(turns)
+        return perf_counter_ns()
+
+    monkeypatch.setattr("orion.inspecting.perf_counter_ns", now)
+    with orion.session(workers=2, force_parallel=True):
+        decorated(rng.random(N), idx, y)
+        monkeypatch.undo()
+        for contents in (right, wrong, right):
+            idx[:] = contents
+            mine = rng.random(N)
+            theirs = mine.copy()
+            hop(theirs, idx, y)
+            decorated(mine, idx, y)
+            np.testing.assert_array_equal(mine, theirs)
 
 
 @pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
@@ -292,6 +357,10 @@ NOT_LISTED = {
     "places that are written": "for i in range(n):\n    idx[i] = idx[idx[i]]",
     "places by what is written": "for i in range(n):\n    x[int(x[i] * 9.0)] += y[i]",
     "a scalar that is handed on": "s = 0.0\nfor i in range(n):\n    s = x[idx[i]] - s\n    x[i] = s",
+    "an end that nobody can foresee": (
+        "for i in range(n):\n    for j in range(10 ** 9):\n        if x[(idx[i] + j) % n] > 0.5:\n            break\n"
+        "        x[(idx[i] + j) % n] = 1.0 + x[i] * 0.5"
+    ),
     "slices": "for i in range(n - 4):\n    x[idx[i] : idx[i] + 2] = x[i]",
 }
 

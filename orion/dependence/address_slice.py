@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from orion.dependence.access import LoopDependences
 from orion.dependence.early_exits import ends_early
-from orion.ir.assigned import assigned_names
+from orion.ir.assigned import assigned_names, own_level
 from orion.ir.function import Function
 from orion.ir.kept import kept
 from orion.ir.nodes import (
@@ -237,6 +237,8 @@ class _Slicer:
         yield from still
         rest = tuple(one for one in items if one not in still)
         if rest:
+            if any(isinstance(one, Break) for one in own_level(statement.body)):
+                raise NoInspectorError  # whatever ends it early, nobody can say how much longer it might go on
             self.check(space.start, space.stop, space.step)
             if assigned_in(rest):
                 self.check_whole(statement.body)

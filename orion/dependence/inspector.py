@@ -68,7 +68,8 @@ def _inspectable(found: AddressSlice, function: Function, types: Types) -> Inspe
     used = names_in(*body)
     params = tuple(name for name in function.given if name in used)
     known = {*params, *assigned_names(body), *extents, FIRST, END, ENDS, PLACES}
-    if holds(Count, *body) or not used <= known:
+    reads = tuple(name for name in params if isinstance(types.get(name), ArrayType))
+    if holds(Count, *body) or not used <= known or not reads:
         raise NoInspectorError
     made = Function(
         name=f"inspect_{function.name}_{loop.index}",
@@ -79,7 +80,6 @@ def _inspectable(found: AddressSlice, function: Function, types: Types) -> Inspe
         source=function.source,
         span=span,
     )
-    reads = tuple(name for name in params if isinstance(types.get(name), ArrayType))
     integers = tuple(name for name in params if isinstance(types.get(name), ScalarType))
     return Inspectable(loop.index, found.arrays, found.keyed, made, reads, integers)
 

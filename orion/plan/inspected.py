@@ -28,7 +28,7 @@ def with_inspection(plan: LoopPlan, inspectable: Inspectable, sizes: Sizes) -> L
         is_parallel=True,
         placements=tuple(map(_in_place, plan.placements)),
         reasons=(*plan.reasons, _found(plan, found)),
-        runs_on=found.workers,
+        runs_on=min(found.workers, found.tiles),
         rounds_overlap=False,
     )
 
@@ -40,10 +40,9 @@ def _in_place(placement: Placement) -> Placement:
 
 
 def _not_yet(plan: LoopPlan, inspectable: Inspectable) -> Reason:
-    where = f"is written in {_listed(inspectable.reads)}" if inspectable.reads else "hangs on its sizes"
     message = (
-        f"which iterations need which {where}: from the second call with the same contents on the loop runs in tiles "
-        "that these allow, if that is faster; `plan(…, inspect=True)` looks at once"
+        f"which iterations need which is written in {_listed(inspectable.reads)}: from the second call with the same "
+        "contents on the loop runs in tiles that these allow, if that is faster; `plan(…, inspect=True)` looks at once"
     )
     return Reason.of("ORN127", message, plan.nest.span)
 
@@ -68,11 +67,12 @@ def _found(plan: LoopPlan, found: Inspection) -> Reason:
 
 def _in_numbers(found: Inspection) -> str:
     chain = f"the longest chain has {found.depth:,} of {found.order.size:,} iterations"
-    return f"{found.tiles:,} tiles, {found.kind}; {chain}"
+    return f"{found.tiles:,} tile{'s' * (found.tiles != 1)}, {found.kind}; {chain}"
 
 
 def _ms(nanoseconds: float) -> str:
-    return f"{nanoseconds / 1e6:.2g} ms"
+    milliseconds = nanoseconds / 1e6
+    return f"{milliseconds:,.0f} ms" if milliseconds >= 10 else f"{milliseconds:.2g} ms"
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -11,7 +11,6 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Any
 from weakref import ref
 
@@ -34,12 +33,12 @@ KEPT = 16
 @dataclass(slots=True)
 class _Looked:
     """An array that was looked at, with what was found. `fingerprint` is that of its contents then, None where nobody
-    may change them."""
+    may change them; `contents` is it in any case, once somebody has asked for it."""
 
     array: ref[Any]
     fingerprint: int | None
     found: dict[Property, bool] = field(default_factory=dict)
-    version: int = field(default_factory=count().__next__)
+    contents: int | None = None
 
     def is_of(self, array: NDArray[Any], owner: Any) -> bool:
         """Whether the array is the same, and has not changed."""
@@ -75,10 +74,17 @@ class Properties:
         """Whether nobody may change an array."""
         return is_frozen(_memory(owner))
 
-    def version(self, owner: Any) -> int:
-        """A number that an array has for as long as nobody changes it, and no other array has."""
-        known, _ = self._at(owner)
-        return known.version
+    def contents(self, owner: Any) -> tuple[str, int]:
+        """What tells the contents of an array from others: its dtype and a fingerprint."""
+        known, array = self._at(owner)
+        if known.contents is None:
+            known.contents = fingerprint(array) if known.fingerprint is None else known.fingerprint
+        return array.dtype.str, known.contents
+
+    def snapshot(self, owner: Any) -> Any:
+        """An array that nobody changes meanwhile: itself, if nobody may, or a copy, which may be of other contents than
+        it had when it was looked at."""
+        return owner if self.is_frozen(owner) or not isinstance(owner, np.ndarray) else owner.copy()
 
     def _at(self, owner: Any) -> tuple[_Looked, NDArray[Any]]:
         array, key = _memory(owner), id(owner)

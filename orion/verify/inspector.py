@@ -36,6 +36,7 @@ from orion.ir.nodes import (
     For,
     If,
     Node,
+    Pass,
     Range,
     Stmt,
     Subscript,
@@ -114,7 +115,7 @@ class _Comparison:
         at = 0
         names: dict[str, Expr] = {}
         for statement in own:
-            if self.is_listing(statement, names, path):
+            if isinstance(statement, Pass) or self.is_listing(statement, names, path):
                 continue
             while at < len(source) and not _is_same(statement, source[at]):
                 at += 1

@@ -27,6 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.dependence.inspection import Inspection, Order
+from orion.kernel.build.cache import in_words, tell_not_kept
+from orion.kernel.build.machine_code import give_up_cache
 from orion.kernel.inspector.levels import colours, components, far_accesses, levels, pieces
 from orion.kernel.inspector.tiles import dealt_out, needs
 
@@ -116,8 +118,13 @@ def inspected(found: Listed, workers: int) -> Inspection:
         serial_ns=float(cost.sum()),
         tiles_ns=makespan + found.check_ns,
         inspection_ns=found.spent_ns + perf_counter_ns() - begin,
-        accesses=(found.ends, found.places),
+        accesses=(_narrow(found.ends), _narrow(found.places)),
     )
+
+
+def _narrow(values: Ints) -> NDArray[Any]:
+    """Integers in half the memory, where they fit."""
+    return values.astype(np.int32) if values.max(initial=0) < 2**31 else values
 
 
 def _costs(found: Listed, level: Ints) -> NDArray[np.float64]:
@@ -131,14 +138,25 @@ def _costs(found: Listed, level: Ints) -> NDArray[np.float64]:
 
 @cache
 def compile_all() -> None:
-    """Compile what looks at accesses, which is not to count as time that this takes."""
+    """Compile what looks at accesses, which is not to count as time that this takes. Where no file can be written the
+    next process compiles it anew."""
     ends, places = np.arange(1, 3), np.array([1, 0])
-    level = levels(ends, places, 1)
-    components(ends, places, 1)
-    colours(ends, places, 1)
-    far_accesses(ends, places, 1)
-    offsets, needed = needs(np.arange(2), pieces(level, 1), ends, places, 1)
-    dealt_out(offsets, needed, np.ones(2), 2, WAIT_NS)
+    level = _compiled(levels, ends, places, 1)
+    _compiled(components, ends, places, 1)
+    _compiled(colours, ends, places, 1)
+    _compiled(far_accesses, ends, places, 1)
+    offsets, needed = _compiled(needs, np.arange(2), _compiled(pieces, level, 1), ends, places, 1)
+    _compiled(dealt_out, offsets, needed, np.ones(2), 2, WAIT_NS)
+
+
+def _compiled(function: Any, *arguments: Any) -> Any:
+    """What a function returns, which is compiled for that."""
+    try:
+        return function(*arguments)
+    except OSError as error:
+        tell_not_kept(in_words(error))
+        give_up_cache([function])
+        return function(*arguments)
 
 
 def _tile_costs(tiles: _Tiles, cost: NDArray[np.float64]) -> NDArray[np.float64]:
