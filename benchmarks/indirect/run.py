@@ -79,7 +79,7 @@ def main() -> None:
             with console.status(one.name):
                 rows.append(row_of(one, options.repeats))
     console.print(table(rows))
-    parallel = [row for row in rows if row.by != "serial"]
+    parallel = [row for row in rows if not row.by.startswith("serial")]
     console.print(f"parallel {len(parallel)} of {len(rows)}, right {sum(bool(row.right) for row in rows)}")
     RESULTS.parent.mkdir(exist_ok=True)
     found = {row.one.name: {"by": row.by, "right": row.right, "ms": row.times} for row in rows}

@@ -111,6 +111,16 @@ class Inspection:
         return int(self.owner.size)
 
     @property
+    def is_listed(self) -> bool:
+        """Whether iterations stand in tiles in another order than that of the loop: kernels then need the list."""
+        return self.kind is not Order.PIECES
+
+    @property
+    def bounds(self) -> Ints:
+        """Where the tiles begin and end: in the list, or, where that is as the loop is written, in coordinates."""
+        return self.offsets if self.is_listed or not self.order.size else self.offsets + self.order[0]
+
+    @property
     def pays(self) -> bool:
         """Whether the tiles are predicted to take less time than the loop as it is written."""
         return self.tiles_ns < GAIN * self.serial_ns

@@ -43,7 +43,7 @@ def block_bounds(
     is_time_tiled = isinstance(plan.form, Reordered) and plan.form.is_time_tiled
     for dim, (blocks, span) in enumerate(zip(plan.cuts, ranges, strict=True)):
         if dim == 0 and isinstance(plan.tiles, Inspected):
-            found.append(plan.tiles.inspection.offsets)
+            found.append(plan.tiles.inspection.bounds)
         elif elements is not None:
             found.append(elements.balanced_bounds(dim, blocks))
         elif span is None:

@@ -414,7 +414,7 @@ class _Checker:
 
 def in_coordinates(loop: LoopPlan, schedule: Schedule) -> Schedule:
     """A schedule with the coordinates of iterations for bounds: tiles of an inspected loop are of a list of them."""
-    if not isinstance(loop.tiles, Inspected) or not loop.tiles.inspection.order.size:
+    if not isinstance(loop.tiles, Inspected) or not loop.tiles.inspection.is_listed:
         return schedule
     order = loop.tiles.inspection.order
     return replace(schedule, bounds=(np.array([order.min(), order.max() + 1]), *schedule.bounds[1:]))

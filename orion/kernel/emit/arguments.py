@@ -39,7 +39,7 @@ def kernel_arguments(facts: LoopFacts) -> tuple[Argument, ...]:
     elements, arrays = _elements(facts, mentioned), _arrays(facts, mentioned)
     results = (*partials, *_choices(chosen, facts))
     ended = [Argument("ended", results[0].name, "int64", op="ended")] if results and ends_early(facts.nest.body) else []
-    order = [Argument("order", "", "int64")] if facts.is_inspected else []
+    order = [Argument("order", "", "int64")] if facts.is_listed else []
     return (*results, *ended, *carried, *copies, *order, *elements, *arrays, *_counts(facts), *scalars)
 
 

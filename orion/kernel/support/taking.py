@@ -25,11 +25,11 @@ from orion.kernel.support.intrinsics import (
     pause,
 )
 
-PATIENCE, IMPATIENCE = 400, 20
+PATIENCE, IMPATIENCE = 1000, 20
 """How often a worker looks whether its next tile may run before it takes one of another worker, and how often after it
 has done so, as long as it need not wait."""
 
-SPINS_BEFORE_YIELD = 2000
+SPINS_BEFORE_YIELD = 4000
 """How often it looks before it lets other threads have the core."""
 
 NO_MORE, LEFT = -1, -2
