@@ -32,9 +32,9 @@ class LoopFacts:
     `cuts` are the numbers of blocks of the loop dimensions. `proved` are the subscripts that lie in `[0, extent)` for
     sure; None stands for those of elements whose indices are all loop dimensions. Of each of `private_arrays` every
     tile but the last has one of its own; in place of the arrays of `copies` a tile has the copy of its block, whose
-    number is `block`, an expression in the number of the tile, {tile}. `is_inspected`: tiles are of the first dimension,
-    and wait for each other; `is_listed`: its coordinates are got from a list. `integers` are values of arguments at
-    these sizes, for estimates.
+    number is `block`, an expression in the number of the tile, {tile}. `is_inspected`: tiles are of the first
+    dimension, and wait for each other; `is_listed`: its coordinates are got from a list. `integers` are values of
+    arguments at these sizes, for estimates.
     """
 
     nest: LoopNest
