@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import prod
@@ -72,8 +73,8 @@ class TooManyError(Exception):
 @dataclass(slots=True)
 class _Seen:
     """The contents that a loop's arrays of subscripts had in the last calls, and in how many calls one after the other
-    they were others. `costly` is an inspection that gains too little, for sizes: nobody looks for
-    changes then."""
+    they were others. `costly` is an inspection that gains too little, for sizes: nobody looks for changes
+    then."""
 
     last: tuple[Key, ...] = ()
     changes: int = 0
@@ -119,10 +120,11 @@ class Inspections:
         if seen.costly is not None and seen.costly[0] == of_sizes and not looks:
             return seen.costly[1]
         key = self._key(inspectable, sizes, arguments)
-        if key in self.found:
-            self.found.move_to_end(key)
+        with suppress(KeyError):  # another thread may have needed the room
+            known = self.found[key]
             seen.changes = 0
-            return self.found[key]
+            self.found.move_to_end(key)
+            return known
         if looks is None:
             return None
         if key not in seen.last and not looks:
@@ -135,8 +137,9 @@ class Inspections:
         seen.changes = 0
         with said_if_slow(loop.nest.function.name):
             self.found[key] = found = aside(lambda: self._inspect(loop, inspectable, sizes, {**arguments, **read}))
-        if len(self.found) > KEPT:
-            self.found.popitem(last=False)
+        with suppress(KeyError):
+            while len(self.found) > KEPT:
+                self.found.popitem(last=False)
         seen.costly = (of_sizes, found) if found is not None and not (found.pays or sizes.force_parallel) else None
         return found
 

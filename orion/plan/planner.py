@@ -365,18 +365,22 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
         copies=(),
         works=loop.form.told if isinstance(loop.form, NewOrder) else loop.work,
     )
-    if chosen or loop.inspectable is None or not _may_be_inspected(loop, iterations, extents, sizes, maps):
+    return plan if chosen else _with_inspection(plan, loop, extents, sizes, maps)
+
+
+def _with_inspection(
+    plan: LoopPlan, loop: AnalysedLoop, extents: Sequence[int | None], sizes: Sizes, maps: Maps
+) -> LoopPlan:
+    """The plan of a serial loop with what an inspection has found, or may find, where it has an inspector and is worth
+    the workers."""
+    if loop.inspectable is None or not isinstance(loop.form, AsWritten):
         return plan
-    return with_inspection(plan, loop.inspectable, sizes)
-
-
-def _may_be_inspected(
-    loop: AnalysedLoop, iterations: int | None, extents: Sequence[int | None], sizes: Sizes, maps: Maps
-) -> bool:
-    """Whether the iterations of a loop can be counted, and are worth the workers."""
-    if sizes.symbolic or sizes.workers == 1 or not isinstance(loop.form, AsWritten) or not extents[0]:
-        return sizes.symbolic
-    return sizes.force_parallel or _short_time(loop, iterations or extents[0], sizes, maps) is None
+    if sizes.symbolic:
+        return with_inspection(plan, loop.inspectable, sizes)
+    if sizes.workers == 1 or not extents[0]:
+        return plan
+    is_short = _short_time(loop, plan.iterations or extents[0], sizes, maps) is not None
+    return plan if is_short and not sizes.force_parallel else with_inspection(plan, loop.inspectable, sizes)
 
 
 def _is_chain(loop: AnalysedLoop, candidate: Candidate, extents: list[int | None], sizes: Sizes, maps: Maps) -> bool:
