@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +15,13 @@ import orion
 EXAMPLES = Path(__file__).parents[1] / "examples"
 sys.path.insert(0, str(EXAMPLES))
 
+import gauss_seidel  # noqa: E402
 import graph_data  # noqa: E402
 import pagerank  # noqa: E402
 import triangular  # noqa: E402
-from pictures import save_png  # noqa: E402
+from pictures import read_png, save_png  # noqa: E402
 
+CAMERA = EXAMPLES.parents[1] / "shared" / "data" / "image" / "camera.png"
 FACEBOOK = EXAMPLES.parents[1] / "shared" / "data" / "graph" / "facebook_combined.txt"
 
 
@@ -125,7 +129,56 @@ def test_wrong_options_are_refused(capsys):
         assert "must be" in capsys.readouterr().err
 
 
-def test_a_picture(tmp_path):
+def test_a_picture_is_read_as_it_is_written(tmp_path):
+    path, grey = tmp_path / "a.png", np.arange(12, dtype=np.uint8).reshape(3, 4) * 23
+    save_png(path, grey)
+    read = read_png(path)
+    np.testing.assert_array_equal(read, np.rint(grey * (255.0 / 253.0)))
+
+
+def filtered(how, rows):
+    """A grey PNG file whose rows are all filtered so."""
+    packed = b""
+    for y, row in enumerate(rows.astype(int)):
+        up = rows[y - 1].astype(int) if y else np.zeros_like(row)
+        left, corner = np.concatenate(([0], row[:-1])), np.concatenate(([0], up[:-1]))
+        near = [abs(up - corner), abs(left - corner), abs(left + up - 2 * corner)]
+        paeth = np.where((near[0] <= near[1]) & (near[0] <= near[2]), left, np.where(near[1] <= near[2], up, corner))
+        guess = (0 * row, left, up, (left + up) // 2, paeth)[how]
+        packed += bytes([how]) + ((row - guess) % 256).astype(np.uint8).tobytes()
+    header = struct.pack(">IIBBBBB", rows.shape[1], rows.shape[0], 8, 0, 0, 0, 0)
+    parts = [(b"IHDR", header), (b"IDAT", zlib.compress(packed)), (b"IEND", b"")]
+    chunks = (struct.pack(">I", len(data)) + kind + data + b"\0\0\0\0" for kind, data in parts)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+
+
+@pytest.mark.parametrize("how", range(5))
+def test_every_filter_of_png_is_read(how, tmp_path):
+    path, grey = tmp_path / "a.png", np.random.default_rng(how).integers(0, 256, (5, 7)).astype(np.uint8)
+    path.write_bytes(filtered(how, grey))
+    np.testing.assert_array_equal(read_png(path), grey)
+
+
+@pytest.mark.parametrize(("data", "message"), [(b"GIF89a", "no PNG"), (b"\x89PNG\r\n\x1a\n", "no header")])
+def test_what_is_no_picture_is_said(data, message, tmp_path, capsys):
     path = tmp_path / "a.png"
-    save_png(path, np.array([[0.0, 1.0], [0.5, 0.25]]))
-    assert path.stat().st_size > 60
+    path.write_bytes(data)
+    assert gauss_seidel.main(["--photo", str(path)]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_a_picture_loses_its_noise(tmp_path, capsys):
+    arguments = ["--side", "64", "--workers", "2", "--rounds", "2", "--picture", str(tmp_path / "a.png")]
+    found = gauss_seidel.run(gauss_seidel.parse(arguments))
+    told = [line.split() for line in capsys.readouterr().out.splitlines()]
+    before = next(float(line[4]) for line in told if line[3:4] == ["pixels,"])
+    after = [float(line[1]) for line in told if line[:1] in (["5"], ["10"])]
+    assert min(after) > before + 3.0
+    alone = gauss_seidel.run(gauss_seidel.parse([*arguments, "--workers", "1"]))
+    np.testing.assert_array_equal(found, alone)
+
+
+@pytest.mark.data
+@pytest.mark.skipif(not CAMERA.exists(), reason="the photograph is no part of the project, and not there")
+def test_a_photograph():
+    assert read_png(CAMERA).shape == (512, 512)
