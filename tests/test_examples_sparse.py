@@ -7,6 +7,7 @@ import sys
 import zlib
 from pathlib import Path
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -16,7 +17,9 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 sys.path.insert(0, str(EXAMPLES))
 
 import gauss_seidel  # noqa: E402
+import graph as graph_program  # noqa: E402
 import graph_data  # noqa: E402
+import kmeans  # noqa: E402
 import pagerank  # noqa: E402
 import triangular  # noqa: E402
 from pictures import read_png, save_png  # noqa: E402
@@ -182,3 +185,48 @@ def test_a_picture_loses_its_noise(tmp_path, capsys):
 @pytest.mark.skipif(not CAMERA.exists(), reason="the photograph is no part of the project, and not there")
 def test_a_photograph():
     assert read_png(CAMERA).shape == (512, 512)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_distances_components_and_triangles(workers, capsys):
+    options = graph_program.parse(["--pages", "250", "--links", "1", "--workers", workers, "--seed", "3"])
+    found = graph_program.run(options)
+    assert "triangles" in capsys.readouterr().out
+    graph = graph_program.both_ways(graph_data.web(250, 1, 3))
+    theirs = nx.Graph()
+    theirs.add_nodes_from(range(250))
+    theirs.add_edges_from(zip(np.repeat(np.arange(250), np.diff(graph.ptr)).tolist(), graph.idx.tolist(), strict=True))
+    distance = nx.single_source_shortest_path_length(theirs, 0)
+    assert found["distance"].tolist() == [distance.get(v, -1) for v in range(250)]
+    assert found["triangles"] == sum(nx.triangles(theirs).values()) // 3
+    for part in nx.connected_components(theirs):
+        assert set(found["label"][list(part)].tolist()) == {min(part)}
+
+
+def test_a_start_that_is_no_vertex(capsys):
+    assert graph_program.main(["--pages", "50", "--start", "50"]) == 1
+    assert "--start 50 is no vertex" in capsys.readouterr().err
+
+
+def test_centres_are_means_of_the_nearest_points():
+    arguments = ["--points", "400", "--width", "3", "--clusters", "5"]
+    centres, inertia = kmeans.run(kmeans.parse([*arguments, "--workers", "2"]))
+    points = kmeans.generated(400, 3, 5, 0)
+    distances = ((points[:, None] - centres) ** 2).sum(axis=2)
+    np.testing.assert_allclose(distances.min(axis=1).sum(), inertia, rtol=1e-5)
+    labels = distances.argmin(axis=1)
+    np.testing.assert_allclose(centres, [points[labels == k].mean(axis=0) for k in range(5)], atol=1e-3)
+    alone, _ = kmeans.run(kmeans.parse([*arguments, "--workers", "1"]))
+    np.testing.assert_array_equal(centres, alone)
+
+
+@pytest.mark.ray
+def test_they_run_on_ray():
+    arguments = ["--points", "300", "--width", "2", "--clusters", "3", "--workers", "2"]
+    there, _ = kmeans.run(kmeans.parse([*arguments, "--backend", "ray"]))
+    np.testing.assert_array_equal(there, kmeans.run(kmeans.parse(arguments))[0])
+    graph = ["--pages", "120", "--links", "2", "--workers", "2"]
+    found = graph_program.run(graph_program.parse([*graph, "--backend", "ray"]))
+    here = graph_program.run(graph_program.parse(graph))
+    assert found["triangles"] == here["triangles"]
+    np.testing.assert_array_equal(found["label"], here["label"])

@@ -1,0 +1,165 @@
+"""What a graph looks like: distances from a vertex, components, triangles.
+
+    python examples/graph.py                                     # a generated web of 200,000 pages, both ways
+    python examples/graph.py --edges facebook_combined.txt --backend ray --workers 2
+
+Distances and components are found in rounds, each of which reads what the round before has left: parallel as they are.
+Triangles are counted by walking along two sorted rows of neighbours at once. The plans, printed before anything runs,
+say so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from graph_data import Graph, Ints, read_edges, rows_of, web
+
+import orion
+
+
+@orion.parallel_for
+def step_outward(new, distance, ptr, idx, depth):
+    reached = 0
+    for v in range(len(distance)):
+        new[v] = distance[v]
+        if distance[v] < 0:
+            for p in range(ptr[v], ptr[v + 1]):
+                if distance[idx[p]] == depth:
+                    new[v] = depth + 1
+            if new[v] >= 0:
+                reached += 1
+    return reached
+
+
+@orion.parallel_for
+def spread_labels(new, label, ptr, idx):
+    changed = 0
+    for v in range(len(label)):
+        least = label[v]
+        for p in range(ptr[v], ptr[v + 1]):
+            least = min(least, label[idx[p]])
+        new[v] = least
+        if least != label[v]:
+            changed += 1
+    return changed
+
+
+@orion.parallel_for
+def jump_labels(new, label):
+    for v in range(len(label)):
+        new[v] = label[label[v]]
+
+
+@orion.parallel_for
+def count_triangles(ptr, idx):
+    total = 0
+    for v in range(len(ptr) - 1):
+        for p in range(ptr[v], ptr[v + 1]):
+            u = idx[p]
+            if u < v:
+                a = ptr[v]
+                b = ptr[u]
+                while a < ptr[v + 1] and b < ptr[u + 1] and idx[a] < u and idx[b] < u:
+                    if idx[a] == idx[b]:
+                        total += 1
+                        a += 1
+                        b += 1
+                    elif idx[a] < idx[b]:
+                        a += 1
+                    else:
+                        b += 1
+    return total
+
+
+def distances_from(start: int, graph: Graph, tell: Callable[[str], None]) -> Ints:
+    """The number of edges from a vertex to each; -1 where there is no way."""
+    distance, new = np.full(graph.vertices, -1), np.full(graph.vertices, -1)
+    distance[start] = 0
+    depth = reached = 0
+    while True:
+        begin = perf_counter()
+        found = step_outward(new, distance, graph.ptr, graph.idx, depth)
+        distance, new = new, distance
+        if not found:
+            return distance
+        depth, reached = depth + 1, reached + found
+        tell(f"distance {depth:6d}  {found:12,d} vertices  {1e3 * (perf_counter() - begin):10.2f} ms")
+
+
+def components_of(graph: Graph, tell: Callable[[str], None]) -> Ints:
+    """The least vertex of the component of each."""
+    label, new = np.arange(graph.vertices), np.zeros(graph.vertices, np.int64)
+    rounds = 0
+    while True:
+        begin = perf_counter()
+        changed = spread_labels(new, label, graph.ptr, graph.idx)
+        if not changed:
+            return label
+        jump_labels(label, new)
+        rounds += 1
+        tell(f"round {rounds:9d}  {changed:12,d} changed   {1e3 * (perf_counter() - begin):10.2f} ms")
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Distances, components and triangles of a graph.")
+    parser.add_argument("--edges", type=Path, metavar="FILE", help="a file of edges (default: a graph is generated)")
+    parser.add_argument("--pages", type=int, default=200_000, help="of the generated graph (default: %(default)s)")
+    parser.add_argument("--links", type=int, default=4, help="of each generated page (default: %(default)s)")
+    parser.add_argument("--start", type=int, default=0, help="the vertex to begin at (default: %(default)s)")
+    parser.add_argument("--backend", choices=("threads", "ray", "serial"), default="threads")
+    parser.add_argument("--workers", type=int, help="(default: one per core)")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args(arguments)
+    if options.pages < 2 or options.links < 1:
+        parser.error("pages must be 2 at least, and links 1")
+    return options
+
+
+def both_ways(graph: Graph) -> Graph:
+    """The graph with each edge in both directions."""
+    source = np.repeat(np.arange(graph.vertices), np.diff(graph.ptr))
+    both = np.concatenate((source, graph.idx)), np.concatenate((graph.idx, source))
+    return rows_of(graph.vertices, *both, graph.about)
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    graph = both_ways(web(options.pages, options.links, options.seed)) if options.edges is None else None
+    graph = graph or read_edges(options.edges)
+    print(f"{graph.about}, {graph.edges // 2:,} edges")
+    if not 0 <= options.start < graph.vertices:
+        raise ValueError(f"--start {options.start} is no vertex: there are {graph.vertices:,}")
+    with orion.session(options.backend, options.workers):
+        for loop, arguments in (
+            (spread_labels, (np.arange(graph.vertices), np.arange(graph.vertices))),
+            (count_triangles, ()),
+        ):
+            print(f"\n{loop.plan(*arguments, graph.ptr, graph.idx)}")
+        print()
+        distance = distances_from(options.start, graph, print)
+        label = components_of(graph, print)
+        begin = perf_counter()
+        triangles = int(count_triangles(graph.ptr, graph.idx))
+        print(f"{triangles:,} triangles  {1e3 * (perf_counter() - begin):.2f} ms")
+    sizes = np.sort(np.bincount(label)[np.unique(label)])[::-1]
+    print(f"{len(sizes):,} components, the largest of {int(sizes[0]):,} vertices")
+    print(f"{int((distance >= 0).sum()):,} vertices are reached from {options.start}, in {int(distance.max())} steps")
+    return {"distance": distance, "label": label, "triangles": triangles}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    try:
+        run(parse(arguments))
+    except (OSError, ValueError, orion.OrionError) as error:
+        print(f"graph.py: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
