@@ -43,6 +43,7 @@ from orion.plan.plan import Inspected, LoopPlan, NotInspected
 from orion.runtime.notice import said_if_slow
 from orion.runtime.shown import Properties
 from orion.sets.affine import has_unit_step
+from orion.sets.names import isl_name
 
 if TYPE_CHECKING:
     from orion.runtime.prepared import PreparedProgram
@@ -184,7 +185,7 @@ class Inspections:
             elements,
             first,
             loop.ordered,
-            chained_ns(loop.nest.loops[0].body, sizes.known, sizes.shapes),
+            chained_ns(loop.nest.loops[0].body, {**sizes.known, **_integers(arguments)}, sizes.shapes),
             self._far_ns(inspectable, elements, sizes),
             self._check_ns(inspectable, arguments),
             spent,
@@ -274,6 +275,12 @@ def _extents(sizes: Sizes) -> dict[str, int]:
     return {
         extent_argument(name, axis): length for name, shape in sizes.shapes.items() for axis, length in enumerate(shape)
     }
+
+
+def _integers(arguments: Mapping[str, Any]) -> dict[str, int]:
+    """The values of arguments that are integers, by their names in isl."""
+    numbers = {name: value for name, value in arguments.items() if isinstance(value, int | np.integer)}
+    return {isl_name(name): int(value) for name, value in numbers.items()}
 
 
 def inspectable_of(loop: LoopPlan) -> Inspectable | None:

@@ -303,6 +303,22 @@ def test_a_chain_as_long_as_the_loop_is_not_worth_it():
     assert "200,000 of 200,000 iterations" in reason.message
 
 
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+def test_trips_of_inner_loops_that_are_arguments_count():
+    def slow(x, idx, k):
+        for i in range(len(idx)):
+            s = x[i]
+            for _ in range(k):
+                s = np.exp(-s)
+            x[idx[i]] = s
+
+    arguments = np.random.default_rng(0).random(60_000), np.random.default_rng(1).permutation(60_000)
+    with orion.session(workers=2):
+        few, many = (orion.parallel_for(slow).plan(*arguments, k, inspect=True) for k in (0, 40))
+    assert many.strategy == "inspected"
+    assert few.strategy == "serial"
+
+
 # ---------------------------------------------------------------- arrays that change, or are wrong
 
 
