@@ -1,7 +1,7 @@
 """What a graph looks like: distances from a vertex, components, triangles.
 
     python examples/graph.py                                     # a generated web of 200,000 pages, both ways
-    python examples/graph.py --edges facebook_combined.txt --backend ray --workers 2
+    python examples/graph.py --edges facebook_combined.txt --skip 2 --backend ray --workers 2
 
 Distances and components are found in rounds, each of which reads what the round before has left: parallel as they are.
 Triangles are counted by walking along two sorted rows of neighbours at once. The plans, printed before anything runs,
@@ -109,6 +109,7 @@ def components_of(graph: Graph, tell: Callable[[str], None]) -> Ints:
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Distances, components and triangles of a graph.")
     parser.add_argument("--edges", type=Path, metavar="FILE", help="a file of edges (default: a graph is generated)")
+    parser.add_argument("--skip", type=int, default=0, metavar="LINES", help="at the head of the file")
     parser.add_argument("--pages", type=int, default=200_000, help="of the generated graph (default: %(default)s)")
     parser.add_argument("--links", type=int, default=4, help="of each generated page (default: %(default)s)")
     parser.add_argument("--start", type=int, default=0, help="the vertex to begin at (default: %(default)s)")
@@ -116,7 +117,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--workers", type=int, help="(default: one per core)")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
-    if options.pages < 2 or options.links < 1:
+    if options.pages < 2 or options.links < 1 or options.skip < 0:
         parser.error("pages must be 2 at least, and links 1")
     return options
 
@@ -130,7 +131,7 @@ def both_ways(graph: Graph) -> Graph:
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
     graph = both_ways(web(options.pages, options.links, options.seed)) if options.edges is None else None
-    graph = graph or read_edges(options.edges)
+    graph = graph or read_edges(options.edges, options.skip)
     print(f"{graph.about}, {graph.edges // 2:,} edges")
     if not 0 <= options.start < graph.vertices:
         raise ValueError(f"--start {options.start} is no vertex: there are {graph.vertices:,}")

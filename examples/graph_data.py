@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -50,11 +51,12 @@ def web(vertices: int, links: int, seed: int) -> Graph:
     return rows_of(vertices, target[fine], source[fine], f"generated: {vertices:,} pages, by who links to them")
 
 
-def read_edges(path: Path) -> Graph:
-    """The graph in a file of edges, two numbers a line, in both directions. ValueError where a line is none."""
+def read_edges(path: Path, skip: int = 0) -> Graph:
+    """The graph in a file of edges, two numbers a line, in both directions, after `skip` lines. ValueError where a line
+    is none."""
     opened: Any = gzip.open(path, "rt") if path.suffix == ".gz" else open(path, encoding="utf-8")  # noqa: SIM115
     with opened as file:
-        lines = [line for line in file if line.strip() and not line.startswith(("#", "%"))]
+        lines = [line for line in islice(file, skip, None) if line.strip() and not line.startswith(("#", "%"))]
     pairs = []
     for number, line in enumerate(lines, 1):
         parts = line.replace(",", " ").split()

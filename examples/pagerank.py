@@ -1,7 +1,7 @@
 """PageRank three ways: by who links to a page, by whom it links to, and by sweeps in place.
 
     python examples/pagerank.py                                  # a generated web of 200,000 pages
-    python examples/pagerank.py --edges facebook_combined.txt    # a file of edges, two numbers a line
+    python examples/pagerank.py --edges facebook_combined.txt --skip 2    # a file of edges
     python examples/pagerank.py --how sweep --backend ray --workers 2
 
 `pull` reads ranks by subscripts that are read from an array, and writes each rank once: parallel as it is. `push` adds
@@ -122,6 +122,7 @@ class Ranks:
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="PageRank of a graph.")
     parser.add_argument("--edges", type=Path, metavar="FILE", help="a file of edges (default: a graph is generated)")
+    parser.add_argument("--skip", type=int, default=0, metavar="LINES", help="at the head of the file")
     parser.add_argument("--pages", type=int, default=200_000, help="of the generated graph (default: %(default)s)")
     parser.add_argument("--links", type=int, default=8, help="of each generated page (default: %(default)s)")
     parser.add_argument("--how", choices=("pull", "push", "sweep"), default="pull", help="(default: %(default)s)")
@@ -132,13 +133,23 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--workers", type=int, help="(default: one per core)")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
-    if options.pages < 2 or options.links < 1 or not 0 < options.damping < 1 or options.iterations < 1:
+    if (
+        options.pages < 2
+        or options.links < 1
+        or options.skip < 0
+        or not 0 < options.damping < 1
+        or options.iterations < 1
+    ):
         parser.error("pages must be 2 at least, links and iterations 1, and damping between 0 and 1")
     return options
 
 
 def run(options: argparse.Namespace) -> Ranks:
-    graph = web(options.pages, options.links, options.seed) if options.edges is None else read_edges(options.edges)
+    graph = (
+        web(options.pages, options.links, options.seed)
+        if options.edges is None
+        else read_edges(options.edges, options.skip)
+    )
     print(f"{graph.about}, {graph.edges:,} links")
     ranks = Ranks(graph, options.how, options.damping)
     with orion.session(options.backend, options.workers):
