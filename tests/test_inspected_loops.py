@@ -436,3 +436,21 @@ def test_arrays_that_helpers_have_from_elsewhere_are_not_trusted():
                 return  # a helper may not read such an array at all
             same(mine, theirs)
             table[:] = table[::-1].copy()
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+@pytest.mark.parametrize("kind", [np.uint8, np.int32, np.int64])
+def test_changes_of_several_elements_are_noticed(kind):
+    """Those that sums of words times odd numbers do not notice: in the highest bits of two words."""
+    signs = TEXTS["floats that decide"].replace("w[i] > 0.5", "w[i] > 0.0")
+    function = written(f"{TEXTS['a condition on what is read']}\n{signs}")
+    decorated, mine = orion.parallel_for(function), given()
+    mine[3] = mine[3].astype(kind)
+    with orion.session(workers=2, force_parallel=True):
+        for at in range(1, N // 2):
+            mine[7][[0, at]] *= -1.0
+            mine[3][[0, at]] = (mine[3][[0, at]] + 32) % N
+            theirs = [one.copy() if isinstance(one, np.ndarray) else one for one in mine]
+            function(*theirs)
+            decorated(*mine)
+            same(mine, theirs)

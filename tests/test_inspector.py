@@ -18,6 +18,7 @@ from orion.dependence.inspection import Order
 from orion.errors import PlanError
 from orion.kernel.inspector.inspect import Listed, inspected
 from orion.kernel.inspector.levels import colours, components, levels, pieces
+from orion.plan.inspected import with_inspection
 from orion.plan.plan import Inspected
 from orion.schedule.inspected import inspected_schedule
 from orion.verify.inspected import prove_accesses, prove_needs
@@ -354,3 +355,13 @@ def test_the_checker_refuses_an_inspector_that_lists_other_elements(name):
     plan = replace(plans[0], function=replace(plans[0].function, loops=(replace(loop, tiles=swapped),)))
     with pytest.raises(PlanError, match="inspector"):
         plan.check(2)
+
+
+def test_a_plan_that_gains_nothing_has_no_call_from_which_on_it_pays():
+    plan = solved()
+    (loop,) = plan.function.loops
+    inspectable, found = inspection_of(plan)
+    sizes = replace(plan.sizes, inspected=((inspectable, replace(found, serial_ns=5.0, tiles_ns=5.0)),))
+    told = with_inspection(loop, inspectable, sizes).reasons[-1]
+    assert told.code == "ORN129"
+    assert "pays" not in told.message

@@ -57,10 +57,10 @@ def _too_costly(plan: LoopPlan, found: Inspection) -> Reason:
 
 def _found(plan: LoopPlan, found: Inspection) -> Reason:
     gain = found.serial_ns - found.tiles_ns
-    calls = f"; looking took {_ms(found.inspection_ns)}, which pays from call {1 + int(found.inspection_ns / gain)} on"
+    calls = f", which pays from call {1 + int(found.inspection_ns / gain)} on" if gain > 0 else ""
     message = (
         f"{_in_numbers(found)}: {_ms(found.tiles_ns)} on {found.workers} workers, as written {_ms(found.serial_ns)} "
-        f"(predicted){calls if gain > 0 else ''}"
+        f"(predicted); looking took {_ms(found.inspection_ns)}{calls}"
     )
     return Reason.of("ORN129", message, plan.nest.span)
 

@@ -1,9 +1,9 @@
 """What passes over arrays of integers show of them, kept until the arrays change.
 
-Of an array that may be written to the fingerprint is taken in each call, one pass at the speed of memory, which notices
-any change. One that nobody may write to, `orion.freeze(array)` among them, is looked at once. Most arrays that have not
-a property (a histogram's bins) show that by their first elements: of these no more is looked at.
-"""
+An array that may be written to is compared with a copy of what it was when it was looked at, bit by bit, which takes
+one pass at the speed of memory and notices any change. One that nobody may write to, `orion.freeze(array)` among them,
+is looked at once. Most arrays that have not a property (a histogram's bins) show that by their first elements: of these
+no copy is made, and no more is looked at."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 from weakref import ref
 
@@ -18,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.arrays.dense import DenseArray
-from orion.arrays.fingerprint import fingerprint
 from orion.arrays.frozen import is_frozen
 from orion.cost.sizes import Asked, Shown
 from orion.ir.assumed import Property
@@ -32,19 +32,29 @@ KEPT = 16
 
 @dataclass(slots=True)
 class _Looked:
-    """An array that was looked at, with what was found. `fingerprint` is that of its contents then, None where nobody
-    may change them; `contents` is it in any case, once somebody has asked for it."""
+    """An array that was looked at, with what was found. `copy` is what it was then, None where nobody may change it;
+    `version` is a number that no other has."""
 
     array: ref[Any]
-    fingerprint: int | None
+    copy: NDArray[Any] | None
     found: dict[Property, bool] = field(default_factory=dict)
-    contents: int | None = None
+    version: int = field(default_factory=count().__next__)
 
     def is_of(self, array: NDArray[Any], owner: Any) -> bool:
         """Whether the array is the same, and has not changed."""
-        if self.array() is not owner:
-            return False
-        return is_frozen(array) if self.fingerprint is None else self.fingerprint == fingerprint(array)
+        return self.array() is owner and (is_frozen(array) if self.copy is None else is_same(self.copy, array))
+
+
+def is_same(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    """Whether two arrays have the same bits: also of NaN and of zeros with a sign.
+
+    >>> is_same(np.array([0.0, np.nan]), np.array([0.0, np.nan])), is_same(np.array([0.0]), np.array([-0.0]))
+    (True, False)
+    """
+    kind = f"u{one.itemsize}"
+    if one.dtype != other.dtype or one.itemsize > 8:
+        return one.dtype == other.dtype and np.array_equal(one, other)
+    return np.array_equal(one.view(kind), other.view(kind))
 
 
 def _memory(owner: Any, first: int | None = None) -> NDArray[Any]:
@@ -74,24 +84,22 @@ class Properties:
         """Whether nobody may change an array."""
         return is_frozen(_memory(owner))
 
-    def contents(self, owner: Any) -> tuple[str, int]:
-        """What tells the contents of an array from others: its dtype and a fingerprint."""
-        known, array = self._at(owner)
-        if known.contents is None:
-            known.contents = fingerprint(array) if known.fingerprint is None else known.fingerprint
-        return array.dtype.str, known.contents
+    def version(self, owner: Any) -> int:
+        """A number that an array has for as long as nobody changes it, and no other array has."""
+        known, _ = self._at(owner)
+        return known.version
 
     def snapshot(self, owner: Any) -> Any:
-        """An array that nobody changes meanwhile: itself, if nobody may, or a copy, which may be of other contents than
-        it had when it was looked at."""
-        return owner if self.is_frozen(owner) or not isinstance(owner, np.ndarray) else owner.copy()
+        """The contents of an array as they are in its present version, whoever writes to it meanwhile."""
+        known, array = self._at(owner)
+        return owner if known.copy is None or owner is not array else known.copy
 
     def _at(self, owner: Any) -> tuple[_Looked, NDArray[Any]]:
         array, key = _memory(owner), id(owner)
         known = self._looked.get(key)
         if known is None or not known.is_of(array, owner):
             of_owner = ref(owner, lambda _: self._looked.pop(key, None))
-            known = self._looked[key] = _Looked(of_owner, None if is_frozen(array) else fingerprint(array))
+            known = self._looked[key] = _Looked(of_owner, None if is_frozen(array) else array.copy())
         with suppress(KeyError):  # another thread may have needed the room
             self._looked.move_to_end(key)
             while len(self._looked) > KEPT:
@@ -101,7 +109,7 @@ class Properties:
     def _has(self, looked: tuple[_Looked, NDArray[Any]], wanted: Property) -> bool:
         known, array = looked
         if wanted not in known.found:
-            known.found[wanted] = has_property(array, wanted)
+            known.found[wanted] = has_property(array if known.copy is None else known.copy, wanted)
         return known.found[wanted]
 
 
