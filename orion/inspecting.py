@@ -117,7 +117,8 @@ class Inspections:
         seen = self.seen.setdefault(inspectable, _Seen())
         if seen.changes > PATIENCE and not looks:
             return None
-        of_sizes = self._sizes(inspectable, sizes, arguments)
+        frozen = tuple(self.properties.is_frozen(arguments[name]) for name in inspectable.reads)
+        of_sizes = (*self._sizes(inspectable, sizes, arguments), *frozen)
         if seen.costly is not None and seen.costly[0] == of_sizes and not looks:
             return seen.costly[1]
         key = self._key(inspectable, sizes, arguments)

@@ -228,6 +228,19 @@ def test_a_plan_that_inspects_is_what_calls_run_by():
 
 
 @pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+def test_frozen_arrays_are_inspected_where_comparing_them_would_cost_too_much(monkeypatch):
+    monkeypatch.setattr("orion.inspecting.CHECK_NS", 1e5)
+    decorated = orion.parallel_for(far)
+    W, idx, y = big()
+    with orion.session(workers=2):
+        assert [runs_inspected(decorated, W, idx, y) for _ in range(3)] == [False, False, False]
+        assert decorated.plan(W, idx, y, inspect=True).strategy == "serial"
+        frozen = orion.freeze(idx.copy())
+        assert [runs_inspected(decorated, W, frozen, y) for _ in range(3)] == [False, True, True]
+        assert runs_inspected(decorated, W, idx, y) is False
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 def test_nobody_looks_at_contents_that_are_new_in_each_call():
     decorated, rng = orion.parallel_for(far), np.random.default_rng(2)
     W, idx, y = big()
