@@ -1,9 +1,11 @@
-"""Pictures as arrays for the examples: grey PNG files, read and written by nothing but the standard library."""
+"""Pictures for the examples, by nothing but the standard library: arrays as grey PNG files, curves as SVG files."""
 
 from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -75,3 +77,34 @@ def _unfiltered(how: int, row: NDArray[np.uint8], above: NDArray[np.uint8], chan
         found[x] = (value + guess) & 255
         left[x % channels], corner[x % channels] = int(found[x]), up
     return found
+
+
+def save_curves(path: Path, curves: Mapping[str, Sequence[float]], title: str) -> None:
+    """Write curves, each a number per step, as lines of an SVG picture with their names."""
+    width, height, edge = 640, 400, 60
+    values = [value for curve in curves.values() for value in curve]
+    low, high = min(values), max(values)
+    most = max(len(curve) for curve in curves.values())
+
+    def place(step: int, value: float) -> str:
+        x = edge + (width - 2 * edge) * step / max(1, most - 1)
+        y = height - edge - (height - 2 * edge) * (value - low) / (high - low or 1.0)
+        return f"{x:.1f},{y:.1f}"
+
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" '
+        'font-size="13">',
+        f'<rect width="{width}" height="{height}" fill="white"/>',
+        f'<text x="{edge}" y="{edge / 2}">{escape(title)}</text>',
+        f'<text x="4" y="{edge + 4}">{high:.4g}</text><text x="4" y="{height - edge + 4}">{low:.4g}</text>',
+        f'<text x="{edge}" y="{height - edge / 2}">1</text>',
+        f'<text x="{width - edge}" y="{height - edge / 2}" text-anchor="end">{most}</text>',
+    ]
+    for number, (name, curve) in enumerate(curves.items()):
+        colour = ("#1f5fa8", "#c2410c", "#2f7d32", "#6b21a8")[number % 4]
+        points = " ".join(place(step, value) for step, value in enumerate(curve))
+        lines.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
+        lines.append(
+            f'<text x="{width - edge}" y="{edge + 18 * number}" text-anchor="end" fill="{colour}">{escape(name)}</text>'
+        )
+    path.write_text("\n".join([*lines, "</svg>", ""]), encoding="utf-8")

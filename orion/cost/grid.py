@@ -7,12 +7,13 @@ cache line is not brought into the cache once for each of many blocks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 from math import prod
 
 from orion.cost.candidate import Candidate
 from orion.cost.extents import UNKNOWN_TRIPS, evaluated
+from orion.ir.assigned import assigned_names
 from orion.ir.nodes import (
     Binary,
     Call,
@@ -26,7 +27,9 @@ from orion.ir.nodes import (
     Update,
     Var,
     children,
-)
+    every,
+    names_in,
+)  # fmt: skip
 from orion.ir.program import SYNTHETIC, LoopNest, OfNewOrder
 from orion.ir.types import Shapes
 
@@ -98,19 +101,42 @@ def predicted_ns(nest: LoopNest, iterations: int, shapes: Shapes, values: Mappin
 
     The loops in the body of a nest in another order are those that `iterations` counts.
     """
-    return iterations * (ITERATION_NS + _cost(nest.body, shapes, values, 1))
+    varying = {*nest.dims, *assigned_names(nest.body)}
+
+    def cost(nodes: Sequence[Node], trips: float) -> float:
+        total = 0.0
+        for statement in nodes:
+            if isinstance(statement, For):
+                inside = 1.0
+                if statement.index != SYNTHETIC:
+                    inside = likely_trips(statement, varying, iterations * trips, shapes, values)
+                total += cost(statement.body, trips * inside)
+                continue
+            counts = [count for node, count in elements_in(statement, shapes) if isinstance(node, OPERATIONS)]
+            total += OPERATION_NS * trips * sum(max(1, count / 8) for count in counts)  # on vectors of 8
+        return total
+
+    return iterations * (ITERATION_NS + cost(nest.body, 1.0))
 
 
-def _cost(nodes: Sequence[Node], shapes: Shapes, values: Mapping[str, int], trips: int) -> float:
-    total = 0.0
-    for statement in nodes:
-        if isinstance(statement, For):
-            inside = 1 if statement.index == SYNTHETIC else trips_of(statement.space, values)
-            total += _cost(statement.body, shapes, values, trips * inside)
-            continue
-        counts = [count for node, count in elements_in(statement, shapes) if isinstance(node, OPERATIONS)]
-        total += OPERATION_NS * trips * sum(max(1, count / 8) for count in counts)  # on vectors of 8
-    return total
+def likely_trips(loop: For, varying: Collection[str], runs: float, shapes: Shapes, values: Mapping[str, int]) -> float:
+    """The trips of a loop that is run so many times. Where values do not tell, it is taken to go through the whole of
+    the shortest array that its variable is a subscript of: in each run, or, where its bounds depend on names that vary
+    from run to run, in all runs together (the rows of a sparse matrix)."""
+    space = loop.space
+    known = trips_of(space, values, -1)
+    if known >= 0 or not isinstance(space, Range):
+        return known if known >= 0 else UNKNOWN_TRIPS
+    lengths = [
+        shapes[one.base.name][axis]
+        for one in every(Subscript, *loop.body)
+        for axis, part in enumerate(one.index)
+        if isinstance(part, Var) and part.name == space.var and len(shapes.get(one.base.name, ())) > axis
+    ]
+    if not lengths:
+        return UNKNOWN_TRIPS
+    is_shared = not names_in(space.start, space.stop).isdisjoint(varying)
+    return min(lengths) / max(1.0, runs) if is_shared else float(min(lengths))
 
 
 def trips_of(space: Range | Elements, values: Mapping[str, int], unknown: int = UNKNOWN_TRIPS) -> int:

@@ -1,0 +1,1 @@
+"""The example programs next to well-known peers."""
