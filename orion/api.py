@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from types import FunctionType, MethodType
 from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar, cast, overload
 
+from orion.arrays.compressed import is_matrix
+from orion.arrays.sparse import SparseArray
 from orion.errors import (
     AS_IT_IS,
     ArgumentError,
@@ -23,6 +25,7 @@ from orion.errors import (
     did_you_mean,
 )  # fmt: skip
 from orion.frontend.outside import version_of
+from orion.frontend.parse import matrix_names
 from orion.methods import is_method, method_refusal
 from orion.planned import Plan
 from orion.prepare import Options, Preparation, Prepared
@@ -64,7 +67,8 @@ class ParallelFunction(Generic[P, R]):
         self._is_plain = kinds <= {inspect.Parameter.POSITIONAL_OR_KEYWORD}
         self._is_method = is_method(function)
         self._warned: set[Span] = set()
-        self._by_defaults: dict[tuple[tuple[str, object], ...], Preparation] = {}
+        self._preparations: dict[tuple[object, ...], Preparation] = {}
+        self.__dict__.pop("_may_be_matrices", None)
         self._unanalysed: dict[tuple[object, ...], Unanalysed] = {}
         self._by_types: set[tuple[object, ...]] = set()  # those of them whose sizes do not matter
 
@@ -175,7 +179,7 @@ class ParallelFunction(Generic[P, R]):
         if self._is_method:
             raise method_refusal(self.__wrapped__)
         if self._is_plain and not kwargs and len(args) == len(self._names):
-            return self._preparation, dict(zip(self._names, args, strict=True))
+            return self._prepared_for((), given := dict(zip(self._names, args, strict=True))), given
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -185,13 +189,27 @@ class ParallelFunction(Generic[P, R]):
         left = [(name, one.default) for name, one in self._signature.parameters.items() if name not in bound.arguments]
         bound.apply_defaults()
         numbers = tuple((name, value) for name, value in left if type(value) in (int, float, bool))
-        return self._with_defaults(numbers) if numbers else self._preparation, dict(bound.arguments)
+        return self._prepared_for(numbers, bound.arguments), dict(bound.arguments)
 
-    def _with_defaults(self, numbers: tuple[tuple[str, Any], ...]) -> Preparation:
-        """The stages for calls that leave these numbers to their defaults."""
-        if numbers not in self._by_defaults:
-            self._by_defaults[numbers] = Preparation(self.__wrapped__, self.options, defaults=dict(numbers))
-        return self._by_defaults[numbers]
+    def _prepared_for(self, numbers: tuple[tuple[str, Any], ...], arguments: Mapping[str, Any]) -> Preparation:
+        """The stages for calls that leave these numbers to their defaults, and have such sparse matrices."""
+        matrices: tuple[tuple[str, bool], ...] = ()
+        if self._may_be_matrices:
+            given = ((name, arguments[name]) for name in self._may_be_matrices)
+            matrices = tuple((name, isinstance(value, SparseArray)) for name, value in given if is_matrix(value))
+        if not numbers and not matrices:
+            return self._preparation
+        key = numbers, matrices
+        if key not in self._preparations:
+            self._preparations[key] = Preparation(
+                self.__wrapped__, self.options, defaults=dict(numbers), matrices=dict(matrices)
+            )
+        return self._preparations[key]
+
+    @functools.cached_property
+    def _may_be_matrices(self) -> tuple[str, ...]:
+        """The arguments that may be sparse matrices, by what the function does with them."""
+        return tuple(sorted(matrix_names(self.__wrapped__)))
 
     def _compiled_before(self, arguments: Mapping[str, object]) -> Unanalysed | None:
         """The function as Numba has compiled it for such arguments, if what it takes from outside is still the same."""

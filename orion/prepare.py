@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.arrays.compressed import part_of
 from orion.arrays.dense import DenseArray
 from orion.aside import aside
 from orion.cost.caches import Caches, caches_here
@@ -25,10 +26,10 @@ from orion.cost.reached import reached
 from orion.cost.sizes import Asked, Shown
 from orion.dependence.inspection import NOT_INSPECTED, InspectedLoops
 from orion.frontend.outside import Outside
-from orion.frontend.parse import parse_with_outside
+from orion.frontend.parse import NO_MATRICES, parse_with_outside
 from orion.frontend.scope import outer_names
 from orion.inspecting import Inspections, watched_loops
-from orion.ir.function import Function
+from orion.ir.function import Function, in_users_words
 from orion.ir.nodes import Var
 from orion.ir.recent import Identity, Recent, recent
 from orion.ir.signature import argument_types
@@ -83,7 +84,7 @@ class Prepared:
     def why_serial(self, span: Span) -> str:
         """What to say of one of the places in `serial`."""
         from orion.inspect.text.where import where_the_work_is
-        from orion.inspect.text.words import in_users_words, place
+        from orion.inspect.text.words import place
 
         function = self.plan.function.program.function
         text = f"`{function.name}` has {where_the_work_is(self.plan.function)}"
@@ -168,15 +169,22 @@ class _Last:
 
 class Preparation:
     """The stages of one decorated function, each result kept. `caches` are those of this machine, if not given, and
-    `defaults` the numbers that calls leave to their defaults."""
+    `defaults` the numbers that calls leave to their defaults, `matrices` the arguments that are sparse matrices, with
+    whether it is an array of Orion's."""
 
     def __init__(
-        self, function: FunctionType, options: Options, caches: Caches | None = None, defaults: Defaults = NO_DEFAULTS
+        self,
+        function: FunctionType,
+        options: Options,
+        caches: Caches | None = None,
+        defaults: Defaults = NO_DEFAULTS,
+        matrices: Mapping[str, bool] = NO_MATRICES,
     ) -> None:
         self._source = function
         self._options = options
         self._caches = caches
         self._defaults = defaults
+        self._matrices = matrices
         self._parsed: _Parsed | None = None
         self._last: _Last | None = None
         self._properties = Properties()
@@ -243,7 +251,7 @@ class Preparation:
         """The source as it is, read again where something that it takes from outside has changed."""
         parsed = self._parsed
         if parsed is None or not parsed.is_current():
-            function, outside = parse_with_outside(self._source)
+            function, outside = parse_with_outside(self._source, self._matrices)
             function = with_defaults(function, self._defaults)
             without = left_out(os.environ.get("ORION_REWRITES", ""))
             parsed = self._parsed = _Parsed(
@@ -267,11 +275,16 @@ class Preparation:
         return analyse(function, types, self._options.ordered, self._caches or caches_here())
 
     def with_outside(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The arguments of the function, and the arrays that it has from outside, as they are now."""
+        """The arguments of the function, what it takes from matrices among them, and the arrays that it has from
+        outside, as they are now."""
         function = self._current().function
         if self._defaults:
             constants = dict(function.constants)
             arguments = {name: value for name, value in arguments.items() if name not in constants}
+        if function.parts:
+            parts = {one.name: part_of(arguments[one.matrix], one.matrix, one.attribute) for one in function.parts}
+            params = {*function.params}
+            arguments = {name: value for name, value in arguments.items() if name in params} | parts
         return {**arguments, **self.arrays_outside()} if function.outside else arguments
 
     def arrays_outside(self) -> dict[str, NDArray[np.generic]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from typing import Any, get_args
@@ -27,10 +27,24 @@ from orion.arrays.layout import (
     user_order,
 )
 from orion.arrays.partition import balanced_bounds, even_bounds
-from orion.errors import ArgumentError, describe
+from orion.errors import ArgumentError, OutOfBoundsError, describe
 from orion.tracebacks import ends_in_users_line
 
 _ITERATED_AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Elements by rows or columns: line i has those at `indptr[i] … indptr[i + 1]` of `indices`, their other keys, and
+    of each of `values`."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[Any]
+    values: Arrays
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in (self.indptr, self.indices, *self.values))
 
 
 class SparseArray(DistArray):
@@ -70,6 +84,7 @@ class SparseArray(DistArray):
         self._shape = shape
         self._values_are_tuple = values_are_tuple
         self._layout_key: tuple[object, ...] | None = None
+        self._lines: dict[int, Lines] = {}
         self._layouts: WeakValueDictionary[tuple[object, ...], TileLayout] = WeakValueDictionary()
 
     @property
@@ -114,7 +129,8 @@ class SparseArray(DistArray):
     @property
     def nbytes(self) -> int:
         order = vars(self).get("_ascending")
-        return self._elements.nbytes + (0 if order is None else order.nbytes)
+        lines = sum(one.nbytes for one in self._lines.values())
+        return self._elements.nbytes + lines + (0 if order is None else order.nbytes)
 
     @property
     def coords(self) -> Arrays:
@@ -152,6 +168,52 @@ class SparseArray(DistArray):
             keys = zip(*(k[part].tolist() for k in ordered.keys), strict=True)
             values = tuple(v[part] for v in ordered.values)
             yield from zip(keys, zip(*values, strict=True) if self._values_are_tuple else values[0], strict=True)
+
+    def lines(self, dim: int) -> Lines:
+        """The elements by rows (`dim` 0) or by columns (1), in the order in which they are iterated, those of a column
+        by ascending rows. Made once: from then on these are in memory beside the elements. ArgumentError unless the
+        array has two dimensions.
+
+        >>> ratings = sparse(([2, 0, 2], [0, 3, 1]), np.array([4.0, 3.5, 5.0]))
+        >>> ratings.lines(0).indptr, ratings.lines(0).indices
+        (array([0, 1, 1, 3]), array([3, 0, 1], dtype=int32))
+        """
+        if self.ndim != 2:
+            raise ArgumentError(f"an array with {self.ndim} dimensions has no rows and columns")
+        if dim not in self._lines:
+            ordered = user_order(self._elements)
+            own, others = ordered.keys[dim], ordered.keys[1 - dim]
+            order = np.lexsort((others, own))
+            counts = np.bincount(own, minlength=self._shape[dim])
+            arrays = np.concatenate(([0], np.cumsum(counts))), others[order], *(v[order] for v in ordered.values)
+            for array in arrays:
+                array.flags.writeable = False  # what is shown of it once holds for all calls
+            self._lines[dim] = Lines(arrays[0], arrays[1], arrays[2:])
+        return self._lines[dim]
+
+    def __getitem__(self, index: Any) -> list[tuple[int, Any]]:
+        """The elements of a row, `R[i]`, as pairs of column and value; of a column, `R[:, j]`, as pairs of row and
+        value. Ascending, equal ones in the order they were given in; negative numbers count from the end.
+
+        >>> sparse(([2, 0, 2], [0, 3, 1]), np.array([4.0, 3.5, 5.0]))[2]
+        [(0, 4.0), (1, 5.0)]
+        """
+        match index:
+            case (slice(start=None, stop=None, step=None), number):
+                dim = 1
+            case number:
+                dim = 0
+        if not isinstance(number, int | np.integer):
+            hint = "write `R[i]` for a row and `R[:, j]` for a column, with an integer"
+            raise ArgumentError(describe(f"a sparse array has no part [{index!r}]", hint=hint))
+        length = self._shape[dim] if self.ndim == 2 else 0
+        lines = self.lines(dim)
+        if not -length <= number < length:
+            raise OutOfBoundsError(f"{('row', 'column')[dim]} {number} of a sparse array of shape {self._shape}")
+        first, end = lines.indptr[number % length], lines.indptr[number % length + 1]
+        values = [value[first:end].tolist() for value in lines.values]
+        each = zip(*values, strict=True) if self._values_are_tuple else values[0]
+        return list(zip(lines.indices[first:end].tolist(), each, strict=True))
 
     def histogram(self, dim: int, bins: int | None = None) -> NDArray[np.int64]:
         """The number of elements per index of a dimension, or in each of `bins` equal ranges of its indices.

@@ -16,6 +16,7 @@ from orion.dependence.model import Model, Space, inner_constraints, model_loop
 from orion.dependence.references import Reference
 from orion.errors import OutOfBoundsError, describe
 from orion.ir.assigned import own_level
+from orion.ir.function import in_users_words
 from orion.ir.nodes import Break, Continue, Return, Stmt
 from orion.ir.program import Branch, LoopNest, Program, Repeat, RunLoop, Scalars, Step, blocks_of
 from orion.ir.types import Types
@@ -195,10 +196,11 @@ def _message(check: BoundsCheck, outside: isl.Set, values: Mapping[str, int], ne
         if not str(outside.get_dim_name(isl.dim_type.set, d)).endswith("__")
     )
     extent = values[extent_name(check.array, check.axis)]
+    array, text = (in_users_words(words, nest.function) for words in (check.array, check.text))
     return describe(
-        f"`{check.text}` leaves `{check.array}`",
+        f"`{text}` leaves `{array}`",
         span=check.span,
         source=nest.function.source,
-        why=f"`{check.array}.shape[{check.axis}]` is {extent}, and the loop reaches {where}",
-        hint=f"make `{check.array}` larger in dimension {check.axis}, or narrow the loop",
+        why=f"`{array}.shape[{check.axis}]` is {extent}, and the loop reaches {where}",
+        hint=f"make `{array}` larger in dimension {check.axis}, or narrow the loop",
     )

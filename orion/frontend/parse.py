@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import FunctionType
 
@@ -13,6 +14,7 @@ from orion.frontend.constant_lists import write_out_lists
 from orion.frontend.counted_lists import CountedList, counted_lists
 from orion.frontend.lists import growing_lists, write_lists_apart
 from orion.frontend.locate import Located, locate, span_of
+from orion.frontend.matrices import candidates, write_out_matrices
 from orion.frontend.outside import Outside, taken
 from orion.frontend.parse_statements import parse_body
 from orion.frontend.parts import with_named_bases
@@ -27,9 +29,11 @@ from orion.frontend.scope import (
     outer_names,
 )
 from orion.frontend.tuples import tuple_names
-from orion.ir.function import Function
+from orion.ir.function import Function, MatrixPart
 from orion.ir.refuse import unsupported
 from orion.source import SourceText, Span
+
+NO_MATRICES: Mapping[str, bool] = {}
 
 
 def parse_function(function: FunctionType) -> Function:
@@ -41,13 +45,14 @@ def parse_function(function: FunctionType) -> Function:
     return parse_with_outside(function)[0]
 
 
-def parse_with_outside(function: FunctionType) -> tuple[Function, Outside]:
+def parse_with_outside(function: FunctionType, matrices: Mapping[str, bool] = NO_MATRICES) -> tuple[Function, Outside]:
     """The function as `parse_function` gives it, and what it and its helpers are made of and take from outside: where
-    any of that is another later, it is to be parsed anew."""
+    any of that is another later, it is to be parsed anew. `matrices` are the arguments that are sparse matrices, with
+    whether it is an array of Orion's."""
     if not isinstance(function, FunctionType):
         what = f"an object of type {type(function).__name__} is not a function written with `def`"
         raise UnsupportedLoopError(describe(what, hint="decorate a plain function"))
-    family = _Family()
+    family = _Family(matrices)
     parsed = family.parse(function, function.__name__)
     return _checked(replace(parsed, helpers=tuple(family.parsed.values()))), taken(family.outside)
 
@@ -66,6 +71,7 @@ class _Family:
     """The functions that a loop calls, each parsed once; `open` are those that are being parsed, outermost first;
     `outside` are the names that each of them takes from outside."""
 
+    matrices: Mapping[str, bool]
     parsed: dict[FunctionType, Function] = field(default_factory=dict)
     open: list[FunctionType] = field(default_factory=list)
     outside: list[tuple[FunctionType, set[tuple[str, ...]]]] = field(default_factory=list)
@@ -74,6 +80,8 @@ class _Family:
         located = locate(function)
         params = _parameters(located)
         outer = outer_names(function)
+        parts = () if self.open else write_out_matrices(located.definition, self.matrices, outer)
+        params = _with_parts(params, parts, located.definition)
         write_out_lists(located.definition, outer)
         lists: dict[str, ast.For] = {}
         counted: dict[str, CountedList] = {}
@@ -122,6 +130,7 @@ class _Family:
             bars=bars,
             lists=(*scope.places, *counted),
             counters=tuple((one.length, name) for name, one in counted.items()),
+            parts=parts,
         )
         return with_named_bases(found, scope.variables)
 
@@ -165,6 +174,24 @@ def _parameters(located: Located) -> tuple[str, ...]:
             raise unsupported(f"the parameter `*{starred.arg}` is not supported", span, located.source, hint=hint)
     every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
     return tuple(argument.arg for argument in every)
+
+
+def _with_parts(params: tuple[str, ...], parts: tuple[MatrixPart, ...], definition: ast.FunctionDef) -> tuple[str, ...]:
+    """The parameters with what is taken from matrices in their place: a matrix stays that is used otherwise."""
+    used = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)} if parts else set()
+    found: list[str] = []
+    for name in params:
+        own = [one.name for one in parts if one.matrix == name]
+        found += own if own and name not in used else [name, *own]
+    return tuple(found)
+
+
+def matrix_names(function: FunctionType) -> frozenset[str]:
+    """The parameters of a function that may be sparse matrices, by its source; none where that cannot be had."""
+    try:
+        return candidates(locate(function).definition)
+    except UnsupportedLoopError:
+        return frozenset()
 
 
 def _header_end(definition: ast.FunctionDef) -> ast.AST:

@@ -9,6 +9,7 @@ from types import ModuleType
 import numpy as np
 
 from orion.errors import did_you_mean
+from orion.frontend.matrices import ARRAYS
 from orion.frontend.outside import MISSING
 from orion.frontend.parse_calls import build_call, build_method, check_keywords, draw_refused, is_generator
 from orion.frontend.refusals import EXPRESSIONS, OBJECTS
@@ -314,6 +315,9 @@ def _attribute(node: ast.Attribute, scope: Scope) -> Expr:
     if node.attr not in ATTRIBUTES:
         why = "of an array, `shape`, `size`, `nnz`, `ndim`, `dtype` and `T` are known"
         hint = did_you_mean(node.attr, ATTRIBUTES, "pass its value as an argument")
+        if node.attr in ARRAYS:
+            why = "only SciPy's sparse matrices have it, as arguments of the decorated function"
+            hint = "pass one; an array of `orion.sparse` is gone through by rows, `for j, v in A[i]:`"
         raise scope.refuse(node, f"the attribute `{node.attr}` is not supported", why, hint)
     return Call(f"attribute:{node.attr}", (owner,), scope.span(node))
 

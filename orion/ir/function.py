@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +46,22 @@ class Rows:
     span: Span
     written: str
     shown: str
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixPart:
+    """A parameter that is an array or a number of a sparse matrix among the arguments: `A_indptr` is `A.indptr`
+    (`orion.frontend.matrices`). Attributes that begin with `rows` or `columns` are of a sparse array by these."""
+
+    name: str
+    matrix: str
+    attribute: str
+
+    @property
+    def written(self) -> str:
+        """What it is called where it is told of."""
+        name, _, axis = self.attribute.partition("_")
+        return f"{self.matrix}.{name}[{axis}]" if name == "shape" else f"{self.matrix}.{self.attribute}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +151,8 @@ class Function(Keeping):
     progress bars of its loops (`orion.frontend.bars`). `reassociates`: scalars that iterations add to may be rounded in
     blocks of iterations where these hand them on; `in_blocks` are loops that do so. `lists` are the arrays
     that are lists in the source (`orion.frontend.lists`), `plain_lists` those of Python's numbers, not NumPy's,
-    `counters` the scalars that count the items of lists, with these (`orion.frontend.counted_lists`)."""
+    `counters` the scalars that count the items of lists, with these (`orion.frontend.counted_lists`). `parts` are
+    parameters that a call takes from sparse matrices among its arguments."""
 
     name: str
     params: tuple[str, ...]
@@ -162,8 +180,29 @@ class Function(Keeping):
     lists: tuple[str, ...] = ()
     plain_lists: frozenset[str] = frozenset()
     counters: tuple[tuple[str, str], ...] = ()
+    parts: tuple[MatrixPart, ...] = ()
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The parameters that the caller gives as the source has them: matrices, not what is taken from them."""
+        matrices = {part.name: part.matrix for part in self.parts}
+        return tuple(dict.fromkeys(matrices.get(name, name) for name in self.given))
 
     @property
     def given(self) -> tuple[str, ...]:
         """The parameters that the caller gives."""
         return self.params[: len(self.params) - len(self.local_arrays)]
+
+
+def in_users_words(text: str, function: Function) -> str:
+    """What is said of a function, with `helper.name` for names that stand for locals of its helpers: the user has
+    written `name` there. Those of a second call of the helper are `helper.name'`. What is taken from sparse matrices is
+    said as it is written, `A.indptr`."""
+    said = {part.name: part.written for part in function.parts}
+    for one in function.helper_locals:
+        words = f"{one.helper}.{one.local}"
+        said[one.name] = words + "'" * sum(words == other.rstrip("'") for other in said.values())
+    if not said:
+        return text
+    names = "|".join(map(re.escape, sorted(said, key=len, reverse=True)))
+    return re.sub(rf"\b(?:{names})\b", lambda found: said[found[0]], text)

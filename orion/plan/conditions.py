@@ -9,7 +9,7 @@ from functools import reduce
 from orion.cost.sizes import Sizes
 from orion.dependence.conditions import as_set, holds, is_possible
 from orion.ir.assumed import Assumed, OfArray, OfSizes, OfWorkers
-from orion.ir.function import Function
+from orion.ir.function import Function, in_users_words
 from orion.ir.nodes import Binary, Dim, Expr, For, Logic, Var, every
 from orion.ir.printer import print_expr
 from orion.ir.spans import NOWHERE
@@ -33,7 +33,8 @@ def may_hold(assumed: Assumed, sizes: Sizes) -> bool:
 
 def conditions_in_words(function: Function, types: Types) -> tuple[str, ...]:
     """What a variant of a function takes to hold, as expressions of Python."""
-    return tuple(_in_words(assumed, _names(function, types)) for assumed in function.assumed)
+    texts = (_in_words(assumed, _names(function, types)) for assumed in function.assumed)
+    return tuple(in_users_words(text, function) for text in texts)
 
 
 def in_words(assumed: OfSizes, names: Mapping[str, Expr]) -> str:

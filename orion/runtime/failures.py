@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 from orion.errors import OrionError, OutOfBoundsError, PlanError, describe
+from orion.ir.function import Function, in_users_words
 from orion.kernel.calling import OUT_OF_BOUNDS
 from orion.runtime.memory import RunMemory
-from orion.runtime.prepared import PreparedLoop, PreparedProgram
+from orion.runtime.prepared import PreparedProgram
+
+LINES = {"rows_indptr": "row", "columns_indptr": "column"}
+"""The parts of a sparse array that say where its rows and columns begin."""
 
 
 def failure_in(prepared: PreparedProgram, memory: RunMemory) -> OrionError | None:
     """The error that the control rows tell of, None where they tell of none."""
     for number, loop in enumerate(prepared.loops):
         if memory.control.item(number, 0) == OUT_OF_BOUNDS:
-            is_list = loop.kernel.sites[memory.control.item(number, 1)].array in prepared.program.function.lists
-            return (_no_item if is_list else _out_of_bounds)(loop, *memory.control[number, 1:5].tolist())
+            site, subscript, extent, axis = memory.control[number, 1:5].tolist()
+            place, user = loop.kernel.sites[site], loop.kernel.user
+            what, why, hint = _out_of_bounds(prepared.program.function, place.array, subscript, extent, axis)
+            return OutOfBoundsError(describe(what, span=place.span, source=user, why=why, hint=hint))
     return None
 
 
-def _no_item(loop: PreparedLoop, site: int, subscript: int, extent: int, axis: int) -> OutOfBoundsError:
-    place = loop.kernel.sites[site]
-    what = f"the list `{place.array}` has no such item"
-    why = "list index out of range: it has fewer items here"
-    return OutOfBoundsError(describe(what, span=place.span, source=loop.kernel.user, why=why))
-
-
-def _out_of_bounds(loop: PreparedLoop, site: int, subscript: int, extent: int, axis: int) -> OutOfBoundsError:
-    place = loop.kernel.sites[site]
-    what = f"subscript {subscript} leaves `{place.array}`, which has {extent} elements along axis {axis}"
+def _out_of_bounds(function: Function, array: str, subscript: int, extent: int, axis: int) -> tuple[str, str, str]:
+    """What is said of a subscript: what it is, why, and what to do."""
+    part = next((one for one in function.parts if one.name == array), None)
+    if array in function.lists:
+        return f"the list `{array}` has no such item", "list index out of range: it has fewer items here", ""
+    if part is not None and part.attribute in LINES:
+        return f"`{part.matrix}` has no such {LINES[part.attribute]}: it has {extent - 1}", "", ""
+    what = f"subscript {subscript} leaves `{in_users_words(array, function)}`, which has {extent} elements"
     hint = f"the subscript must be in {-extent} … {extent - 1}; arrays may have been changed by other iterations"
-    return OutOfBoundsError(describe(what, span=place.span, source=loop.kernel.user, hint=hint))
+    return f"{what} along axis {axis}", "", hint
 
 
 def left_without_error(prepared: PreparedProgram) -> PlanError:

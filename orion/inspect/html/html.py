@@ -40,7 +40,8 @@ from orion.inspect.text.telling import (
 )  # fmt: skip
 from orion.inspect.text.text import plan_text, quoted
 from orion.inspect.text.where import summary, where_the_work_is
-from orion.inspect.text.words import in_users_words, iterations_in_words, lines_in_words, order_in_words, place
+from orion.inspect.text.words import iterations_in_words, lines_in_words, order_in_words, place
+from orion.ir.function import in_users_words
 from orion.plan.plan import FunctionPlan, Inspected, LoopPlan, Reordered, ReorderedSingle
 from orion.plan.shares import costliest_part, is_parallel, shares
 from orion.plan.source_plans import source_plans

@@ -40,7 +40,7 @@ def signature(plan: FunctionPlan) -> str:
     """The function with its parameters."""
     function = plan.program.function
     words = (f"{name}={value!r}" for name, value in function.words)
-    return f"{function.name}({', '.join((*function.given, *words))})"
+    return f"{function.name}({', '.join((*function.shown, *words))})"
 
 
 def conditions(plan: FunctionPlan) -> list[str]:

@@ -40,7 +40,8 @@ from orion.inspect.text.telling import (
     why_not,
 )  # fmt: skip
 from orion.inspect.text.where import summary, where_the_work_is
-from orion.inspect.text.words import in_users_words, iterations_in_words, order_in_words, place
+from orion.inspect.text.words import iterations_in_words, order_in_words, place
+from orion.ir.function import in_users_words
 from orion.plan.plan import FunctionPlan, Inspected, LoopPlan
 from orion.plan.source_plans import source_plans
 from orion.source import SourceText, Span

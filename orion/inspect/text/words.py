@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Sequence
 
 from orion.analysis.rules import tiling_of
@@ -11,7 +10,6 @@ from orion.analysis.strategies.inspected import INSPECTED
 from orion.analysis.strategies.serial import SERIAL
 from orion.cost.placement import Placement, PlacementKind
 from orion.dependence.access import Choice
-from orion.ir.function import Function
 from orion.ir.nodes import Elements, Node, Var, every
 from orion.ir.program import LoopNest
 from orion.plan.plan import Inspected, LoopPlan, Merged, Tiled
@@ -35,19 +33,6 @@ def listed(items: Sequence[str]) -> str:
     ('W', 'W and H', 'A, B and C')
     """
     return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
-
-
-def in_users_words(text: str, function: Function) -> str:
-    """What is said of a function, with `helper.name` for names that stand for locals of its helpers: the user has
-    written `name` there. Those of a second call of the helper are `helper.name'`."""
-    said: dict[str, str] = {}
-    for one in function.helper_locals:
-        words = f"{one.helper}.{one.local}"
-        said[one.name] = words + "'" * sum(words == other.rstrip("'") for other in said.values())
-    if not said:
-        return text
-    names = "|".join(map(re.escape, sorted(said, key=len, reverse=True)))
-    return re.sub(rf"\b(?:{names})\b", lambda found: said[found[0]], text)
 
 
 def lines_in_words(lines: Iterable[int]) -> str:
