@@ -18,6 +18,7 @@ from orion.dependence.guarded import Guarded, not_proved
 from orion.ir.function import Function, LocalArray
 from orion.ir.signature import index_value
 from orion.ir.types import ScalarType, Shapes, Types
+from orion.kernel.calling import KernelSource
 from orion.passes.delinearize import shapes_of_rows, with_rows
 from orion.passes.steps import with_steps
 from orion.plan.deferred_bodies import Bodies
@@ -30,6 +31,11 @@ MAX_STEPS = 8
 """For how many values of the steps of its ranges a function is analysed and compiled anew. With others it is run as it
 is for any: in a program that doubles a step in each call, compiling would take longer than what it saves."""
 
+Key = tuple[object, ...]
+
+MAX_KERNELS = 64
+"""How many kernels are kept of a function for arguments of some types."""
+
 MAX_SIZES = 1000
 """For how many sizes it is kept whether flattened arrays are arrays of rows."""
 
@@ -40,7 +46,8 @@ class Typed:
     the order in which they are tried, and `checks` has the bounds checks of all their loops, by the identity of their
     programs. `local_arrays` are those that any of them makes. `guarded` is what is evaluated for some values of a
     scalar only, and may fail. `asked` are the properties of arrays that variants are for: they are to be shown in each
-    call. `bodies` keeps those that have been made, by the identities of programs."""
+    call. `bodies` keeps those that have been made, by the identities of programs, and `kernels` those of
+    loops, with what has the identities in their keys (`orion.pipeline`)."""
 
     given: Types
     function: Function
@@ -54,6 +61,7 @@ class Typed:
     guarded: tuple[Guarded, ...]
     asked: Asked
     bodies: dict[int, Bodies] = field(default_factory=dict)
+    kernels: dict[Key, tuple[KernelSource, Key]] = field(default_factory=dict)
 
     def stays_in_rows(self, values: Mapping[str, int], longer: frozenset[str]) -> bool:
         """Whether the subscripts of flattened arrays stay within rows, at these values of isl's parameters; see

@@ -31,11 +31,12 @@ from orion.frontend.check import check_function
 from orion.ir.assigned import assigned_places
 from orion.ir.assumed import OfArray, OfSizes
 from orion.ir.function import Function
+from orion.ir.nodes import Binary, every, names_in
 from orion.ir.program import Program
 from orion.ir.signature import index_value
 from orion.ir.types import ScalarType, Shapes, Types
 from orion.kernel.calling import KernelSource
-from orion.known import Typed
+from orion.known import MAX_KERNELS, Typed
 from orion.passes.along_axes import with_loops_along_axes
 from orion.passes.array_names import with_one_array_a_name
 from orion.passes.attributes import resolve_attributes
@@ -62,7 +63,7 @@ from orion.passes.views import replace_views
 from orion.passes.writing_calls import with_calls_first
 from orion.plan.analyse_function import analyse_function
 from orion.plan.deferred_bodies import plan_with_bodies, with_deferred_bodies
-from orion.plan.plan import FunctionPlan, Fused
+from orion.plan.plan import FunctionPlan, Fused, Inspected
 from orion.plan.planner import plan_program
 from orion.plan.variants import Variant
 from orion.planned import Plan
@@ -317,13 +318,32 @@ def executed(typed: Typed, plan: Plan) -> FunctionPlan:
 
 
 def kernels_of(typed: Typed, plan: Plan, made: FunctionPlan, fastmath: bool) -> list[KernelSource]:
+    """The kernels of the loops of a plan. What they are made of is mostly the same for calls of other sizes, and so
+    they are kept; integer arguments get into them only by how many bits they have, but for divisors."""
     from orion.kernel.emit.kernel import emit_kernel
+    from orion.kernel.emit.stop_bounds import bracket
 
-    shapes = plan.sizes.shapes
-    kernels = []
-    found = typed.typing_of(plan.function)
+    shapes, found = plan.sizes.shapes, typed.typing_of(plan.function)
+    divisors = {
+        name
+        for one in every(Binary, *made.program.function.body)
+        if one.op in ("%", "//")
+        for name in names_in(one.right)
+    }
+    integers = {name: (value, value) for name, value in plan.sizes.named.items()}
+    for name, value in plan.sizes.integers.items():  # what is left by a division by them is told by their values
+        integers[name] = (value, value) if name in divisors else bracket(value)
     typing = with_names(found, made.program.variables, made.program.tests)
+    same = (*shapes.items(), *integers.items(), fastmath)
+    kernels = []
     for loop, proved in zip(made.loops, plan.inside, strict=True):
-        integers = {**plan.sizes.named, **plan.sizes.integers}
-        kernels.append(emit_kernel(loop, found.arguments, shapes, typing, fastmath, proved, integers))
+        tiles = loop.tiles.inspection.is_listed if isinstance(loop.tiles, Inspected) else (loop.space, loop.time)
+        own = made.program, loop.nest, loop.analysis.scalars, loop.analysis.private, found
+        key = (*map(id, own), loop.cuts, tiles, loop.copies, proved, same)
+        if key not in typed.kernels:
+            if len(typed.kernels) >= MAX_KERNELS:
+                typed.kernels.clear()
+            kernel = emit_kernel(loop, found.arguments, shapes, typing, fastmath, proved, integers)
+            typed.kernels[key] = kernel, own  # as long as these are there, no other has their identities
+        kernels.append(typed.kernels[key][0])
     return kernels

@@ -248,6 +248,6 @@ def test_the_most_trips_at_any_sizes(text, trips):
 def test_the_numbers_of_a_call_say_how_long_inner_loops_are():
     (function,) = ast.parse("def tile(A, n):\n for i in range(n):\n  for j in range(i, A.shape[0], 2):\n   pass").body
     loops = [node for node in ast.walk(function) if isinstance(node, ast.For)]
-    bounds = Bounds(function, {"A.shape[0]": 100, "n": 10})
+    bounds = Bounds(function, {"A.shape[0]": (100, 100), "n": (10, 10)})
     assert [bounds.trips(loop) for loop in loops] == [10, 50]
     assert [Bounds(function, {}).trips(loop) for loop in loops] == [None, None]

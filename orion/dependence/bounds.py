@@ -6,8 +6,11 @@ integer arguments); with the parameters fixed to the values of a call, it is emp
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -34,7 +37,8 @@ class BoundsCheck:
 
     `names` are its parameters. `is_certain`: the access happens in every iteration, so that a member of the set is
     an error for sure. `wraps`: the text of the set of iterations where the subscript is negative, and counts from
-    the end.
+    the end. `near` has all of either, or more: of the constraints only those on what the subscript is made of, so that
+    where it is empty for values of its parameters `near_names`, other integers of a call do not count.
     """
 
     array: str
@@ -45,6 +49,8 @@ class BoundsCheck:
     wraps: str
     names: frozenset[str]
     is_certain: bool
+    near: str
+    near_names: frozenset[str]
 
 
 Place = tuple[Span, int]
@@ -127,15 +133,32 @@ def _check(reference: Reference, axis: int, form: Affine, space: Space, is_sure:
     names -= {*space.dims, *hidden}
     dims = ", ".join((*space.dims, *hidden))
 
-    def members(condition: str) -> str:
-        return f"{parameter_list(names)}{{ [{dims}] : {' and '.join((*constraints, condition))} }}"
+    def members(condition: str, held: Sequence[str] = constraints, names: Collection[str] = names) -> str:
+        return f"{parameter_list(names)}{{ [{dims}] : {' and '.join((*held, condition))} }}"
 
     outside = members(f"({form.text} >= {extent} or {form.text} < -{extent})")
+    near = _near(form, constraints, {*space.dims, *hidden})
+    near_names = names.intersection(chain.from_iterable(map(_words, (*near, form.text, extent))))
     is_certain = is_sure and not reference.is_may and all(isinstance(bound, Affine) for bound in bounds)
     return BoundsCheck(
         reference.array, axis, reference.text, reference.span, outside, members(f"{form.text} < 0"),
-        frozenset(names), is_certain,
+        frozenset(names), is_certain, members(f"({form.text} >= {extent} or {form.text} < 0)", near, near_names),
+        frozenset(near_names),
     )  # fmt: skip
+
+
+def _near(form: Affine, constraints: Sequence[str], dims: Collection[str]) -> list[str]:
+    """The constraints that have a dimension in common with a subscript, or with one of these."""
+    reached, left, found = _words(form.text) & {*dims}, list(constraints), list[str]()
+    while more := [one for one in left if not reached.isdisjoint(_words(one))]:
+        found += more
+        left = [one for one in left if one not in more]
+        reached |= {name for one in more for name in _words(one) if name in dims}
+    return found
+
+
+def _words(text: str) -> set[str]:
+    return {*re.findall(r"[A-Za-z_]\w*", text)}
 
 
 def prove_bounds(checks: BoundsChecks, values: Mapping[str, int], nest: LoopNest) -> frozenset[Place]:
@@ -147,31 +170,54 @@ def prove_bounds(checks: BoundsChecks, values: Mapping[str, int], nest: LoopNest
     """
     import islpy as isl
 
-    context = isl.Context()
     open_places = {*checks.unchecked}
-    open_places.update((one.span, one.axis) for one in checks.checks if not _is_proved(one, values, nest, context))
+    for check in checks.checks:
+        if not check.names <= values.keys():
+            open_places.add((check.span, check.axis))
+            continue
+        if _is_empty(check.near, tuple((name, values[name]) for name in sorted(check.near_names))):
+            continue
+        side = _side(check.outside, check.wraps, tuple((name, values[name]) for name in sorted(check.names)))
+        if side is Side.OUTSIDE and check.is_certain:
+            raise OutOfBoundsError(_message(check, fix_parameters(isl.Set(check.outside), values), values, nest))
+        if side is not Side.INSIDE:
+            open_places.add((check.span, check.axis))
     return frozenset((check.span, check.axis) for check in checks.checks) - open_places
 
 
-def _is_proved(check: BoundsCheck, values: Mapping[str, int], nest: LoopNest, context: isl.Context) -> bool:
+class Side(Enum):
+    """Where a subscript lies: in `[0, extent)` in all iterations, outside of the array in some, or nobody knows."""
+
+    INSIDE, OUTSIDE, UNKNOWN = range(3)
+
+
+@lru_cache(maxsize=4096)
+def _is_empty(text: str, known: tuple[tuple[str, int], ...]) -> bool:
+    """Whether a set has no members for values of its parameters; False where isl would take too long."""
     import islpy as isl
 
-    outside, wraps = isl.Set(check.outside, context), isl.Set(check.wraps, context)
+    context = isl.Context()
     try:
         with capped(context):
-            return check.names <= values.keys() and _is_inside(check, outside, wraps, values, nest)
+            return bool(fix_parameters(isl.Set(text, context), dict(known)).is_empty())
     except CapReached:
         return False
 
 
-def _is_inside(check: BoundsCheck, outside: isl.Set, wraps: isl.Set, values: Mapping[str, int], nest: LoopNest) -> bool:
-    """Whether a subscript lies in `[0, extent)` for all iterations."""
-    outside = fix_parameters(outside, values)
-    if outside.is_empty():
-        return bool(fix_parameters(wraps, values).is_empty())
-    if check.is_certain:
-        raise OutOfBoundsError(_message(check, outside, values, nest))
-    return False
+@lru_cache(maxsize=4096)
+def _side(outside: str, wraps: str, known: tuple[tuple[str, int], ...]) -> Side:
+    """Where a subscript lies, given the sets of iterations where it is outside and where it is negative, for values of
+    their parameters. Most are the same from call to call, also where one integer differs."""
+    import islpy as isl
+
+    context, values = isl.Context(), dict(known)
+    try:
+        with capped(context):
+            if not fix_parameters(isl.Set(outside, context), values).is_empty():
+                return Side.OUTSIDE
+            return Side.INSIDE if fix_parameters(isl.Set(wraps, context), values).is_empty() else Side.UNKNOWN
+    except CapReached:
+        return Side.UNKNOWN
 
 
 def fix_parameters(relation: isl.Set, values: Mapping[str, int]) -> isl.Set:

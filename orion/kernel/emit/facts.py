@@ -14,6 +14,7 @@ from orion.ir.assigned import assigned_places
 from orion.ir.nodes import Const, Count, Dim, Expr, Node, Slice, Subscript, Var, walk
 from orion.ir.program import LoopNest
 from orion.ir.types import ArrayType, Shapes, SparseType, Types
+from orion.kernel.emit.stop_bounds import Bracket
 from orion.plan.plan import Copies
 from orion.typing.expression_types import Typing
 from orion.typing.value_type import ValueType
@@ -33,8 +34,8 @@ class LoopFacts:
     sure; None stands for those of elements whose indices are all loop dimensions. Of each of `private_arrays` every
     tile but the last has one of its own; in place of the arrays of `copies` a tile has the copy of its block, whose
     number is `block`, an expression in the number of the tile, {tile}. `is_inspected`: tiles are of the first
-    dimension, and wait for each other; `is_listed`: its coordinates are got from a list. `integers` are values of
-    arguments at these sizes, for estimates.
+    dimension, and wait for each other; `is_listed`: its coordinates are got from a list. `integers` are the
+    least and greatest values of arguments, for estimates.
     """
 
     nest: LoopNest
@@ -50,7 +51,7 @@ class LoopFacts:
     block: str = ""
     is_inspected: bool = False
     is_listed: bool = False
-    integers: Mapping[str, int] = field(default_factory=dict)
+    integers: Mapping[str, Bracket] = field(default_factory=dict)
 
     # ------------------------------------------------------------ arrays
 

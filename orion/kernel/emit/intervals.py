@@ -121,7 +121,7 @@ class Intervals:
             case Var(name) if name in self.loops:
                 return self.loops[name]
             case Var(name) if name in self.facts.integers and name not in self.unknown:
-                return self.facts.integers[name], self.facts.integers[name]
+                return self.facts.integers[name]
             case Unary(_, operand):
                 return self._operation(expr, (operand,))
             case Binary(_, left, right):

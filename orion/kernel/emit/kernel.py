@@ -20,6 +20,7 @@ from orion.kernel.emit.facts import LoopFacts
 from orion.kernel.emit.helpers import with_assigned_parts
 from orion.kernel.emit.names import MODULES, Names
 from orion.kernel.emit.private import RowsSpilledError, private_rows
+from orion.kernel.emit.stop_bounds import Bracket
 from orion.kernel.emit.tile import LoopText, emit_functions
 from orion.kernel.emit.writer import Writer
 from orion.plan.plan import Inspected, LoopPlan, Tiled
@@ -34,7 +35,7 @@ def emit_kernel(
     typing: Typing,
     fastmath: bool = True,
     proved: frozenset[Place] | None = None,
-    integers: Mapping[str, int] | None = None,
+    integers: Mapping[str, Bracket] | None = None,
 ) -> KernelSource:
     """The source of the kernel of one planned loop, for arguments of these types and shapes.
 
@@ -42,6 +43,8 @@ def emit_kernel(
     only the lengths of rows get into the source, and only where rows are computed with as a whole. `proved` are the
     subscripts that lie in `[0, extent)` in every iteration; None stands for those of elements whose indices are all
     loop dimensions. Other subscripts are checked when the loop runs.
+
+    `integers` are least and greatest values of arguments, for estimates.
 
     Raises UnsupportedLoopError for what kernels have no form for.
     """

@@ -10,19 +10,36 @@ from math import inf
 Interval = tuple[int | None, int | None]
 """The least and the greatest value, None where it is not known."""
 
+Bracket = tuple[int, int]
+"""Both of them, where they are known."""
+
 UNKNOWN: Interval = (None, None)
 
 Linear = dict[str, int]
 """A sum of multiples of names."""
+
+
+def bracket(value: int) -> Bracket:
+    """The powers of two around an integer.
+
+    >>> bracket(5), bracket(8), bracket(0), bracket(-3)
+    ((4, 7), (8, 15), (0, 0), (-3, -2))
+    """
+    if value < 0:
+        least, greatest = bracket(-value)
+        return -greatest, -least
+    return (1 << value.bit_length()) >> 1, (1 << value.bit_length()) - 1
+
 
 DEPTH = 24
 """How many names, minima and maxima are looked into, one inside the other."""
 
 
 class Bounds:
-    """The loops of a function whose text is `function`; `known` are numbers by their text: "n", "a.shape[0]"."""
+    """The loops of a function whose text is `function`; `known` are the least and greatest values of numbers
+    by their text: "n", "a.shape[0]"."""
 
-    def __init__(self, function: ast.FunctionDef, known: Mapping[str, int]) -> None:
+    def __init__(self, function: ast.FunctionDef, known: Mapping[str, Bracket]) -> None:
         self._known = known
         self._bindings: dict[str, list[ast.expr | None]] = defaultdict(list)
         self._found: dict[str, Interval] = {}
@@ -139,7 +156,7 @@ class Bounds:
         """The least and the greatest value of an integer expression."""
         known = self._known.get(ast.unparse(node))
         if known is not None and not (isinstance(node, ast.Name) and node.id in self._bindings):
-            return known, known
+            return known
         match node:
             case ast.Constant(value=int(value)):
                 return value, value

@@ -8,7 +8,8 @@ LLVM no longer sees where its variable lies, and the skewed buffers of seidel-2d
 
 The text depends on the sizes of a call in one way only: loops inside of others of at most `SHORT` operations at these
 sizes, with all that is in them, and rows of at most as many elements, do not look up. For longer ones the kernel is
-another one.
+another one. Of integer arguments only the power of two below them counts, so that a function that is called with many
+values of one has few kernels.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from orion.kernel.emit.names import DTYPES
-from orion.kernel.emit.stop_bounds import Bounds
+from orion.kernel.emit.stop_bounds import Bounds, Bracket
 from orion.kernel.emit.writer import INDENT
 from orion.source import Span
 
@@ -61,11 +62,11 @@ class InMemory:
 @dataclass(frozen=True, slots=True)
 class TileNames:
     """What names in the text of a tile stand for: arrays; functions whose arguments are registers or rows of at most
-    256 elements; numbers that are known at these sizes, by their text ("n", "a.shape[0]")."""
+    256 elements; numbers of which something is known at these sizes, by their text ("n", "a.shape[0]")."""
 
     arrays: Mapping[str, InMemory]
     vectors: frozenset[str]
-    numbers: Mapping[str, int]
+    numbers: Mapping[str, Bracket]
 
 
 def with_stops(lines: Sequence[Line], names: TileNames, leave: str, fresh: Callable[[str], str]) -> list[Line]:

@@ -16,6 +16,7 @@ from orion.kernel.emit.places import begin_places, place_marks
 from orion.kernel.emit.private import PrivateRows
 from orion.kernel.emit.ranges import emit_ranges
 from orion.kernel.emit.statements import Statements
+from orion.kernel.emit.stop_bounds import Bracket
 from orion.kernel.emit.stops import InMemory, TileNames, with_stops
 from orion.kernel.emit.writer import Writer
 from orion.kernel.rows.rows import RowPlace
@@ -144,13 +145,15 @@ def _returned(arguments: tuple[Argument, ...], names: Names, called: dict[Argume
 def _tile_names(facts: LoopFacts, names: Names, emitter: Statements) -> TileNames:
     """What the names in the text of a tile stand for."""
     arrays: dict[str, InMemory] = {}
-    numbers: dict[str, int] = {names.user(name): value for name, value in facts.integers.items() if names.knows(name)}
+    numbers: dict[str, Bracket] = {
+        names.user(name): value for name, value in facts.integers.items() if names.knows(name)
+    }
     for name in sorted(facts.names_used()):
         kind, shape = facts.typing.names.get(name), facts.shapes.get(name)
         if kind is not None and kind.rank > 0 and name not in emitter.registers:
             arrays[names.user(name)] = InMemory(kind.rank, None if shape is None else prod(shape))
         for axis, extent in enumerate(shape or ()):
-            numbers[f"{names.user(name)}.shape[{axis}]"] = extent
+            numbers[f"{names.user(name)}.shape[{axis}]"] = extent, extent
     return TileNames(arrays, frozenset((*SUMS, *VECTORS)), numbers)
 
 
