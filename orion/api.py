@@ -25,10 +25,12 @@ from orion.errors import (
     did_you_mean,
 )  # fmt: skip
 from orion.frontend.outside import version_of
-from orion.frontend.parse import matrix_names
+from orion.frontend.parse import maps_of, matrix_names
+from orion.ir.function import Rekeyed
 from orion.methods import is_method, method_refusal
 from orion.planned import Plan
 from orion.prepare import Options, Preparation, Prepared
+from orion.runtime.rekeyings import Rekeyings
 from orion.source import Span
 from orion.tracebacks import ends_in_users_line, shorten
 from orion.unanalysed import Unanalysed, compiled_as_it_is, kinds_of
@@ -68,7 +70,9 @@ class ParallelFunction(Generic[P, R]):
         self._is_method = is_method(function)
         self._warned: set[Span] = set()
         self._preparations: dict[tuple[object, ...], Preparation] = {}
-        self.__dict__.pop("_may_be_matrices", None)
+        self._rekeyings = Rekeyings()
+        for found in ("_may_be_matrices", "_may_be_mapped"):
+            self.__dict__.pop(found, None)
         self._unanalysed: dict[tuple[object, ...], Unanalysed] = {}
         self._by_types: set[tuple[object, ...]] = set()  # those of them whose sizes do not matter
 
@@ -179,7 +183,7 @@ class ParallelFunction(Generic[P, R]):
         if self._is_method:
             raise method_refusal(self.__wrapped__)
         if self._is_plain and not kwargs and len(args) == len(self._names):
-            return self._prepared_for((), given := dict(zip(self._names, args, strict=True))), given
+            return self._prepared_for((), dict(zip(self._names, args, strict=True)))
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -189,22 +193,31 @@ class ParallelFunction(Generic[P, R]):
         left = [(name, one.default) for name, one in self._signature.parameters.items() if name not in bound.arguments]
         bound.apply_defaults()
         numbers = tuple((name, value) for name, value in left if type(value) in (int, float, bool))
-        return self._prepared_for(numbers, bound.arguments), dict(bound.arguments)
+        return self._prepared_for(numbers, dict(bound.arguments))
 
-    def _prepared_for(self, numbers: tuple[tuple[str, Any], ...], arguments: Mapping[str, Any]) -> Preparation:
-        """The stages for calls that leave these numbers to their defaults, and have such sparse matrices."""
+    def _prepared_for(
+        self, numbers: tuple[tuple[str, Any], ...], arguments: dict[str, Any]
+    ) -> tuple[Preparation, dict[str, Any]]:
+        """The stages for calls that leave these numbers to their defaults, and have such sparse matrices; the arguments
+        with the sparse arrays that have maps of keys as keys."""
         matrices: tuple[tuple[str, bool], ...] = ()
         if self._may_be_matrices:
             given = ((name, arguments[name]) for name in self._may_be_matrices)
             matrices = tuple((name, isinstance(value, SparseArray)) for name, value in given if is_matrix(value))
-        if not numbers and not matrices:
-            return self._preparation
-        key = numbers, matrices
+        rekeyed = self._rekeyings.of(self._may_be_mapped, arguments) if self._may_be_mapped else None
+        if not numbers and not matrices and rekeyed is None:
+            return self._preparation, arguments
+        key = numbers, matrices, rekeyed is not None
         if key not in self._preparations:
             self._preparations[key] = Preparation(
-                self.__wrapped__, self.options, defaults=dict(numbers), matrices=dict(matrices)
+                self.__wrapped__, self.options, None, dict(numbers), dict(matrices), with_maps=rekeyed is not None
             )
-        return self._preparations[key]
+        return self._preparations[key], arguments | (rekeyed or {})
+
+    @functools.cached_property
+    def _may_be_mapped(self) -> tuple[Rekeyed, ...]:
+        """The sparse arrays of which maps of keys may be made keys: where any order of their elements will do."""
+        return () if self.options.ordered else maps_of(self.__wrapped__)
 
     @functools.cached_property
     def _may_be_matrices(self) -> tuple[str, ...]:

@@ -170,7 +170,7 @@ class _Last:
 class Preparation:
     """The stages of one decorated function, each result kept. `caches` are those of this machine, if not given, and
     `defaults` the numbers that calls leave to their defaults, `matrices` the arguments that are sparse matrices, with
-    whether it is an array of Orion's."""
+    whether it is an array of Orion's. `with_maps`: the calls have sparse arrays with maps of their keys as keys."""
 
     def __init__(
         self,
@@ -179,12 +179,15 @@ class Preparation:
         caches: Caches | None = None,
         defaults: Defaults = NO_DEFAULTS,
         matrices: Mapping[str, bool] = NO_MATRICES,
+        *,
+        with_maps: bool = False,
     ) -> None:
         self._source = function
         self._options = options
         self._caches = caches
         self._defaults = defaults
         self._matrices = matrices
+        self._with_maps = with_maps
         self._parsed: _Parsed | None = None
         self._last: _Last | None = None
         self._properties = Properties()
@@ -251,7 +254,7 @@ class Preparation:
         """The source as it is, read again where something that it takes from outside has changed."""
         parsed = self._parsed
         if parsed is None or not parsed.is_current():
-            function, outside = parse_with_outside(self._source, self._matrices)
+            function, outside = parse_with_outside(self._source, self._matrices, with_maps=self._with_maps)
             function = with_defaults(function, self._defaults)
             without = left_out(os.environ.get("ORION_REWRITES", ""))
             parsed = self._parsed = _Parsed(

@@ -14,6 +14,7 @@ from orion.frontend.constant_lists import write_out_lists
 from orion.frontend.counted_lists import CountedList, counted_lists
 from orion.frontend.lists import growing_lists, write_lists_apart
 from orion.frontend.locate import Located, locate, span_of
+from orion.frontend.mapped_keys import write_out_maps
 from orion.frontend.matrices import candidates, write_out_matrices
 from orion.frontend.outside import Outside, taken
 from orion.frontend.parse_statements import parse_body
@@ -29,7 +30,7 @@ from orion.frontend.scope import (
     outer_names,
 )
 from orion.frontend.tuples import tuple_names
-from orion.ir.function import Function, MatrixPart
+from orion.ir.function import Function, MatrixPart, Rekeyed
 from orion.ir.refuse import unsupported
 from orion.source import SourceText, Span
 
@@ -45,14 +46,16 @@ def parse_function(function: FunctionType) -> Function:
     return parse_with_outside(function)[0]
 
 
-def parse_with_outside(function: FunctionType, matrices: Mapping[str, bool] = NO_MATRICES) -> tuple[Function, Outside]:
+def parse_with_outside(
+    function: FunctionType, matrices: Mapping[str, bool] = NO_MATRICES, *, with_maps: bool = False
+) -> tuple[Function, Outside]:
     """The function as `parse_function` gives it, and what it and its helpers are made of and take from outside: where
     any of that is another later, it is to be parsed anew. `matrices` are the arguments that are sparse matrices, with
-    whether it is an array of Orion's."""
+    whether it is an array of Orion's. `with_maps`: maps of keys of sparse arrays are made keys."""
     if not isinstance(function, FunctionType):
         what = f"an object of type {type(function).__name__} is not a function written with `def`"
         raise UnsupportedLoopError(describe(what, hint="decorate a plain function"))
-    family = _Family(matrices)
+    family = _Family(matrices, with_maps)
     parsed = family.parse(function, function.__name__)
     return _checked(replace(parsed, helpers=tuple(family.parsed.values()))), taken(family.outside)
 
@@ -72,6 +75,7 @@ class _Family:
     `outside` are the names that each of them takes from outside."""
 
     matrices: Mapping[str, bool]
+    with_maps: bool
     parsed: dict[FunctionType, Function] = field(default_factory=dict)
     open: list[FunctionType] = field(default_factory=list)
     outside: list[tuple[FunctionType, set[tuple[str, ...]]]] = field(default_factory=list)
@@ -82,6 +86,8 @@ class _Family:
         outer = outer_names(function)
         parts = () if self.open else write_out_matrices(located.definition, self.matrices, outer)
         params = _with_parts(params, parts, located.definition)
+        rekeyed = write_out_maps(located.definition, outer) if self.with_maps and not self.open else ()
+        params = (*params, *(one.name for one in rekeyed))
         write_out_lists(located.definition, outer)
         lists: dict[str, ast.For] = {}
         counted: dict[str, CountedList] = {}
@@ -131,6 +137,7 @@ class _Family:
             lists=(*scope.places, *counted),
             counters=tuple((one.length, name) for name, one in counted.items()),
             parts=parts,
+            rekeyed=rekeyed,
         )
         return with_named_bases(found, scope.variables)
 
@@ -184,6 +191,15 @@ def _with_parts(params: tuple[str, ...], parts: tuple[MatrixPart, ...], definiti
         own = [one.name for one in parts if one.matrix == name]
         found += own if own and name not in used else [name, *own]
     return tuple(found)
+
+
+def maps_of(function: FunctionType) -> tuple[Rekeyed, ...]:
+    """The sparse arrays of a function that maps of keys may be made keys of, by its source; none where that cannot be
+    had."""
+    try:
+        return write_out_maps(locate(function).definition, outer_names(function))
+    except UnsupportedLoopError:
+        return ()
 
 
 def matrix_names(function: FunctionType) -> frozenset[str]:

@@ -65,6 +65,25 @@ class MatrixPart:
 
 
 @dataclass(frozen=True, slots=True)
+class Rekeyed:
+    """A parameter that is a sparse array of `dims` dimensions among the arguments with other keys: those of a
+    dimension, or what another argument has for them (`orion.frontend.mapped_keys`). The keys of the dimensions `kept`
+    are values. `words` are the names of keys in loops, with what they stand for."""
+
+    name: str
+    array: str
+    dims: int
+    terms: tuple[tuple[int, str], ...]
+    kept: tuple[int, ...]
+    words: tuple[tuple[str, str], ...]
+
+    @property
+    def maps(self) -> tuple[str, ...]:
+        """The arguments that are maps of keys."""
+        return tuple(dict.fromkeys(name for _, name in self.terms if name))
+
+
+@dataclass(frozen=True, slots=True)
 class Unpacked:
     """An assignment that gives the elements of a row, which has this length, to so many targets; or `is_written`, so
     many values to the elements of a row (`orion.passes.unpacking`)."""
@@ -152,7 +171,8 @@ class Function(Keeping):
     blocks of iterations where these hand them on; `in_blocks` are loops that do so. `lists` are the arrays
     that are lists in the source (`orion.frontend.lists`), `plain_lists` those of Python's numbers, not NumPy's,
     `counters` the scalars that count the items of lists, with these (`orion.frontend.counted_lists`). `parts` are
-    parameters that a call takes from sparse matrices among its arguments."""
+    parameters that a call takes from sparse matrices among its arguments, `rekeyed` those that are sparse arrays among
+    them with other keys."""
 
     name: str
     params: tuple[str, ...]
@@ -181,11 +201,12 @@ class Function(Keeping):
     plain_lists: frozenset[str] = frozenset()
     counters: tuple[tuple[str, str], ...] = ()
     parts: tuple[MatrixPart, ...] = ()
+    rekeyed: tuple[Rekeyed, ...] = ()
 
     @property
     def shown(self) -> tuple[str, ...]:
         """The parameters that the caller gives as the source has them: matrices, not what is taken from them."""
-        matrices = {part.name: part.matrix for part in self.parts}
+        matrices = {part.name: part.matrix for part in self.parts} | {one.name: one.array for one in self.rekeyed}
         return tuple(dict.fromkeys(matrices.get(name, name) for name in self.given))
 
     @property
@@ -199,10 +220,17 @@ def in_users_words(text: str, function: Function) -> str:
     written `name` there. Those of a second call of the helper are `helper.name'`. What is taken from sparse matrices is
     said as it is written, `A.indptr`."""
     said = {part.name: part.written for part in function.parts}
+    for array in function.rekeyed:
+        said |= {array.name: array.array, **dict(array.words)}
     for one in function.helper_locals:
         words = f"{one.helper}.{one.local}"
         said[one.name] = words + "'" * sum(words == other.rstrip("'") for other in said.values())
     if not said:
         return text
-    names = "|".join(map(re.escape, sorted(said, key=len, reverse=True)))
-    return re.sub(rf"\b(?:{names})\b", lambda found: said[found[0]], text)
+    names = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(said, key=len, reverse=True)))})\b")
+    cells = re.split("( {2,})", text)  # those of a table stay below each other
+    for at, cell in enumerate(cells[::2]):
+        cells[2 * at] = names.sub(lambda found: said[found[0]], cell)
+        if 2 * at + 1 < len(cells):
+            cells[2 * at + 1] = " " * max(2, len(cells[2 * at + 1]) + len(cell) - len(cells[2 * at]))
+    return "".join(cells)
