@@ -123,7 +123,8 @@ class GradientDescent:
         self.scale = tensor.norm / math.sqrt(len(tensor.values))
         self.elements = orion.sparse(tensor.indices, tensor.values / self.scale, shape=tensor.shape)
         top = 2.0 * rank ** (-1 / 3)  # elements of the first model are near 1
-        self.factors: list[Floats] = [top * rng.random((size, rank)) for size in tensor.shape]
+        A, B, C = (top * rng.random((size, rank)) for size in tensor.shape)
+        self.factors: tuple[Floats, Floats, Floats] = A, B, C
         for factor, known in zip(self.factors, tensor.indices, strict=True):
             factor[np.bincount(known, minlength=len(factor)) == 0] = 0.0  # nothing is known of this index
         self.step, self.decay = step, decay
@@ -208,6 +209,8 @@ def run(options: argparse.Namespace) -> AlternatingLeastSquares | GradientDescen
             fit = model.iterate()
             spent = 1e3 * (perf_counter() - start)
             print(f"{iteration:9d}  {fit:{max(8, len(model.heading))}.6f}  {spent:13.2f}", flush=True)
+            if not math.isfinite(fit):
+                raise ValueError(f"iteration {iteration} has no finite fit; with --how sgd a smaller --step may help")
     if options.picture is not None:
         save_png(options.picture, picture(model.factors))
         print(f"\nthe components are drawn in {options.picture}")

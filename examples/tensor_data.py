@@ -57,7 +57,8 @@ def tensor_of(shape: Shape, indices: tuple[Ints, Ints, Ints], values: Floats, ab
     """A tensor of elements in any order; those of the same indices are added up."""
     keys, places = np.unique(np.ravel_multi_index(indices, shape), return_inverse=True)
     i, j, k = (part.astype(np.int64) for part in np.unravel_index(keys, shape))
-    return Tensor(shape, (i, j, k), np.bincount(places, weights=values, minlength=len(keys)), about)
+    sums = np.bincount(places, weights=values, minlength=len(keys)).astype(np.float64)
+    return Tensor(shape, (i, j, k), sums, about)
 
 
 def generated(shape: Shape, nonzeros: int, rank: int, noise: float, seed: int) -> Tensor:

@@ -236,6 +236,13 @@ def test_wrong_options_are_refused(arguments, capsys):
     assert "must be" in capsys.readouterr().err
 
 
+def test_too_large_a_step_is_said(tmp_path, capsys):
+    path = tmp_path / "a.png"
+    assert tensor_cp.main([*SMALL, "--how", "sgd", "--step", "50", "--picture", str(path)]) == 1
+    assert "iteration 1 has no finite fit; with --how sgd a smaller --step may help" in capsys.readouterr().err
+    assert not path.exists()
+
+
 def test_the_components_are_drawn(tmp_path):
     path = tmp_path / "a.png"
     found = run("--noise", "0", "--iterations", "40", "--seed", "1", "--picture", str(path))
