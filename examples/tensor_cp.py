@@ -6,9 +6,9 @@
 
 `als` solves for one factor matrix while the two others are held, in turn (alternating least squares). Its costly part,
 the product of the tensor by rows with the two other matrices (MTTKRP), writes each row once: parallel as it is. Zeros
-of the tensor count as zeros. `sgd` goes over the stored elements alone, as if the others were unknown; two elements
-conflict where they agree in an index of any mode, so that blocks of two modes go from worker to worker. The plans,
-printed before anything runs, say so.
+of the tensor count as zeros. What it ends in depends on where it begins: another `--seed` may fit better. `sgd` goes
+over the stored elements alone, as if the others were unknown; two elements conflict where they agree in an index of any
+mode, so that blocks of two modes go from worker to worker. The plans, printed before anything runs, say so.
 
 Kolda, Bader: "Tensor decompositions and applications", SIAM Review 51 (2009), sections 3 and 3.4.
 """

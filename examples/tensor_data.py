@@ -23,12 +23,13 @@ Shape = tuple[int, int, int]
 @dataclass(frozen=True, eq=False)
 class Rows:
     """A tensor by the indices of one mode: the elements of index i are those from `ptr[i]` up to `ptr[i + 1]`, each
-    with its indices in the two other modes, in the order of the modes, and its value."""
+    with its indices in the two other modes, in the order of the modes, and its value. As arrays of Orion's, which Ray's
+    actors share: arrays of NumPy would be sent to them in each call."""
 
-    ptr: Ints
-    first: Ints
-    second: Ints
-    values: Floats
+    ptr: orion.DenseArray
+    first: orion.DenseArray
+    second: orion.DenseArray
+    values: orion.DenseArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +46,12 @@ class Tensor:
         return float(np.sqrt(self.values @ self.values))
 
     def rows(self, mode: int) -> Rows:
-        """The elements by their index of one mode. Subscripts are frozen: nobody may change them."""
+        """The elements by their index of one mode."""
         order = np.argsort(self.indices[mode], kind="stable")
         counts = np.bincount(self.indices[mode], minlength=self.shape[mode])
         first, second = (self.indices[other][order] for other in range(3) if other != mode)
         ptr = np.concatenate(([0], np.cumsum(counts)))
-        return Rows(orion.freeze(ptr), orion.freeze(first), orion.freeze(second), self.values[order])
+        return Rows(*map(orion.array, (ptr, first, second, self.values[order])))
 
 
 def tensor_of(shape: Shape, indices: tuple[Ints, Ints, Ints], values: Floats, about: str) -> Tensor:

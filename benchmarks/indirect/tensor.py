@@ -130,7 +130,7 @@ def main() -> None:
     for tensor in tensors:
         als = AlternatingLeastSquares(tensor, options.rank, 1)
         for mode in range(3):
-            seconds_of = times(als.arguments(mode), options.repeats)
+            seconds_of = times(tuple(map(np.array, als.arguments(mode))), options.repeats)
             taken = {name: 1e3 * (min if options.best else median)(values) for name, values in seconds_of.items()}
             sizes = " × ".join(map(str, tensor.shape))
             found[f"{sizes}, mode {mode + 1}"] = seconds_of
