@@ -1,7 +1,7 @@
 """CP decomposition of a sparse tensor: a sum of components, each the outer product of a column of A, of B and of C.
 
     python examples/tensor_cp.py                                # a generated tensor of about a million elements
-    python examples/tensor_cp.py --tensor nips.tns.gz --rank 32 --picture factors.png
+    python examples/tensor_cp.py --tensor words.tns.gz --rank 32 --picture factors.png
     python examples/tensor_cp.py --how sgd --backend ray --workers 2
 
 `als` solves for one factor matrix while the two others are held, in turn (alternating least squares). Its costly part,
