@@ -54,6 +54,8 @@ from orion.passes.local_arrays import named_results
 from orion.passes.options import NO_WORDS, Words, with_options
 from orion.passes.picking import pick_by_loops
 from orion.passes.plain_ifs import with_plain_ifs
+from orion.passes.row_lengths import with_lengths_of_arrays
+from orion.passes.several_rows import with_rows_one_by_one
 from orion.passes.single_trips import without_single_trips
 from orion.passes.sizes import with_sizes_first
 from orion.passes.sums import with_single_terms
@@ -130,9 +132,11 @@ PASSES: tuple[Pass, ...] = (
     Pass("pick", "arrays as subscripts are loops", lambda f, known: pick_by_loops(f, known.typing), True),
     Pass("literals", "arrays written out are filled", lambda f, known: fill_by_elements(f, known.typing), True),
     Pass("axes", "extremes along an axis are loops", lambda f, known: with_loops_along_axes(f, known.typing), True),
+    Pass("rows", "rows are assigned one by one", lambda f, known: with_rows_one_by_one(f, known.typing), True),
     Pass("unpack", "rows that are taken apart are their elements", lambda f, known: take_rows_apart(f, known.typing)),
     Pass("results", "arrays that are returned have names", lambda f, known: named_results(f, known.typing), True),
     Pass("attributes", "shapes and lengths are plain", lambda f, known: resolve_attributes(f, known.typing)),
+    Pass("lengths", "lengths of rows are those of arrays", lambda f, known: with_lengths_of_arrays(f), True),
     Pass("sizes", "sizes have their names before loops", lambda f, known: with_sizes_first(f, known.typing)),
     Pass("views", "names of parts of arrays are these parts", lambda f, known: replace_views(f, known.typing)),
     Pass("plain_ifs", "choices of scalars are `if`s", lambda f, known: with_plain_ifs(f, known.typing)),
