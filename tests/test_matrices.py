@@ -62,6 +62,15 @@ def of_users(out, R, users):
 
 
 @orion.parallel_for
+def means(out, R):
+    for i in range(R.shape[0]):
+        total = 0.0
+        for j, v in R[i]:
+            total += v * j
+        out[i] = total / max(1, len(R[i])) + len(R[:, i % R.shape[1]])
+
+
+@orion.parallel_for
 def tuples(out, R):
     for i in range(R.shape[0]):
         for j, (v, w) in R[i]:
@@ -182,6 +191,12 @@ def test_rows_and_columns_of_sparse_arrays():
     plan = by_rows.plan(np.zeros(30), R, w)
     assert plan.strategy == "independent"
     plan.check()
+
+
+def test_lengths_of_rows_and_columns():
+    A = matrix()
+    A.data = np.round(64 * A.data)  # whose sums are exact in any order
+    same_as_serial(means, np.zeros(30), orion.from_scipy(A))
 
 
 def test_rows_by_numbers_that_may_count_from_the_end():

@@ -6,6 +6,7 @@
 | `A.shape[0]`, `n, m = A.shape`, `A.nnz` of one, or of one that is gone through by rows | `A_shape_0`, … |
 | `for j, v in R[i]:` of a sparse array | a `for` over the places of the row's elements |
 | `for i, v in R[:, j]:` | the same of a column |
+| `len(R[i])` | how many places that are |
 
 These are parameters of their own: arrays and integers, which each call takes from the matrix
 (`orion.arrays.compressed`). What else a matrix is used for stays as it is.
@@ -125,6 +126,11 @@ class _Writer(ast.NodeTransformer):
         match node:
             case ast.Call(ast.Name("len"), [ast.Name(name)], []) if self.matrices.get(name):
                 return self.part(name, "nnz", node)
+            case ast.Call(ast.Name("len"), [ast.Subscript(ast.Name(name), index)], []) if self.matrices.get(name):
+                line = _line_of(index)
+                if line is not None:
+                    first, end = self._ends(name, *line, node)
+                    return ast.copy_location(ast.BinOp(end, ast.Sub(), first), node)
         self.generic_visit(node)
         return node
 
@@ -149,17 +155,15 @@ class _Writer(ast.NodeTransformer):
     def _over(self, node: ast.For, matrix: str, lines: str, number: ast.expr) -> ast.For:
         """The loop over the places of the elements of a row or a column."""
         assert isinstance(node.target, ast.Tuple)
-        source, number = node.iter, self._from_the_front(self.visit(number), matrix, lines)
+        source = node.iter
+        first, end = self._ends(matrix, lines, number, source)
         place = self.free(f"{matrix}_place")
         key, value = node.target.elts
 
         def at(array: str, index: ast.expr) -> ast.expr:
             return ast.Subscript(self.part(matrix, f"{lines}_{array}", source), index, ast.Load())
 
-        after = ast.BinOp(number, ast.Add(), ast.Constant(1))
-        node.iter = ast.copy_location(
-            ast.Call(ast.Name("range", ast.Load()), [at("indptr", number), at("indptr", after)], []), source
-        )
+        node.iter = ast.copy_location(ast.Call(ast.Name("range", ast.Load()), [first, end], []), source)
         names = [*value.elts] if isinstance(value, ast.Tuple) else [value]
         arrays = [f"data_{k}" for k in range(len(names))] if isinstance(value, ast.Tuple) else ["data"]
         given = [
@@ -173,6 +177,16 @@ class _Writer(ast.NodeTransformer):
         for part in (*given, node.iter, node.target):
             _place_at(part, source)
         return node
+
+    def _ends(self, matrix: str, lines: str, number: ast.expr, source: ast.AST) -> tuple[ast.expr, ast.expr]:
+        """The places of the first element of a row or column, and past the last."""
+        number = self._from_the_front(self.visit(number), matrix, lines)
+        pointers = self.part(matrix, f"{lines}_indptr", source)
+        after = ast.BinOp(number, ast.Add(), ast.Constant(1))
+        found = ast.Subscript(pointers, number, ast.Load()), ast.Subscript(pointers, after, ast.Load())
+        for one in found:
+            _place_at(one, source)
+        return found
 
     def _from_the_front(self, number: ast.expr, matrix: str, lines: str) -> ast.expr:
         """The number of a row or column that may count from the end as one that counts from the front: past the last
