@@ -19,6 +19,7 @@ from functools import partial
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 from rich.table import Table
 
 from benchmarks.measure import Measured, machine
@@ -30,13 +31,14 @@ sys.path.insert(0, str(ROOT / "examples"))
 
 from kmeans import Points, add_up, assign, first_centres, generated
 
+Ints = NDArray[np.int64]
 CASES = ((200_000, 16, 20), (200_000, 64, 100))  # points, numbers of a point, centres
 AGREE = 1e-6  # relative
 
 # ---------------------------------------------------------------- by hand, in Numba
 
 
-def step(points, centres, labels, sums, counts):  # type: ignore[no-untyped-def]
+def step(points: Points, centres: Points, labels: Ints, sums: Points, counts: Ints) -> float:
     """One pass over the points as one writes it for Numba: by blocks, each with sums and counts of its own."""
     blocks, n, width = len(sums), points.shape[0], points.shape[1]
     inertia = 0.0
@@ -50,7 +52,8 @@ def step(points, centres, labels, sums, counts):  # type: ignore[no-untyped-def]
             for k in range(centres.shape[0]):
                 d = 0.0
                 for j in range(width):
-                    d += (points[i, j] - centres[k, j]) ** 2
+                    off = points[i, j] - centres[k, j]
+                    d += off * off
                 if d < best:
                     best = d
                     chosen = k
@@ -63,7 +66,7 @@ def step(points, centres, labels, sums, counts):  # type: ignore[no-untyped-def]
     return inertia
 
 
-REORDERED = {"reassoc", "contract"}  # sums in vectors; not all of fastmath, which has no infinity
+REORDERED = {"reassoc", "contract"}  # sums in vectors, by one operation; all of fastmath has no infinity
 serial_step = numba.njit(fastmath=REORDERED)(step)
 parallel_step = numba.njit(fastmath=REORDERED, parallel=True)(step)
 
@@ -129,7 +132,7 @@ class Case:
             yield Contender("scikit-learn", workers, self.by_sklearn, does, partial(threadpool_limits, workers))
 
 
-def moved(centres: Points, sums: Points, counts: np.ndarray) -> Points:
+def moved(centres: Points, sums: Points, counts: Ints) -> Points:
     """The means of the points of each centre; a centre without points stays."""
     found: Points = np.where(counts[:, None] > 0, sums / np.maximum(counts, 1)[:, None], centres)
     return found

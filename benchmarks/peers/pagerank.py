@@ -10,8 +10,8 @@ also computes the change, as a program does that stops by it. Building each libr
 with one exception: igraph's PRPACK puts the graph into another order in every call. What that takes is a row of its
 own, by a damping of 0.001, with which hardly anything is left to iterate.
 
-networkx is left out: it makes a matrix of SciPy from its dictionaries in every call, which takes many times as long as
-everything that is compared here.
+networkx is left out: it makes a matrix of SciPy from its dictionaries in every call. Of 100,000 pages that took 2.2
+seconds, where SciPy by itself took 0.2.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .contenders import Contender, in_turns, installed, show, table, threads_of_
 
 sys.path.insert(0, str(ROOT / "examples"))
 
-from graph_data import Graph, web
+from graph_data import Graph, Ints, web
 from pagerank import Ranks
 
 Floats = NDArray[np.float64]
@@ -45,7 +45,7 @@ HARDLY = 0.001  # a damping with which a few sweeps do
 # ---------------------------------------------------------------- by hand, in Numba
 
 
-def step(new, rank, share, ptr, idx, inverse, damping):  # type: ignore[no-untyped-def]
+def step(new: Floats, rank: Floats, share: Floats, ptr: Ints, idx: Ints, inverse: Floats, damping: float) -> float:
     """An iteration as one writes it for Numba; `inverse` is 0 for a page without links."""
     n = len(rank)
     lost = 0.0
@@ -64,8 +64,8 @@ def step(new, rank, share, ptr, idx, inverse, damping):  # type: ignore[no-untyp
     return change
 
 
-serial_step = numba.njit(fastmath=True)(step)
-parallel_step = numba.njit(fastmath=True, parallel=True)(step)
+serial_step = numba.njit(step)  # with fastmath it is slower: rows are too short for vectors
+parallel_step = numba.njit(parallel=True)(step)
 
 
 class Web:
