@@ -1,1 +1,1 @@
-"""The example programs next to well-known peers."""
+"""Programs next to well-known libraries that do the same: `make peers` runs them all."""
