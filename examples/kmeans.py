@@ -3,8 +3,9 @@
     python examples/kmeans.py                                # 200,000 generated points of 16 numbers, 20 centres
     python examples/kmeans.py --points 50000 --clusters 64 --backend ray --workers 2
 
-Points choose their centres independently of each other; sums of points are taken by blocks, each with a copy of the
-sums, so that results are the same on any number of workers. The plan, printed before anything runs, says so.
+Points choose their centres independently of each other; sums of points are shared out by their numbers, each worker
+adding up some of those of all points in their order, so that results are the same on any number of workers. The plan,
+printed before anything runs, says so.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import sys
+import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,7 @@ from rich.table import Table
 
 import orion
 from benchmarks.measure import machine
+from benchmarks.peers.contenders import PAUSE
 from benchmarks.process import ROOT
 
 sys.path.insert(0, str(ROOT / "examples"))
@@ -119,6 +121,7 @@ def times(console: Console, rows: int, trees: int, rounds: int, threads: int) ->
     spent: dict[str, list[float]] = {name: [] for name in makers}
     for _ in range(rounds):
         for name, grow in made.items():
+            time.sleep(PAUSE)
             begin = perf_counter()
             grow(trees)
             spent[name].append((perf_counter() - begin) / trees)
