@@ -262,3 +262,48 @@ def test_remainders_by_an_argument_are_looked_at_in_every_call(workers):
             else:
                 compiled(a, x, m)
                 assert np.array_equal(x, wanted)
+
+
+def nearest(labels, points, turned):
+    for i in range(points.shape[0]):
+        dist = np.zeros(turned.shape[1])
+        for j in range(points.shape[1]):
+            for k in range(turned.shape[1]):
+                dist[k] += (points[i, j] - turned[j, k]) ** 2
+        for k in range(turned.shape[1] - 1, 0, -1):
+            dist[k - 1] = min(dist[k], dist[k - 1])
+        labels[i] = int(dist[0])
+
+
+def past_the_end(out, n):
+    for i in range(out.shape[0]):
+        row = np.zeros(out.shape[0])
+        for k in range(n):
+            row[k] += i
+        for k in range(out.shape[0]):
+            row[k + 1 - (k + 1) // out.shape[0]] += 1.0
+            row[-k] += 0.5
+        out[i] = row.sum()
+
+
+def test_arrays_that_loops_make_are_as_long_as_they_are_made():
+    rng = np.random.default_rng(0)
+    points, turned, labels, wanted = rng.random((30, 5)), rng.random((5, 7)), np.zeros(30, int), np.zeros(30, int)
+    text = orion.parallel_for(nearest).kernel_source(labels, points, turned).partition("def tile(")[2]
+    assert "dist[uint64(k)] +=" in text.replace("dist[uint64(k_2)]", "dist[uint64(k)]") or "checked(k, " not in text
+    orion.parallel_for(nearest)(labels, points, turned)
+    nearest(wanted, points, turned)
+    assert np.array_equal(labels, wanted)
+
+
+@pytest.mark.parametrize("n", [0, 3, 8, 9, 12])
+def test_what_leaves_an_array_that_a_loop_makes_is_told(n):
+    out, wanted = np.zeros(8), np.zeros(8)
+    decorated = orion.parallel_for(past_the_end)
+    if n > 8:
+        with pytest.raises(orion.OutOfBoundsError, match="`row`"):
+            decorated(out, n)
+        return
+    decorated(out, n)
+    past_the_end(wanted, n)
+    assert np.array_equal(out, wanted)

@@ -73,14 +73,22 @@ class Intervals:
         if start is None or stop is None or space.var in self.changed:
             self.loops.pop(space.var, None)
         else:
-            self.loops[space.var] = _hull(start, stop)
+            upwards = isinstance(space.step, Const) and type(space.step.value) is int and space.step.value > 0
+            self.loops[space.var] = (start[0], max(start[0], stop[1] - 1)) if upwards else _hull(start, stop)
 
     def is_inside(self, subscript: Subscript, axis: int | None) -> bool:
         """Whether a subscript is sure to lie in its array, such as `(i - 1) % n` for an axis of n elements; without an
-        axis, all of them."""
-        shape = self.facts.shapes.get(subscript.base.name, ())
+        axis, all of them. Of arrays that the loop makes, their lengths are known by what they are made with."""
+        name = subscript.base.name
+        shape = self.facts.shapes.get(name) or self._made_shape(name)
         axes = range(len(subscript.index)) if axis is None else (axis,)
         return all(self._is_below(subscript.index[at], shape[at]) for at in axes) if max(axes) < len(shape) else False
+
+    def _made_shape(self, name: str) -> tuple[int, ...]:
+        """The lengths of an array that the loop makes, where they are known at these sizes."""
+        lengths = [length for length in self.facts.typing.name(name).lengths if isinstance(length, Const | Dim)]
+        found = [limits[0] for limits in map(self.of, lengths) if limits is not None and limits[0] == limits[1]]
+        return tuple(found) if len(found) == self.facts.typing.name(name).rank else ()
 
     def _is_below(self, part: Expr, extent: int) -> bool:
         low, high = (None if isinstance(part, Slice) else self.of(part)) or (0, extent)
