@@ -309,6 +309,23 @@ def test_a_matrix_that_changes_between_calls():
         np.testing.assert_array_equal(A.data, theirs.data)
 
 
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo"])
+def test_frozen_matrices(kind):
+    A = matrix(kind=kind)
+    B = orion.freeze(A)
+    assert type(B) is type(A)
+    np.testing.assert_array_equal(B.toarray(), A.toarray())
+    name = "row" if kind == "coo" else "indices"
+    assert not getattr(B, name).flags.writeable
+    assert getattr(A, name).flags.writeable
+    assert np.shares_memory(B.data, A.data)
+    if kind == "csr":
+        scale_rows(B, np.full(30, 3.0))
+        assert scale_rows.plan(B, np.ones(30)).strategy == "independent"
+    with pytest.raises(ArgumentError, match="pass a NumPy array"):
+        orion.freeze([1, 2])
+
+
 def test_empty_matrices():
     for shape in ((0, 5), (5, 0), (0, 0)):
         A = scipy.sparse.csr_array(shape)
