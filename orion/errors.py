@@ -37,7 +37,10 @@ class AliasError(OrionError):
 
 
 class OutOfBoundsError(OrionError, IndexError):
-    """A subscript leaves its array; found before anything ran wherever the subscript is affine."""
+    """A subscript leaves its array; found before anything ran wherever the subscript is affine. `read_from` is the
+    array that it was read from, with its value, where a run has met it and that is known."""
+
+    read_from: tuple[str, int] | None = None
 
 
 class ArgumentError(OrionError, TypeError):

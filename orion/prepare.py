@@ -25,6 +25,7 @@ from orion.cost.caches import Caches, caches_here
 from orion.cost.reached import reached
 from orion.cost.sizes import Asked, Shown
 from orion.dependence.inspection import NOT_INSPECTED, InspectedLoops
+from orion.errors import OutOfBoundsError
 from orion.frontend.outside import Outside
 from orion.frontend.parse import NO_MATRICES, parse_with_outside
 from orion.frontend.scope import outer_names
@@ -101,12 +102,15 @@ class Prepared:
 
     def run(self, arguments: Mapping[str, Any], session: Session) -> Any:
         """Run it in a session: arrays change in place, the function's result is returned."""
+        from orion.runtime.failures import with_place
         from orion.runtime.returned import resolved
 
-        own = self.local.take() if self.local.specs else {}
+        own, function = self.local.take() if self.local.specs else {}, self.program.program.function
         try:
             returned = session.run(self.program, {**self.given(arguments), **own})
-            return resolved(returned, {**arguments, **own}, self.program.program.function)
+            return resolved(returned, {**arguments, **own}, function)
+        except OutOfBoundsError as error:
+            raise with_place(error, arguments, function) from None
         finally:
             self.local.give_back(own)
 

@@ -210,3 +210,20 @@ def test_a_subscript_that_is_only_known_at_run_time(workers):
     np.testing.assert_array_equal(out, [3.0, 3.0, 0.0])
     with pytest.raises(orion.OutOfBoundsError, match=r"a\[idx\[i\]\]"):
         gather(a, np.array([0, 4, 0]), out)
+
+
+def scatter(out, perm, x):
+    for i in range(len(x)):
+        k = perm[i, 1]
+        out[k] = x[i]
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+@pytest.mark.parametrize("wrong", [9, -10])
+def test_the_place_of_a_wrong_subscript_is_told(wrong):
+    perm = np.stack([np.arange(9), np.arange(9)], 1)
+    perm[5, 1] = perm[7, 1] = wrong
+    with pytest.raises(orion.OutOfBoundsError) as told:
+        orion.parallel_for(scatter)(np.zeros(9), perm, np.ones(9))
+    assert f"subscript {wrong} leaves `out`" in str(told.value)
+    assert f"`perm[5, 1]` is {wrong}, and so are 1 more" in str(told.value)

@@ -271,8 +271,9 @@ def test_an_entry_past_the_end_is_said():
     A = matrix()
     A.indices[7] = 99
     y = np.zeros(30)
-    with pytest.raises(OutOfBoundsError, match="subscript 99 leaves `x`, which has 20 elements"):
+    with pytest.raises(OutOfBoundsError, match="subscript 99 leaves `x`, which has 20 elements") as told:
         multiply(y, A, np.zeros(20))
+    assert "why:  `A.indices[7]` is 99\n  help:" in str(told.value)
     A = matrix()
     A.indptr[7] = 1000
     with pytest.raises(OutOfBoundsError, match=r"leaves `A\.data`"):
