@@ -186,6 +186,7 @@ class Inspections:
             elements,
             first,
             loop.ordered,
+            inspectable.in_pieces,
             chained_ns(loop.nest.loops[0].body, {**sizes.known, **_integers(arguments)}, sizes.shapes),
             self._far_ns(inspectable, elements, sizes),
             self._check_ns(inspectable, arguments),

@@ -64,6 +64,32 @@ TEXTS = {
         "        if idx[p] % 3 == 0:\n            continue\n"
         "        x[idx[p]] += x[i] * 0.25"
     ),
+    "the greatest change": (
+        "err = 0.0\nfor i in range(n):\n    t = x[idx[i]] * 0.5 + y[i]\n    err = max(err, abs(t - x[i]))\n"
+        "    x[i] = t\nreturn err"
+    ),
+    "the greatest change, and where": (
+        "best = -1.0\nwhere = -1\nfor i in range(1, n):\n    t = x[idx[i] % i] * 0.5 + w[i]\n"
+        "    if abs(t - x[i]) > best:\n        best = abs(t - x[i])\n        where = i\n    x[i] = t\n"
+        "return best, where"
+    ),
+    "the greatest change is no number": (
+        "err = 0.0\nfor i in range(n):\n    t = np.sqrt(x[idx[i]] - 0.3)\n    err = max(err, t)\n"
+        "    x[i] = 0.5 * x[i] + y[i] / n\nreturn err"
+    ),
+    "how many changes": (
+        "changed = 0\nfor i in range(n):\n    t = min(x[i], x[idx[i]])\n    if t < x[i]:\n        x[i] = t\n"
+        "        changed += 1\nreturn changed"
+    ),
+    "whether anything changed": (
+        "same = True\nfor i in range(n):\n    t = min(x[i], x[idx[i]])\n    same = same and t == x[i]\n    x[i] = t\n"
+        "return same"
+    ),
+    "rounds until nothing changes": (
+        "rounds = 0\nwhile rounds < 50:\n    changed = 0\n    for i in range(n):\n        t = min(x[i], x[idx[i]])\n"
+        "        if t < x[i]:\n            x[i] = t\n            changed += 1\n    rounds += 1\n"
+        "    if changed == 0:\n        break\nreturn rounds"
+    ),
     "rounds": "for t in range(3):\n    for i in range(n):\n        x[idx[i]] = x[i] * 0.5 + y[i] + t",
     "two loops": (
         "for i in range(n):\n    x[idx[i]] = x[i] * 0.5 + y[i]\nfor i in range(n):\n    y[i] = 2.0 * x[i]\n"
@@ -119,8 +145,9 @@ OTHERWISE = {
     "a nest",
     "an inner loop that is left",
     "inner ranges that are empty now and then",
+    "rounds until nothing changes",
 }
-"""Those that are parallel by other means, or have no inspector."""
+"""Those that are parallel by other means, have no inspector, or stand in a `while` that one worker runs as a whole."""
 
 
 @pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
@@ -130,13 +157,13 @@ def test_results_are_pythons(name):
     decorated = orion.parallel_for(function)
     for seed in range(3):
         theirs = given(seed)
-        function(*theirs)
+        wanted = function(*theirs)
         for workers in (1, 2, 4):
             with orion.session(workers=workers, force_parallel=True):
                 mine = given(seed)
                 plan = decorated.plan(*mine, inspect=True)
                 plan.check()
-                decorated(*mine)
+                np.testing.assert_equal(decorated(*mine), wanted)
                 same(mine, theirs)
             if workers > 1:
                 by_inspection = any(isinstance(loop.tiles, Inspected) for loop in plan.loops)
@@ -150,8 +177,8 @@ def test_results_on_ray():
         for text in TEXTS.values():
             function = written(text)
             mine, theirs = given(), given()
-            function(*theirs)
-            orion.parallel_for(function)(*mine)
+            wanted = function(*theirs)
+            np.testing.assert_equal(orion.parallel_for(function)(*mine), wanted)
             same(mine, theirs)
 
 
@@ -176,6 +203,16 @@ def test_loops_in_any_order_do_what_their_serial_order_does(name):
             assert sorted(first) == list(range(N))
             turned(*theirs[:-1], first)
             same(mine[:-1], theirs[:-1])
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+def test_sums_of_floats_keep_their_order():
+    text = "s = 0.0\nfor i in range(n):\n    x[i] = x[idx[i]] * 0.5 + y[i]\n    s += x[i]\nreturn s"
+    with orion.session(workers=2, force_parallel=True):
+        mine, theirs = given(), given()
+        decorated = orion.parallel_for(written(text))
+        assert decorated.plan(*mine, inspect=True).strategy == "serial"
+        assert decorated(*mine) == pytest.approx(written(text)(*theirs), rel=1e-14)
 
 
 # ---------------------------------------------------------------- when calls inspect

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from orion.dependence.access import LoopDependences
+from orion.dependence.access import LoopDependences, Reduction
 from orion.dependence.early_exits import ends_early
 from orion.ir.assigned import assigned_names, own_level
 from orion.ir.function import Function
@@ -44,6 +44,7 @@ from orion.ir.program import LoopNest, OfSource
 from orion.ir.spans import without_spans
 from orion.ir.types import ArrayType, Types
 from orion.source import Span
+from orion.typing.infer import infer_types
 
 
 class NoInspectorError(Exception):
@@ -93,12 +94,15 @@ def address_slice(nest: LoopNest, types: Types, analysis: LoopDependences) -> Ad
     or needs none.
 
     No iteration may leave anything but elements of arrays to those after it: scalars that are handed on, ends of loops,
-    and arrays of which each tile has its own need the order of the loop.
+    and arrays of which each tile has its own need the order of the loop. So do sums and products of floats, which are
+    rounded in their order. What is the same in any order of contiguous parts, such as a maximum, may be.
     """
     scalars = analysis.scalars
     if nest.elements is not None or not isinstance(nest.form, OfSource) or nest.copied_in:
         return None
-    if analysis.reasons or analysis.private or analysis.sums or scalars.has_results or ends_early(nest.body):
+    if analysis.reasons or analysis.private or analysis.sums or scalars.carried or ends_early(nest.body):
+        return None
+    if not _are_exact(scalars.reductions, nest.function, types):
         return None
     arrays = tuple(sorted({one.array for one in analysis.dependences}))
     if all(one.exact for one in analysis.dependences):
@@ -109,6 +113,15 @@ def address_slice(nest: LoopNest, types: Types, analysis: LoopDependences) -> Ad
         return _Slicer(nest, types, arrays).slice()
     except NoInspectorError:
         return None
+
+
+def _are_exact(reductions: Sequence[Reduction], function: Function, types: Types) -> bool:
+    """Whether scalars that iterations add to, or multiply, are the same to the bit in any order: integers are."""
+    rounded = [one.name for one in reductions if one.op in ("+", "*")]
+    if not rounded:
+        return True
+    typing = infer_types(function, types)
+    return all(name in typing.names and typing.name(name).is_integer for name in rounded)
 
 
 @dataclass(slots=True)

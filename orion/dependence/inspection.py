@@ -57,6 +57,8 @@ class Inspectable:
     twice the number of the element and 1 more where it is written. Elements of several arrays are numbered one array
     after the other, and what `keyed` says of an array are the subscripts by which elements are told apart: elements
     that only differ in others count as one. `reads` are the arrays whose contents decide, and `integers` the arguments.
+    `in_pieces`: tiles must be parts of the loop as it is written, since it gives scalars values that hang on the order
+    of its iterations.
     """
 
     loop: int
@@ -65,6 +67,7 @@ class Inspectable:
     function: Function
     reads: tuple[str, ...]
     integers: tuple[str, ...]
+    in_pieces: bool
 
     def __repr__(self) -> str:
         return f"<Inspectable: for number {self.loop}, {', '.join(self.arrays)} by {', '.join(self.reads)}>"

@@ -57,12 +57,14 @@ def inspectable(nest: LoopNest, types: Types, analysis: LoopDependences) -> Insp
     none."""
     found = address_slice(nest, types, analysis)
     try:
-        return None if found is None else _inspectable(found, nest.function, types)
+        scalars = analysis.scalars
+        in_pieces = bool(scalars.choices) or any(one.op in ("min", "max") for one in scalars.reductions)
+        return None if found is None else _inspectable(found, nest.function, types, in_pieces)
     except NoInspectorError:
         return None
 
 
-def _inspectable(found: AddressSlice, function: Function, types: Types) -> Inspectable:
+def _inspectable(found: AddressSlice, function: Function, types: Types, in_pieces: bool) -> Inspectable:
     loop, span = found.loop, found.loop.span
     body, extents = with_extents((*_before(found, function, types), *_listing(found)))
     used = names_in(*body)
@@ -81,7 +83,7 @@ def _inspectable(found: AddressSlice, function: Function, types: Types) -> Inspe
         span=span,
     )
     integers = tuple(name for name in params if isinstance(types.get(name), ScalarType))
-    return Inspectable(loop.index, found.arrays, found.keyed, made, reads, integers)
+    return Inspectable(loop.index, found.arrays, found.keyed, made, reads, integers, in_pieces)
 
 
 def _before(found: AddressSlice, function: Function, types: Types) -> tuple[Assign, ...]:

@@ -231,7 +231,8 @@ def _emit_walk(writer: Writer, facts: LoopFacts, called: dict[Argument, str], ti
     writer.span = None
     writer.add("@walk_function")
     if facts.is_inspected:
-        _emit_taking_walk(writer, [*leading, *called.values()], tile, call)
+        taking = f"{', '.join(results)} = {call}" if results else call
+        _emit_taking_walk(writer, [*leading, *called.values()], tile, taking)
         return
     with writer.block(f"def walk({', '.join([*leading, *called.values()])}):"), writer.block(f"for {tile} in tiles:"):
         with writer.block(f"if not is_ready({tile}, round, wait_offsets, waits, lags, done, control):"):

@@ -75,13 +75,14 @@ class Listed:
     """What the inspector of a loop has listed, and what is predicted of the loop: `iteration_ns` of the operations of
     an iteration, `far_ns` of an access to an element that is not near those before, `check_ns` of finding out in a call
     that nothing has changed, `spent_ns` were spent on listing. `first` is the coordinate of the first iteration,
-    `elements` the number of elements."""
+    `elements` the number of elements. `in_pieces`: tiles are to be pieces."""
 
     ends: Ints
     places: Ints
     elements: int
     first: int
     ordered: bool
+    in_pieces: bool
     iteration_ns: float
     far_ns: float
     check_ns: float
@@ -97,7 +98,8 @@ def inspected(found: Listed, workers: int) -> Inspection:
     cost = _costs(found, follows)
     best: tuple[float, _Tiles, tuple[Any, ...]] | None = None
     as_written = _Tiles(Order.PIECES, np.arange(found.ends.size), np.array([0, found.ends.size]))
-    for tiles in chain(_ways(found, level, cost, workers), [as_written]):
+    ways = (tiles for tiles in _ways(found, level, cost, workers) if tiles.kind is Order.PIECES or not found.in_pieces)
+    for tiles in chain(ways, [as_written]):
         if tiles is as_written and best is not None:
             break
         need_offsets, needed = needs(tiles.order, tiles.offsets, found.ends, found.places, found.elements)
