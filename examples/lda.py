@@ -315,7 +315,7 @@ def run(options: argparse.Namespace) -> tuple[Warp, list[tuple[int, float]]]:
 def main(arguments: Sequence[str] | None = None) -> int:
     try:
         run(parse(arguments))
-    except (OSError, EOFError, ValueError, orion.OrionError) as error:
+    except (OSError, ValueError, orion.OrionError) as error:
         print(f"lda.py: {error}", file=sys.stderr)
         return 1
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,11 @@ def read_docword(path: Path) -> Corpus:
     """The corpus in a file of bags of words as UCI has them: the numbers of documents, of words and of lines that
     follow, then lines `document word count`, numbered from 1. ValueError where a line is none."""
     opened: Any = gzip.open(path, "rt") if path.suffix == ".gz" else open(path, encoding="utf-8")  # noqa: SIM115
-    with opened as file:
-        lines = file.read().splitlines()
+    try:
+        with opened as file:
+            lines = file.read().splitlines()
+    except (gzip.BadGzipFile, EOFError, UnicodeDecodeError, zlib.error) as error:
+        raise ValueError(f"{path} cannot be read: {error}") from None
     head = [_numbers(path, lines, number, 1)[0] for number in (1, 2, 3)]
     documents, vocabulary, pairs = head
     while len(lines) > 3 and not lines[-1].strip():
@@ -82,7 +86,8 @@ def generated(documents: int, vocabulary: int, length: int, topics: int, seed: i
     """A corpus drawn from the model itself: topics are distributions of words, documents of topics (Blei, Ng, Jordan:
     *Latent Dirichlet allocation*, JMLR 2003). `length` is the mean number of words of a document."""
     rng = np.random.default_rng(seed)
-    of_topics = np.cumsum(rng.dirichlet(np.full(vocabulary, 0.05), topics), axis=1)
+    often = 1.0 / (10.0 + np.arange(vocabulary))  # a few words are frequent, most are not
+    of_topics = np.cumsum(rng.dirichlet(often * (50.0 / often.sum()), topics), axis=1)
     docs = np.repeat(np.arange(documents), rng.poisson(length, documents))
     chosen = np.empty(len(docs), np.int64)
     of_documents = np.cumsum(rng.dirichlet(np.full(topics, 0.1), documents), axis=1)
