@@ -1,0 +1,186 @@
+"""The time that topic models take to a held-out perplexity: `examples/lda.py` next to tomotopy.
+
+    python -m benchmarks.peers.lda                                   # from the project's folder
+    python -m benchmarks.peers.lda --peer ../peers/bin/python        # tomotopy is installed in another environment
+
+tomotopy's LDAModel (collapsed Gibbs sampling) trains for some sweeps; its time is that of `train`. Then Orion trains
+with the same seed until its held-out perplexity is as low; its time is that of all sweeps up to there. Both have the
+same tokens, priors and workers, and the same formula gives the perplexity, by the topics of all tokens. Reading,
+setting up, compiling and evaluating count for neither. Each training is a process of its own, the two take turns. The
+seconds of all cores together (CPU) say more than the others where the machine has other work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import perf_counter, process_time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+ROOT = Path(__file__).parents[2]
+KOS = ROOT.parent / "shared" / "data" / "kos" / "docword.kos.txt.gz"
+sys.path.insert(0, str(ROOT / "examples"))
+
+from lda_data import Corpus, hold_out, read_docword  # noqa: E402  (needs NumPy alone: Orion is imported where it runs)
+
+
+def perplexity(corpus: Corpus, held: Corpus, topics: NDArray[Any], options: argparse.Namespace) -> float:
+    """exp(-mean log ∑ θ φ) of the tokens that were held out, given the topics of the others."""
+    width, z = options.topics, topics.astype(np.int64)
+    of_docs = np.bincount(corpus.docs * width + z, minlength=corpus.documents * width).reshape(-1, width)
+    of_words = np.bincount(corpus.words * width + z, minlength=corpus.vocabulary * width).reshape(-1, width)
+    theta = (of_docs + options.alpha) / (of_docs.sum(axis=1, keepdims=True) + width * options.alpha)
+    phi = (of_words + options.beta) / (of_words.sum(axis=0) + corpus.vocabulary * options.beta)
+    return float(np.exp(-np.log((theta[held.docs] * phi[held.words]).sum(axis=1)).mean()))
+
+
+def load(path: Path) -> tuple[Corpus, Corpus]:
+    data = np.load(path)
+    about = int(data["documents"]), int(data["vocabulary"]), path.name
+    return Corpus(data["docs"], data["words"], *about), Corpus(data["held_docs"], data["held_words"], *about)
+
+
+def save(path: Path, corpus: Corpus, held: Corpus) -> None:
+    shape = {"documents": corpus.documents, "vocabulary": corpus.vocabulary}
+    np.savez(path, docs=corpus.docs, words=corpus.words, held_docs=held.docs, held_words=held.words, **shape)
+
+
+# ------------------------------------------------------------------------------------------------ the contenders
+
+
+def train_tomotopy(options: argparse.Namespace) -> dict[str, Any]:
+    try:
+        import tomotopy
+    except ImportError:
+        text = (
+            f"tomotopy is not installed for {sys.executable}: `pip install tomotopy`, or name another Python by --peer"
+        )
+        raise SystemExit(text) from None
+    corpus, held = load(options.data)
+    priors = {"k": options.topics, "alpha": options.alpha, "eta": options.beta}
+    model = tomotopy.LDAModel(**priors, seed=options.seed + 1, min_cf=0, rm_top=0)
+    for own in np.split(corpus.words, np.flatnonzero(np.diff(corpus.docs)) + 1):  # documents that have a token
+        model.add_doc([str(word) for word in own])
+    model.optim_interval = 0  # alpha stays as it is
+    model.burn_in = 0
+    scheme = getattr(tomotopy.ParallelScheme, options.scheme)
+    model.train(0, workers=options.workers, parallel=scheme)  # sets everything up
+    begin, cpu = perf_counter(), process_time()
+    model.train(options.sweeps, workers=options.workers, parallel=scheme)
+    took, cpu = perf_counter() - begin, process_time() - cpu
+    names = np.array([int(name) for name in model.vocabs])
+    if not np.array_equal(names[np.concatenate([doc.words for doc in model.docs])], corpus.words):
+        raise SystemExit("tomotopy has the tokens in another order")
+    topics = np.concatenate([doc.topics for doc in model.docs])
+    found = perplexity(corpus, held, topics, options)
+    return {"seconds": took, "cpu": cpu, "perplexity": found, "sweeps": options.sweeps}
+
+
+def train_orion(options: argparse.Namespace) -> dict[str, Any]:
+    from lda import Warp
+
+    import orion
+
+    corpus, held = load(options.data)
+    priors = options.topics, options.alpha, options.beta, options.proposals
+    took, cpu, sweeps, found = 0.0, 0.0, 0, np.inf
+    with orion.session("threads", options.workers):
+        for _ in range(2):
+            Warp(corpus, *priors, options.seed + 1000).sweep()  # plans and compiles
+        warp = Warp(corpus, *priors, options.seed)
+        while found > options.until and sweeps < options.most:
+            begin, busy = perf_counter(), process_time()
+            warp.sweep()
+            took, cpu, sweeps = took + perf_counter() - begin, cpu + process_time() - busy, sweeps + 1
+            topics = np.empty(len(corpus), np.int64)
+            topics[warp.by_word] = warp.words.topics
+            found = perplexity(corpus, held, topics, options)
+    if found > options.until:
+        raise SystemExit(f"after {sweeps} sweeps the perplexity is {found:.1f}, not {options.until:.1f}")
+    return {"seconds": took, "cpu": cpu, "perplexity": found, "sweeps": sweeps}
+
+
+def told_by(python: str, contender: str, data: Path, options: argparse.Namespace, **more: Any) -> dict[str, Any]:
+    """What a training in a process of its own tells. SystemExit where it fails."""
+    given = {name: value for name, value in vars(options).items() if name not in ("corpus", "peer", "seeds")}
+    given |= {"contender": contender, "data": data, **more}
+    arguments = [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
+    command = [python, "-m", "benchmarks.peers.lda", *arguments]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if ended.returncode:
+        raise SystemExit((ended.stderr.strip().splitlines() or [f"{contender}: exit code {ended.returncode}"])[-1])
+    found: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
+    return found
+
+
+# ------------------------------------------------------------------------------------------------ the comparison
+
+
+def compare(options: argparse.Namespace) -> None:
+    corpus, held = hold_out(read_docword(options.corpus), 0)
+    print(f"{corpus.about}: {len(corpus):,} tokens, {len(held):,} held out; {options.topics} topics")
+    print(f"{'':4}{'tomotopy':>34}{'Orion':>38}")
+    print("seed" + 2 * "        s   CPU s  sweeps  perplexity    " + " ratio")
+    theirs, ours = [], []
+    with TemporaryDirectory() as folder:
+        data = Path(folder) / "tokens.npz"
+        save(data, corpus, held)
+        for seed in range(options.seeds):
+            theirs.append(told_by(options.peer, "tomotopy", data, options, seed=seed))
+            until = theirs[-1]["perplexity"]
+            ours.append(told_by(sys.executable, "orion", data, options, seed=seed, until=until))
+            pair = theirs[-1], ours[-1]
+            shown = "    ".join(
+                f"{x['seconds']:9.2f}{x['cpu']:8.2f}{x['sweeps']:8d}{x['perplexity']:12.1f}" for x in pair
+            )
+            print(f"{seed:4d}{shown}     {pair[1]['seconds'] / pair[0]['seconds']:5.2f}", flush=True)
+    for what, name in (("seconds", "seconds"), ("cpu", "CPU seconds")):
+        left, right = (median(x[what] for x in each) for each in (theirs, ours))
+        print(f"medians of {name}: tomotopy {left:.2f}, Orion {right:.2f}, ratio {right / left:.2f}")
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Topic models next to tomotopy.")
+    parser.add_argument("--corpus", type=Path, default=KOS, metavar="FILE", help="(default: %(default)s)")
+    parser.add_argument("--peer", default=sys.executable, metavar="PYTHON", help="with tomotopy (default: this one)")
+    parser.add_argument("--seeds", type=int, default=5, help="(default: %(default)s)")
+    parser.add_argument("--topics", type=int, default=100, help="(default: %(default)s)")
+    parser.add_argument("--alpha", type=float, default=0.1, help="(default: %(default)s)")
+    parser.add_argument("--beta", type=float, default=0.01, help="tomotopy's eta (default: %(default)s)")
+    parser.add_argument("--sweeps", type=int, default=100, help="of tomotopy (default: %(default)s)")
+    parser.add_argument("--most", type=int, default=2000, help="sweeps of Orion (default: %(default)s)")
+    parser.add_argument("--proposals", type=int, default=1, help="of Orion (default: %(default)s)")
+    parser.add_argument("--workers", type=int, default=2, help="(default: %(default)s)")
+    parser.add_argument(
+        "--scheme", choices=("DEFAULT", "COPY_MERGE", "PARTITION"), default="DEFAULT", help="tomotopy's"
+    )
+    hidden = argparse.SUPPRESS
+    parser.add_argument("--contender", choices=("tomotopy", "orion"), default=hidden, help=hidden)
+    parser.add_argument("--data", type=Path, default=hidden, help=hidden)
+    parser.add_argument("--seed", type=int, default=hidden, help=hidden)
+    parser.add_argument("--until", type=float, default=hidden, help=hidden)
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = parse()
+    if hasattr(options, "contender"):
+        train = train_tomotopy if options.contender == "tomotopy" else train_orion
+        print(json.dumps(train(options)))
+    else:
+        try:
+            compare(options)
+        except (OSError, ValueError) as error:
+            raise SystemExit(f"lda.py: {error}") from None
+
+
+if __name__ == "__main__":
+    main()
