@@ -291,3 +291,71 @@ def test_every_narrow_dtype_is_told_apart():
         assert has_property(whole, Property.DISTINCT)
         whole[5] = whole[9]
         assert not has_property(whole, Property.DISTINCT)
+
+
+def counts_of_rows(out, ptr, x, K):
+    for r in range(len(ptr) - 1):
+        count = np.zeros(K, np.int32)
+        for p in range(ptr[r], ptr[r + 1]):
+            count[x[p]] += 1
+        for p in range(ptr[r], ptr[r + 1]):
+            out[p] = count[x[p]]
+
+
+def counts_in_memory(out, ptr, x, K, count):
+    for r in range(len(ptr) - 1):
+        count[:] = 0
+        for p in range(ptr[r], ptr[r + 1]):
+            count[x[p]] += 1
+        for p in range(ptr[r], ptr[r + 1]):
+            out[p] = count[x[p]] + K
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+@pytest.mark.parametrize("workers", [1, 2, 4])
+@pytest.mark.parametrize("function", [counts_of_rows, counts_in_memory])
+def test_rows_that_have_arrays_of_their_own(function, workers):
+    rng = np.random.default_rng(0)
+    ptr, x = np.concatenate([[0], np.cumsum(rng.integers(0, 9, 40))]), rng.integers(0, 5, 400)
+    decorated = orion.parallel_for(function)
+    with orion.session(workers=workers, force_parallel=True):
+        for row in (0, 17, 18):
+            ptr[row] = 0  # from the second time on they go down
+            more = [np.full(5, 7)] if function is counts_in_memory else []
+            mine, theirs = np.zeros(400, int), np.zeros(400, int)
+            plan = decorated.plan(mine, ptr, x, 5, *more)
+            if row == 0:
+                assert plan.strategy == "independent"
+                assert "ptr never goes down" in plan.conditions
+                plan.check()
+            decorated(mine, ptr, x, 5, *[one.copy() for one in more])
+            function(theirs, ptr, x, 5, *[one.copy() for one in more])
+            np.testing.assert_array_equal(mine, theirs)
+
+
+def moved_and_counted(out, ptr, x, total):
+    for r in range(len(ptr) - 1):
+        for p in range(ptr[r], ptr[r + 1]):
+            out[p] = x[p] + 1
+            total[x[p]] += 1
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_rows_that_also_add_to_an_array(workers):
+    rng = np.random.default_rng(0)
+    ptr, x = np.concatenate([[0], np.cumsum(rng.integers(0, 9, 40))]), rng.integers(0, 5, 400)
+    decorated = orion.parallel_for(moved_and_counted)
+    with orion.session(workers=workers, force_parallel=True):
+        for row in (0, 17, 18):
+            ptr[row] = 0
+            mine, theirs = (np.zeros(400, int), np.zeros(5, int)), (np.zeros(400, int), np.zeros(5, int))
+            plan = decorated.plan(mine[0], ptr, x, mine[1])
+            if row == 0:
+                assert plan.strategy == "independent"
+                assert [one.array for one in plan.only.copies] == ["total"]
+                plan.check()
+            decorated(mine[0], ptr, x, mine[1])
+            moved_and_counted(theirs[0], ptr, x, theirs[1])
+            np.testing.assert_array_equal(mine[0], theirs[0])
+            np.testing.assert_array_equal(mine[1], theirs[1])

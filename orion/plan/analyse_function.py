@@ -15,6 +15,7 @@ from orion.ir.nodes import For, every, holds
 from orion.ir.types import ArgumentType, Types
 from orion.passes.split import split_program
 from orion.plan.assume import assumed_for
+from orion.plan.plan import Verdict
 from orion.plan.rewriting import Seen, variants_of
 from orion.plan.variants import Variant
 from orion.rewrites.rewrite import OfFunction, OfScalars, Rewrite, UnderConditions
@@ -131,17 +132,18 @@ class _Analyser:
         better = dropwhile(lambda form: not any(_shares_out(variant, old) for variant in form), forms)
         return replace(found, variants=(*chain.from_iterable(better), *found.variants))
 
-    def with_condition(self, found: AnalysedFunction, types: Types) -> AnalysedFunction:
+    def with_condition(self, written: AnalysedFunction, found: AnalysedFunction, types: Types) -> AnalysedFunction:
         """A function with the variants that run where a condition on sizes and integers holds, before those that run
-        for any, if there is a condition under which more of its loops are parallel."""
-        assumed = assumed_for(found.variants[-1], found.maps, with_local_integers(found.types, found.typing))
-        if not assumed:
-            return found
-        noted = found.variants[0].rewrites
-        better = self.analyse(replace(found.function, assumed=(*found.function.assumed, *assumed)), types, noted)
-        if _count_parallel(better.variants[0]) <= _count_parallel(found.variants[0]):
-            return found
-        return replace(found, variants=(*better.variants, *found.variants))
+        for any, if there is a condition under which more of its loops are parallel: as it is `written`, where arrays
+        that iterations make are their own, or as rewrites have `found` it."""
+        for one in (written, found) if found.function != written.function else (found,):
+            assumed = assumed_for(one.variants[-1], one.maps, with_local_integers(one.types, one.typing))
+            if assumed:
+                function = replace(one.function, assumed=(*one.function.assumed, *assumed))
+                better = self.analyse(function, types, one.variants[0].rewrites)
+                if _has_more_parallel(better.variants[0], one.variants[0]):
+                    return replace(found, variants=(*better.variants, *found.variants))
+        return found
 
 
 def analyse_function(
@@ -150,7 +152,7 @@ def analyse_function(
     """Split a function into loops and analyse them, for `caches`, with rewrites in the order in which they are
     tried."""
     analyser = _Analyser(ordered, caches, rewrites)
-    found = analyser.analyse(function, types)
+    written = found = analyser.analyse(function, types)
     for one in rewrites:
         if isinstance(one, OfFunction) and one.name not in function.without:
             found = analyser.rewritten(found, one)
@@ -158,7 +160,7 @@ def analyse_function(
             found = analyser.with_scalars(found, one)
         elif isinstance(one, UnderConditions) and one.name not in function.without:
             found = analyser.under_conditions(found, one)
-    return analyser.with_condition(found, types)
+    return analyser.with_condition(written, found, types)
 
 
 def _shares_out(variant: Variant, old: Collection[int]) -> bool:
@@ -199,6 +201,19 @@ def _count_serial(variant: Variant) -> int:
     """How many planned loops of a variant one worker runs, with loops in them."""
     serial = (loop.nest for loop in variant.loops if not may_be_shared(loop))
     return sum(not is_single(nest) or holds(For, *nest.body) for nest in serial)
+
+
+def _has_more_parallel(variant: Variant, other: Variant) -> bool:
+    """Whether a `for` is parallel in a variant that is not so in another, or needs copies of arrays there, and none of
+    those in both the other way round. Rewrites may have made `for`s that are in one of them alone."""
+    mine, theirs = ({one.index: _grade(one) for one in each.verdicts} for each in (variant, other))
+    gains = [mine[index] - theirs[index] for index in mine.keys() & theirs.keys()]
+    return any(gain > 0 for gain in gains) and all(gain >= 0 for gain in gains)
+
+
+def _grade(verdict: Verdict) -> int:
+    """2 of a `for` that is parallel, 1 of one that is with copies of arrays that it adds to, 0 of others."""
+    return 2 if verdict.is_parallel else int(bool(verdict.copies))
 
 
 def _count_parallel(analysed: Variant) -> int:

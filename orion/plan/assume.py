@@ -16,8 +16,10 @@ calls in which all of them hold. Where one does not, the function is run as it i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
+from orion.dependence.access import Dependence
 from orion.dependence.conditions import as_assumed, free_of
 from orion.dependence.given_sizes import GivenSizes
 from orion.dependence.properties import properties_without
@@ -26,6 +28,7 @@ from orion.ir.nodes import For, children
 from orion.ir.types import Types
 from orion.plan.plan import Verdict
 from orion.plan.variants import Variant
+from orion.plan.verdicts import without_sums
 from orion.sets.maps import Maps
 
 
@@ -35,8 +38,8 @@ def assumed_for(written: Variant, maps: Maps, types: Types) -> tuple[Assumed, ..
     verdicts = {verdict.index: verdict for verdict in written.verdicts}
     found: list[Assumed] = []
     for number in range(len(written.loops)):
-        outer = written.program.nests[number].loops[0]
-        found += _conditions(outer, (), verdicts, known, maps)
+        nest = written.program.nests[number]
+        found += _conditions(nest.loops[0], (), verdicts, known, maps, partial(without_sums, nest=nest, types=types))
     return tuple(found)
 
 
@@ -46,8 +49,10 @@ def _conditions(
     verdicts: Mapping[int, Verdict],
     known: frozenset[str],
     maps: Maps,
+    without_sums: Callable[[tuple[Dependence, ...], For], tuple[Dependence, ...]],
 ) -> Iterator[Assumed]:
-    """The conditions under which a loop is parallel or, where there are none for it, those of the loops in it."""
+    """The conditions under which a loop is parallel, perhaps with copies of arrays that it adds to, or, where there are
+    none for it, those of the loops in it."""
     verdict = verdicts.get(loop.index)
     if verdict is not None and not verdict.reasons:
         if not verdict.carried:
@@ -56,12 +61,13 @@ def _conditions(
         if found is not None:
             yield as_assumed(loop.index, found)
             return
-        properties = properties_without(verdict.carried, maps)
+        rest = without_sums(verdict.carried, loop)  # where there are others, they need less without these
+        properties = (properties_without(rest, maps) if rest else ()) or properties_without(verdict.carried, maps)
         if properties:
             yield from (OfArray(loop.index, array, one) for array, one in properties)
             return
     for inner in _loops_in(loop):
-        yield from _conditions(inner, (*around, loop), verdicts, known, maps)
+        yield from _conditions(inner, (*around, loop), verdicts, known, maps, without_sums)
 
 
 def _loops_in(loop: For) -> Iterator[For]:

@@ -40,11 +40,20 @@ def verdicts(
 
 def _with_copies(verdict: Verdict, loop: For, nest: LoopNest, types: Types) -> Verdict:
     """The verdict on a `for` with the arrays that copies make it parallel of, if they do."""
-    arrays = tuple(dict.fromkeys(dependence.array for dependence in verdict.carried))
     if verdict.reasons or isinstance(nest.form, OfNewOrder):
         return verdict
+    arrays = tuple(dict.fromkeys(dependence.array for dependence in verdict.carried))
+    return verdict if without_sums(verdict.carried, loop, nest, types) else replace(verdict, copies=arrays)
+
+
+def without_sums(
+    dependences: tuple[Dependence, ...], loop: For, nest: LoopNest, types: Types
+) -> tuple[Dependence, ...]:
+    """Of the dependences that a `for` carries, those that are not on arrays which it only adds to: copies of these,
+    combined afterwards, would do."""
     own = LoopNest(nest.number, form_of(loop), (loop,), (), loop.body, nest.ordered, nest.function)
-    return replace(verdict, copies=arrays) if all(sum_into(name, own, types) for name in arrays) else verdict
+    sums = {name for name in {one.array for one in dependences} if sum_into(name, own, types)}
+    return tuple(one for one in dependences if one.array not in sums)
 
 
 def _planned(
@@ -59,8 +68,8 @@ def _planned(
         own = tuple(d for private in analysis.private for d in private.dependences) if several else ()
         for depth, loop in enumerate(nest.loops):  # what is private to iterations may not be to trips of one loop
             carried = tuple(d for d in (*analysis.dependences, *own) if _carries(d, depth, maps))
-            rest = without_private_arrays(carried, loop, nest.function, types, maps) if own else carried
-            names = _gone(carried, rest) if several else tuple(array.name for array in analysis.private)
+            rest = without_private_arrays(carried, loop, nest.function, types, maps)
+            names = _gone(carried, rest) if several or rest else tuple(array.name for array in analysis.private)
             yield Verdict(loop.index, loop.span.line, rest, analysis.reasons, private=names)
 
 
