@@ -40,6 +40,13 @@ class OutOfBoundsError(OrionError, IndexError):
     """A subscript leaves its array; found before anything ran wherever the subscript is affine."""
 
 
+class MissingKeyError(OrionError, KeyError):
+    """A sparse array has no element with a key, or more than one."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
 class ArgumentError(OrionError, TypeError):
     """An argument is of a kind, type or layout that the loop cannot work on."""
 

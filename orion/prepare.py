@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import FunctionType
@@ -20,11 +20,13 @@ from numpy.typing import NDArray
 
 from orion.arrays.compressed import part_of
 from orion.arrays.dense import DenseArray
+from orion.arrays.sparse import SparseArray
 from orion.aside import aside
 from orion.cost.caches import Caches, caches_here
 from orion.cost.reached import reached
 from orion.cost.sizes import Asked, Shown
 from orion.dependence.inspection import NOT_INSPECTED, InspectedLoops
+from orion.errors import ArgumentError, describe
 from orion.frontend.outside import Outside
 from orion.frontend.parse import NO_MATRICES, parse_with_outside
 from orion.frontend.scope import outer_names
@@ -36,6 +38,7 @@ from orion.ir.signature import argument_types
 from orion.ir.types import Shapes, SparseType, Types
 from orion.known import MAX_SIZES, Known, Typed, shapes_in_rows
 from orion.passes.defaults import NO_DEFAULTS, Defaults, with_defaults
+from orion.passes.element_stores import subscripted_elements
 from orion.passes.delinearize import as_rows, with_row_types, with_rows
 from orion.passes.options import Words, words_in
 from orion.passes.steps import names_in_steps
@@ -138,6 +141,8 @@ class _Parsed:
     function: Function
     outside: Outside
     kinds: dict[tuple[object, ...], Known]
+    stored: tuple[str, ...]
+    """The arguments of which values of elements are stored, where they are sparse arrays."""
 
     def is_current(self) -> bool:
         """Whether all that it takes from outside is still the same."""
@@ -254,9 +259,8 @@ class Preparation:
             function, outside = parse_with_outside(self._source, self._matrices)
             function = with_defaults(function, self._defaults)
             without = left_out(os.environ.get("ORION_REWRITES", ""))
-            parsed = self._parsed = _Parsed(
-                replace(function, without=without, reassociates=self._options.fastmath), outside, {}
-            )
+            function = replace(function, without=without, reassociates=self._options.fastmath)
+            parsed = self._parsed = _Parsed(function, outside, {}, subscripted_elements(function))
         return parsed
 
     def _known(self, parsed: _Parsed, types: Types, words: Words) -> Known:
@@ -301,6 +305,7 @@ class Preparation:
         """The plan for these arguments; no loop runs. With `inspects` the inspectors of loops do, which are compiled
         for that; else it has what they have found in calls before."""
         arguments = self.with_outside(arguments)
+        check_keys(self._current().stored, arguments)
         types, shapes = argument_types(arguments)
         typed, shapes = self.typed_for(types, shapes, arguments)
         shown = self._properties.of(typed.asked, arguments)
@@ -317,7 +322,7 @@ class Preparation:
     def prepare(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> Prepared:
         """Everything up to compiled kernels for these arguments. Raises `OutOfBoundsError` where a subscript is sure to
         leave its array, `AliasError` where arrays overlap."""
-        from orion.runtime.alias import check_aliases
+        from orion.runtime.alias import check_aliases, check_sparse_aliases
 
         last = self._last
         is_last = last is not None and last.is_for(self._parsed, arguments, (workers, force_parallel))
@@ -326,8 +331,9 @@ class Preparation:
             inspected = self._inspected(last.prepared, arguments, force_parallel)
             if inspected == last.inspected:
                 return last.prepared
-        types, shapes = argument_types(arguments)
         parsed = self._current()  # another thread may read the source again meanwhile
+        check_keys(parsed.stored, arguments)
+        types, shapes = argument_types(arguments)
         known = self._known(parsed, types, words_in(arguments)).at(types, shapes, arguments)
         typed, shapes = self._typed_for(known, types, shapes, arguments)
         shown = self._properties.of(typed.asked, arguments)
@@ -338,6 +344,7 @@ class Preparation:
         if inspected:
             found = self._found(typed, types, shapes, arguments, workers, force_parallel, shown, inspected)
         check_aliases({name: _memory(value) for name, value in arguments.items() if _is_dense(value)}, found.written)
+        check_sparse_aliases(arguments, found.written)
         like = recent(arguments, {*found.integers, *known.integers, *(known.at_call.integers if known.at_call else ())})
         session = workers, force_parallel
         self._last = _Last(found, like, parsed, session, typed.asked, shown, inspected) if like else None
@@ -418,6 +425,17 @@ class Preparation:
         program = PreparedProgram(made.program, loops)
         watched = watched_loops(plan.function.loops)
         return Prepared(plan, program, typed.written, serial, rows, local, typed.parameters, watched)
+
+
+def check_keys(names: Iterable[str], arguments: Mapping[str, Any]) -> None:
+    """ArgumentError where a sparse array of which values are stored has a key more than once."""
+    for name in names:
+        array = arguments[name]
+        if isinstance(array, SparseArray) and not array.unique_keys:
+            what = f"argument `{name}` has keys that occur more than once"
+            why = f"the loop stores values of its elements by their keys, `{name}[…] = …`, and two have the same one"
+            hint = "add up, or leave out, elements with equal keys where the array is made"
+            raise ArgumentError(describe(what, why=why, hint=hint))
 
 
 def _check_lengths(typed: Typed, plan: Plan) -> None:
