@@ -205,6 +205,13 @@ def _check(function: Function, sparse: Mapping[str, SparseType]) -> None:
         if part.base.name in sparse:
             raise _other_subscript(function, part, sparse[part.base.name], is_stored=id(part) in targets)
     stored = stored_arrays(function)
+    for call in every(Call, *function.body):
+        names = [part.name for part in call.arguments if isinstance(part, Var) and part.name in stored]
+        if names and not call.function.startswith("attribute:"):
+            what = f"`{names[0]}`, of which a loop here stores values, is given to a function"
+            why = "only its elements have values: loops store and read those by their keys, function by function"
+            hint = f"write a loop over its elements here, or call the function elsewhere, with `{names[0]}.values`"
+            raise unsupported(what, call.span, function.source, why=why, hint=hint)
     for one in function.parts:
         if one.matrix in stored and one.attribute.startswith(("rows", "columns")):
             loop = next(loop for loop in every(For, *function.body) if _stores(loop))
