@@ -38,8 +38,8 @@ from orion.ir.signature import argument_types
 from orion.ir.types import Shapes, SparseType, Types
 from orion.known import MAX_SIZES, Known, Typed, shapes_in_rows
 from orion.passes.defaults import NO_DEFAULTS, Defaults, with_defaults
-from orion.passes.element_stores import subscripted_elements
 from orion.passes.delinearize import as_rows, with_row_types, with_rows
+from orion.passes.element_stores import stored_arrays
 from orion.passes.options import Words, words_in
 from orion.passes.steps import names_in_steps
 from orion.pipeline import analyse, executed, kernels_of, left_out, local_specs, make_plan, through_passes
@@ -141,8 +141,6 @@ class _Parsed:
     function: Function
     outside: Outside
     kinds: dict[tuple[object, ...], Known]
-    stored: tuple[str, ...]
-    """The arguments of which values of elements are stored, where they are sparse arrays."""
 
     def is_current(self) -> bool:
         """Whether all that it takes from outside is still the same."""
@@ -259,8 +257,9 @@ class Preparation:
             function, outside = parse_with_outside(self._source, self._matrices)
             function = with_defaults(function, self._defaults)
             without = left_out(os.environ.get("ORION_REWRITES", ""))
-            function = replace(function, without=without, reassociates=self._options.fastmath)
-            parsed = self._parsed = _Parsed(function, outside, {}, subscripted_elements(function))
+            parsed = self._parsed = _Parsed(
+                replace(function, without=without, reassociates=self._options.fastmath), outside, {}
+            )
         return parsed
 
     def _known(self, parsed: _Parsed, types: Types, words: Words) -> Known:
@@ -271,9 +270,21 @@ class Preparation:
             at_call = integers_at_call(function, types)
             integers = at_call.integers if at_call is not None and at_call.is_narrow else ()
             steps, rows = names_in_steps(function), with_rows(function, types)
-            found = Known(function, rows, integers=integers, at_call=at_call, steps=steps)
+            stored = stored_arrays(function)
+            found = Known(function, rows, integers=integers, at_call=at_call, steps=steps, stored=stored)
             parsed.kinds[key] = found
         return found
+
+    def _kinds(self, parsed: _Parsed, arguments: Mapping[str, Any]) -> tuple[Types, Shapes, Known]:
+        """The types and shapes of the arguments of a call, and what is known of the function for such. Keys of sparse
+        arrays of which it stores values are looked at, which becomes a part of their types."""
+        types, shapes = argument_types(arguments)
+        known = self._known(parsed, types, words_in(arguments))
+        if known.stored:
+            check_keys(known.stored, arguments)
+            types, shapes = argument_types(arguments)
+            known = self._known(parsed, types, words_in(arguments))
+        return types, shapes, known
 
     def _analysed(self, function: Function, types: Types) -> Typed:
         return analyse(function, types, self._options.ordered, self._caches or caches_here())
@@ -305,8 +316,7 @@ class Preparation:
         """The plan for these arguments; no loop runs. With `inspects` the inspectors of loops do, which are compiled
         for that; else it has what they have found in calls before."""
         arguments = self.with_outside(arguments)
-        check_keys(self._current().stored, arguments)
-        types, shapes = argument_types(arguments)
+        types, shapes, _ = self._kinds(self._current(), arguments)
         typed, shapes = self.typed_for(types, shapes, arguments)
         shown = self._properties.of(typed.asked, arguments)
         plan = aside(lambda: make_plan(typed, arguments, shapes, workers, force_parallel, shown))
@@ -332,9 +342,8 @@ class Preparation:
             if inspected == last.inspected:
                 return last.prepared
         parsed = self._current()  # another thread may read the source again meanwhile
-        check_keys(parsed.stored, arguments)
-        types, shapes = argument_types(arguments)
-        known = self._known(parsed, types, words_in(arguments)).at(types, shapes, arguments)
+        types, shapes, of_kinds = self._kinds(parsed, arguments)
+        known = of_kinds.at(types, shapes, arguments)
         typed, shapes = self._typed_for(known, types, shapes, arguments)
         shown = self._properties.of(typed.asked, arguments)
         plain = self._found(typed, types, shapes, arguments, workers, force_parallel, shown)
@@ -389,7 +398,7 @@ class Preparation:
     def kernel_source(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> str:
         """The generated kernels, one after the other."""
         arguments = self.with_outside(arguments)
-        types, shapes = argument_types(arguments)
+        types, shapes, _ = self._kinds(self._current(), arguments)
         typed, shapes = self.typed_for(types, shapes, arguments)
         shown = self._properties.of(typed.asked, arguments)
         plan = make_plan(typed, arguments, shapes, workers, force_parallel, shown)
@@ -429,7 +438,7 @@ class Preparation:
 
 def check_keys(names: Iterable[str], arguments: Mapping[str, Any]) -> None:
     """ArgumentError where a sparse array of which values are stored has a key more than once."""
-    for name in names:
+    for name in sorted(names):
         array = arguments[name]
         if isinstance(array, SparseArray) and not array.unique_keys:
             what = f"argument `{name}` has keys that occur more than once"

@@ -88,7 +88,7 @@ def in_rounds(tokens, D, W, rounds):
     for t in range(rounds):
         for (d, w), z in tokens:
             tokens[d, w] = 0.5 * z + D[d]
-        for (d, w), z in tokens:
+        for (_, w), z in tokens:
             W[w] = max(W[w], z + t)
         for (d, w), z in tokens:
             tokens[d, w] = z - 0.25 * W[w]
@@ -137,7 +137,7 @@ class Body:
 
 
 def _store_last(tokens, a, b):
-    for (d, w), z in tokens:
+    for (d, w), _ in tokens:
         tokens[d, w] = a[d] + b[w]
 
 
@@ -166,7 +166,7 @@ def _through_both(tokens, a, b):
 def _twice(tokens, a, b):
     for (d, w), z in tokens:
         tokens[d, w] = z // 2 + a[d]
-    for (d, w), z in tokens:
+    for (_, w), z in tokens:
         b[w] = max(b[w], z)
     for (d, w), z in tokens:
         tokens[d, w] = min(z, b[w])

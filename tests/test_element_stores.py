@@ -347,6 +347,104 @@ def test_helpers_that_are_put_in_place():
     same_as_serial(helped, tokens_of(np.int32), 0.5)
 
 
+def test_loops_in_helpers(workers):
+    def bump(items, by):
+        for (i, j), v in items:
+            items[i, j] = v + by
+
+    @orion.parallel_for
+    def helped(tokens, rate):
+        bump(tokens, rate)
+
+    same_as_serial(helped, tokens_of(np.int32), 3)
+    with pytest.raises(ArgumentError, match=r"argument `tokens`.*more than once"):
+        helped(orion.sparse(([0, 0], [1, 1]), np.arange(2.0)), 2.0)
+
+
+def test_sums_and_choices_beside_stores():
+    @orion.parallel_for
+    def counted(tokens, limit):
+        changed = 0
+        best = -1.0
+        for (d, w), z in tokens:
+            if z > limit:
+                tokens[d, w] = limit
+                changed += 1
+            best = max(best, tokens[d, w])
+        return changed, best
+
+    same_as_serial(counted, tokens_of(np.float64), 40.0)
+
+
+def test_breaks():
+    @orion.parallel_for(ordered=True)
+    def until(tokens, limit):
+        for (d, w), z in tokens:
+            tokens[d, w] += 1
+            if z > limit:
+                break
+
+    same_as_serial(until, tokens_of(), 95)
+
+
+def test_loops_in_branches_and_whiles():
+    @orion.parallel_for
+    def rounds(tokens, limit):
+        total = 0
+        n = 0
+        while total < limit and n < 9:
+            if n % 2 == 0:
+                for (d, w), z in tokens:
+                    tokens[d, w] = z + n
+            else:
+                for (d, w), z in tokens:
+                    tokens[d, w] = z * 2 - d
+            total = 0
+            for (_, _), z in tokens:
+                total += z
+            n += 1
+        return total
+
+    same_as_serial(rounds, tokens_of(), 100_000)
+
+
+def test_ordered_loops_that_cannot_have_the_same_tiles():
+    def along(T, a, b):
+        for (i, j, k), t in T:
+            a[i] = 0.5 * a[i] + t
+            T[i, j, k] = a[i]
+        for (i, j, k), t in T:
+            b[k] = 0.5 * b[k] + t
+            T[i, j, k] = t + b[k]
+
+    rng = np.random.default_rng(3)
+    cube = orion.sparse(unique_keys(rng, 150, (9, 8, 7)), rng.random(150), (9, 8, 7))
+    decorated = orion.parallel_for(ordered=True)(along)
+    same_as_serial(decorated, cube, rng.random(9), rng.random(7))
+    plan = decorated.plan(cube, rng.random(9), rng.random(7))
+    assert {loop.strategy for loop in plan.loops} == {"serial"}
+    assert all("ORN130" in {one.code for one in loop.reasons} for loop in plan.loops)
+
+
+def test_sums_have_the_same_bits_on_any_number_of_workers():
+    @orion.parallel_for(ordered=True)
+    def summed(tokens, columns):
+        for (d, w), z in tokens:
+            columns[w] = 0.5 * columns[w] + z
+            tokens[d, w] += columns[w]
+        total = 0.0
+        for (_, _), z in tokens:
+            total += z
+        return total
+
+    found = set()
+    for workers in (1, 2, 3, 4):
+        with orion.session(workers=workers, force_parallel=True):
+            tokens = orion.sparse(tokens_of().coords, np.random.default_rng(0).random(300), (40, 30))
+            found.add((summed(tokens, np.zeros(30)), tokens.values.tobytes()))
+    assert len(found) == 1
+
+
 def test_nan_may_be_stored():
     @orion.parallel_for
     def roots(tokens):
@@ -395,7 +493,7 @@ def test_one_array_under_two_names_is_refused():
 
 
 def _other_subscript(tokens, other):
-    for (d, w), z in tokens:
+    for (d, _), z in tokens:
         tokens[d, other] = z
 
 
@@ -435,8 +533,37 @@ def _rows_too(tokens, other):
 
 
 def _whole(tokens, other):
-    for (d, w), z in tokens:
+    for (d, w), _ in tokens:
         tokens[d, w] = np.sum(tokens)
+
+
+def _in_two_steps(tokens, other):
+    for (d, w), _ in tokens:
+        tokens[d][w] = 1
+
+
+def _in_two_steps_read(tokens, other):
+    for (d, w), z in tokens:
+        tokens[d, w] = z + tokens[d][w]
+
+
+def _to_a_helper(tokens, other):
+    for (d, w), _ in tokens:
+        tokens[d, w] = _first(tokens, w)
+
+
+def _first(items, w):
+    while w > 3:
+        w -= 1
+        if items[0, w] > 3:
+            return w
+    return 0
+
+
+def _all_at_once(tokens, other):
+    for (d, w), z in tokens:
+        tokens[d, w] = z
+    tokens += other
 
 
 def _two_values(tokens, other):
@@ -453,6 +580,10 @@ REFUSED = {
     _in_a_range: "`tokens\\[i, other\\]`",
     _rows_too: "rows",
     _whole: "`tokens`",
+    _in_two_steps: "a part of a row",
+    _in_two_steps_read: "`tokens\\[d\\]`",
+    _to_a_helper: "`tokens`",
+    _all_at_once: "`tokens`",
     _two_values: "1 value",
 }
 

@@ -15,13 +15,13 @@ class KeyedElements:
     """Elements, to be found by their keys. Those of `before` with the same arrays of keys need not be sorted anew."""
 
     def __init__(self, elements: Elements, before: KeyedElements | None = None) -> None:
-        self._elements = elements
-        if before is not None and before._elements.keys is elements.keys:
+        self._elements, keys = elements, elements.keys
+        self._order: NDArray[np.int64] | None
+        self._sorted: tuple[NDArray[Any], ...]
+        if before is not None and before._elements.keys is keys:
             self._order, self._sorted = before._order, before._sorted
             return
-        keys = elements.keys
-        self._order: NDArray[np.int64] | None = None if is_ascending(keys) else ascending_order(keys)
-        order = self._order
+        order = self._order = None if is_ascending(keys) else ascending_order(keys)
         self._sorted = keys if order is None else tuple(axis[order] for axis in keys)
 
     def are(self, elements: Elements) -> bool:

@@ -209,8 +209,8 @@ class SparseArray(DistArray):
         """
         key = self._key_of(index)
         if key is not None:
-            values = self._by_key().values(key)
-            return values if self._values_are_tuple else values[0]
+            found = self._by_key().values(key)
+            return found if self._values_are_tuple else found[0]
         match index:
             case (slice(start=None, stop=None, step=None), number):
                 dim = 1

@@ -50,8 +50,8 @@ Target = Var | Subscript
 
 
 def subscripted_elements(function: Function) -> tuple[str, ...]:
-    """The parameters that a function goes through by elements and writes with subscripts: where they are sparse arrays
-    it stores values of these, if it is no refused one."""
+    """The parameters that a function goes through by elements and writes with subscripts, before anything is known of
+    types: where they are sparse arrays it stores values of these."""
     iterated = {space.array for space in every(Elements, *function.body)}
     targets = (target for node in every((Assign, Update), *function.body) for target in _targets(node))
     written = {target.base.name for target in targets if isinstance(target, Subscript)}
@@ -70,8 +70,8 @@ def with_stored_elements(function: Function, types: Types) -> Function:
         match statement:
             case For(Elements(array) as space, body) if array in sparse and _mentions(array, body):
                 if array not in names:
-                    values = sparse[array].value_dtypes
-                    wanted = [f"{array}_value" if len(values) == 1 else f"{array}_value_{k}" for k in range(len(values))]
+                    numbers = range(len(sparse[array].value_dtypes))
+                    wanted = [f"{array}_value" if len(numbers) == 1 else f"{array}_value_{k}" for k in numbers]
                     names[array] = tuple(fresh(name, taken) for name in wanted)
                 return (_Loop(function, space, sparse[array], names[array], taken).changed(statement),)
         return (statement,)
@@ -106,7 +106,7 @@ class _Loop:
     def changed(self, loop: For) -> For:
         if len(self.space.values) != len(self.names) or self.space.single != self.kind.single:
             return loop  # types tell what is wrong with it
-        self.check_keys(loop)
+        self.check(loop)
         given = [
             Assign(Var(name, loop.span), Var(own, loop.span), loop.span)
             for name, own in zip(self.space.values, self.names, strict=True)
@@ -115,15 +115,19 @@ class _Loop:
         body = tuple(rewrite(statement, self.read) for statement in stored)
         return replace(loop, space=replace(self.space, values=self.names), body=(*given, *body))
 
-    def check_keys(self, loop: For) -> None:
-        """UnsupportedLoopError where the body gives keys other values: then they are not those of the element."""
+    def check(self, loop: For) -> None:
+        """UnsupportedLoopError where the body gives keys other values: then they are not those of the element. And for
+        `tokens[d][w]`, which is known by now as `tokens[d, w]`, and is in Python a part of a list."""
         changed = assigned_names(loop.body)
-        for part in every(Subscript, *loop.body):
-            if self.is_own(part) and (keys := [key for key in self.space.keys if key in changed]):
+        for part in filter(self.is_own, every(Subscript, *loop.body)):
+            source, span = self.function.source, part.span
+            if keys := [key for key in self.space.keys if key in changed]:
                 what = f"`{keys[0]}`, a key of `{self.space.array}`, is given another value in the loop"
                 why = f"`{print_expr(part)}` is then another element than that of the iteration"
-                hint = "use another name for the other value"
-                raise unsupported(what, part.span, self.function.source, why=why, hint=hint)
+                raise unsupported(what, span, source, why=why, hint="use another name for the other value")
+            if "][" in source.line(span.line)[span.column : span.end_column].replace(" ", ""):
+                what, why = "a part of a row of a sparse array", f"a row of `{self.space.array}` is a list of pairs"
+                raise unsupported(what, span, source, why=why, hint=f"write `{print_expr(part)}`")
 
     def is_own(self, expr: object) -> bool:
         """Whether it is the element of the iteration."""
@@ -179,7 +183,8 @@ class _Loop:
         names = tuple(Var(name, span) for name in self.names)
         pairs = zip(self.kind.value_dtypes, values, strict=True)
         made = tuple(Call(f"np.{dtype}", (value,), span) for dtype, value in pairs)
-        yield Assign(names[0], made[0], span) if len(names) == 1 else Assign(Tuple(names, span), Tuple(made, span), span)
+        is_one = len(names) == 1
+        yield Assign(names[0], made[0], span) if is_one else Assign(Tuple(names, span), Tuple(made, span), span)
         for number, name in enumerate(names):
             yield Evaluate(Call(STORE, (Const(number, span), name), span), span)
 
@@ -225,7 +230,8 @@ def _other_subscript(function: Function, part: Subscript, kind: SparseType, *, i
     array = part.base.name
     keys = _loops_keys(function, array) or tuple("ijklmnop"[axis] for axis in range(kind.ndim))
     names = ", ".join(keys)
-    what = f"`{in_users_words(print_expr(part), function)}` is {'stored' if is_stored else 'read'}, and `{array}` is a sparse array"
+    text, verb = in_users_words(print_expr(part), function), "stored" if is_stored else "read"
+    what = f"`{text}` is {verb}, and `{array}` is a sparse array"
     why = "a loop over a sparse array has the value of the element of its own iteration alone, by the names of its keys"
     hint = f"write `{array}[{names}]` in a loop `for {names if len(keys) == 1 else f'({names})'}, value in {array}:`"
     return unsupported(what, part.span, function.source, why=why, hint=hint)

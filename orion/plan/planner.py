@@ -137,9 +137,11 @@ def _plan_of(variant: Variant, types: Types, sizes: Sizes, maps: Maps) -> tuple[
     chosen = [one for one in variant.neighbours.fusable if _is_better_as_one(one, types, sizes, maps)]
     whole = fused_program(variant, chosen)
     whole = _with_rounds(whole, sizes, maps)
-    plans = in_one_order(whole.loops, _agreed(whole, types, sizes, maps), lambda one: _plan_loop(one, types, sizes, maps))
-    agreed = zip(whole.loops, plans, strict=True)
-    loops = tuple(_with_neighbours(whole, loop, plan, types, sizes, maps) for loop, plan in agreed)
+    again = partial(_plan_loop, types=types, sizes=sizes, maps=maps)
+    agreed = in_one_order(whole.loops, _agreed(whole, types, sizes, maps), sizes, again)
+    loops = tuple(
+        _with_neighbours(whole, loop, plan, types, sizes, maps) for loop, plan in zip(whole.loops, agreed, strict=True)
+    )
     plan = FunctionPlan(
         whole.program,
         loops,

@@ -94,8 +94,9 @@ def begin_stores(
     for name in prepared.stored:
         array = arguments[name]
         assert isinstance(array, SparseArray)
-        own = [one for loop, one in zip(prepared.loops, layouts, strict=True) if loop.sparse == name and one is not None]
-        for layout in {id(one): one for one in own}.values():  # one, or the second has no present values any more
+        pairs = zip(prepared.loops, layouts, strict=True)
+        own = {id(layout): layout for loop, layout in pairs if loop.sparse == name and layout is not None}
+        for layout in own.values():  # one, or the second has no present values any more
             array.begin_stores(layout)
 
 

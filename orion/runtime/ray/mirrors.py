@@ -21,7 +21,6 @@ from orion.runtime.ray.segments import Block, SegmentName
 from orion.runtime.ray.store import LoopBlocks, PlacedRun, Store
 from orion.schedule.schedule import Ints
 
-
 Sent = tuple[Block, bytes, int]
 """A block, the tiles of which a node has the elements, and their version."""
 
