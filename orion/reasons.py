@@ -83,7 +83,6 @@ class Hint:
     LAST = "set another name than `{name}`, which a bound of the loop reads"
     VARIABLE = "give what the body assigns to the loop variable `{name}` another name"
     RANGE = "pass the bound as an argument, or compute it from arguments and shapes in integers, with `//` for `/`"
-    ONE_LOOP = "put each of the loops into a function of its own, or leave out `ordered=True`"
     LIMIT = "simpler subscripts, or a loop for each statement, may be looked at in time"
 
 
@@ -140,7 +139,7 @@ CODES = {
         considered="tiles found by looking at subscripts",
     ),
     "ORN129": Code("tiles were found by looking at subscripts", ReasonKind.NOTE),
-    "ORN130": Code("loops that store values of a sparse array go through it in the same tiles", hint=Hint.ONE_LOOP),
+    "ORN130": Code("loops that store values of a sparse array go through it in the same tiles"),
 }
 
 

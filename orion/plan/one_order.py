@@ -73,4 +73,5 @@ def _serial(loop: AnalysedLoop, plan: LoopPlan, array: str, again: Again) -> Loo
     if not plan.is_parallel:
         return serial
     message = f"values of `{array}` are stored, and the loops over it would go through its elements in different tiles"
-    return replace(serial, reasons=(*serial.reasons, Reason.of("ORN130", message, plan.nest.span)))
+    hint = "put each of the loops into a function of its own, or leave out `ordered=True`"
+    return replace(serial, reasons=(*serial.reasons, Reason.of("ORN130", message, plan.nest.span, hint=hint)))
