@@ -63,7 +63,8 @@ HOMES = {
     "orion.arrays.frozen": ("freeze",),
     "orion.errors": (
         "AliasError", "ArgumentError", "DataFormatError", "MissingKeyError", "NotParallelError", "OrionError",
-        "OutOfBoundsError", "PlanError", "SerialLoopWarning", "UnprovedWarning", "UnsupportedLoopError", "WorkerLostError",
+        "OutOfBoundsError", "PlanError", "SerialLoopWarning", "UnprovedWarning", "UnsupportedLoopError",
+        "WorkerLostError",
     ),
     "orion.keyed_random": ("random",),
     "orion.runtime.session": ("init", "session", "shutdown"),

@@ -95,7 +95,7 @@ class Known:
 
     `at_call`, where it computes subscripts with integers, says which function it is at the sizes and integers of a
     call, or refuses that; `marked` has what is known of those. `by_steps` has what is known of it with numbers for the
-    arguments `steps` in the steps of its ranges. `stored` are the sparse arrays of which it stores values."""
+    arguments `steps` in the steps of its ranges."""
 
     function: Function
     flat: Function | None
@@ -108,7 +108,6 @@ class Known:
     at_call: IntegersAtCall | None = None
     marked: dict[Function, Known] = field(default_factory=dict)
     steps: Mapping[str, int] = field(default_factory=dict)
-    stored: frozenset[str] = frozenset()
     by_steps: dict[tuple[int, ...], Known] = field(default_factory=dict)
 
     def at(self, types: Types, shapes: Shapes, arguments: Mapping[str, Any]) -> Known:

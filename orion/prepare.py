@@ -39,7 +39,6 @@ from orion.ir.types import Shapes, SparseType, Types
 from orion.known import MAX_SIZES, Known, Typed, shapes_in_rows
 from orion.passes.defaults import NO_DEFAULTS, Defaults, with_defaults
 from orion.passes.delinearize import as_rows, with_row_types, with_rows
-from orion.passes.element_stores import stored_arrays
 from orion.passes.options import Words, words_in
 from orion.passes.steps import names_in_steps
 from orion.pipeline import analyse, executed, kernels_of, left_out, local_specs, make_plan, through_passes
@@ -270,18 +269,17 @@ class Preparation:
             at_call = integers_at_call(function, types)
             integers = at_call.integers if at_call is not None and at_call.is_narrow else ()
             steps, rows = names_in_steps(function), with_rows(function, types)
-            stored = stored_arrays(function)
-            found = Known(function, rows, integers=integers, at_call=at_call, steps=steps, stored=stored)
+            found = Known(function, rows, integers=integers, at_call=at_call, steps=steps)
             parsed.kinds[key] = found
         return found
 
     def _kinds(self, parsed: _Parsed, arguments: Mapping[str, Any]) -> tuple[Types, Shapes, Known]:
         """The types and shapes of the arguments of a call, and what is known of the function for such. Keys of sparse
-        arrays of which it stores values are looked at, which becomes a part of their types."""
+        arrays whose elements it finds by them are looked at, which becomes a part of their types."""
         types, shapes = argument_types(arguments)
         known = self._known(parsed, types, words_in(arguments))
-        if known.stored:
-            check_keys(known.stored, arguments)
+        if known.function.by_key:
+            check_keys((one.array for one in known.function.by_key), arguments)
             types, shapes = argument_types(arguments)
             known = self._known(parsed, types, words_in(arguments))
         return types, shapes, known
@@ -437,12 +435,12 @@ class Preparation:
 
 
 def check_keys(names: Iterable[str], arguments: Mapping[str, Any]) -> None:
-    """ArgumentError where a sparse array of which values are stored has a key more than once."""
-    for name in sorted(names):
+    """ArgumentError where a sparse array whose elements are found by their keys has a key more than once."""
+    for name in names:
         array = arguments[name]
         if isinstance(array, SparseArray) and not array.unique_keys:
             what = f"argument `{name}` has keys that occur more than once"
-            why = f"the loop stores values of its elements by their keys, `{name}[…] = …`, and two have the same one"
+            why = f"the loop stores or reads its elements by their keys, `{name}[…]`, and nobody can say which is meant"
             hint = "add up, or leave out, elements with equal keys where the array is made"
             raise ArgumentError(describe(what, why=why, hint=hint))
 

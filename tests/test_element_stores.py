@@ -218,7 +218,10 @@ def test_conflicts_through_other_arrays():
     same_as_serial(sample_ordered, tokens, counts, totals, 7)
     plan = sample.plan(tokens, counts, totals, 7)
     assert plan.strategy == "2d"
-    assert "values are written in place" in " ".join(str(plan).split())
+    text = " ".join(str(plan).split())
+    assert "values are written in place" in text
+    assert "W[w, tokens[d, w]]" in text
+    assert "tokens_value" not in text
 
 
 def test_values_are_seen_everywhere_after():
@@ -483,6 +486,15 @@ def test_keys_that_occur_twice_are_refused():
         with pytest.raises(ArgumentError, match=r"argument `tokens`.*more than once"):
             ask(tokens, 2.0)
     assert tokens.values.tolist() == [0.0, 1.0, 2.0]
+
+    @orion.parallel_for
+    def read(tokens, out):
+        for (d, w), _ in tokens:
+            out[d] += tokens[d, w]
+
+    with pytest.raises(ArgumentError, match="more than once"):
+        read(tokens, np.zeros(2))
+    same_as_serial(read, tokens_of(np.int64), np.zeros(40))
 
 
 def test_one_array_under_two_names_is_refused():

@@ -337,7 +337,8 @@ class SparseArray(DistArray):
 
         The result depends on the elements, `bounds` and `order`, never on what was asked for before. It
         shares its arrays with this sparse array, is the same object when asked for again, and must not be
-        changed. Earlier layouts that someone still holds stay valid and are returned without work.
+        changed. Earlier layouts that someone still holds stay valid, until values are stored, and are returned without
+        work.
 
         `ArgumentError` if the bounds do not ascend from 0 or do not cover every key.
 

@@ -109,6 +109,16 @@ class InBlocks:
 
 
 @dataclass(frozen=True, slots=True)
+class ByKey:
+    """A scalar that is a value of the element of an iteration, which the source finds in `array` by the names of its
+    keys (`orion.passes.element_stores`): `written` is what it is there."""
+
+    name: str
+    array: str
+    written: str
+
+
+@dataclass(frozen=True, slots=True)
 class LocalArray:
     """An array that the function makes between its loops (`orion.passes.local_arrays`).
 
@@ -152,7 +162,8 @@ class Function(Keeping):
     blocks of iterations where these hand them on; `in_blocks` are loops that do so. `lists` are the arrays
     that are lists in the source (`orion.frontend.lists`), `plain_lists` those of Python's numbers, not NumPy's,
     `counters` the scalars that count the items of lists, with these (`orion.frontend.counted_lists`). `parts` are
-    parameters that a call takes from sparse matrices among its arguments."""
+    parameters that a call takes from sparse matrices among its arguments, `by_key` values of elements of sparse arrays.
+    """
 
     name: str
     params: tuple[str, ...]
@@ -181,6 +192,7 @@ class Function(Keeping):
     plain_lists: frozenset[str] = frozenset()
     counters: tuple[tuple[str, str], ...] = ()
     parts: tuple[MatrixPart, ...] = ()
+    by_key: tuple[ByKey, ...] = ()
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -197,8 +209,9 @@ class Function(Keeping):
 def in_users_words(text: str, function: Function) -> str:
     """What is said of a function, with `helper.name` for names that stand for locals of its helpers: the user has
     written `name` there. Those of a second call of the helper are `helper.name'`. What is taken from sparse matrices is
-    said as it is written, `A.indptr`."""
+    said as it is written, `A.indptr`, and so are values of elements, `tokens[d, w]`."""
     said = {part.name: part.written for part in function.parts}
+    said |= {value.name: value.written for value in function.by_key}
     for one in function.helper_locals:
         words = f"{one.helper}.{one.local}"
         said[one.name] = words + "'" * sum(words == other.rstrip("'") for other in said.values())

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from orion.ir.assigned import assigned_names
-from orion.ir.function import Function, in_users_words
+from orion.ir.function import ByKey, Function, in_users_words
 from orion.ir.nodes import (
     STORE,
     Assign,
@@ -49,13 +49,11 @@ from orion.source import Span
 Target = Var | Subscript
 
 
-def subscripted_elements(function: Function) -> tuple[str, ...]:
-    """The parameters that a function goes through by elements and writes with subscripts, before anything is known of
-    types: where they are sparse arrays it stores values of these."""
+def elements_by_key(function: Function) -> frozenset[str]:
+    """The names that a function goes through by elements and gives subscripts, before anything is known of types: where
+    they are sparse arrays it finds elements by their keys."""
     iterated = {space.array for space in every(Elements, *function.body)}
-    targets = (target for node in every((Assign, Update), *function.body) for target in _targets(node))
-    written = {target.base.name for target in targets if isinstance(target, Subscript)}
-    return tuple(name for name in function.params if name in iterated & written)
+    return frozenset(part.base.name for part in every(Subscript, *function.body) if part.base.name in iterated)
 
 
 def with_stored_elements(function: Function, types: Types) -> Function:
@@ -64,21 +62,29 @@ def with_stored_elements(function: Function, types: Types) -> Function:
     if not any(part.base.name in sparse for part in every(Subscript, *function.body)):
         return function
     taken = {*function.params, *assigned_names(function.body)}
-    names: dict[str, tuple[str, ...]] = {}
+    names: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = {}
 
     def changed(statement: Stmt) -> tuple[Stmt, ...]:
         match statement:
             case For(Elements(array) as space, body) if array in sparse and _mentions(array, body):
-                if array not in names:
+                key = array, space.keys
+                if key not in names:
                     numbers = range(len(sparse[array].value_dtypes))
                     wanted = [f"{array}_value" if len(numbers) == 1 else f"{array}_value_{k}" for k in numbers]
-                    names[array] = tuple(fresh(name, taken) for name in wanted)
-                return (_Loop(function, space, sparse[array], names[array], taken).changed(statement),)
+                    names[key] = tuple(fresh(name, taken) for name in wanted)
+                return (_Loop(function, space, sparse[array], names[key], taken).changed(statement),)
         return (statement,)
 
     found = with_new(function, body=expand(function.body, changed))
+    found = with_new(found, by_key=tuple(one for key, own in names.items() for one in _by_key(*key, own)))
     _check(found, sparse)
     return found
+
+
+def _by_key(array: str, keys: tuple[str, ...], names: tuple[str, ...]) -> Iterator[ByKey]:
+    element = f"{array}[{', '.join(keys)}]"
+    for number, name in enumerate(names):
+        yield ByKey(name, array, element if len(names) == 1 else f"{element}[{number}]")
 
 
 def _mentions(array: str, body: tuple[Stmt, ...]) -> bool:
