@@ -115,6 +115,9 @@ def test_elements_in_python():
     assert list(tokens) == [((0, 3), 7.0), ((2, 0), 4.5), ((2, 1), 5.0)]
     assert tokens[2] == [(0, 4.5), (1, 5.0)]
     assert tokens.to_numpy()[0, 3] == 7.0
+    again = tokens.values
+    tokens[0, 3] = 8.0
+    assert again.tolist() == [4.5, 7.0, 5.0]
     tokens[2, 1] = np.nan
     assert np.isnan(tokens[2][1][1])
 

@@ -147,7 +147,10 @@ class SparseArray(DistArray):
         """The values, or a tuple of arrays of them, in the order they were given in. Read-only, perhaps a
         copy.
         """
-        values = tuple(map(_read_only, user_order(self._elements).values))
+        held = user_order(self._elements).values
+        if self._has_own_values and held is self._elements.values:
+            held = tuple(value.copy() for value in held)  # what is shown stays, whatever is stored later
+        values = tuple(map(_read_only, held))
         return values if self._values_are_tuple else values[0]
 
     @cached_property
@@ -231,7 +234,7 @@ class SparseArray(DistArray):
     def __setitem__(self, key: Any, value: Any) -> None:
         """Give the element with a key, an integer for each dimension, another value: as NumPy converts what is assigned
         to an element of an array, or for tuples as many. MissingKeyError where there is no such element, or more than
-        one. Arrays of keys and values that were shown before may, or may not, show the new value.
+        one. Arrays of values that were shown before stay as they are.
 
         >>> ratings = sparse(([2, 0, 2], [0, 3, 1]), np.array([4.0, 3.5, 5.0]))
         >>> ratings[2, 1] += 1
