@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from orion.errors import AliasError as AliasError
     from orion.errors import ArgumentError as ArgumentError
     from orion.errors import DataFormatError as DataFormatError
+    from orion.errors import MissingKeyError as MissingKeyError
     from orion.errors import NotParallelError as NotParallelError
     from orion.errors import OrionError as OrionError
     from orion.errors import OutOfBoundsError as OutOfBoundsError
@@ -61,8 +62,9 @@ HOMES = {
     ),
     "orion.arrays.frozen": ("freeze",),
     "orion.errors": (
-        "AliasError", "ArgumentError", "DataFormatError", "NotParallelError", "OrionError", "OutOfBoundsError",
-        "PlanError", "SerialLoopWarning", "UnprovedWarning", "UnsupportedLoopError", "WorkerLostError",
+        "AliasError", "ArgumentError", "DataFormatError", "MissingKeyError", "NotParallelError", "OrionError",
+        "OutOfBoundsError", "PlanError", "SerialLoopWarning", "UnprovedWarning", "UnsupportedLoopError",
+        "WorkerLostError",
     ),
     "orion.keyed_random": ("random",),
     "orion.runtime.session": ("init", "session", "shutdown"),

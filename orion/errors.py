@@ -43,6 +43,13 @@ class OutOfBoundsError(OrionError, IndexError):
     read_from: tuple[str, int] | None = None
 
 
+class MissingKeyError(OrionError, KeyError):
+    """A sparse array has no element with a key, or more than one."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
 class ArgumentError(OrionError, TypeError):
     """An argument is of a kind, type or layout that the loop cannot work on."""
 

@@ -42,6 +42,7 @@ from orion.passes.array_names import with_one_array_a_name
 from orion.passes.attributes import resolve_attributes
 from orion.passes.between import separate
 from orion.passes.bounds import name_bounds
+from orion.passes.element_stores import stored_arrays, with_stored_elements
 from orion.passes.extreme_places import with_extremes_by_name
 from orion.passes.extremes import with_running_extremes
 from orion.passes.flat_loops import with_nested_loops
@@ -124,6 +125,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("calls", "calls that write are statements", lambda f, known: with_calls_first(f, known.types), True),
     Pass("options", "what depends on None and strings is settled", lambda f, known: with_options(f, known.words), True),
     Pass("elements", "loops over dense arrays are ranges", lambda f, known: over_dense_arrays(f, known.types), True),
+    Pass("stores", "stored elements are scalars", lambda f, known: with_stored_elements(f, known.types), True),
     Pass("names", "a name stands for one array", lambda f, known: with_one_array_a_name(f, known.types), True),
     Pass("trips", "loops of one trip are their bodies", lambda f, known: without_single_trips(f, known.typing), True),
     Pass("lists", "lists have the types of their items", lambda f, known: with_types_of_items(f, known.typing), True),
@@ -243,6 +245,7 @@ def analyse(function: Function, types: Types, ordered: bool | None, caches: Cach
     used |= {name for one in assumed for name in one.names}
     parameters = tuple(name for name in integers if not used.isdisjoint({name, isl_name(name)}) and name not in changed)
     written = frozenset(use.array for loop in every[-1].loops for use in loop.uses if use.is_written)
+    written |= stored_arrays(function)
     guarded = guarded_by(function, typing, _combined(every) - function.in_turn)
     asked = (one for variant in every for one in variant.program.function.assumed if isinstance(one, OfArray))
     properties = frozenset((one.array, one.has) for one in asked)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import FunctionType
@@ -20,12 +20,13 @@ from numpy.typing import NDArray
 
 from orion.arrays.compressed import part_of
 from orion.arrays.dense import DenseArray
+from orion.arrays.sparse import SparseArray
 from orion.aside import aside
 from orion.cost.caches import Caches, caches_here
 from orion.cost.reached import reached
 from orion.cost.sizes import Asked, Shown
 from orion.dependence.inspection import NOT_INSPECTED, InspectedLoops
-from orion.errors import OutOfBoundsError
+from orion.errors import ArgumentError, OutOfBoundsError, describe
 from orion.frontend.outside import Outside
 from orion.frontend.parse import NO_MATRICES, parse_with_outside
 from orion.frontend.scope import outer_names
@@ -278,6 +279,17 @@ class Preparation:
             parsed.kinds[key] = found
         return found
 
+    def _kinds(self, parsed: _Parsed, arguments: Mapping[str, Any]) -> tuple[Types, Shapes, Known]:
+        """The types and shapes of the arguments of a call, and what is known of the function for such. Keys of sparse
+        arrays whose elements it finds by them are looked at, which becomes a part of their types."""
+        types, shapes = argument_types(arguments)
+        known = self._known(parsed, types, words_in(arguments))
+        if known.function.by_key:
+            check_keys((one.array for one in known.function.by_key), arguments)
+            types, shapes = argument_types(arguments)
+            known = self._known(parsed, types, words_in(arguments))
+        return types, shapes, known
+
     def _analysed(self, function: Function, types: Types) -> Typed:
         return analyse(function, types, self._options.ordered, self._caches or caches_here())
 
@@ -308,7 +320,7 @@ class Preparation:
         """The plan for these arguments; no loop runs. With `inspects` the inspectors of loops do, which are compiled
         for that; else it has what they have found in calls before."""
         arguments = self.with_outside(arguments)
-        types, shapes = argument_types(arguments)
+        types, shapes, _ = self._kinds(self._current(), arguments)
         typed, shapes = self.typed_for(types, shapes, arguments)
         shown = self._properties.of(typed.asked, arguments)
         plan = aside(lambda: make_plan(typed, arguments, shapes, workers, force_parallel, shown))
@@ -324,7 +336,7 @@ class Preparation:
     def prepare(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> Prepared:
         """Everything up to compiled kernels for these arguments. Raises `OutOfBoundsError` where a subscript is sure to
         leave its array, `AliasError` where arrays overlap."""
-        from orion.runtime.alias import check_aliases
+        from orion.runtime.alias import check_aliases, check_sparse_aliases
 
         last = self._last
         is_last = last is not None and last.is_for(self._parsed, arguments, (workers, force_parallel))
@@ -333,9 +345,9 @@ class Preparation:
             inspected = self._inspected(last.prepared, arguments, force_parallel)
             if inspected == last.inspected:
                 return last.prepared
-        types, shapes = argument_types(arguments)
         parsed = self._current()  # another thread may read the source again meanwhile
-        known = self._known(parsed, types, words_in(arguments)).at(types, shapes, arguments)
+        types, shapes, of_kinds = self._kinds(parsed, arguments)
+        known = of_kinds.at(types, shapes, arguments)
         typed, shapes = self._typed_for(known, types, shapes, arguments)
         shown = self._properties.of(typed.asked, arguments)
         plain = self._found(typed, types, shapes, arguments, workers, force_parallel, shown)
@@ -345,6 +357,7 @@ class Preparation:
         if inspected:
             found = self._found(typed, types, shapes, arguments, workers, force_parallel, shown, inspected)
         check_aliases({name: _memory(value) for name, value in arguments.items() if _is_dense(value)}, found.written)
+        check_sparse_aliases(arguments, found.written)
         like = recent(arguments, {*found.integers, *known.integers, *(known.at_call.integers if known.at_call else ())})
         session = workers, force_parallel
         self._last = _Last(found, like, parsed, session, typed.asked, shown, inspected) if like else None
@@ -389,7 +402,7 @@ class Preparation:
     def kernel_source(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> str:
         """The generated kernels, one after the other."""
         arguments = self.with_outside(arguments)
-        types, shapes = argument_types(arguments)
+        types, shapes, _ = self._kinds(self._current(), arguments)
         typed, shapes = self.typed_for(types, shapes, arguments)
         shown = self._properties.of(typed.asked, arguments)
         plan = make_plan(typed, arguments, shapes, workers, force_parallel, shown)
@@ -425,6 +438,17 @@ class Preparation:
         program = PreparedProgram(made.program, loops)
         watched = watched_loops(plan.function.loops)
         return Prepared(plan, program, typed.written, serial, rows, local, typed.parameters, watched)
+
+
+def check_keys(names: Iterable[str], arguments: Mapping[str, Any]) -> None:
+    """ArgumentError where a sparse array whose elements are found by their keys has a key more than once."""
+    for name in names:
+        array = arguments[name]
+        if isinstance(array, SparseArray) and not array.unique_keys:
+            what = f"argument `{name}` has keys that occur more than once"
+            why = f"the loop stores or reads its elements by their keys, `{name}[…]`, and nobody can say which is meant"
+            hint = "add up, or leave out, elements with equal keys where the array is made"
+            raise ArgumentError(describe(what, why=why, hint=hint))
 
 
 def _check_lengths(typed: Typed, plan: Plan) -> None:

@@ -139,6 +139,7 @@ CODES = {
         considered="tiles found by looking at subscripts",
     ),
     "ORN129": Code("tiles were found by looking at subscripts", ReasonKind.NOTE),
+    "ORN130": Code("loops that store values of a sparse array go through it in the same tiles"),
 }
 
 

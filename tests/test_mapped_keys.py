@@ -138,6 +138,19 @@ def test_a_map_that_changes_between_calls():
         np.testing.assert_array_equal(U, theirs)
 
 
+def test_values_that_are_stored_between_calls():
+    decorated, R = orion.parallel_for(one_key), orion.sparse((np.arange(40),), RNG.random(40))
+    for place in range(3):
+        R[place] = 100.0 + place
+        check(one_key, R, RNG.random(7), MAPS["g"])
+        U = RNG.random(7)
+        theirs = U.copy()
+        order = decorated.plan(R, U, MAPS["g"]).serial_order()
+        decorated(R, U, MAPS["g"])
+        in_order(one_key, R, order.tolist(), theirs, MAPS["g"])
+        np.testing.assert_array_equal(U, theirs)
+
+
 def test_negative_places_count_from_the_end():
     group = MAPS["g"] - 7
     plan = check(one_key, elements((40,)), RNG.random(7), group)

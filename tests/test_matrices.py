@@ -344,7 +344,7 @@ def test_rows_in_python():
     for wrong in (3, -4):
         with pytest.raises(OutOfBoundsError):
             R[wrong]
-    for wrong in (1.5, slice(2), (1, 2), (slice(1, 2), 0)):
+    for wrong in (1.5, slice(2), (1, 2, 3), (slice(1, 2), 0)):
         with pytest.raises(ArgumentError, match="write `R"):
             R[wrong]
     with pytest.raises(ArgumentError, match="3 dimensions"):

@@ -12,6 +12,8 @@ import pytest
 
 import orion
 from orion.arrays.dense import array
+from orion.errors import ArgumentError
+from tests.element_stores import scale
 from tests.runtime_programs import (
     NAMES,
     assert_same,
@@ -77,6 +79,28 @@ def test_a_second_loop_finds_the_keys_that_the_first_had_no_use_for(nodes):
     mix(R, W, H, 2, 5)
     np.testing.assert_array_equal(W, expected[0])
     np.testing.assert_array_equal(H, expected[1])
+
+
+def test_stores_of_elements_are_refused(nodes):
+    tokens = orion.sparse((np.arange(60), np.arange(60) % 7), np.arange(60.0))
+    with pytest.raises(ArgumentError, match="stored on one node alone"):
+        scale(tokens, 2.0)
+    np.testing.assert_array_equal(tokens.values, np.arange(60.0))
+
+
+def test_elements_that_were_stored_are_sent_again(nodes):
+    tokens = orion.sparse((np.arange(60), np.arange(60) % 7), np.arange(60.0))
+
+    @orion.parallel_for
+    def rows(out, tokens):
+        for (d, _), z in tokens:
+            out[d] += z
+
+    for k in range(3):
+        rows(out := np.zeros(60), tokens)
+        np.testing.assert_array_equal(out, tokens.values)
+        for d in range(60):
+            tokens[d, d % 7] = d + 100.0 * k
 
 
 def test_segments_that_are_files_have_no_names_during_a_run(nodes, expected, monkeypatch):

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from orion.arrays.base import DistArray, bytes_text, place_text
 from orion.arrays.check import Arrays, checked_extents, checked_keys, checked_values, largest_extent
+from orion.arrays.keyed import KeyedElements
 from orion.arrays.layout import (
     Bounds,
     Elements,
@@ -27,7 +28,7 @@ from orion.arrays.layout import (
     user_order,
 )
 from orion.arrays.partition import balanced_bounds, even_bounds
-from orion.errors import ArgumentError, OutOfBoundsError, describe
+from orion.errors import ArgumentError, OutOfBoundsError, PlanError, describe
 from orion.tracebacks import ends_in_users_line
 
 _ITERATED_AT_ONCE = 1 << 16
@@ -86,6 +87,10 @@ class SparseArray(DistArray):
         self._layout_key: tuple[object, ...] | None = None
         self._lines: dict[int, Lines] = {}
         self._layouts: WeakValueDictionary[tuple[object, ...], TileLayout] = WeakValueDictionary()
+        self._keyed: KeyedElements | None = None
+        self._has_own_values = False
+        self.version = 0
+        """How often values were stored, by Python or by a run of a loop."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -129,7 +134,7 @@ class SparseArray(DistArray):
     @property
     def nbytes(self) -> int:
         order = vars(self).get("_ascending")
-        lines = sum(one.nbytes for one in self._lines.values())
+        lines = sum(one.nbytes for one in self._lines.values()) + (0 if self._keyed is None else self._keyed.nbytes)
         return self._elements.nbytes + lines + (0 if order is None else order.nbytes)
 
     @property
@@ -142,7 +147,10 @@ class SparseArray(DistArray):
         """The values, or a tuple of arrays of them, in the order they were given in. Read-only, perhaps a
         copy.
         """
-        values = tuple(map(_read_only, user_order(self._elements).values))
+        held = user_order(self._elements).values
+        if self._has_own_values and held is self._elements.values:
+            held = tuple(value.copy() for value in held)  # what is shown stays, whatever is stored later
+        values = tuple(map(_read_only, held))
         return values if self._values_are_tuple else values[0]
 
     @cached_property
@@ -191,13 +199,21 @@ class SparseArray(DistArray):
             self._lines[dim] = Lines(arrays[0], arrays[1], arrays[2:])
         return self._lines[dim]
 
-    def __getitem__(self, index: Any) -> list[tuple[int, Any]]:
+    def __getitem__(self, index: Any) -> Any:
         """The elements of a row, `R[i]`, as pairs of column and value; of a column, `R[:, j]`, as pairs of row and
         value. Ascending, equal ones in the order they were given in; negative numbers count from the end.
 
-        >>> sparse(([2, 0, 2], [0, 3, 1]), np.array([4.0, 3.5, 5.0]))[2]
-        [(0, 4.0), (1, 5.0)]
+        With an integer for each dimension, the value of the element with that key, or the tuple of its values. Keys are
+        counted from 0. MissingKeyError where there is none, or more than one.
+
+        >>> ratings = sparse(([2, 0, 2], [0, 3, 1]), np.array([4.0, 3.5, 5.0]))
+        >>> ratings[2], float(ratings[2, 1])
+        ([(0, 4.0), (1, 5.0)], 5.0)
         """
+        key = self._key_of(index)
+        if key is not None:
+            found = self._by_key().values(key)
+            return found if self._values_are_tuple else found[0]
         match index:
             case (slice(start=None, stop=None, step=None), number):
                 dim = 1
@@ -214,6 +230,64 @@ class SparseArray(DistArray):
         values = [value[first:end].tolist() for value in lines.values]
         each = zip(*values, strict=True) if self._values_are_tuple else values[0]
         return list(zip(lines.indices[first:end].tolist(), each, strict=True))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Give the element with a key, an integer for each dimension, another value: as NumPy converts what is assigned
+        to an element of an array, or for tuples as many. MissingKeyError where there is no such element, or more than
+        one. Arrays of values that were shown before stay as they are.
+
+        >>> ratings = sparse(([2, 0, 2], [0, 3, 1]), np.array([4.0, 3.5, 5.0]))
+        >>> ratings[2, 1] += 1
+        >>> ratings.values
+        array([4. , 3.5, 6. ])
+        """
+        found = self._key_of(key)
+        if found is None:
+            hint = f"write {self.ndim} integers, `R[{', '.join('ijklmnop'[: self.ndim])}] = value`"
+            raise ArgumentError(describe(f"a sparse array has no element [{key!r}] to be stored", hint=hint))
+        if isinstance(self._elements, TileLayout) or self._has_own_values:
+            elements = self._by_key()
+        else:  # what was shown of them, or taken over from others, stays as it is
+            self._by_key().place(found)
+            self._elements = replace(self._elements, values=tuple(v.copy() for v in self._elements.values))
+            self._has_own_values = True
+            elements = self._by_key()
+        elements.store(found, value if self._values_are_tuple else (value,))
+        self._forget_values()
+
+    def _key_of(self, index: Any) -> tuple[int, ...] | None:
+        """A subscript as the key of an element; None where it is none."""
+        key = index if isinstance(index, tuple) else (index,)
+        is_key = len(key) == self.ndim and all(isinstance(one, int | np.integer) for one in key)
+        return tuple(int(one) for one in key) if is_key else None
+
+    def _by_key(self) -> KeyedElements:
+        """The elements as they are held now, to be found by their keys."""
+        if self._keyed is None or not self._keyed.are(self._elements):
+            self._keyed = KeyedElements(self._elements, self._keyed)
+        return self._keyed
+
+    def begin_stores(self, layout: TileLayout) -> None:
+        """A loop is about to store values in a layout, which is one of this array with its present values: from now on
+        it is what holds them, and all else that does is let go of."""
+        key = next((key for key, known in self._layouts.items() if known is layout), None)
+        if key is None:
+            raise PlanError("loops that store values of one sparse array have it in different orders")
+        self._keep(key, layout)
+        self._forget_values()
+
+    def has_present_values(self, layout: TileLayout) -> bool:
+        """Whether a layout of this array still has its values: those that were made before values were stored do not,
+        but for the one they were stored in."""
+        return layout is self._elements or any(known is layout for known in self._layouts.values())
+
+    def _forget_values(self) -> None:
+        """Let go of all values but those of the present elements."""
+        self.version += 1
+        self._lines.clear()
+        self._layouts.clear()
+        if isinstance(self._elements, TileLayout) and self._layout_key is not None:
+            self._layouts[self._layout_key] = self._elements
 
     def histogram(self, dim: int, bins: int | None = None) -> NDArray[np.int64]:
         """The number of elements per index of a dimension, or in each of `bins` equal ranges of its indices.
@@ -266,7 +340,8 @@ class SparseArray(DistArray):
 
         The result depends on the elements, `bounds` and `order`, never on what was asked for before. It
         shares its arrays with this sparse array, is the same object when asked for again, and must not be
-        changed. Earlier layouts that someone still holds stay valid and are returned without work.
+        changed. Earlier layouts that someone still holds stay valid, until values are stored, and are returned without
+        work.
 
         `ArgumentError` if the bounds do not ascend from 0 or do not cover every key.
 

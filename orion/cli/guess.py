@@ -33,6 +33,7 @@ from orion.ir.nodes import (
     walk,
 )  # fmt: skip
 from orion.ir.types import ArgumentType, ArrayType, ScalarType, SparseType, Types
+from orion.passes.element_stores import elements_by_key
 from orion.typing.functions import Form, form_of, reads_row
 
 BITWISE = frozenset({"&", "|", "^", "<<", ">>"})
@@ -86,11 +87,11 @@ def _nodes(function: Function) -> Iterator[Node]:
 
 
 def _sparse_arrays(function: Function, integers: Container[str]) -> dict[str, SparseType]:
-    found = {}
+    found, by_key = {}, elements_by_key(function)
     for node in _nodes(function):
         if isinstance(node, Elements):
             values = tuple("int64" if value in integers else "float32" for value in node.values)
-            found[node.array] = SparseType(len(node.keys), "int32", values, node.single)
+            found[node.array] = SparseType(len(node.keys), "int32", values, node.single, node.array in by_key)
     return found
 
 

@@ -140,7 +140,7 @@ def placements(
     found = []
     if nest.elements is not None:
         dim = candidate.space if candidate else None
-        found.append(Placement(nest.elements.array, PlacementKind.PARTITIONED, dim, dim, False, 0))
+        found.append(Placement(nest.elements.array, PlacementKind.PARTITIONED, dim, dim, bool(nest.stored), 0))
     for use in uses:
         if isinstance(types.get(use.array), ArrayType):
             found.append(_placement(use, candidate, nest, types, shapes, workers))

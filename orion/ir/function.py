@@ -128,6 +128,16 @@ class InBlocks:
 
 
 @dataclass(frozen=True, slots=True)
+class ByKey:
+    """A scalar that is a value of the element of an iteration, which the source finds in `array` by the names of its
+    keys (`orion.passes.element_stores`): `written` is what it is there."""
+
+    name: str
+    array: str
+    written: str
+
+
+@dataclass(frozen=True, slots=True)
 class LocalArray:
     """An array that the function makes between its loops (`orion.passes.local_arrays`).
 
@@ -172,7 +182,8 @@ class Function(Keeping):
     that are lists in the source (`orion.frontend.lists`), `plain_lists` those of Python's numbers, not NumPy's,
     `counters` the scalars that count the items of lists, with these (`orion.frontend.counted_lists`). `parts` are
     parameters that a call takes from sparse matrices among its arguments, `rekeyed` those that are sparse arrays among
-    them with other keys."""
+    them with other keys, `by_key` values of elements of sparse arrays.
+    """
 
     name: str
     params: tuple[str, ...]
@@ -202,6 +213,7 @@ class Function(Keeping):
     counters: tuple[tuple[str, str], ...] = ()
     parts: tuple[MatrixPart, ...] = ()
     rekeyed: tuple[Rekeyed, ...] = ()
+    by_key: tuple[ByKey, ...] = ()
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -218,10 +230,11 @@ class Function(Keeping):
 def in_users_words(text: str, function: Function) -> str:
     """What is said of a function, with `helper.name` for names that stand for locals of its helpers: the user has
     written `name` there. Those of a second call of the helper are `helper.name'`. What is taken from sparse matrices is
-    said as it is written, `A.indptr`."""
+    said as it is written, `A.indptr`, and so are values of elements, `tokens[d, w]`."""
     said = {part.name: part.written for part in function.parts}
     for array in function.rekeyed:
         said |= {array.name: array.array, **dict(array.words)}
+    said |= {value.name: value.written for value in function.by_key}
     for one in function.helper_locals:
         words = f"{one.helper}.{one.local}"
         said[one.name] = words + "'" * sum(words == other.rstrip("'") for other in said.values())

@@ -150,6 +150,10 @@ NARROW = "narrow:"
 LIST = "list:"
 """A function: a list of as many items as its argument says, of which a loop gives each its value."""
 
+STORE = "store:"
+"""A function, and a statement by itself: value number `arguments[0]` of the element of a sparse array, that which the
+iteration is for, becomes `arguments[1]`, a scalar of its dtype (`orion.passes.element_stores`)."""
+
 PART = "part:"
 """A function: the part of its first argument at the subscripts that are the others. The parser gives that a name."""
 

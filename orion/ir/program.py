@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from orion.ir.function import Function
-from orion.ir.nodes import Elements, For, If, Range, Stmt, Subscript, While, every
+from orion.ir.nodes import STORE, Call, Const, Elements, For, If, Range, Stmt, Subscript, While, every
 from orion.source import Span
 
 SYNTHETIC = -1
@@ -121,6 +121,15 @@ class LoopNest:
         """The sparse array's elements that the loop goes over, or None for a nest of ranges."""
         space = self.loops[0].space
         return space if isinstance(space, Elements) else None
+
+    @property
+    def stored(self) -> frozenset[int]:
+        """The numbers of the values that iterations store in their elements, of a loop over those."""
+        if self.elements is None:
+            return frozenset()
+        stores = [call for call in every(Call, *self.body) if call.function == STORE]
+        numbers = [call.arguments[0] for call in stores]
+        return frozenset(number.value for number in numbers if isinstance(number, Const) and type(number.value) is int)
 
     @property
     def ranges(self) -> tuple[Range, ...]:

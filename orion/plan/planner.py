@@ -52,6 +52,7 @@ from orion.plan.explain import blocking_reasons, in_turn, not_stronger
 from orion.plan.fused import along, fused_program, keeps_blocks, why_fused, with_members, with_reasons
 from orion.plan.inspected import with_inspection
 from orion.plan.neighbours import handovers, moved_between
+from orion.plan.one_order import in_one_order
 from orion.plan.plan import (
     Fill,
     Form,
@@ -136,8 +137,11 @@ def _plan_of(variant: Variant, types: Types, sizes: Sizes, maps: Maps) -> tuple[
     chosen = [one for one in variant.neighbours.fusable if _is_better_as_one(one, types, sizes, maps)]
     whole = fused_program(variant, chosen)
     whole = _with_rounds(whole, sizes, maps)
-    agreed = zip(whole.loops, _agreed(whole, types, sizes, maps), strict=True)
-    loops = tuple(_with_neighbours(whole, loop, plan, types, sizes, maps) for loop, plan in agreed)
+    again = partial(_plan_loop, types=types, sizes=sizes, maps=maps)
+    agreed = in_one_order(whole.loops, _agreed(whole, types, sizes, maps), sizes, again)
+    loops = tuple(
+        _with_neighbours(whole, loop, plan, types, sizes, maps) for loop, plan in zip(whole.loops, agreed, strict=True)
+    )
     plan = FunctionPlan(
         whole.program,
         loops,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.arrays.sparse import SparseArray
 from orion.errors import AliasError, describe
 from orion.ir.cures import hold
 
@@ -36,6 +37,18 @@ def check_aliases(memory: Mapping[str, NDArray[Any]], written: Set[str]) -> None
             what = f"`{first}` and `{second}` share memory, and the loop writes `{name}`"
             why = "it was planned for arrays that are independent of each other"
             raise AliasError(describe(what, why=why, hint=_apart(first, second, written)))
+
+
+def check_sparse_aliases(arguments: Mapping[str, object], written: Set[str]) -> None:
+    """Raise `AliasError` where one sparse array is given under two names and its values are stored under one of them:
+    a loop over the other would not wait for that."""
+    sparse = [(name, value) for name, value in arguments.items() if isinstance(value, SparseArray)]
+    for (first, left), (second, right) in combinations(sparse, 2):
+        if left is right and (first in written or second in written):
+            name = first if first in written else second
+            what = f"`{first}` and `{second}` are the same sparse array, and the loop stores values of `{name}`"
+            why = "it was planned for arrays that are independent of each other"
+            raise AliasError(describe(what, why=why, hint="write the loops over one array"))
 
 
 def _apart(first: str, second: str, written: Set[str]) -> str:

@@ -4,7 +4,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import ref
@@ -27,11 +27,12 @@ from orion.schedule.schedule import Ints
 @dataclass(frozen=True, slots=True)
 class LoopData:
     """The arrays that one loop works on in one run: `extents` as in `orion.kernel.calling`, and the arguments
-    of its kernel, None where an argument is a scalar or a result.
+    of its kernel, None where an argument is a scalar or a result. `layout` has the elements that it goes through.
     """
 
     extents: Ints
     arguments: tuple[Any, ...]
+    layout: TileLayout | None = None
 
 
 @dataclass(slots=True)
@@ -79,11 +80,24 @@ class DataSource:
         """The array in the tiles of the schedule; the same as last time, where somebody still holds it."""
         if self._last is not None and self._last[0]() is array:
             known = self._last[1]()
-            if known is not None:
+            if known is not None and array.has_present_values(known):
                 return known
         layout = aside(lambda: tile_layout(self._loop, array))
         self._last = ref(array), ref(layout)
         return layout
+
+
+def begin_stores(
+    prepared: PreparedProgram, layouts: Sequence[TileLayout | None], arguments: Mapping[str, object]
+) -> None:
+    """Have sparse arrays know that loops are about to store their values. `layouts` are those of all loops."""
+    for name in prepared.stored:
+        array = arguments[name]
+        assert isinstance(array, SparseArray)
+        pairs = zip(prepared.loops, layouts, strict=True)
+        own = {id(layout): layout for loop, layout in pairs if loop.sparse == name and layout is not None}
+        for layout in own.values():  # one, or the second has no present values any more
+            array.begin_stores(layout)
 
 
 def tile_layout(loop: PreparedLoop, array: SparseArray) -> TileLayout:
@@ -93,7 +107,7 @@ def tile_layout(loop: PreparedLoop, array: SparseArray) -> TileLayout:
 
 def loop_data(loop: PreparedLoop, given: GivenArrays, extents: Ints, layout: TileLayout | None) -> LoopData:
     """The data of one loop, whose elements are in `layout` where it goes over a sparse array."""
-    return LoopData(extents, tuple([_argument(a, given, layout, loop.plan) for a in loop.kernel.arguments]))
+    return LoopData(extents, tuple([_argument(a, given, layout, loop.plan) for a in loop.kernel.arguments]), layout)
 
 
 def _argument(argument: Argument, given: GivenArrays, layout: TileLayout | None, plan: LoopPlan) -> Any:
@@ -103,7 +117,8 @@ def _argument(argument: Argument, given: GivenArrays, layout: TileLayout | None,
         case "key" if layout is not None:
             return read_only(layout.keys[argument.position])
         case "value" if layout is not None:
-            return read_only(layout.values[argument.position])
+            values = layout.values[argument.position]
+            return values if argument.writeable else read_only(values)
         case "order":
             return read_only(order_of(plan))
         case "count":

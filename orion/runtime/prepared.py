@@ -44,6 +44,11 @@ class PreparedLoop:
         """The arrays that the loop writes."""
         return frozenset(p.array for p in self.plan.placements if p.is_written)
 
+    @property
+    def stored(self) -> str | None:
+        """The sparse array of which the loop stores values, if it does."""
+        return self.sparse if self.plan.nest.stored else None
+
     def has_tiles_everywhere(self, workers: int) -> bool:
         """Whether each of the workers has tiles in the loop, and runs them itself."""
         if isinstance(self.plan.tiles, Inspected):
@@ -89,6 +94,11 @@ class PreparedProgram:
         loop = self.loops[steps[-1].number]
         needs_all = loop.plan.copies or (loop.outputs and not loop.has_tiles_everywhere(self.workers))
         return None if needs_all else steps[-1].number
+
+    @cached_property
+    def stored(self) -> tuple[str, ...]:
+        """The sparse arrays of which loops store values."""
+        return tuple(dict.fromkeys(loop.stored for loop in self.loops if loop.stored is not None))
 
     @cached_property
     def written(self) -> frozenset[str]:

@@ -37,7 +37,7 @@ class Rekeyings:
             return None
         if any(type(one) is not np.ndarray for one in maps.values()):
             return None
-        key = wanted, id(array), *(self._properties.version(one) for one in maps.values())
+        key = wanted, id(array), array.version, *(self._properties.version(one) for one in maps.values())
         known = self._made.get(key)
         if known is None or known[0]() is not array:
             known = self._made[key] = ref(array), rekeyed(array, wanted.terms, wanted.kept, maps)

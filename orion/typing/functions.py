@@ -15,7 +15,7 @@ from functools import cache
 
 import numpy as np
 
-from orion.ir.nodes import INTEGER, LIST, NARROW
+from orion.ir.nodes import INTEGER, LIST, NARROW, STORE
 from orion.typing.complex_types import complex_number, conjugated, part_of_complex
 from orion.typing.dtypes import Kind, float_result, sum_result
 from orion.typing.results import (
@@ -282,6 +282,7 @@ ROWS: tuple[tuple[str, Known], ...] = (
     ("attribute:T", Known(transposed, form=Form.ATTRIBUTE, is_view=True, of_complex=True)),
     (INTEGER, Known(lambda given: INT, cost=Cost.CHEAP)),
     (NARROW, Known(lambda given: given.type(0), cost=Cost.CHEAP)),
+    (STORE, Known(lambda given: NONE, cost=Cost.CHEAP, of_complex=True)),
 )
 
 FUNCTIONS = {name: known for names, known in ROWS for name in names.split()}

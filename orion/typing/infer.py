@@ -360,8 +360,9 @@ class _Inference:
             hint = f"{hold(name, f'{name}.copy()')}; or `{name}.setflags(write=True)` where it owns its data"
             raise self.refuse(statement, f"`{name}` is written, and is a read-only array", "", hint)
         if isinstance(kind, SparseType):
-            why = "the elements of a sparse array are only read"
-            raise self.refuse(statement, f"the sparse array `{name}` is written", why, "write a dense array")
+            why = "a loop over a sparse array stores values one by one, by the names of the keys"
+            hint = f"write `{name}[i, j] = …` in a loop `for (i, j), value in {name}:`, or write a dense array"
+            raise self.refuse(statement, f"the sparse array `{name}` is written", why, hint)
 
     def loop(self, space: Range | Elements, statement: Stmt) -> None:
         if isinstance(space, Range):

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from orion.cost.placement import Placement
 from orion.errors import PlanError
 from orion.ir.function import Function
-from orion.ir.nodes import Assign, Call, For, Subscript, Tuple, Update, Var, every, names_in
+from orion.ir.nodes import STORE, Assign, Call, Elements, For, Subscript, Tuple, Update, Var, every, names_in
 from orion.ir.program import LoopNest
-from orion.ir.types import ArrayType, Types
+from orion.ir.types import ArrayType, SparseType, Types
 from orion.passes.writes import Ranks, written_positions
 from orion.sets.names import number_text
 from orion.verify.conflicts import any_parameters
@@ -33,6 +33,12 @@ def prove_written(nest: LoopNest, placements: Sequence[Placement], types: Types)
     """PlanError where a loop writes an array that its placements do not name, or call read only."""
     loop, function = nest.loops[0], nest.function
     told = {one.array: one.is_written for one in placements}
+    if isinstance(loop.space, Elements) and any(call.function == STORE for call in every(Call, loop)):
+        kind = types.get(loop.space.array)
+        if not told.get(loop.space.array, False):
+            raise PlanError(f"values of {loop.space.array} are written, and the plan does not say so")
+        if not isinstance(kind, SparseType) or not kind.unique_keys:
+            raise PlanError(f"values of {loop.space.array} are written, and keys may occur more than once")
     ranks = {name: kind.ndim for name, kind in types.items() if isinstance(kind, ArrayType)}
     views = views_in((loop,), types)
     written = {array for name in _written(loop, function, ranks) for array in views.get(name, {name})}

@@ -194,7 +194,8 @@ def placement_in_words(placement: Placement, loop: LoopPlan) -> str:
         return "each tile has one of its own; the last tile has the array" if is_shared else "whole, on the worker"
     match placement.kind:
         case PlacementKind.PARTITIONED if is_iterated(placement, loop):
-            return f"each worker has the elements of its blocks of {dim}" if dim else "whole, on the worker"
+            where = f"each worker has the elements of its blocks of {dim}" if dim else "whole, on the worker"
+            return f"{where}; their values are written in place" if placement.is_written else where
         case PlacementKind.PARTITIONED:
             return f"each worker touches its own part, along axis {placement.dim} with {dim}{_halo(placement)}"
         case PlacementKind.ROTATED:

@@ -133,8 +133,10 @@ def _type(argument: Argument) -> types.Type:
     match argument.kind:
         case "scalar" | "count":
             return dtype
-        case "key" | "value" | "order":
+        case "key" | "order":
             return types.Array(dtype, 1, "C", readonly=True)
+        case "value":
+            return types.Array(dtype, 1, "C", readonly=not argument.writeable)
         case "copies":
             return types.Array(dtype, argument.ndim, "C")
         case "array":

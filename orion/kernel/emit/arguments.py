@@ -90,7 +90,7 @@ def _elements(facts: LoopFacts, mentioned: set[str]) -> list[Argument]:
         if name in mentioned
     ]
     values = [
-        Argument("value", elements.array, dtype, position)
+        Argument("value", elements.array, dtype, position, writeable=position in facts.nest.stored)
         for position, (name, dtype) in enumerate(zip(elements.values, kind.value_dtypes, strict=True))
         if name in mentioned
     ]

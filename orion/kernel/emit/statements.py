@@ -8,6 +8,7 @@ from functools import cached_property
 from orion.ir.assigned import assigned_places
 from orion.ir.constants import constant_value
 from orion.ir.nodes import (
+    STORE,
     Assign,
     Binary,
     Bind,
@@ -57,11 +58,13 @@ def _calls_slow(body: tuple[Stmt, ...]) -> bool:
 
 class Statements(Assignments):
     """Emits the body of one iteration. `marks` are statements to be run after those that assign a name, `ended` is
-    that before a `break` which ends the loop."""
+    that before a `break` which ends the loop, `values` those of the element of the iteration in their array, with
+    their dtypes, by number."""
 
     commented: Span | None = None
     marks: Mapping[str, str] = {}
     ended: str = ""
+    values: Mapping[int, tuple[str, str]] = {}
 
     def block(self, body: Iterable[Stmt]) -> None:
         for statement in body:
@@ -91,6 +94,9 @@ class Statements(Assignments):
                 self.writer.add("continue")
             case Pass():
                 pass
+            case Evaluate(Call(function, (Const(int(number)), value))) if function == STORE:
+                place, dtype = self.values[number]
+                self.writer.add(f"{place} = {self.operand(value, dtype).text}")
             case Assign() | Update() | Bind() | Evaluate():
                 self.comment(statement)
                 self.check_order(statement)

@@ -170,6 +170,11 @@ def _emit_elements(
     writer = emitter.writer
     inner = Writer(depth=2)
     emitter.writer = inner
+    emitter.values = {
+        argument.position: (f"{text}[uint64({position})]", argument.dtype)
+        for argument, text in called.items()
+        if argument.kind == "value"
+    }
     for argument, text in called.items():
         if argument.kind == "key":
             inner.add(f"{names.user(elements.keys[argument.position])} = int64({text}[uint64({position})])")

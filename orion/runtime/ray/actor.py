@@ -254,7 +254,7 @@ class WorkerActor:
         for argument, found in zip(part.loop.kernel.arguments, blocks.arguments, strict=True):
             if isinstance(found, Block):
                 array = self._array(found)
-                values.append(array if argument.kind == "array" and argument.writeable else read_only(array))
+                values.append(array if argument.kind in ("array", "value") and argument.writeable else read_only(array))
             elif argument.kind == "order":
                 values.append(read_only(order_of(part.loop.plan)))
             else:

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.errors import ArgumentError, describe
 from orion.runtime.prepared import PreparedLoop, PreparedProgram
 from orion.runtime.ray.exchange import Region, loop_exchange, merged_regions
 from orion.runtime.ray.group import Group
@@ -19,6 +20,9 @@ from orion.runtime.ray.orders import Filling
 from orion.runtime.ray.segments import Block, SegmentName
 from orion.runtime.ray.store import LoopBlocks, PlacedRun, Store
 from orion.schedule.schedule import Ints
+
+Sent = tuple[Block, bytes, int]
+"""A block, the tiles of which a node has the elements, and their version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +62,15 @@ def program_traffic(prepared: PreparedProgram, nodes: Sequence[str]) -> Traffic:
 class Mirrors:
     """The nodes of a group, other than the driver's, with the segments that each has copies of.
 
-    Elements of sparse arrays never change, and are sent once: `_sent` are the blocks of which a node has the
-    elements of some tiles.
+    Elements of sparse arrays are sent once, and again when values were stored: `_sent` are the blocks of which a node
+    has the elements of some tiles, with the version of these.
     """
 
     def __init__(self, group: Group, store: Store) -> None:
         self._group = group
         self._store = store
         self._names: dict[str, dict[int, SegmentName]] = {node: {} for node in group.nodes if node != group.driver_node}
-        self._sent: dict[str, set[tuple[Block, bytes]]] = {node: set() for node in self._names}
+        self._sent: dict[str, set[Sent]] = {node: set() for node in self._names}
         self._traffic: WeakKeyDictionary[PreparedProgram, Traffic] = WeakKeyDictionary()
 
     def names(self, node: str) -> Mapping[int, SegmentName]:
@@ -87,6 +91,8 @@ class Mirrors:
         remote = [node for node in self._nodes(prepared) if node in self._names]
         if not remote:
             return
+        if prepared.stored:
+            raise _stores_elsewhere(prepared.stored[0])
         shares = self._traffic_of(prepared).shares
         fillings, new = {}, {}
         for node in remote:
@@ -96,7 +102,8 @@ class Mirrors:
             fillings[node] = (*self._dense(shares[node], placed), *elements)
         self._group.fill(run_memory, fillings)
         for node in remote:
-            self._sent[node] |= new[node].keys()
+            fresh = {key[:2] for key in new[node]}
+            self._sent[node] = {key for key in self._sent[node] if key[:2] not in fresh} | new[node].keys()
 
     def fetch(self, prepared: PreparedProgram, placed: PlacedRun) -> None:
         """Bring back what a run has written, where it is not on the driver's node: the home node has all of
@@ -132,15 +139,15 @@ class Mirrors:
 
     def _missing(
         self, prepared: PreparedProgram, share: Share, node: str, placed: PlacedRun
-    ) -> dict[tuple[Block, bytes], list[Filling]]:
+    ) -> dict[Sent, list[Filling]]:
         """The elements of the node's tiles that it does not have yet, by what they are noted as once it has them."""
-        found: dict[tuple[Block, bytes], list[Filling]] = {}
+        found: dict[Sent, list[Filling]] = {}
         for loop, tiles, blocks in zip(prepared.loops, share.tiles, placed.loops, strict=True):
             if blocks.extents is None or tiles is None:
                 continue
             offsets = self._array(blocks.extents)
             for block in (blocks.extents, *_element_blocks(loop, blocks)):
-                key = block, tiles[1]
+                key = block, tiles[1], blocks.version
                 if key in self._sent[node] or key in found:
                     continue
                 if block is blocks.extents:
@@ -153,6 +160,13 @@ class Mirrors:
 
     def _array(self, block: Block) -> NDArray[Any]:
         return self._store.array(block)
+
+
+def _stores_elsewhere(array: str) -> ArgumentError:
+    """What to say of a loop that stores values of elements and would run on several nodes."""
+    why = "the values that workers on other nodes store would not come back"
+    hint = 'use backend="threads", or no more workers than this node has CPUs for'
+    return ArgumentError(describe(f"argument `{array}`: its values are stored on one node alone", why=why, hint=hint))
 
 
 def _element_blocks(loop: PreparedLoop, blocks: LoopBlocks) -> Iterator[Block]:

@@ -17,7 +17,7 @@ from orion.arrays.layout import TileLayout
 from orion.arrays.sparse import SparseArray
 from orion.aside import aside
 from orion.kernel.calling import Argument
-from orion.runtime.arguments import skeleton_arguments, tile_layout
+from orion.runtime.arguments import begin_stores, skeleton_arguments, tile_layout
 from orion.runtime.local_arrays import LocalArray
 from orion.runtime.memory import RunMemory, allocate_run_memory
 from orion.runtime.prepared import PreparedLoop, PreparedProgram
@@ -28,25 +28,27 @@ from orion.runtime.ray.segments import Arena, Block, Bytes, SegmentName, create_
 @dataclass(frozen=True, slots=True)
 class LoopBlocks:
     """What one loop works on: its extents (None: the boxes of the schedule's tiles), and the arguments of its
-    kernel: a block for an array, a number for a count, None for a scalar or a result.
+    kernel: a block for an array, a number for a count, None for a scalar or a result. `version` is that of the values
+    of its elements.
     """
 
     extents: Block | None
     arguments: tuple[Block | int | None, ...]
+    version: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedRun:
     """The arguments of one run. `copies` are (caller's array, shared copy, whether it is written) and `dense`
     the blocks of all dense arrays, by name. `layouts` are held so that none goes before the run is over: each
-    sparse array itself holds only the one that was asked for last.
+    sparse array itself holds only the one that was asked for last. A loop over ranges has None.
     """
 
     loops: tuple[LoopBlocks, ...]
     given: tuple[object, ...]
     copies: Mapping[str, tuple[NDArray[Any], NDArray[Any], bool]]
     dense: Mapping[str, Block]
-    layouts: tuple[TileLayout, ...]
+    layouts: tuple[TileLayout | None, ...]
 
     def segments(self) -> set[int]:
         """The segments that the arrays lie in."""
@@ -138,8 +140,9 @@ class Store:
             elif isinstance(value, np.ndarray):
                 dense[name], shared = self._copy(value)
                 copies[name] = value, shared, name in prepared.written
-        layouts: list[TileLayout] = []
+        layouts: list[TileLayout | None] = []
         loops = tuple(self._loop(loop, arguments, dense, layouts) for loop in prepared.loops)
+        begin_stores(prepared, layouts, arguments)
         return PlacedRun(loops, skeleton_arguments(prepared, arguments), copies, dense, tuple(layouts))
 
     def _loop(
@@ -147,14 +150,15 @@ class Store:
         loop: PreparedLoop,
         arguments: Mapping[str, object],
         dense: Mapping[str, Block],
-        layouts: list[TileLayout],
+        layouts: list[TileLayout | None],
     ) -> LoopBlocks:
-        """The blocks of one loop. The layout of its sparse array is added to `layouts`."""
+        """The blocks of one loop. The layout of its sparse array, or None, is added to `layouts`."""
         array = None if loop.sparse is None else arguments[loop.sparse]
         parts: tuple[Block, ...] = ()
+        layout: TileLayout | None = None
         if isinstance(array, SparseArray):
             parts, layout = self._layout(loop, array)
-            layouts.append(layout)
+        layouts.append(layout)
         dims = array.ndim if isinstance(array, SparseArray) else 0
 
         def block(argument: Argument) -> Block | int | None:
@@ -170,7 +174,8 @@ class Store:
                 case _:
                     return None
 
-        return LoopBlocks(parts[0] if parts else None, tuple(block(a) for a in loop.kernel.arguments))
+        version = array.version if isinstance(array, SparseArray) else 0
+        return LoopBlocks(parts[0] if parts else None, tuple(block(a) for a in loop.kernel.arguments), version)
 
     # ------------------------------------------------------------ arrays
 

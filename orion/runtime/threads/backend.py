@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from orion.runtime.arguments import DataSource, GivenArrays, skeleton_arguments
+from orion.runtime.arguments import DataSource, GivenArrays, begin_stores, skeleton_arguments
 from orion.runtime.barrier import KERNEL
 from orion.runtime.bars import Bars
 from orion.runtime.failures import failure_in, left_without_error
@@ -81,6 +81,8 @@ def run_locally(
     memory.reset()
     arrays = GivenArrays(arguments)
     data = [source.data(arrays) for source in loaded.sources]
+    if prepared.stored:
+        begin_stores(prepared, [one.layout for one in data], arguments)
     given = skeleton_arguments(prepared, arguments)
     errors: list[BaseException] = []
     returned: list[Any] = []
