@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from types import FunctionType, MethodType
 from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar, cast, overload
 
+from numpy import ndarray
+
 from orion.arrays.compressed import is_matrix
 from orion.arrays.sparse import SparseArray
 from orion.errors import (
@@ -24,6 +26,7 @@ from orion.errors import (
     describe,
     did_you_mean,
 )  # fmt: skip
+from orion.frontend.matrices import Matrix
 from orion.frontend.outside import version_of
 from orion.frontend.parse import maps_of, matrix_names
 from orion.ir.function import Rekeyed
@@ -200,10 +203,11 @@ class ParallelFunction(Generic[P, R]):
     ) -> tuple[Preparation, dict[str, Any]]:
         """The stages for calls that leave these numbers to their defaults, and have such sparse matrices; the arguments
         with the sparse arrays that have maps of keys as keys."""
-        matrices: tuple[tuple[str, bool], ...] = ()
+        matrices: tuple[tuple[str, Matrix], ...] = ()
         if self._may_be_matrices:
-            given = ((name, arguments[name]) for name in self._may_be_matrices)
-            matrices = tuple((name, isinstance(value, SparseArray)) for name, value in given if is_matrix(value))
+            given = [(name, arguments[name]) for name in self._may_be_matrices]
+            found = [(name, value) for name, value in given if type(value) is not ndarray and is_matrix(value)]
+            matrices = tuple((name, Matrix(not isinstance(one, SparseArray), one.ndim)) for name, one in found)
         rekeyed = self._rekeyings.of(self._may_be_mapped, arguments) if self._may_be_mapped else None
         if not numbers and not matrices and rekeyed is None:
             return self._preparation, arguments

@@ -26,7 +26,8 @@ from orion.cost.caches import Caches, caches_here
 from orion.cost.reached import reached
 from orion.cost.sizes import Asked, Shown
 from orion.dependence.inspection import NOT_INSPECTED, InspectedLoops
-from orion.errors import ArgumentError, OutOfBoundsError, describe
+from orion.errors import AliasError, ArgumentError, OutOfBoundsError, describe
+from orion.frontend.matrices import Matrix
 from orion.frontend.outside import Outside
 from orion.frontend.parse import NO_MATRICES, parse_with_outside
 from orion.frontend.scope import outer_names
@@ -174,8 +175,8 @@ class _Last:
 
 class Preparation:
     """The stages of one decorated function, each result kept. `caches` are those of this machine, if not given, and
-    `defaults` the numbers that calls leave to their defaults, `matrices` the arguments that are sparse matrices, with
-    whether it is an array of Orion's. `with_maps`: the calls have sparse arrays with maps of their keys as keys."""
+    `defaults` the numbers that calls leave to their defaults, `matrices` the arguments that are sparse matrices.
+    `with_maps`: the calls have sparse arrays with maps of their keys as keys."""
 
     def __init__(
         self,
@@ -183,7 +184,7 @@ class Preparation:
         options: Options,
         caches: Caches | None = None,
         defaults: Defaults = NO_DEFAULTS,
-        matrices: Mapping[str, bool] = NO_MATRICES,
+        matrices: Mapping[str, Matrix] = NO_MATRICES,
         *,
         with_maps: bool = False,
     ) -> None:
@@ -334,6 +335,18 @@ class Preparation:
         return plan
 
     def prepare(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> Prepared:
+        """The same as `prepared`, with what it raises in the user's words."""
+        try:
+            return self.prepared(arguments, workers, force_parallel)
+        except (ArgumentError, AliasError) as error:
+            function = self._current().function
+            if not function.parts:
+                raise
+            said = type(error)(in_users_words(str(error), function))
+            said.is_for_numba, said.is_of_sizes = error.is_for_numba, error.is_of_sizes
+            raise said from None
+
+    def prepared(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> Prepared:
         """Everything up to compiled kernels for these arguments. Raises `OutOfBoundsError` where a subscript is sure to
         leave its array, `AliasError` where arrays overlap."""
         from orion.runtime.alias import check_aliases, check_sparse_aliases

@@ -30,7 +30,7 @@ def part_of(matrix: Any, name: str, attribute: str) -> Any:
     (array([0, 1, 2], dtype=int32), 2)
     """
     lines, _, array = attribute.partition("_")
-    if isinstance(matrix, SparseArray) and matrix.ndim != 2:
+    if lines in LINES and isinstance(matrix, SparseArray) and matrix.ndim != 2:
         what = f"argument `{name}` has {matrix.ndim} dimensions"
         raise ArgumentError(describe(what, why="only of sparse arrays of two are there rows and columns"))
     if lines == "shape":

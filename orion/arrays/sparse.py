@@ -208,7 +208,7 @@ class SparseArray(DistArray):
 
         >>> ratings = sparse(([2, 0, 2], [0, 3, 1]), np.array([4.0, 3.5, 5.0]))
         >>> ratings[2], float(ratings[2, 1])
-        ([(0, 4.0), (1, 5.0)], 5.0)
+        ([(0, 4.0), ([(0, np.float64(4.0)), (1, np.float64(5.0))], 5.0)], 5.0)
         """
         key = self._key_of(index)
         if key is not None:
@@ -227,7 +227,7 @@ class SparseArray(DistArray):
         if not -length <= number < length:
             raise OutOfBoundsError(f"{('row', 'column')[dim]} {number} of a sparse array of shape {self._shape}")
         first, end = lines.indptr[number % length], lines.indptr[number % length + 1]
-        values = [value[first:end].tolist() for value in lines.values]
+        values = [value[first:end] for value in lines.values]
         each = zip(*values, strict=True) if self._values_are_tuple else values[0]
         return list(zip(lines.indices[first:end].tolist(), each, strict=True))
 

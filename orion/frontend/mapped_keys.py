@@ -101,6 +101,8 @@ def _loops(definition: ast.FunctionDef) -> Iterator[_Loop]:
                 inside = {name for one in node.body for name in _assigned(one)}
                 if array not in params or not is_plain or not inside.isdisjoint(names) or array in _written(node):
                     continue
+                if any(isinstance(one, ast.Break | ast.Return) for one in ast.walk(node)):
+                    continue  # the elements are gone through in the order of their own keys then
                 own = tuple(names[: len(keys)])
                 terms = _terms(node, own, params - changed)
                 if terms is not None:

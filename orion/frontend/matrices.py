@@ -20,17 +20,28 @@ from dataclasses import dataclass, field
 
 from orion.ir.function import MatrixPart
 
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A parameter that is a sparse matrix: one of SciPy's, or a sparse array of so many dimensions."""
+
+    is_scipys: bool
+    ndim: int
+
+
 ARRAYS = ("indptr", "indices", "data", "row", "col")
 """The attributes of SciPy's matrices that are arrays."""
 
 
 def candidates(definition: ast.FunctionDef) -> frozenset[str]:
-    """The parameters that may be sparse matrices, by what is done with them."""
+    """The parameters that may be sparse matrices, by what is done with them: dense arrays have a shape, too."""
     params = {one.arg for one in ast.walk(definition.args) if isinstance(one, ast.arg)}
     found = set()
     for node in ast.walk(definition):
         match node:
-            case ast.Attribute(ast.Name(name), attribute) if attribute in ARRAYS:
+            case ast.Attribute(ast.Name(name), attribute) if attribute in (*ARRAYS, "shape", "nnz"):
+                found.add(name)
+            case ast.Call(ast.Name("len"), [ast.Subscript(ast.Name(name), index)], []) if _line_of(index):
                 found.add(name)
             case ast.For(target, ast.Subscript(ast.Name(name), index)) if _is_pair(target) and _line_of(index):
                 found.add(name)
@@ -60,10 +71,10 @@ def _line_of(index: ast.expr) -> tuple[str, ast.expr] | None:
 
 
 def write_out_matrices(
-    definition: ast.FunctionDef, matrices: Mapping[str, bool], taken: Collection[str]
+    definition: ast.FunctionDef, matrices: Mapping[str, Matrix], taken: Collection[str]
 ) -> tuple[MatrixPart, ...]:
     """Write matrices, in the source of a function, as the arrays that hold them, and say which these are. `matrices`
-    are the names of parameters, with whether it is an array of Orion's, `taken` names that are no others'."""
+    are those among the parameters, `taken` names that are no others'."""
     if not matrices:
         return ()
     names = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}
@@ -79,7 +90,7 @@ def write_out_matrices(
 class _Writer(ast.NodeTransformer):
     """`from_zero` are the variables of ranges around a node that begin at a number from 0 on."""
 
-    matrices: Mapping[str, bool]
+    matrices: Mapping[str, Matrix]
     taken: set[str]
     parts: dict[tuple[str, str], MatrixPart] = field(default_factory=dict)
     from_zero: list[str] = field(default_factory=list)
@@ -99,10 +110,21 @@ class _Writer(ast.NodeTransformer):
 
     # ------------------------------------------------------------ attributes
 
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AugAssign:
+        """`A.data *= 2` changes the array; any other assignment to an attribute would change the matrix, and is
+        refused as one."""
+        match node.target:
+            case ast.Attribute(ast.Name(name), attribute) if self._has(name, attribute) and attribute in ARRAYS:
+                node.target = self.part(name, attribute, node.target)
+        self.generic_visit(node)
+        return node
+
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         match node:
+            case ast.Attribute(ctx=ast.Store() | ast.Del()):
+                return node
             case ast.Attribute(ast.Name(name), "shape") if name in self.matrices:
-                sides = [self.part(name, f"shape_{axis}", node) for axis in range(2)]
+                sides = [self.part(name, f"shape_{axis}", node) for axis in range(self.matrices[name].ndim)]
                 return ast.copy_location(ast.Tuple([*sides], ast.Load()), node)
             case ast.Attribute(ast.Name(name), attribute) if self._has(name, attribute):
                 return self.part(name, attribute, node)
@@ -111,22 +133,27 @@ class _Writer(ast.NodeTransformer):
 
     def _has(self, name: str, attribute: str) -> bool:
         """Whether it is an attribute that a matrix has: those of arrays of Orion's are their own."""
-        return name in self.matrices and (attribute == "nnz" or (attribute in ARRAYS and not self.matrices[name]))
+        return name in self.matrices and (attribute == "nnz" or (attribute in ARRAYS and self.matrices[name].is_scipys))
+
+    def _is_sparse(self, name: str, ndim: int = 0) -> bool:
+        """Whether it is an array of Orion's, of so many dimensions where that is said."""
+        found = self.matrices.get(name)
+        return found is not None and not found.is_scipys and ndim in (0, found.ndim)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         match node:
             case ast.Subscript(ast.Attribute(ast.Name(name), "shape"), ast.Constant(int(axis))) if (
-                name in self.matrices and -2 <= axis < 2
+                name in self.matrices and -self.matrices[name].ndim <= axis < self.matrices[name].ndim
             ):
-                return self.part(name, f"shape_{axis % 2}", node)
+                return self.part(name, f"shape_{axis % self.matrices[name].ndim}", node)
         self.generic_visit(node)
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         match node:
-            case ast.Call(ast.Name("len"), [ast.Name(name)], []) if self.matrices.get(name):
+            case ast.Call(ast.Name("len"), [ast.Name(name)], []) if self._is_sparse(name):
                 return self.part(name, "nnz", node)
-            case ast.Call(ast.Name("len"), [ast.Subscript(ast.Name(name), index)], []) if self.matrices.get(name):
+            case ast.Call(ast.Name("len"), [ast.Subscript(ast.Name(name), index)], []) if self._is_sparse(name):
                 line = _line_of(index)
                 if line is not None:
                     first, end = self._ends(name, *line, node)
@@ -138,7 +165,7 @@ class _Writer(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> ast.For:
         match node:
-            case ast.For(target, ast.Subscript(ast.Name(name), index)) if self.matrices.get(name) and _is_pair(target):
+            case ast.For(target, ast.Subscript(ast.Name(name), index)) if self._is_sparse(name) and _is_pair(target):
                 line = _line_of(index)
                 if line is not None:
                     return self._over(node, name, *line)

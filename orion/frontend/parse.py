@@ -15,7 +15,7 @@ from orion.frontend.counted_lists import CountedList, counted_lists
 from orion.frontend.lists import growing_lists, write_lists_apart
 from orion.frontend.locate import Located, locate, span_of
 from orion.frontend.mapped_keys import write_out_maps
-from orion.frontend.matrices import candidates, write_out_matrices
+from orion.frontend.matrices import Matrix, candidates, write_out_matrices
 from orion.frontend.outside import Outside, taken
 from orion.frontend.parse_statements import parse_body
 from orion.frontend.parts import with_named_bases
@@ -34,7 +34,7 @@ from orion.ir.function import Function, MatrixPart, Rekeyed
 from orion.ir.refuse import unsupported
 from orion.source import SourceText, Span
 
-NO_MATRICES: Mapping[str, bool] = {}
+NO_MATRICES: Mapping[str, Matrix] = {}
 
 
 def parse_function(function: FunctionType) -> Function:
@@ -47,11 +47,11 @@ def parse_function(function: FunctionType) -> Function:
 
 
 def parse_with_outside(
-    function: FunctionType, matrices: Mapping[str, bool] = NO_MATRICES, *, with_maps: bool = False
+    function: FunctionType, matrices: Mapping[str, Matrix] = NO_MATRICES, *, with_maps: bool = False
 ) -> tuple[Function, Outside]:
     """The function as `parse_function` gives it, and what it and its helpers are made of and take from outside: where
-    any of that is another later, it is to be parsed anew. `matrices` are the arguments that are sparse matrices, with
-    whether it is an array of Orion's. `with_maps`: maps of keys of sparse arrays are made keys."""
+    any of that is another later, it is to be parsed anew. `matrices` are the arguments that are sparse matrices.
+    `with_maps`: maps of keys of sparse arrays are made keys."""
     if not isinstance(function, FunctionType):
         what = f"an object of type {type(function).__name__} is not a function written with `def`"
         raise UnsupportedLoopError(describe(what, hint="decorate a plain function"))
@@ -74,7 +74,7 @@ class _Family:
     """The functions that a loop calls, each parsed once; `open` are those that are being parsed, outermost first;
     `outside` are the names that each of them takes from outside."""
 
-    matrices: Mapping[str, bool]
+    matrices: Mapping[str, Matrix]
     with_maps: bool
     parsed: dict[FunctionType, Function] = field(default_factory=dict)
     open: list[FunctionType] = field(default_factory=list)

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import groupby
 
+from orion.ir.assigned import own_level
 from orion.ir.function import Function
-from orion.ir.nodes import Elements, For, If, Range, Stmt, While
+from orion.ir.nodes import Break, Elements, For, If, Range, Stmt, While
 from orion.ir.program import Branch, LoopNest, Program, Repeat, RunLoop, Scalars, Step, form_of
 from orion.ir.types import Types
 from orion.passes.between import is_repeat, is_split, separate
@@ -68,6 +69,8 @@ class Splitter:
 
     def is_ordered(self, loop: For) -> bool:
         by_default = isinstance(loop.space, Range)
+        if isinstance(loop.space, Elements) and any(isinstance(one, Break) for one in own_level(loop.body)):
+            return True  # what comes first ends it: that is to be the same on any number of workers
         return by_default if self.ordered is None else self.ordered
 
 

@@ -185,6 +185,8 @@ def _emit_elements(
     writer.span = facts.nest.span
     writer.add(f"for {position} in range(first, last):")
     writer.extend(_prefetches(facts, names, emitter, called, position))
+    if not inner.lines:
+        inner.add("pass")
     writer.extend(inner)
     return {"first": f"offsets[{tile}]", "last": f"offsets[{tile} + 1]"}
 
