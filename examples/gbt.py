@@ -62,26 +62,34 @@ def find_bins(bins, features, cuts, counts):
 
 @orion.parallel_for
 def binary_slopes(slopes, rows, scores, labels):
+    total_g, total_h = 0.0, 0.0
     for i in range(len(rows)):
         p = 1.0 / (1.0 + np.exp(-scores[i]))
         slopes[i, 0] = p - labels[i]
         slopes[i, 1] = p * (1.0 - p)
         rows[i] = i
+        total_g += slopes[i, 0]
+        total_h += slopes[i, 1]
+    return total_g, total_h
 
 
 @orion.parallel_for
 def squared_slopes(slopes, rows, scores, labels):
+    total = 0.0
     for i in range(len(rows)):
         slopes[i, 0] = scores[i] - labels[i]
         slopes[i, 1] = 1.0
         rows[i] = i
+        total += slopes[i, 0]
+    return total, float(len(rows))
 
 
 @orion.parallel_for
 def partition(rows, slopes, other_rows, other_slopes, bins, split):
-    n = split[0]
+    first, end, feature, place = split[0], split[1], split[2], split[3]
+    n = first
     m = 0
-    for k in range(split[0], split[1]):
+    for k in range(first, end):
         i = rows[k]
         g = slopes[k, 0]
         h = slopes[k, 1]
@@ -91,7 +99,7 @@ def partition(rows, slopes, other_rows, other_slopes, bins, split):
         other_rows[m] = i
         other_slopes[m, 0] = g
         other_slopes[m, 1] = h
-        goes_left = 1 if bins[split[2], i] <= split[3] else 0
+        goes_left = 1 if bins[feature, i] <= place else 0
         n += goes_left
         m += 1 - goes_left
     for k in range(m):
@@ -104,35 +112,47 @@ def partition(rows, slopes, other_rows, other_slopes, bins, split):
 @orion.parallel_for
 def best_splits(H, gains, places, totals, bins, rows, slopes, at, limits):
     first, end, small, large = at[0], at[1], at[2], at[3]
-    for f in range(bins.shape[0]):
+    for pair in range(bins.shape[0] // 2):  # two features at a time: rows and slopes are read once for both
+        one = 2 * pair
+        two = 2 * pair + 1
         for b in range(H.shape[2]):
-            H[small, f, b, 0] = 0.0
-            H[small, f, b, 1] = 0.0
+            H[small, one, b, 0] = 0.0
+            H[small, one, b, 1] = 0.0
+            H[small, two, b, 0] = 0.0
+            H[small, two, b, 1] = 0.0
         for k in range(first, end):
-            b = bins[f, rows[k]]
-            H[small, f, b, 0] += slopes[k, 0]
-            H[small, f, b, 1] += slopes[k, 1]
-        if large != small:
-            for b in range(H.shape[2]):
-                H[large, f, b, 0] -= H[small, f, b, 0]
-                H[large, f, b, 1] -= H[small, f, b, 1]
-        for child in range(2):
-            leaf = at[2 + child]
-            g, h = totals[leaf, 0], totals[leaf, 1]
-            least = max(limits[1], limits[2] * h / totals[leaf, 2])
-            left_g, left_h, best, where = 0.0, 0.0, 0.0, -1
-            for b in range(H.shape[2] - 1):
-                left_g += H[leaf, f, b, 0]
-                left_h += H[leaf, f, b, 1]
-                right_h = h - left_h
-                if left_h >= least and right_h >= least:
-                    right_g = g - left_g
-                    gain = left_g * left_g / (left_h + limits[0]) + right_g * right_g / (right_h + limits[0])
-                    if gain > best:
-                        best = gain
-                        where = b
-            gains[leaf, f] = best - g * g / (h + limits[0])
-            places[leaf, f] = where
+            i = rows[k]
+            g = slopes[k, 0]
+            h = slopes[k, 1]
+            b = bins[one, i]
+            c = bins[two, i]
+            H[small, one, b, 0] += g
+            H[small, one, b, 1] += h
+            H[small, two, c, 0] += g
+            H[small, two, c, 1] += h
+        for side in range(2):
+            f = 2 * pair + side
+            if large != small:
+                for b in range(H.shape[2]):
+                    H[large, f, b, 0] -= H[small, f, b, 0]
+                    H[large, f, b, 1] -= H[small, f, b, 1]
+            for child in range(2):
+                leaf = at[2 + child]
+                total_g, total_h = totals[leaf, 0], totals[leaf, 1]
+                least = max(limits[1], limits[2] * total_h / totals[leaf, 2])
+                left_g, left_h, best, where = 0.0, 0.0, 0.0, -1
+                for b in range(H.shape[2] - 1):
+                    left_g += H[leaf, f, b, 0]
+                    left_h += H[leaf, f, b, 1]
+                    right_h = total_h - left_h
+                    if left_h >= least and right_h >= least:
+                        right_g = total_g - left_g
+                        gain = left_g * left_g / (left_h + limits[0]) + right_g * right_g / (right_h + limits[0])
+                        if gain > best:
+                            best = gain
+                            where = b
+                gains[leaf, f] = best - total_g * total_g / (total_h + limits[0])
+                places[leaf, f] = where
 
 
 @orion.parallel_for
@@ -238,6 +258,8 @@ class Grower:
     """Grows trees on rows whose features are bins. What it needs is made once."""
 
     def __init__(self, bins: NDArray[np.uint8], labels: Floats, options: Options) -> None:
+        if len(bins) % 2:  # a feature of one value has no split
+            bins = np.concatenate([bins, np.zeros_like(bins[:1])])
         features, count = bins.shape
         self.bins, self.labels, self.options = bins, labels, options
         self.rows, self.slopes = np.empty(count, np.int32), np.empty((count, 2), np.float32)
@@ -273,8 +295,7 @@ class Grower:
     def grow(self) -> None:
         """Grow one more tree, and add it to the scores."""
         loop, arguments = self.slopes_loop()
-        loop(*arguments)
-        self.totals[0] = *self.slopes.sum(axis=0, dtype=np.float64), len(self.rows)
+        self.totals[0] = *loop(*arguments), len(self.rows)
         self.first[0], self.end[0] = 0, len(self.rows)
         self.at[:] = 0, len(self.rows), 0, 0
         best_splits(*self.splits_arguments())
