@@ -163,8 +163,9 @@ class Typing:
         found = self.of(expr)
         if found.items or found.dtype == "none":
             raise self.refuse(expr, "this is not a number or an array", hint="use numbers, and arrays of numbers")
-        if isinstance(expr, Var) and isinstance(self.arguments.get(expr.name), SparseType):
-            hint = f"write a loop, `for (i, j), value in {expr.name}:`"
+        if isinstance(expr, Var) and isinstance(kind := self.arguments.get(expr.name), SparseType):
+            rows = f", or over a row, `for j, value in {expr.name}[i]:`" if kind.ndim == 2 else ""
+            hint = f"write a loop in the decorated function, `for (i, j), value in {expr.name}:`{rows}"
             raise self.refuse(expr, f"`{expr.name}` is a sparse array", "only its elements have values", hint)
         return found
 
