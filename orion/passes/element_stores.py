@@ -240,6 +240,8 @@ def _other_subscript(function: Function, part: Subscript, kind: SparseType, *, i
     what = f"`{text}` is {verb}, and `{array}` is a sparse array"
     why = "a loop over a sparse array has the value of the element of its own iteration alone, by the names of its keys"
     hint = f"write `{array}[{names}]` in a loop `for {names if len(keys) == 1 else f'({names})'}, value in {array}:`"
+    if len(part.index) == 1 and kind.ndim == 2 and not is_stored:
+        hint += f", or go through a row by `for j, value in {array}[i]:`"
     return unsupported(what, part.span, function.source, why=why, hint=hint)
 
 
