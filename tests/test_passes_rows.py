@@ -38,6 +38,9 @@ TOGETHER = {
     "the first is read by the second": (
         "for i in range(6):\n    a = W[i] + 0.0\n    a, b = H[i] + 1.0, a * 2.0\n    W[i] = a + b"
     ),
+    "a part of what had the name before": (
+        "for i in range(6):\n    w = H[i]\n    w, h = W[i], w[1:]\n    w[0] = s\n    h[1] += w[1]"
+    ),
     "three": "for i in range(6):\n    a, b, c = W[i] + 1.0, H[i] + 1.0, W[i] * H[i]\n    W[i] = a * b\n    H[i] = c",
 }
 

@@ -192,7 +192,6 @@ def run(function) -> dict[str, list]:
 REFUSED = [
     ("t = W.T\nt[0, i] = 1", "a name for a transposed or flattened array", "W.T.copy()"),
     ("f = W.ravel()\nf[i] = 1", "a name for a transposed or flattened array", "make a copy"),
-    ("w = H[i]\nw, h = W[i], w[1:]\nw[0] = 1", "rows are exchanged in one assignment", "copy one of them"),
     ("w = W[i]\nw = 1.0", "`w` is a row in one place and a scalar here", "use two names"),
 ]
 

@@ -126,9 +126,6 @@ class _Plain:
     def statement(self, statement: Stmt) -> tuple[Stmt, ...]:
         typing = self.typing
         match statement:
-            case Assign(Tuple(targets), Tuple(values)) if any(self.may_be_view(value) for value in values):
-                parts = _one_by_one(statement, targets, values, typing)
-                return tuple(new for part in parts for new in self.statement(part))
             case Assign(Var() as target, Choose(test, then, orelse)) if typing.of(then).rank > 0:
                 body, other = (self.statement(Assign(target, value, statement.span)) for value in (then, orelse))
                 return (If(test, body, other, statement.span),)
@@ -204,15 +201,3 @@ class _Plain:
                 return isinstance(kind, ArrayType) and kind.c_contiguous and is_row
             case _:
                 return False
-
-
-def _one_by_one(
-    statement: Assign, targets: tuple[Expr, ...], values: tuple[Expr, ...], typing: Typing
-) -> tuple[Stmt, ...]:
-    names = {target.name for target in targets if isinstance(target, Var)}
-    mentioned = names_in(*values)
-    if len(names) < len(targets) or names & mentioned:
-        what = "rows are exchanged in one assignment"
-        why = "a name for a row is another name for a part of an array, not a copy of it"
-        raise typing.refuse(statement.value, what, why, "copy one of them first, `w = W[i].copy()`")
-    return tuple(Assign(t, v, statement.span) for t, v in zip(targets, values, strict=True) if isinstance(t, Var))
