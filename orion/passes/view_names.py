@@ -145,10 +145,6 @@ class _Plain:
             case _:
                 return (statement,)
 
-    def may_be_view(self, value: Expr) -> bool:
-        is_hidden = isinstance(value, Call) and may_be_view(value.function) and self.typing.of(value).rank > 0
-        return is_hidden or is_view(value, self.typing)
-
     def has_rows(self, call: Call) -> bool:
         kind = self.typing.of(call)
         return any(part.rank for part in (kind, *kind.items))
