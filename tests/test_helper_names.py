@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import orion
-from orion.inspect.text.words import in_users_words
+from orion.ir.function import in_users_words
 
 
 def running(x, y):

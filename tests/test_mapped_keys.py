@@ -239,3 +239,15 @@ def test_on_ray(workers):
         pytest.skip("with two workers only")
     with orion.session("ray", workers=2):
         check(factors, elements((40, 30)), RNG.random((7, 4)), RNG.random((30, 4)), MAPS["g"], 0.1, wanted={"2d"})
+
+
+def test_sums_alone_are_taken_in_copies():
+    def add_up(R, sums, group):
+        for (i, _), v in R:
+            sums[group[i]] += v
+
+    decorated, R, sums = orion.parallel_for(add_up), elements((40, 30)), np.zeros(7)
+    plan = decorated.plan(R, sums, MAPS["g"])
+    assert [one.array for one in plan.only.copies] == ["sums"]
+    decorated(R, sums, MAPS["g"])
+    np.testing.assert_allclose(sums, np.bincount(MAPS["g"][R.coords[0]], R.values, minlength=7))

@@ -20,8 +20,8 @@ def rekeyed(
 
     >>> array = sparse(([0, 2], [1, 0]), np.array([0.5, 0.25]))
     >>> found = rekeyed(array, ((0, "group"), (1, "")), (0,), {"group": np.array([7, 0, 7])})
-    >>> list(found)
-    [((7, 0), (0.25, 2)), ((7, 1), (0.5, 0))]
+    >>> [key for key, _ in found], found.values[1]
+    ([(7, 0), (7, 1)], array([0, 2], dtype=int32))
     """
     keys, shape = [], []
     coords = array.coords

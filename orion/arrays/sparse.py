@@ -208,7 +208,7 @@ class SparseArray(DistArray):
 
         >>> ratings = sparse(([2, 0, 2], [0, 3, 1]), np.array([4.0, 3.5, 5.0]))
         >>> ratings[2], float(ratings[2, 1])
-        ([(0, 4.0), ([(0, np.float64(4.0)), (1, np.float64(5.0))], 5.0)], 5.0)
+        ([(0, np.float64(4.0)), (1, np.float64(5.0))], 5.0)
         """
         key = self._key_of(index)
         if key is not None:

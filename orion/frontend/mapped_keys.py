@@ -105,7 +105,7 @@ def _loops(definition: ast.FunctionDef) -> Iterator[_Loop]:
                     continue  # the elements are gone through in the order of their own keys then
                 own = tuple(names[: len(keys)])
                 terms = _terms(node, own, params - changed)
-                if terms is not None:
+                if terms is not None and not _only_adds(node):
                     yield _Loop(node, array, own, tuple(names[len(keys) :]), terms)
 
 
@@ -133,6 +133,18 @@ def _handed_on(code: ast.AST) -> Iterator[str]:
                 yield from (part.id for part in given if isinstance(part, ast.Name))
             case ast.Assign(_, ast.Name(name)) | ast.Assign(_, ast.Subscript(ast.Name(name), ast.Slice())):
                 yield name
+
+
+def _only_adds(loop: ast.For) -> bool:
+    """Whether all arrays that a loop writes are such that it does nothing but add to elements of them: blocks of any
+    elements then do so in copies (`orion.rewrites.array_sums`), however few the maps have."""
+    written = _written(loop)
+    sums = [
+        one.target for one in ast.walk(loop) if isinstance(one, ast.AugAssign) and isinstance(one.op, ast.Add | ast.Sub)
+    ]
+    added = [one.value.id for one in sums if isinstance(one, ast.Subscript) and isinstance(one.value, ast.Name)]
+    mentions = [one.id for one in ast.walk(loop) if isinstance(one, ast.Name) and one.id in written]
+    return sorted(added) == sorted(mentions)
 
 
 def _terms(loop: ast.For, keys: tuple[str, ...], maps: set[str]) -> tuple[tuple[int, str], ...] | None:
