@@ -91,9 +91,23 @@ def squares(R, count):
             count[i] += v * v
 
 
+def shifted_rows(R, count):
+    for i in range(R.shape[0]):
+        i = i - 2
+        for j, v in R[i]:
+            count[0] += v * (j + 1)
+
+
+def rows_of_an_inner_variable(R, count):
+    for i in range(2):
+        for i in range(-3, 2):
+            for j, v in R[i]:
+                count[0] += v * (j + 1)
+
+
 FUNCTIONS = (
     first_alone, until, where, or_else, in_rounds, by_a_map, as_long_as_its_shape, by_its_shape, lengths, nothing,
-    squares,
+    squares, shifted_rows, rows_of_an_inner_variable,
 )  # fmt: skip
 
 

@@ -88,7 +88,8 @@ def write_out_matrices(
 
 @dataclass
 class _Writer(ast.NodeTransformer):
-    """`from_zero` are the variables of ranges around a node that begin at a number from 0 on."""
+    """`from_zero` are the variables of ranges around a node that begin at a number from 0 on, and are given no other
+    value there."""
 
     matrices: Mapping[str, Matrix]
     taken: set[str]
@@ -135,10 +136,10 @@ class _Writer(ast.NodeTransformer):
         """Whether it is an attribute that a matrix has: those of arrays of Orion's are their own."""
         return name in self.matrices and (attribute == "nnz" or (attribute in ARRAYS and self.matrices[name].is_scipys))
 
-    def _is_sparse(self, name: str, ndim: int = 0) -> bool:
-        """Whether it is an array of Orion's, of so many dimensions where that is said."""
+    def _is_sparse(self, name: str) -> bool:
+        """Whether it is an array of Orion's."""
         found = self.matrices.get(name)
-        return found is not None and not found.is_scipys and ndim in (0, found.ndim)
+        return found is not None and not found.is_scipys
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         match node:
@@ -169,7 +170,9 @@ class _Writer(ast.NodeTransformer):
                 line = _line_of(index)
                 if line is not None:
                     return self._over(node, name, *line)
-            case ast.For(ast.Name(variable), ast.Call(ast.Name("range" | "prange"), bounds)) if _begins_at_zero(bounds):
+            case ast.For(ast.Name(variable), ast.Call(ast.Name("range" | "prange"), bounds)) if _begins_at_zero(
+                bounds
+            ) and variable not in _stored(node.body):
                 node.iter = self.visit(node.iter)
                 self.from_zero.append(variable)
                 node.body = [self.visit(statement) for statement in node.body]
@@ -227,6 +230,12 @@ class _Writer(ast.NodeTransformer):
         from_end, past = ast.BinOp(number, ast.Add(), length), ast.BinOp(length, ast.Add(), ast.Constant(1))
         first = ast.IfExp(ast.Compare(from_end, [ast.GtE()], [ast.Constant(0)]), from_end, past)
         return ast.IfExp(ast.Compare(number, [ast.GtE()], [ast.Constant(0)]), number, first)
+
+
+def _stored(body: list[ast.stmt]) -> set[str]:
+    """The names that statements give a value, loops in them too."""
+    nodes = (node for statement in body for node in ast.walk(statement) if isinstance(node, ast.Name))
+    return {node.id for node in nodes if not isinstance(node.ctx, ast.Load)}
 
 
 def _begins_at_zero(bounds: list[ast.expr]) -> bool:
