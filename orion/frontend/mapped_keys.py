@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from orion.ir.function import Rekeyed
+from orion.ir.renaming import fresh
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +38,15 @@ def write_out_maps(definition: ast.FunctionDef, taken: Collection[str]) -> tuple
     names = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}
     used = {*names, *taken, *(one.arg for one in ast.walk(definition.args) if isinstance(one, ast.arg))}
 
-    def free(wanted: str) -> str:
-        while wanted in used:
-            wanted += "_"
-        used.add(wanted)
-        return wanted
-
     found: list[Rekeyed] = []
     for loop in list(_loops(definition)):
         given = {
-            term: free(f"{loop.keys[term[0]]}_{term[1]}") if term[1] else loop.keys[term[0]] for term in loop.terms
+            (key, map_): fresh(f"{loop.keys[key]}_{map_}", used) if map_ else loop.keys[key] for key, map_ in loop.terms
         }
         maps = [name for _, name in loop.terms if name]
         kept = tuple(k for k in range(len(loop.keys)) if (k, "") not in loop.terms)
         words = tuple((name, f"{map_}[{loop.keys[key]}]") for (key, map_), name in given.items() if map_)
-        name = free(f"{loop.array}_by_{'_'.join(maps)}")
+        name = fresh(f"{loop.array}_by_{'_'.join(maps)}", used)
         _write(loop, given, name, kept)
         found.append(Rekeyed(name, loop.array, len(loop.keys), loop.terms, kept, words))
     ast.fix_missing_locations(definition)

@@ -19,6 +19,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from orion.ir.function import MatrixPart
+from orion.ir.renaming import fresh
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +97,11 @@ class _Writer(ast.NodeTransformer):
     parts: dict[tuple[str, str], MatrixPart] = field(default_factory=dict)
     from_zero: list[str] = field(default_factory=list)
 
-    def free(self, wanted: str) -> str:
-        while wanted in self.taken:
-            wanted += "_"
-        self.taken.add(wanted)
-        return wanted
-
     def part(self, matrix: str, attribute: str, node: ast.AST) -> ast.Name:
         """The name of what a matrix has, in the place of a node."""
         key = matrix, attribute
         if key not in self.parts:
-            self.parts[key] = MatrixPart(self.free(f"{matrix}_{attribute}"), matrix, attribute)
+            self.parts[key] = MatrixPart(fresh(f"{matrix}_{attribute}", self.taken), matrix, attribute)
         return ast.copy_location(ast.Name(self.parts[key].name, ast.Load()), node)
 
     # ------------------------------------------------------------ attributes
@@ -187,7 +182,7 @@ class _Writer(ast.NodeTransformer):
         assert isinstance(node.target, ast.Tuple)
         source = node.iter
         first, end = self._ends(matrix, lines, number, source)
-        place = self.free(f"{matrix}_place")
+        place = fresh(f"{matrix}_place", self.taken)
         key, value = node.target.elts
 
         def at(array: str, index: ast.expr) -> ast.expr:

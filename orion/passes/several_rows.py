@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from orion.ir.assigned import assigned_names
 from orion.ir.function import Function
 from orion.ir.nodes import Assign, Expr, Stmt, Subscript, Tuple, Var, names_in
+from orion.ir.renaming import fresh
 from orion.ir.rewriting import expand, with_new
 from orion.typing.expression_types import Typing
 
@@ -28,12 +29,6 @@ def with_rows_one_by_one(function: Function, typing: Typing) -> Function:
     """The function without assignments to several targets of which one is a row."""
     taken = {*function.params, *assigned_names(function.body)}
 
-    def free(wanted: str) -> str:
-        while wanted in taken:
-            wanted += "_"
-        taken.add(wanted)
-        return wanted
-
     def changed(statement: Stmt) -> tuple[Stmt, ...]:
         match statement:
             case Assign(Tuple(targets), Tuple(values), span) if len(targets) == len(values) and any(
@@ -42,7 +37,7 @@ def with_rows_one_by_one(function: Function, typing: Typing) -> Function:
                 pairs = [*zip(targets, values, strict=True)]
                 if not _needs_names(pairs):
                     return tuple(_one(target, value) for target, value in pairs)
-                names = [Var(free(f"row_{span.line}_{k}"), span) for k in range(len(pairs))]
+                names = [Var(fresh(f"row_{span.line}_{k}", taken), span) for k in range(len(pairs))]
                 first = [Assign(name, value, value.span) for name, value in zip(names, values, strict=True)]
                 return (*first, *(_one(target, name) for target, name in zip(targets, names, strict=True)))
         return (statement,)
