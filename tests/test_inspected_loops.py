@@ -205,6 +205,29 @@ def test_loops_in_any_order_do_what_their_serial_order_does(name):
             same(mine[:-1], theirs[:-1])
 
 
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning", "ignore::RuntimeWarning")
+@pytest.mark.parametrize("seed", range(6))
+def test_a_maximum_that_no_number_begins_anew_keeps_the_order(seed):
+    """`max(t, top)` takes a NaN, and then whatever comes next: two chains, which would be a tile each, do not."""
+
+    def tops(x, before, y):
+        top = -1.0
+        for i in range(2, len(x)):
+            x[i] = 0.5 * x[before[i]] + y[i]
+            top = max(np.sqrt(x[i]), top)
+        return top
+
+    rng, before = np.random.default_rng(seed), np.maximum(np.arange(N) - 2, 0)
+    x, y = rng.random(N), rng.random(N) - 0.45
+    theirs = x.copy()
+    wanted = tops(theirs, before, y)
+    with orion.session(workers=2, force_parallel=True):
+        decorated, mine = orion.parallel_for(tops), x.copy()
+        decorated.plan(mine, before, y, inspect=True).check()
+        np.testing.assert_equal(decorated(mine, before, y), wanted)
+        np.testing.assert_array_equal(mine, theirs)
+
+
 @pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 def test_sums_of_floats_keep_their_order():
     text = "s = 0.0\nfor i in range(n):\n    x[i] = x[idx[i]] * 0.5 + y[i]\n    s += x[i]\nreturn s"

@@ -268,6 +268,19 @@ def test_every_way_to_cut_a_loop_is_taken_by_some(kind):
     found = inspected(Listed(ends, places, 9000, 0, ordered, False, 1000.0, 0.0, 0.0, 0.0), 2)
     prove_accesses(inspected_schedule(found, (found.offsets,), 2), found, ordered=ordered)
     assert found.kind is kind
+    in_pieces = inspected(Listed(ends, places, 9000, 0, ordered, True, 1000.0, 0.0, 0.0, 0.0), 2)
+    assert in_pieces.kind is Order.PIECES
+    assert (np.diff(in_pieces.order) == 1).all()
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+@pytest.mark.parametrize(("more", "wanted"), [("top = max(x[i], top)", True), ("top += 1", False)])
+def test_loops_whose_results_hang_on_the_order_run_in_pieces(more, wanted):
+    head = "def f(x, idx):\n    top = 0\n    for i in range(40):\n        x[i] = x[idx[i]] + 1.0\n"
+    text = f"{head}        {more}\n    return top\n"
+    with orion.session(workers=2, force_parallel=True):
+        plan = orion.parallel_for(defined(text)).plan(np.ones(40), np.maximum(np.arange(40) - 2, 0), inspect=True)
+    assert plan.only.tiles.inspectable.in_pieces is wanted
 
 
 COLOURS = {
