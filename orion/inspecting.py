@@ -22,7 +22,7 @@ from orion.aside import aside
 from orion.cost.caches import Caches
 from orion.cost.extents import evaluated
 from orion.cost.sizes import Sizes
-from orion.cost.worth import ITEM_BYTES, chained_ns
+from orion.cost.worth import ITEM_BYTES, barriers_of, chained_ns
 from orion.dependence.inspection import (
     END,
     ENDS,
@@ -39,7 +39,7 @@ from orion.errors import OrionError
 from orion.ir.signature import argument_types
 from orion.known import Typed
 from orion.pipeline import REWRITES, analyse, executed, kernels_of, make_plan
-from orion.plan.plan import Inspected, LoopPlan, NotInspected
+from orion.plan.plan import FunctionPlan, Inspected, LoopPlan, NotInspected
 from orion.runtime.notice import said_if_slow
 from orion.runtime.shown import Properties
 from orion.sets.affine import has_unit_step
@@ -65,6 +65,15 @@ PATIENCE = 8
 """After so many calls with other contents each time nobody looks whether they are still the same."""
 
 Key = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A loop that is inspected, or may be, and how often a call runs it, as far as that is predicted."""
+
+    loop: LoopPlan
+    inspectable: Inspectable
+    rounds: float
 
 
 class TooManyError(Exception):
@@ -93,27 +102,21 @@ class Inspections:
     seen: dict[Inspectable, _Seen] = field(default_factory=dict)
 
     def of(
-        self, loops: Sequence[LoopPlan], sizes: Sizes, arguments: Mapping[str, Any], *, looks: bool | None
+        self, loops: Sequence[Watched], sizes: Sizes, arguments: Mapping[str, Any], *, looks: bool | None
     ) -> InspectedLoops:
         """What is known of loops that may be inspected, for these arguments. `looks`: they are inspected where nothing
         is known of them, or (False) from the second call with the same contents on, or (None) not at all."""
         found = []
-        for loop in loops:
-            inspectable = inspectable_of(loop)
-            assert inspectable is not None
-            one = self._of(loop, inspectable, sizes, arguments, looks)
+        for watched in loops:
+            one = self._of(watched, sizes, arguments, looks)
             if one is not None:
-                found.append((inspectable, one))
+                found.append((watched.inspectable, one))
         return tuple(found)
 
     def _of(
-        self,
-        loop: LoopPlan,
-        inspectable: Inspectable,
-        sizes: Sizes,
-        arguments: Mapping[str, Any],
-        looks: bool | None,
+        self, watched: Watched, sizes: Sizes, arguments: Mapping[str, Any], looks: bool | None
     ) -> Inspection | None:
+        inspectable = watched.inspectable
         seen = self.seen.setdefault(inspectable, _Seen())
         if seen.changes > PATIENCE and not looks:
             return None
@@ -137,8 +140,8 @@ class Inspections:
         if self._key(inspectable, sizes, arguments) != key:
             return None  # another thread has just changed them
         seen.changes = 0
-        with said_if_slow(loop.nest.function.name):
-            self.found[key] = found = aside(lambda: self._inspect(loop, inspectable, sizes, {**arguments, **read}))
+        with said_if_slow(watched.loop.nest.function.name):
+            self.found[key] = found = aside(lambda: self._inspect(watched, sizes, {**arguments, **read}))
         with suppress(KeyError):
             while len(self.found) > KEPT:
                 self.found.popitem(last=False)
@@ -156,13 +159,12 @@ class Inspections:
         integers = tuple(arguments[name] for name in inspectable.integers)
         return (inspectable, lengths, shapes, integers, sizes.workers)
 
-    def _inspect(
-        self, loop: LoopPlan, inspectable: Inspectable, sizes: Sizes, arguments: Mapping[str, Any]
-    ) -> Inspection | None:
+    def _inspect(self, watched: Watched, sizes: Sizes, arguments: Mapping[str, Any]) -> Inspection | None:
         """The inspection of a loop; None where one of its subscripts leaves its array: the loop then says so as it is
         written."""
         from orion.kernel.inspector.inspect import Listed, inspected
 
+        loop, inspectable = watched.loop, watched.inspectable
         space = loop.nest.ranges[0]
         start, stop, step = (evaluated(bound, sizes.known) for bound in (space.start, space.stop, space.step))
         if start is None or stop is None or not step:
@@ -189,7 +191,8 @@ class Inspections:
             inspectable.in_pieces,
             chained_ns(loop.nest.loops[0].body, {**sizes.known, **_integers(arguments)}, sizes.shapes),
             self._far_ns(inspectable, elements, sizes),
-            self._check_ns(inspectable, arguments),
+            self._check_ns(inspectable, arguments) / watched.rounds,
+            watched.rounds,
             spent,
         )
         return inspected(found, sizes.workers)
@@ -290,6 +293,12 @@ def inspectable_of(loop: LoopPlan) -> Inspectable | None:
     return loop.tiles.inspectable if isinstance(loop.tiles, NotInspected | Inspected) else None
 
 
-def watched_loops(loops: Sequence[LoopPlan]) -> tuple[LoopPlan, ...]:
+def watched_loops(plan: FunctionPlan, sizes: Sizes) -> tuple[Watched, ...]:
     """The loops that run otherwise for other contents of arrays of subscripts."""
-    return tuple(loop for loop in loops if inspectable_of(loop) is not None)
+    found = []
+    for number, loop in enumerate(plan.loops):
+        inspectable = inspectable_of(loop)
+        if inspectable is not None:
+            rounds = barriers_of(plan.program, range(number, number + 1), sizes.values, 0)
+            found.append(Watched(loop, inspectable, max(1.0, rounds)))
+    return tuple(found)

@@ -31,7 +31,7 @@ from orion.frontend.matrices import Matrix
 from orion.frontend.outside import Outside
 from orion.frontend.parse import NO_MATRICES, parse_with_outside
 from orion.frontend.scope import outer_names
-from orion.inspecting import Inspections, watched_loops
+from orion.inspecting import Inspections, Watched, watched_loops
 from orion.ir.function import Function, in_users_words
 from orion.ir.nodes import Var
 from orion.ir.recent import Identity, Recent, recent
@@ -43,7 +43,6 @@ from orion.passes.delinearize import as_rows, with_row_types, with_rows
 from orion.passes.options import Words, words_in
 from orion.passes.steps import names_in_steps
 from orion.pipeline import analyse, executed, kernels_of, left_out, local_specs, make_plan, through_passes
-from orion.plan.plan import LoopPlan
 from orion.planned import Plan
 from orion.runtime.shown import Properties
 from orion.source import Span
@@ -82,7 +81,7 @@ class Prepared:
     rows: Shapes
     local: LocalArrays
     integers: tuple[str, ...]
-    watched: tuple[LoopPlan, ...]
+    watched: tuple[Watched, ...]
 
     def why_serial(self, span: Span) -> str:
         """What to say of one of the places in `serial`."""
@@ -152,10 +151,11 @@ class _Parsed:
 
 @dataclass(frozen=True, slots=True)
 class _Last:
-    """What the last call was given, and what was prepared for it: where of the properties `asked` of arrays those are
-    shown that were."""
+    """What the last call was given, and what was prepared for it, where of the properties `asked` of arrays those are
+    shown that were; and what would be without inspections, `plain`."""
 
     prepared: Prepared
+    plain: Prepared
     recent: Recent
     parsed: _Parsed
     session: tuple[int, bool]
@@ -325,7 +325,7 @@ class Preparation:
         typed, shapes = self.typed_for(types, shapes, arguments)
         shown = self._properties.of(typed.asked, arguments)
         plan = aside(lambda: make_plan(typed, arguments, shapes, workers, force_parallel, shown))
-        watched = watched_loops(plan.function.loops)
+        watched = watched_loops(plan.function, plan.sizes)
         if watched:
             given = in_rows(arguments, rows_of(typed.function, shapes))
             inspected = self._inspections.of(watched, plan.sizes, given, looks=True if inspects else None)
@@ -355,7 +355,7 @@ class Preparation:
         is_last = last is not None and last.is_for(self._parsed, arguments, (workers, force_parallel))
         inspected: InspectedLoops | None = None
         if last is not None and is_last and last.shown == self._properties.of(last.asked, arguments):
-            inspected = self._inspected(last.prepared, arguments, force_parallel)
+            inspected = self._inspected(last.plain, arguments, force_parallel)
             if inspected == last.inspected:
                 return last.prepared
         parsed = self._current()  # another thread may read the source again meanwhile
@@ -373,7 +373,7 @@ class Preparation:
         check_sparse_aliases(arguments, found.written)
         like = recent(arguments, {*found.integers, *known.integers, *(known.at_call.integers if known.at_call else ())})
         session = workers, force_parallel
-        self._last = _Last(found, like, parsed, session, typed.asked, shown, inspected) if like else None
+        self._last = _Last(found, plain, like, parsed, session, typed.asked, shown, inspected) if like else None
         return found
 
     def _inspected(self, prepared: Prepared, arguments: Mapping[str, Any], force_parallel: bool) -> InspectedLoops:
@@ -449,7 +449,7 @@ class Preparation:
         local = LocalArrays(local_specs(plan))
         rows = rows_of(typed.function, shapes)
         program = PreparedProgram(made.program, loops)
-        watched = watched_loops(plan.function.loops)
+        watched = watched_loops(plan.function, plan.sizes)
         return Prepared(plan, program, typed.written, serial, rows, local, typed.parameters, watched)
 
 

@@ -91,6 +91,26 @@ TEXTS = {
         "    if changed == 0:\n        break\nreturn rounds"
     ),
     "rounds": "for t in range(3):\n    for i in range(n):\n        x[idx[i]] = x[i] * 0.5 + y[i] + t",
+    "rounds of one statement": "for t in range(3):\n    for i in range(n):\n        x[i] = x[idx[i]] * 0.5 + y[i]",
+    "rounds with something between": (
+        "for t in range(4):\n    err = 0.0\n    for i in range(n):\n        old = x[i]\n"
+        "        x[i] = 0.5 * x[idx[i]] + y[i]\n        err = max(err, abs(x[i] - old))\n    y[t] = err"
+    ),
+    "rounds that end early": (
+        "for t in range(9):\n    err = 0.0\n    for i in range(n):\n        old = x[i]\n"
+        "        x[i] = 0.5 * x[idx[i]] + y[i]\n        err = max(err, abs(x[i] - old))\n    if err < 0.1:\n"
+        "        break\nreturn t, err"
+    ),
+    "rounds that return": (
+        "for t in range(9):\n    err = 0.0\n    for i in range(n):\n        s = y[i]\n"
+        "        for p in range(ptr[i], ptr[i + 1]):\n            s -= 0.1 * x[idx[p]]\n"
+        "        err = max(err, abs(x[i] - s))\n        x[i] = s\n    if err < 0.01:\n        return t\nreturn -1"
+    ),
+    "rounds of rounds": (
+        "k = 0\nwhile x[3] < 9.0 and k < 4:\n    for t in range(2):\n        for i in range(n):\n"
+        "            x[idx[i]] = x[i] * 0.5 + y[i] + t\n    for i in range(n):\n        x[i] += 0.25\n    k += 1\n"
+        "return k"
+    ),
     "two loops": (
         "for i in range(n):\n    x[idx[i]] = x[i] * 0.5 + y[i]\nfor i in range(n):\n    y[i] = 2.0 * x[i]\n"
         "for i in range(n):\n    y[pair[i, 0]] = y[pair[i, 1]] + x[i]"
@@ -145,9 +165,8 @@ OTHERWISE = {
     "a nest",
     "an inner loop that is left",
     "inner ranges that are empty now and then",
-    "rounds until nothing changes",
 }
-"""Those that are parallel by other means, have no inspector, or stand in a `while` that one worker runs as a whole."""
+"""Those that are parallel by other means, or have no inspector."""
 
 
 @pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")

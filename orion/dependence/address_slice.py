@@ -151,6 +151,8 @@ class _Slicer:
                 break
         if not any(isinstance(one, Access) and one.is_write for one in all_items(items)):
             raise NoInspectorError
+        if isinstance(self.loop.space, Range) and self.loop.space.var not in self.needed:
+            raise NoInspectorError  # all iterations touch the same elements: one after the other
         return AddressSlice(self.loop, self.arrays, tuple(self.keyed[name] for name in self.arrays), items)
 
     # ------------------------------------------------------------ which subscripts tell elements apart

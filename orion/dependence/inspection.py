@@ -83,8 +83,8 @@ class Inspection:
 
     `depth` is the number of iterations of the longest chain, of which each needs the one before it; `serial_ns` and
     `tiles_ns` are the predicted times of the loop as it is written and in these tiles, with what it takes to find out
-    in each call that nothing has changed. `accesses` are what the inspector has listed (`ends`, `places`), for the
-    checker."""
+    in each call that nothing has changed, shared out among its `rounds`: how often a call runs the loop. `accesses` are
+    what the inspector has listed (`ends`, `places`), for the checker."""
 
     kind: Order
     workers: int
@@ -97,6 +97,7 @@ class Inspection:
     depth: int
     serial_ns: float
     tiles_ns: float
+    rounds: float
     inspection_ns: float
     accesses: tuple[Ints, Ints]
 

@@ -53,8 +53,8 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
       `iterations` (None where sizes are unknown), `runs_on`, `share` (its part of the predicted time);
     - `inspection`, for a loop that runs in tiles found by looking at its subscripts (else None): the `arrays` that were
       looked at, `kind` ("components", "pieces", "levels", "colours" or "blocks"), the number of `tiles`, `depth`, the
-      iterations of the longest chain, and predicted times: `serial_ns`, as written, `tiles_ns`, and `inspection_ns`,
-      measured;
+      iterations of the longest chain, and predicted times: `serial_ns`, as written, `tiles_ns`, in each of the
+      `rounds` that a call makes, and `inspection_ns`, measured;
     - `parts`, for a loop that is run in another order (else empty): the loops that stand for it, in turn, each with
       its `lines` of the source, `strategy`, `coordinates` (formulas in the user's variables), `around` (those of the
       serial loops around it), `space`, `time`, `blocks` (per coordinate), `iterations` (an upper bound: the size of
@@ -173,7 +173,7 @@ def _inspection(loop: LoopPlan) -> dict[str, Any] | None:
     return {
         "arrays": list(loop.tiles.inspectable.reads), "kind": found.kind.name.lower(), "tiles": found.tiles,
         "depth": found.depth, "serial_ns": found.serial_ns, "tiles_ns": found.tiles_ns,
-        "inspection_ns": found.inspection_ns,
+        "rounds": found.rounds, "inspection_ns": found.inspection_ns,
     }  # fmt: skip
 
 

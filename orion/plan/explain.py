@@ -201,3 +201,15 @@ def _against(strategy: str, pair: Dependence, nest: LoopNest, maps: Maps | None)
     code = pair.reason.code if pair.reason else "ORN101"
     spans = (pair.source.span, pair.sink.span)
     return Reason(ReasonKind.RULES_OUT, code, f"not {strategy}: {describe_pair(pair, nest, maps)}", spans, "")
+
+
+def unknown_range(nest: LoopNest) -> Reason:
+    """Why a loop is not cut whose bounds nobody knows before it runs."""
+    message = "the bounds of the loop are computed while the function runs: its iterations cannot be shared out before"
+    return Reason(ReasonKind.BLOCKS, "ORN108", message, (nest.span,), Hint.RANGE)
+
+
+def one_by_one(nest: LoopNest) -> Reason:
+    """Why no tiles are taken that wait for each other."""
+    message = "each tile would wait for the one before it: those that hold iterations lie along a line at these sizes"
+    return Reason.of("ORN126", message, nest.span)

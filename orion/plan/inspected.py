@@ -33,6 +33,17 @@ def with_inspection(plan: LoopPlan, inspectable: Inspectable, sizes: Sizes) -> L
     )
 
 
+def may_gain(plan: LoopPlan, sizes: Sizes) -> bool:
+    """Whether a loop runs in tiles that an inspection has found, or may when it is inspected."""
+    match plan.tiles:
+        case Inspected():
+            return True
+        case NotInspected(inspectable):
+            return inspectable not in dict(sizes.inspected)
+        case _:
+            return False
+
+
 def _in_place(placement: Placement) -> Placement:
     """Where an array lives of which tiles touch elements that nobody can say before: in memory that all share."""
     kind = PlacementKind.SERVED if placement.is_written else PlacementKind.REPLICATED
@@ -57,10 +68,11 @@ def _too_costly(plan: LoopPlan, found: Inspection) -> Reason:
 
 def _found(plan: LoopPlan, found: Inspection) -> Reason:
     gain = found.serial_ns - found.tiles_ns
-    calls = f", which pays from call {1 + int(found.inspection_ns / gain)} on" if gain > 0 else ""
+    each = f", each of {found.rounds:,.0f} times in a call" if found.rounds > 1 else ""
+    calls = f", which pays from call {1 + int(found.inspection_ns / (gain * found.rounds))} on" if gain > 0 else ""
     message = (
         f"{_in_numbers(found)}: {_ms(found.tiles_ns)} on {found.workers} workers, as written {_ms(found.serial_ns)} "
-        f"(predicted); looking took {_ms(found.inspection_ns)}{calls}"
+        f"(predicted{each}); looking took {_ms(found.inspection_ns)}{calls}"
     )
     return Reason.of("ORN129", message, plan.nest.span)
 

@@ -48,9 +48,9 @@ from orion.plan.conditions import may_hold, with_conditions
 from orion.plan.considered import considered, not_made, with_considered
 from orion.plan.copied_in import why_not_copied_in, with_costly_copies
 from orion.plan.copies import why_no_copies, with_copies
-from orion.plan.explain import blocking_reasons, in_turn, not_stronger
+from orion.plan.explain import blocking_reasons, in_turn, not_stronger, one_by_one, unknown_range
 from orion.plan.fused import along, fused_program, keeps_blocks, why_fused, with_members, with_reasons
-from orion.plan.inspected import with_inspection
+from orion.plan.inspected import may_gain, with_inspection
 from orion.plan.neighbours import handovers, moved_between
 from orion.plan.one_order import in_one_order
 from orion.plan.plan import (
@@ -68,7 +68,7 @@ from orion.plan.plan import (
 )
 from orion.plan.variants import Changed, Variant
 from orion.plan.wide import check_ranges, may_leave_64_bits
-from orion.reasons import Hint, Reason, ReasonKind
+from orion.reasons import Reason, ReasonKind
 from orion.rewrites.fuse.found import Fusable
 from orion.rewrites.time_tiles.cost import boxes, pays
 from orion.sets.maps import Maps
@@ -250,9 +250,14 @@ def _is_worthwhile(analysed: Variant, loops: tuple[LoopPlan, ...], sizes: Sizes,
 
 
 def _are_shared_out(analysed: Variant, loops: Sequence[LoopPlan], sizes: Sizes) -> bool:
-    """Whether what stands for each loop that was changed has a loop that is parallel, at these sizes."""
+    """Whether what stands for each loop that was changed has a loop that is parallel, at these sizes, or may be when it
+    is inspected."""
     shared = {number for number, loop in enumerate(loops) if sizes.symbolic or loop.strategy is not Strategy.SERIAL}
-    return all(is_shared_out(analysed.loops[k] for k in one.numbers if k in shared) for one in analysed.changed)
+    inspected = {number for number, loop in enumerate(loops) if may_gain(loop, sizes)}
+    return all(
+        is_shared_out(analysed.loops[k] for k in one.numbers if k in shared) or not inspected.isdisjoint(one.numbers)
+        for one in analysed.changed
+    )
 
 
 def _changes(changed: Changed, analysed: Variant, loops: Sequence[LoopPlan], sizes: Sizes, maps: Maps) -> Changes:
@@ -348,9 +353,9 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
     pairs = written.analysis.dependences
     why = not_stronger(strategy, pairs, written.nest, maps) if chosen else blocking_reasons(pairs, written.nest, maps)
     if not known and (loop.candidates or not (analysis.reasons or why or loop.capped or is_single(nest))):
-        why = (*why, _unknown_range(nest))
+        why = (*why, unknown_range(nest))
     elif known and not legal:
-        why = (*why, _one_by_one(nest))
+        why = (*why, one_by_one(nest))
     plan = LoopPlan(
         nest=nest,
         form=_form(loop, values, sizes, maps),
@@ -393,11 +398,6 @@ def _is_chain(loop: AnalysedLoop, candidate: Candidate, extents: list[int | None
         return False
     grid = cuts(loop.nest, candidate, extents, max(2, sizes.workers))
     return is_chain(fix_parameters(maps.set(loop.analysis.domain), sizes.values), candidate, extents, grid)
-
-
-def _one_by_one(nest: LoopNest) -> Reason:
-    message = "each tile would wait for the one before it: those that hold iterations lie along a line at these sizes"
-    return Reason.of("ORN126", message, nest.span)
 
 
 def _short_time(loop: AnalysedLoop, iterations: int | None, sizes: Sizes, maps: Maps) -> float | None:
@@ -449,11 +449,6 @@ def _strategy(loop: AnalysedLoop, chosen: Candidate | None) -> Strategy:
 def _one_block(extent: int | None, sizes: Sizes) -> int | None:
     """A dimension of unknown range has one block, unless all sizes are symbols."""
     return 1 if extent is None and not sizes.symbolic else extent
-
-
-def _unknown_range(nest: LoopNest) -> Reason:
-    message = "the bounds of the loop are computed while the function runs: its iterations cannot be shared out before"
-    return Reason(ReasonKind.BLOCKS, "ORN108", message, (nest.span,), Hint.RANGE)
 
 
 def _iterations(nest: LoopNest, extents: Sequence[int | None], sizes: Sizes) -> int | None:

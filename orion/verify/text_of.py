@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from orion.ir.nodes import Assign, Const, Expr, For, If, Node, Range, Stmt, Var, While
+from orion.ir.nodes import Assign, Break, Const, Expr, For, If, Node, Range, Stmt, Unary, Var, While
 from orion.ir.program import SYNTHETIC, Branch, Repeat, RunLoop, Scalars, Step
 from orion.ir.rewriting import rewrite
 from orion.ir.spans import without_spans
@@ -33,7 +33,7 @@ def _texts(step: Step, loops: Mapping[int, tuple[For, ...]]) -> Iterator[Stmt]:
 
 def inlined(body: Sequence[Stmt], names: Collection[str]) -> tuple[Stmt, ...]:
     """A text without names that a program has beside its function's: such a name is given a value right before the one
-    statement that has it, in its test or its bounds, which are evaluated once."""
+    statement that has it, in its test or its bounds, which are evaluated once, or in each round of a `while`."""
     found: list[Stmt] = []
     values: dict[str, Expr] = {}
     for statement in body:
@@ -43,6 +43,13 @@ def inlined(body: Sequence[Stmt], names: Collection[str]) -> tuple[Stmt, ...]:
                 continue
             case For(Range() as space, inner):
                 changed: Stmt = replace(statement, space=_with(space, values), body=inlined(inner, names))
+            case While(Const(True), (Assign(Var(name)), If(Unary("not", Var(test)), (Break(),), ()), *_) as inner) if (
+                name == test and name in names
+            ):  # what each round tests
+                (leaves, *rest) = inlined(inner, names)
+                assert isinstance(leaves, If)
+                assert isinstance(leaves.test, Unary)
+                changed = replace(statement, test=leaves.test.operand, body=tuple(rest))
             case For(_, inner) | While(_, inner):
                 changed = replace(statement, body=inlined(inner, names))
             case If(test, then, orelse):

@@ -49,7 +49,7 @@ longer iterations take where several workers share the memory: 8.2 ms of a solve
 tiles, 9.6 were 8.8 in 13,000, and the same loop without dependences took 5.8 and 4.4."""
 
 PIECES = 4096
-LEAST_PIECE, LONGEST_PIECE = 64, 1024
+LEAST_PIECE, LONGEST_PIECE, LONGER = 64, 1024, 4
 LEAST_AVERAGE = 8
 """Pieces, or levels, that have fewer iterations than this on average are not looked at."""
 
@@ -73,9 +73,10 @@ class _Tiles:
 @dataclass(frozen=True, slots=True)
 class Listed:
     """What the inspector of a loop has listed, and what is predicted of the loop: `iteration_ns` of the operations of
-    an iteration, `far_ns` of an access to an element that is not near those before, `check_ns` of finding out in a call
-    that nothing has changed, `spent_ns` were spent on listing. `first` is the coordinate of the first iteration,
-    `elements` the number of elements. `in_pieces`: tiles are to be pieces."""
+    an iteration, `far_ns` of an access to an element that is not near those before, `check_ns` of finding out that
+    nothing has changed, shared out among the `rounds` that a call makes of the loop; `spent_ns` were spent on listing.
+    `first` is the coordinate of the first iteration, `elements` the number of elements. `in_pieces`: tiles are to be
+    pieces."""
 
     ends: Ints
     places: Ints
@@ -86,6 +87,7 @@ class Listed:
     iteration_ns: float
     far_ns: float
     check_ns: float
+    rounds: float
     spent_ns: float
 
 
@@ -122,6 +124,7 @@ def inspected(found: Listed, workers: int) -> Inspection:
         depth=int(level.max(initial=0)),
         serial_ns=float(cost.sum()),
         tiles_ns=makespan + found.check_ns,
+        rounds=found.rounds,
         inspection_ns=found.spent_ns + perf_counter_ns() - begin,
         accesses=(_narrow(found.ends), _narrow(found.places)),
     )
@@ -182,10 +185,9 @@ def _ways(found: Listed, level: Ints, cost: NDArray[np.float64], workers: int) -
         apart = _by_components(components(found.ends, found.places, found.elements), cost, workers)
     if apart is not None:
         yield apart
-    longest = min(LONGEST_PIECE, max(LEAST_PIECE, count // PIECES))
-    starts = pieces(level, longest if depth > 1 else max(longest, -(-count // (4 * workers))))
-    if count >= LEAST_AVERAGE * (starts.size - 1) or depth == 1:
-        yield _Tiles(Order.PIECES, np.arange(count), starts)
+    for starts in _starts_of_pieces(level, depth, workers):
+        if count >= LEAST_AVERAGE * (starts.size - 1) or depth == 1:
+            yield _Tiles(Order.PIECES, np.arange(count), starts)
     if not found.ordered and depth > 1 and apart is None:
         yield from _by_blocks(found, cost, workers)
         colour = colours(found.ends, found.places, found.elements)
@@ -193,6 +195,20 @@ def _ways(found: Listed, level: Ints, cost: NDArray[np.float64], workers: int) -
             yield _by_levels(Order.COLOURS, colour, workers)
     if depth > 1 and apart is None and count >= LEAST_AVERAGE * depth:
         yield _by_levels(Order.LEVELS, level, workers)
+
+
+def _starts_of_pieces(level: Ints, depth: int, workers: int) -> Iterator[Ints]:
+    """Where pieces begin: short ones, so that few must wait, and then longer ones, of which each worker finds less
+    often that it must."""
+    longest = min(LONGEST_PIECE, max(LEAST_PIECE, level.size // PIECES))
+    if depth == 1:
+        yield pieces(level, max(longest, -(-level.size // (4 * workers))))
+        return
+    short = pieces(level, longest)
+    yield short
+    long = pieces(level, LONGER * longest)
+    if 2 * long.size < short.size:
+        yield long
 
 
 def _by_components(component: Ints, cost: NDArray[np.float64], workers: int) -> _Tiles | None:

@@ -31,7 +31,7 @@ Inside = Callable[[Program, AnalysedLoop, Types, Analyses], Tried]
 
 def peeled(site: Site, *, distributes: bool, inside: Inside | None = None) -> Tried:
     """The program with the outer loop of a serial nest made a `Repeat` (statements that run once: taken apart), and the
-    loops that it then has inside, if that makes one of them parallel.
+    loops that it then has inside, if that makes one of them parallel, or lets it be inspected.
 
     `distributes`: also where statements in it, apart from the loops, then run once, on one worker. The loops in
     statements that run once are always found: so the plan has something to say of them.
@@ -55,10 +55,15 @@ class _Peeler:
             return None
         peeled = peel_outer_loop(program, number, taken)
         count = len(peeled.nests) - len(program.nests) + 1
-        program, found, names = self.loops_inside(peeled, number, count, types)
-        if not is_single(nest) and not is_shared_out(found):
+        inside, found, names = self.loops_inside(peeled, number, count, types)
+        if not (is_single(nest) or is_shared_out(found) or self.are_inspected_there(program, number, found, types)):
             return None
-        return Replacement(program, tuple(found), (), (name, *names, *("distribute",) * (not taken.is_plain)))
+        return Replacement(inside, tuple(found), (), (name, *names, *("distribute",) * (not taken.is_plain)))
+
+    def are_inspected_there(self, program: Program, number: int, found: list[AnalysedLoop], types: Types) -> bool:
+        """Whether loops in a loop may run in tiles that an inspection finds, and itself may not."""
+        inspectable = self.analyses.of(program, number, types).loop.inspectable
+        return inspectable is None and any(one.inspectable is not None for one in found)
 
     def loops_inside(
         self, program: Program, number: int, count: int, types: Types
