@@ -6,6 +6,7 @@ are others each time, as minibatches are, nobody looks.
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +30,7 @@ from orion.dependence.inspection import (
     FIRST,
     OUTSIDE,
     PLACES,
+    SWITCH,
     Inspectable,
     InspectedLoops,
     Inspection,
@@ -36,16 +38,19 @@ from orion.dependence.inspection import (
     extent_argument,
 )
 from orion.errors import OrionError
+from orion.ir.printer import print_function
 from orion.ir.signature import argument_types
 from orion.known import Typed
 from orion.pipeline import REWRITES, analyse, executed, kernels_of, make_plan
 from orion.plan.plan import FunctionPlan, Inspected, LoopPlan, NotInspected
 from orion.runtime.notice import said_if_slow
-from orion.runtime.shown import Properties
+from orion.runtime.shown import Properties, memory_of
 from orion.sets.affine import has_unit_step
 from orion.sets.names import isl_name
 
 if TYPE_CHECKING:
+    from orion.kernel.inspector.inspect import Costs
+    from orion.kernel.inspector.on_disk import InspectionFile
     from orion.runtime.prepared import PreparedProgram
 
 KEPT = 4
@@ -132,16 +137,21 @@ class Inspections:
             return known
         if looks is None:
             return None
-        if key not in seen.last and not looks:
+        is_new = key not in seen.last and not looks
+        if is_new:
             seen.last = (*seen.last[1 - PATIENCE :], key)
             seen.changes += 1
-            return None
+            if not os.environ.get(SWITCH):
+                return None
         read = {name: self.properties.snapshot(arguments[name]) for name in inspectable.reads}
         if self._key(inspectable, sizes, arguments) != key:
             return None  # another thread has just changed them
-        seen.changes = 0
         with said_if_slow(watched.loop.nest.function.name):
-            self.found[key] = found = aside(lambda: self._inspect(watched, sizes, {**arguments, **read}))
+            found = aside(lambda: self._inspect(watched, sizes, {**arguments, **read}, only_on_disk=is_new))
+        if found is None and is_new:
+            return None
+        seen.changes = 0
+        self.found[key] = found
         with suppress(KeyError):
             while len(self.found) > KEPT:
                 self.found.popitem(last=False)
@@ -159,43 +169,70 @@ class Inspections:
         integers = tuple(arguments[name] for name in inspectable.integers)
         return (inspectable, lengths, shapes, integers, sizes.workers)
 
-    def _inspect(self, watched: Watched, sizes: Sizes, arguments: Mapping[str, Any]) -> Inspection | None:
-        """The inspection of a loop; None where one of its subscripts leaves its array: the loop then says so as it is
-        written."""
+    def _inspect(
+        self, watched: Watched, sizes: Sizes, arguments: Mapping[str, Any], *, only_on_disk: bool
+    ) -> Inspection | None:
+        """The inspection of a loop, perhaps one that is on disk; None where there is none, or one of its subscripts
+        leaves its array: the loop then says so as it is written."""
         from orion.kernel.inspector.inspect import Listed, inspected
 
-        loop, inspectable = watched.loop, watched.inspectable
-        space = loop.nest.ranges[0]
+        space = watched.loop.nest.ranges[0]
         start, stop, step = (evaluated(bound, sizes.known) for bound in (space.start, space.stop, space.step))
         if start is None or stop is None or not step:
             return None
         count = len(range(start, stop, step))
         first = start if has_unit_step(space) else 0  # the coordinate of the first iteration
+        costs = self._costs(watched, sizes, arguments, first)
+        file = self._file(watched, sizes, arguments, costs, count)
+        found = None if file is None else file.load()
+        if found is not None or only_on_disk:
+            return found
         try:
             given = {**_extents(sizes), **arguments}
-            ends, places, spent = self._listed(inspectable, given, count, sizes.workers)
+            ends, places, spent = self._listed(watched.inspectable, given, count, sizes.workers)
         except TooManyError:
             return None
         except (OrionError, ArithmeticError):
             return None  # a condition that nobody knows before the loop runs may keep it from going there
         if places.min(initial=0) == OUTSIDE:
             return None
+        found = inspected(Listed(ends, places, spent, costs), sizes.workers)
+        if file is not None:
+            file.save(found)
+        return found
+
+    def _costs(self, watched: Watched, sizes: Sizes, arguments: Mapping[str, Any], first: int) -> Costs:
+        """What is known of a loop before it is inspected."""
+        from orion.kernel.inspector.inspect import Costs
+
+        loop, inspectable = watched.loop, watched.inspectable
         extents = zip(inspectable.arrays, inspectable.keyed, strict=True)
         elements = sum(prod(sizes.shapes[name][axis] for axis in axes) for name, axes in extents)
-        found = Listed(
-            ends,
-            places,
-            elements,
-            first,
-            loop.ordered,
-            inspectable.in_pieces,
-            chained_ns(loop.nest.loops[0].body, {**sizes.known, **_integers(arguments)}, sizes.shapes),
-            self._far_ns(inspectable, elements, sizes),
-            self._check_ns(inspectable, arguments) / watched.rounds,
-            watched.rounds,
-            spent,
+        return Costs(
+            elements=elements,
+            first=first,
+            ordered=loop.ordered,
+            in_pieces=inspectable.in_pieces,
+            iteration_ns=chained_ns(loop.nest.loops[0].body, {**sizes.known, **_integers(arguments)}, sizes.shapes),
+            far_ns=self._far_ns(inspectable, elements, sizes),
+            check_ns=self._check_ns(inspectable, arguments) / watched.rounds,
+            rounds=watched.rounds,
         )
-        return inspected(found, sizes.workers)
+
+    def _file(
+        self, watched: Watched, sizes: Sizes, arguments: Mapping[str, Any], costs: Costs, count: int
+    ) -> InspectionFile | None:
+        """Where the inspection is kept on disk, if that is asked for."""
+        if not os.environ.get(SWITCH):
+            return None
+        from orion.kernel.inspector.on_disk import file_of
+
+        inspectable = watched.inspectable
+        function = inspectable.function
+        arrays = {name: memory_of(arguments[name]) for name in inspectable.reads}
+        numbers = self._sizes(inspectable, sizes, arguments)[1:]
+        parts = (print_function(function), function.constants, inspectable.arrays, inspectable.keyed, numbers, costs)
+        return file_of(parts, arrays, count, costs.first, sizes.workers)
 
     def _far_ns(self, inspectable: Inspectable, elements: int, sizes: Sizes) -> float:
         """What it takes to get at an element, or a row of them, that is not near those before."""

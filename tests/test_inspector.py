@@ -16,7 +16,7 @@ import orion
 from benchmarks.indirect.loops import LOOPS
 from orion.dependence.inspection import Order
 from orion.errors import PlanError
-from orion.kernel.inspector.inspect import Listed, inspected
+from orion.kernel.inspector.inspect import Costs, Listed, inspected
 from orion.kernel.inspector.levels import colours, components, levels, pieces
 from orion.plan.inspected import with_inspection
 from orion.plan.plan import Inspected
@@ -241,7 +241,7 @@ def test_tiles_keep_the_order_of_any_accesses(seed):
     ends, places = random_lists(rng, count, elements, int(rng.integers(1, 4)))
     ordered = bool(rng.integers(2))
     workers = int(rng.integers(2, 5))
-    found = inspected(Listed(ends, places, elements, 0, ordered, False, 100.0, 0.0, 0.0, 0.0), workers)
+    found = inspected(Listed(ends, places, 0.0, Costs(elements, 0, ordered, False, 100.0, 0.0, 0.0, 1.0)), workers)
     assert sorted(found.order.tolist()) == list(range(count))
     for used in (1, 2, 3, workers):
         schedule = inspected_schedule(found, (found.offsets,), used)
@@ -265,10 +265,10 @@ def test_every_way_to_cut_a_loop_is_taken_by_some(kind):
     ordered, accesses = WAYS[kind]
     rng, count = np.random.default_rng(1), 3000 if kind is Order.COLOURS else 400
     ends, places = lists(*(accesses(i, rng) for i in range(count)))
-    found = inspected(Listed(ends, places, 9000, 0, ordered, False, 1000.0, 0.0, 0.0, 0.0), 2)
+    found = inspected(Listed(ends, places, 0.0, Costs(9000, 0, ordered, False, 1000.0, 0.0, 0.0, 1.0)), 2)
     prove_accesses(inspected_schedule(found, (found.offsets,), 2), found, ordered=ordered)
     assert found.kind is kind
-    in_pieces = inspected(Listed(ends, places, 9000, 0, ordered, True, 1000.0, 0.0, 0.0, 0.0), 2)
+    in_pieces = inspected(Listed(ends, places, 0.0, Costs(9000, 0, ordered, True, 1000.0, 0.0, 0.0, 1.0)), 2)
     assert in_pieces.kind is Order.PIECES
     assert (np.diff(in_pieces.order) == 1).all()
 

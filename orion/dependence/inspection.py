@@ -30,6 +30,10 @@ OUTSIDE = -1
 """An access in the list that leaves its array: the loop then runs as it is written, and says so."""
 
 
+SWITCH = "ORION_INSPECTIONS"
+"""The environment variable with the folder in which inspections are kept for other processes."""
+
+
 def extent_argument(array: str, axis: int) -> str:
     """What an inspector calls the length of an array along an axis.
 

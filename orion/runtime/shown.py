@@ -57,7 +57,7 @@ def is_same(one: NDArray[Any], other: NDArray[Any]) -> bool:
     return np.array_equal(one.view(kind), other.view(kind))
 
 
-def _memory(owner: Any, first: int | None = None) -> NDArray[Any]:
+def memory_of(owner: Any, first: int | None = None) -> NDArray[Any]:
     """The elements of an array, or the `first` along its first axis."""
     array: NDArray[Any] = owner.storage if isinstance(owner, DenseArray) else owner
     return array if first is None else array[:first]
@@ -73,7 +73,7 @@ class Properties:
         """Which of some properties arrays have now. Where the first elements show that one of them does not hold, that
         is all that is looked for: what needs it needs no more."""
         given = {name: arguments[name] for name, _ in asked if name in arguments}
-        first = {name: _memory(owner, FIRST) for name, owner in given.items()}
+        first = {name: memory_of(owner, FIRST) for name, owner in given.items()}
         refuted = {(name, one, False) for name, one in asked if name in given and not has_property(first[name], one)}
         if refuted or not given:
             return frozenset(refuted)
@@ -82,7 +82,7 @@ class Properties:
 
     def is_frozen(self, owner: Any) -> bool:
         """Whether nobody may change an array."""
-        return is_frozen(_memory(owner))
+        return is_frozen(memory_of(owner))
 
     def version(self, owner: Any) -> int:
         """A number that an array has for as long as nobody changes it, and no other array has."""
@@ -95,7 +95,7 @@ class Properties:
         return owner if known.copy is None or owner is not array else known.copy
 
     def _at(self, owner: Any) -> tuple[_Looked, NDArray[Any]]:
-        array, key = _memory(owner), id(owner)
+        array, key = memory_of(owner), id(owner)
         known = self._looked.get(key)
         if known is None or not known.is_of(array, owner):
             of_owner = ref(owner, lambda _: self._looked.pop(key, None))

@@ -40,7 +40,7 @@ def cache_folder() -> Path:
     try:
         folder = Path(os.environ.get("ORION_CACHE") or _platform_folder() / "orion").expanduser()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        trouble = _trouble_with(folder)
+        trouble = trouble_with(folder)
     except (OSError, RuntimeError) as error:  # RuntimeError: there is no home
         trouble = in_words(error)
     if not trouble:
@@ -57,7 +57,7 @@ def _platform_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
-def _trouble_with(folder: Path) -> str:
+def trouble_with(folder: Path) -> str:
     """What is wrong with a folder that there is; "" where only this user can write to it, and can."""
     if sys.platform != "win32":
         found = folder.stat()
@@ -94,11 +94,11 @@ def in_words(error: Exception, folder: object = None) -> str:
     return f"{place}: {error.strerror}" if place else error.strerror
 
 
-def tell_not_kept(why: str) -> None:
-    """Say on the standard error stream, once per process, that the next process will have to compile everything."""
-    if not _told:
-        _told.append(why)
-        text = f"orion: compiled loops are not kept for later runs: {why}; ORION_CACHE can name another folder\n"
+def tell_not_kept(why: str, what: str = "compiled loops", variable: str = "ORION_CACHE") -> None:
+    """Say on the standard error stream, once per process, that the next process will have to make something anew."""
+    if what not in _told:
+        _told.append(what)
+        text = f"orion: {what} are not kept for later runs: {why}; {variable} can name another folder\n"
         with contextlib.suppress(Exception):  # closed, or none at all
             sys.stderr.write(text)
             sys.stderr.flush()
@@ -141,7 +141,7 @@ class _FileLoader(SourceFileLoader):
     def set_data(self, path: str, data: Any, *, _mode: int = 0o600) -> None:
         with contextlib.suppress(OSError):
             Path(path).parent.mkdir(mode=0o700, exist_ok=True)
-            _write(Path(path), bytes(data))
+            write_whole(Path(path), bytes(data))
 
     def get_code(self, fullname: str) -> CodeType | None:
         try:
@@ -181,11 +181,12 @@ def write_once(path: Path, text: str) -> Path:
     with contextlib.suppress(OSError):  # not there yet, or just taken away by whoever cleans the folder
         if path.read_bytes() == data:
             return path
-    _write(path, data)
+    write_whole(path, data)
     return path
 
 
-def _write(path: Path, data: bytes) -> None:
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file, or leave what was there: never half of it."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as file:

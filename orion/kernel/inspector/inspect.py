@@ -71,15 +71,12 @@ class _Tiles:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """What the inspector of a loop has listed, and what is predicted of the loop: `iteration_ns` of the operations of
-    an iteration, `far_ns` of an access to an element that is not near those before, `check_ns` of finding out that
-    nothing has changed, shared out among the `rounds` that a call makes of the loop; `spent_ns` were spent on listing.
-    `first` is the coordinate of the first iteration, `elements` the number of elements. `in_pieces`: tiles are to be
-    pieces."""
+class Costs:
+    """What is known of a loop before it is inspected: `iteration_ns` are predicted of the operations of an iteration,
+    `far_ns` of an access to an element that is not near those before, `check_ns` of finding out that nothing has
+    changed, shared out among the `rounds` that a call makes of the loop. `first` is the coordinate of the first
+    iteration, `elements` the number of elements. `in_pieces`: tiles are to be pieces."""
 
-    ends: Ints
-    places: Ints
     elements: int
     first: int
     ordered: bool
@@ -88,23 +85,34 @@ class Listed:
     far_ns: float
     check_ns: float
     rounds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What the inspector of a loop has listed, on which `spent_ns` were spent, and what is known of the loop."""
+
+    ends: Ints
+    places: Ints
     spent_ns: float
+    costs: Costs
 
 
 def inspected(found: Listed, workers: int) -> Inspection:
     """The tiles of a loop for so many workers."""
     compile_all()
     begin = perf_counter_ns()
-    level = levels(found.ends, found.places, found.elements)
+    level = levels(found.ends, found.places, found.costs.elements)
     follows = np.diff(level, prepend=level[:1]) == 1  # most likely it needs the one before it
     cost = _costs(found, follows)
     best: tuple[float, _Tiles, tuple[Any, ...]] | None = None
     as_written = _Tiles(Order.PIECES, np.arange(found.ends.size), np.array([0, found.ends.size]))
-    ways = (tiles for tiles in _ways(found, level, cost, workers) if tiles.kind is Order.PIECES or not found.in_pieces)
+    ways = (
+        tiles for tiles in _ways(found, level, cost, workers) if tiles.kind is Order.PIECES or not found.costs.in_pieces
+    )
     for tiles in chain(ways, [as_written]):
         if tiles is as_written and best is not None:
             break
-        need_offsets, needed = needs(tiles.order, tiles.offsets, found.ends, found.places, found.elements)
+        need_offsets, needed = needs(tiles.order, tiles.offsets, found.ends, found.places, found.costs.elements)
         owner, turn, makespan = dealt_out(need_offsets, needed, _tile_costs(tiles, cost, follows), workers, WAIT_NS)
         if best is None or makespan < best[0]:
             best = makespan, tiles, (need_offsets, needed, owner, turn)
@@ -115,7 +123,7 @@ def inspected(found: Listed, workers: int) -> Inspection:
     return Inspection(
         kind=tiles.kind,
         workers=workers,
-        order=tiles.order + found.first,
+        order=tiles.order + found.costs.first,
         offsets=tiles.offsets,
         need_offsets=need_offsets,
         needs=needed,
@@ -123,8 +131,8 @@ def inspected(found: Listed, workers: int) -> Inspection:
         turn=turn,
         depth=int(level.max(initial=0)),
         serial_ns=float(cost.sum()),
-        tiles_ns=makespan + found.check_ns,
-        rounds=found.rounds,
+        tiles_ns=makespan + found.costs.check_ns,
+        rounds=found.costs.rounds,
         inspection_ns=found.spent_ns + perf_counter_ns() - begin,
         accesses=(_narrow(found.ends), _narrow(found.places)),
     )
@@ -138,8 +146,8 @@ def _narrow(values: Ints) -> NDArray[Any]:
 def _costs(found: Listed, follows: NDArray[np.bool_]) -> NDArray[np.float64]:
     """The predicted time of each iteration in the order of the source."""
     counts = np.diff(found.ends, prepend=0)
-    costs: NDArray[np.float64] = found.iteration_ns + ACCESS_NS * counts + CHAIN_NS * follows
-    costs += found.far_ns * far_accesses(found.ends, found.places, 2 * NEAR)
+    costs: NDArray[np.float64] = found.costs.iteration_ns + ACCESS_NS * counts + CHAIN_NS * follows
+    costs += found.costs.far_ns * far_accesses(found.ends, found.places, 2 * NEAR)
     return costs
 
 
@@ -182,15 +190,15 @@ def _ways(found: Listed, level: Ints, cost: NDArray[np.float64], workers: int) -
     count, depth = found.ends.size, int(level.max(initial=0))
     apart = None
     if depth > 1:
-        apart = _by_components(components(found.ends, found.places, found.elements), cost, workers)
+        apart = _by_components(components(found.ends, found.places, found.costs.elements), cost, workers)
     if apart is not None:
         yield apart
     for starts in _starts_of_pieces(level, depth, workers):
         if count >= LEAST_AVERAGE * (starts.size - 1) or depth == 1:
             yield _Tiles(Order.PIECES, np.arange(count), starts)
-    if not found.ordered and depth > 1 and apart is None:
+    if not found.costs.ordered and depth > 1 and apart is None:
         yield from _by_blocks(found, cost, workers)
-        colour = colours(found.ends, found.places, found.elements)
+        colour = colours(found.ends, found.places, found.costs.elements)
         if colour is not None and colour.max() < depth:
             yield _by_levels(Order.COLOURS, colour, workers)
     if depth > 1 and apart is None and count >= LEAST_AVERAGE * depth:
@@ -253,9 +261,9 @@ def _by_blocks(found: Listed, cost: NDArray[np.float64], workers: int) -> Iterat
     """
     blocks = min(MOST_BLOCKS, BLOCKS * workers)
     element, writes = found.places >> 1, (found.places & 1).astype(np.bool_)
-    written = np.zeros(found.elements, np.bool_)
+    written = np.zeros(found.costs.elements, np.bool_)
     written[element[writes]] = True
-    reached = np.cumsum(np.bincount(element, minlength=found.elements))
+    reached = np.cumsum(np.bincount(element, minlength=found.costs.elements))
     block = np.minimum(reached * blocks // max(1, int(reached[-1])), blocks - 1)
     bits = np.where(written, np.int64(1) << block, 0)[element]
     both = _together(found, np.where(writes, bits, 0)) << MOST_BLOCKS | _together(found, bits)
