@@ -129,8 +129,14 @@ class ParallelFunction(Generic[P, R]):
     def explain(self, *args: Any, inspect: Any, **kwargs: Any) -> str: ...
     @ends_in_users_line
     def explain(self, *args: Any, inspect: Any = False, **kwargs: Any) -> str:
-        """The plan as text; `inspect` as in `plan`."""
-        return str(self.plan(*args, inspect=inspect, **kwargs))
+        """The plan as text; `inspect` as in `plan`. Of a function that is not planned, but run as it is if Numba can
+        compile it, why that is so."""
+        try:
+            return str(self.plan(*args, inspect=inspect, **kwargs))
+        except OrionError as error:
+            if not error.is_for_numba or self.options.require_parallel:
+                raise
+            return f"{self.__wrapped__.__name__}: no loop is planned; {AS_IT_IS}\n\n{error}"
 
     @property
     def serial(self) -> Callable[P, R]:

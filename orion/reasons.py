@@ -140,6 +140,7 @@ CODES = {
     ),
     "ORN129": Code("tiles were found by looking at subscripts", ReasonKind.NOTE),
     "ORN130": Code("loops that store values of a sparse array go through it in the same tiles"),
+    "ORN131": Code("what a loop touches cannot be listed before it runs", ReasonKind.NOTE),
 }
 
 

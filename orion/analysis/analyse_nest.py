@@ -30,6 +30,7 @@ def analyse_nest(
     candidates = candidates_of(nest, analysis, maps)
     uses = array_uses(analysis.accesses, len(nest.dims) if candidates else 0, maps)
     overlap = _rounds_overlap(program, number, model)
+    inspector, why_none = (None, ()) if candidates else inspectable(nest, types, analysis)
     return AnalysedLoop(
         nest=nest,
         form=AsWritten(model),
@@ -39,7 +40,8 @@ def analyse_nest(
         rounds_overlap=overlap,
         work=work_of(study),
         summed=None,
-        inspectable=None if candidates else inspectable(nest, types, analysis),
+        inspectable=inspector,
+        uninspected=why_none,
         capped=(),
         round_ns=0.0,
         middle_round=(),

@@ -13,6 +13,7 @@ from orion.dependence.bounds import BoundsChecks
 from orion.dependence.inspection import Inspectable
 from orion.dependence.model import Model
 from orion.dependence.region import Place, Statement
+from orion.ir.nodes import Assign, Const
 from orion.ir.program import LoopNest, OfFilling, OfStatements
 from orion.reasons import Reason
 
@@ -64,7 +65,8 @@ class TimeTiles:
 class AnalysedLoop:
     """What planning a loop needs that does not depend on shapes or workers: computed once per types.
 
-    `form` says what the loop is to the source. `inspectable` is its inspector, None where it has none or needs none.
+    `form` says what the loop is to the source. `inspectable` is its inspector, None where it has none or needs none;
+    `uninspected` is why it has none.
     `summed` is how it is parallel with copies of arrays that it adds to;
     None where it needs none, or they would not make it so. `capped` are what was not found out because it would have
     taken too long. `round_ns` is the predicted time of the longest loop in the compiled serial loop around it; 0 where
@@ -81,6 +83,7 @@ class AnalysedLoop:
     work: tuple[Work, ...]
     summed: Summed | None
     inspectable: Inspectable | None
+    uninspected: tuple[Reason, ...]
     capped: tuple[Reason, ...]
     round_ns: float
     middle_round: tuple[tuple[str, int], ...]
@@ -169,16 +172,25 @@ def may_be_shared(loop: AnalysedLoop) -> bool:
 
 
 def is_shared_out(loops: Iterable[AnalysedLoop]) -> bool:
-    """Whether any of the loops is parallel, perhaps with copies of arrays: statements that one worker runs, and the
-    filling of new arrays, are no reason to meet."""
+    """Whether any of the loops is parallel, perhaps with copies of arrays: statements that one worker runs, and what
+    only fills arrays, are no reason to meet."""
     return any(may_be_shared(loop) and not _only_prepares(loop) for loop in loops)
 
 
 def _only_prepares(loop: AnalysedLoop) -> bool:
-    """Whether it stands for statements that one worker runs, or fills new arrays; neighbours that are run as one do
-    where each of them does."""
+    """Whether it stands for statements that one worker runs, or fills arrays with a number; neighbours that are run as
+    one do where each of them does."""
     members = loop.form.members if isinstance(loop.form, AsOne) else (loop,)
-    return all(isinstance(one.nest.form, OfStatements | OfFilling) for one in members)
+    return all(isinstance(one.nest.form, OfStatements | OfFilling) or _only_fills(one) for one in members)
+
+
+def _only_fills(loop: AnalysedLoop) -> bool:
+    match loop.form:
+        case InBand(told=told) | InTimeTiles(told=told) | OutsideBands(told=told):
+            body = tuple(statement for work in told for statement in work.body)
+        case _:
+            body = loop.nest.body
+    return all(isinstance(one, Assign) and isinstance(one.value, Const) for one in body)
 
 
 def is_single(nest: LoopNest) -> bool:

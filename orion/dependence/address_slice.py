@@ -48,7 +48,11 @@ from orion.typing.infer import infer_types
 
 
 class NoInspectorError(Exception):
-    """Some subscript cannot be computed before the loop runs."""
+    """What a loop touches cannot be listed before it runs: why, in a clause, and where that shows."""
+
+    def __init__(self, why: str, span: Span) -> None:
+        super().__init__(why)
+        self.why, self.span = why, span
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,47 +94,53 @@ class AddressSlice:
 
 
 def address_slice(nest: LoopNest, types: Types, analysis: LoopDependences) -> AddressSlice | None:
-    """The slice of a loop that is serial as far as can be told without the contents of arrays; None where it has none,
-    or needs none.
+    """The slice of a loop that is serial as far as can be told without the contents of arrays; None where it needs
+    none. NoInspectorError where it has none.
 
-    No iteration may leave anything but elements of arrays to those after it: scalars that are handed on, ends of loops,
-    and arrays of which each tile has its own need the order of the loop. So do sums and products of floats, which are
-    rounded in their order. What is the same in any order of contiguous parts, such as a maximum, may be.
+    No iteration may leave anything but elements of arrays to those after it: scalars that are handed on, and ends of
+    loops, need the order of the loop. So do sums and products of floats, which are rounded in their order. What is the
+    same in any order of contiguous parts, such as a maximum, or an array of which each tile has its own, may be.
     """
     scalars = analysis.scalars
     if nest.elements is not None or not isinstance(nest.form, OfSource) or nest.copied_in:
         return None
-    if analysis.reasons or analysis.private or analysis.sums or scalars.carried or ends_early(nest.body):
-        return None
-    if not _are_exact(scalars.reductions, nest.function, types):
+    if analysis.reasons or analysis.sums or scalars.carried or ends_early(nest.body):
         return None
     arrays = tuple(sorted({one.array for one in analysis.dependences}))
     if all(one.exact for one in analysis.dependences):
         return None  # an inspector would find what is known
     if any(not isinstance(types.get(name), ArrayType) for name in arrays):
         return None
-    try:
-        return _Slicer(nest, types, arrays).slice()
-    except NoInspectorError:
+    rounded = _rounded(scalars.reductions, nest.function, types)
+    if rounded is not None:
+        why = (
+            f"`{rounded.name}` adds up floats in the order of the iterations: store what each of them adds in an array"
+        )
+        raise NoInspectorError(f"{why}, and add that up in a loop of its own", rounded.span)
+    return _Slicer(nest, types, arrays).slice()
+
+
+def _rounded(reductions: Sequence[Reduction], function: Function, types: Types) -> Reduction | None:
+    """A scalar that iterations add to, or multiply, and that is not the same to the bit in any order, as integers
+    are."""
+    sums = [one for one in reductions if one.op in ("+", "*")]
+    if not sums:
         return None
-
-
-def _are_exact(reductions: Sequence[Reduction], function: Function, types: Types) -> bool:
-    """Whether scalars that iterations add to, or multiply, are the same to the bit in any order: integers are."""
-    rounded = [one.name for one in reductions if one.op in ("+", "*")]
-    if not rounded:
-        return True
     typing = infer_types(function, types)
-    return all(name in typing.names and typing.name(name).is_integer for name in rounded)
+    return next((one for one in sums if one.name not in typing.names or not typing.name(one.name).is_integer), None)
 
 
 @dataclass(slots=True)
 class _Slicer:
+    """`keyed` are the subscripts that elements of the arrays are told apart by. `needed` are the names that subscripts
+    need, and conditions on what the loop does not write; `hidden` those whose values nobody knows before it runs."""
+
     nest: LoopNest
     types: Types
     arrays: tuple[str, ...]
     keyed: dict[str, tuple[int, ...]] = field(default_factory=dict)
     needed: set[str] = field(default_factory=set)
+    hidden: set[str] = field(default_factory=set)
 
     @property
     def loop(self) -> For:
@@ -144,15 +154,15 @@ class _Slicer:
         self.keyed = {name: self.subscripts_of(name) for name in self.arrays}
         items: tuple[Item, ...] = ()
         while True:  # until all names that subscripts need are computed
-            before = len(self.needed)
+            before = len(self.needed), len(self.hidden)
             items = self.block(self.loop.body)
             self.needed |= names_of(items)
-            if len(self.needed) == before:
+            if (len(self.needed), len(self.hidden)) == before:
                 break
         if not any(isinstance(one, Access) and one.is_write for one in all_items(items)):
-            raise NoInspectorError
+            raise NoInspectorError("it writes nothing that is told apart", self.loop.span)
         if isinstance(self.loop.space, Range) and self.loop.space.var not in self.needed:
-            raise NoInspectorError  # all iterations touch the same elements: one after the other
+            raise NoInspectorError("each of its iterations touches the same elements", self.loop.span)
         return AddressSlice(self.loop, self.arrays, tuple(self.keyed[name] for name in self.arrays), items)
 
     # ------------------------------------------------------------ which subscripts tell elements apart
@@ -162,7 +172,7 @@ class _Slicer:
         wherever the array is touched: each access is to all elements along them."""
         uses = [one for one in every(Subscript, self.loop) if one.base.name == array]
         if sum(node.name == array for node in every(Var, self.loop)) != len(uses):
-            raise NoInspectorError  # it is used as a whole
+            raise NoInspectorError(f"`{array}` is used as a whole in it", self.loop.span)
         rank = min(len(use.index) for use in uses)
         found = [
             axis
@@ -170,7 +180,7 @@ class _Slicer:
             if not any(isinstance(use.index[axis], Slice) for use in uses) and not self.runs_through(axis, uses)
         ]
         if not found:
-            raise NoInspectorError
+            raise NoInspectorError(f"no subscript tells apart what it touches of `{array}`", self.loop.span)
         return tuple(found)
 
     def runs_through(self, axis: int, uses: Sequence[Subscript]) -> bool:
@@ -231,7 +241,7 @@ class _Slicer:
                 pass  # a loop that is not left early touches more
             case _:
                 if not names_in(statement).isdisjoint(self.arrays):
-                    raise NoInspectorError
+                    raise NoInspectorError("nobody can list what this touches", statement.span)
 
     def branch(self, statement: If, body: tuple[Item, ...], orelse: tuple[Item, ...]) -> Iterator[Item]:
         if not (body or orelse):
@@ -241,7 +251,8 @@ class _Slicer:
         elif all(isinstance(one, Access) for one in (*body, *orelse)):
             yield from (*body, *orelse)
         else:
-            raise NoInspectorError
+            why = "what it touches hangs on a condition on what it writes"
+            raise NoInspectorError(why, statement.test.span)
 
     def inside(self, statement: For, items: tuple[Item, ...]) -> Iterator[Item]:
         """What is left of an inner loop; accesses that are the same in all of its iterations stand in its place."""
@@ -253,7 +264,8 @@ class _Slicer:
         rest = tuple(one for one in items if one not in still)
         if rest:
             if any(isinstance(one, Break) for one in own_level(statement.body)):
-                raise NoInspectorError  # whatever ends it early, nobody can say how much longer it might go on
+                why = "an inner loop is left early, and nobody can say how much longer it might go on"
+                raise NoInspectorError(why, statement.span)
             self.check(space.start, space.stop, space.step)
             if assigned_in(rest):
                 self.check_whole(statement.body)
@@ -262,16 +274,16 @@ class _Slicer:
     def check_whole(self, body: Iterable[Stmt]) -> None:
         """What names are given must not hang on which iterations of a loop are left early."""
         if holds((Break, Continue), *body):
-            raise NoInspectorError
+            why = "what a name stands for hangs on which iterations of an inner loop are left early"
+            raise NoInspectorError(why, next(iter(every((Break, Continue), *body))).span)
 
     def kept(self, statement: Assign | Update, target: Expr, value: Expr) -> Iterator[Item]:
         """A statement that gives a name that is needed its value."""
         names = {name for name in assigned_names((statement,)) if name in self.needed}
-        if names:
-            if not isinstance(target, Var):
-                raise NoInspectorError
-            self.check(value)
+        if names and isinstance(target, Var) and self.is_known(value):
             yield statement
+        else:
+            self.hidden |= names
 
     def target(self, target: Expr) -> Iterator[Item]:
         for part in target.items if isinstance(target, Tuple) else (target,):
@@ -291,11 +303,24 @@ class _Slicer:
         return Access(use.base.name, subscripts, is_write, use.span)
 
     def is_known(self, *code: Expr) -> bool:
-        return is_known(self.function, self.types, *code)
+        return self.hidden.isdisjoint(names_in(*code)) and is_known(self.function, self.types, *code)
 
     def check(self, *code: Expr) -> None:
-        if not self.is_known(*code):
-            raise NoInspectorError
+        for one in code:
+            if not self.is_known(one):
+                raise NoInspectorError(self.why_not(one), one.span)
+
+    def why_not(self, code: Expr) -> str:
+        """Why nobody knows the value of an expression before the loop runs."""
+        hidden = sorted(self.hidden.intersection(names_in(code)))
+        written = written_names(self.function)
+        arrays = [name for name in sorted(names_in(code)) if isinstance(self.types.get(name), ArrayType)]
+        others = [name for name in arrays if name in written or name not in self.function.given]
+        if hidden:
+            return f"`{hidden[0]}` hangs on what the loop writes"
+        if others:
+            return f"subscripts are read from `{others[0]}`, which the function writes"
+        return "a subscript calls a function, or takes a part of an array"
 
 
 def is_known(function: Function, types: Types, *code: Expr) -> bool:
@@ -340,7 +365,7 @@ def names_of(items: Iterable[Item]) -> set[str]:
             case Assign() | Update():
                 found |= names_in(item)
             case _:
-                raise NoInspectorError
+                raise AssertionError(item)
     return found
 
 

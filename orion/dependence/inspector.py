@@ -46,22 +46,29 @@ from orion.ir.nodes import (
 from orion.ir.program import LoopNest
 from orion.ir.rewriting import rewrite
 from orion.ir.types import ArrayType, ScalarType, Types
+from orion.reasons import Reason
 from orion.source import Span
 
 AT, TRIP = "orion_at", "orion_trip"
 """How many accesses are listed, and how many iterations."""
 
 
-def inspectable(nest: LoopNest, types: Types, analysis: LoopDependences) -> Inspectable | None:
+def inspectable(
+    nest: LoopNest, types: Types, analysis: LoopDependences
+) -> tuple[Inspectable | None, tuple[Reason, ...]]:
     """The inspector of a loop that is serial as far as can be told without the contents of arrays; None where it has
-    none."""
-    found = address_slice(nest, types, analysis)
+    none, with the reason if contents might help."""
+    scalars = analysis.scalars
+    extremes = any(one.op in ("min", "max") for one in scalars.reductions)
+    in_pieces = extremes or bool(scalars.choices or analysis.private)
     try:
-        scalars = analysis.scalars
-        in_pieces = bool(scalars.choices) or any(one.op in ("min", "max") for one in scalars.reductions)
-        return None if found is None else _inspectable(found, nest.function, types, in_pieces)
-    except NoInspectorError:
-        return None
+        found = address_slice(nest, types, analysis)
+        return None if found is None else _inspectable(found, nest.function, types, in_pieces), ()
+    except NoInspectorError as error:
+        reasons = (one.reason for one in analysis.dependences)
+        if not any(one is not None and one.code == "ORN102" for one in reasons):
+            return None, ()
+        return None, (Reason.of("ORN131", f"it is not inspected: {error.why}", error.span),)
 
 
 def _inspectable(found: AddressSlice, function: Function, types: Types, in_pieces: bool) -> Inspectable:
@@ -72,7 +79,8 @@ def _inspectable(found: AddressSlice, function: Function, types: Types, in_piece
     known = {*params, *assigned_names(body), *extents, FIRST, END, ENDS, PLACES}
     reads = tuple(name for name in params if isinstance(types.get(name), ArrayType))
     if holds(Count, *body) or not used <= known or not reads:
-        raise NoInspectorError
+        why = "its subscripts are made as arrays while it runs: write them as loops over single elements"
+        raise NoInspectorError(why, span)
     made = Function(
         name=f"inspect_{function.name}_{loop.index}",
         params=(*params, *extents, FIRST, END, ENDS, PLACES),
@@ -91,11 +99,12 @@ def _before(found: AddressSlice, function: Function, types: Types) -> tuple[Assi
     space = found.loop.space
     assert isinstance(space, Range)
     if not is_known(function, types, space.start, space.stop, space.step):
-        raise NoInspectorError
+        raise NoInspectorError("its bounds are computed while the function runs", space.span)
     names = {*names_of(found.items), *names_in(space.start, space.stop, space.step)}
     given = set(function.given)
-    if not given.isdisjoint(names & written_names(function)):
-        raise NoInspectorError
+    changed = sorted(given & names & written_names(function))
+    if changed:
+        raise NoInspectorError(f"its subscripts need `{changed[0]}`, which the function changes", found.loop.span)
     top = [one for one in function.body if isinstance(one, Assign)]
     needed: list[Assign] = []
     waiting, seen = sorted(names - given), {*given, *assigned_names((found.loop,))}
@@ -107,7 +116,9 @@ def _before(found: AddressSlice, function: Function, types: Types) -> tuple[Assi
         places = [one for one in top if name in assigned_names((one,))]
         assigned = sum(one == name for statement in function.body for one, _ in assignments(statement))
         if len(places) != 1 or assigned != 1 or not is_known(function, types, places[0].value):
-            raise NoInspectorError
+            raise NoInspectorError(
+                f"its subscripts need `{name}`, which is computed while the function runs", found.loop.span
+            )
         if places[0] not in needed:  # it may give several names their values
             needed.append(places[0])
         waiting += sorted(names_in(places[0].value))

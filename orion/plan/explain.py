@@ -112,7 +112,11 @@ def witness_pair(
     try:
         with capped(relation.get_ctx()):
             apart = relation.subtract(_same_key(relation, dims))
-            point = (relation if apart.is_empty() else apart).wrap().sample_point()
+            pairs = (relation if apart.is_empty() else apart).wrap()
+            usual = pairs  # where bounds are read from arrays isl knows nothing of them
+            for dim in range(pairs.dim(isl.dim_type.set)):
+                usual = usual.lower_bound_val(isl.dim_type.set, dim, isl.Val.zero(pairs.get_ctx()))
+            point = (pairs if usual.is_empty() else usual).sample_point()
     except CapReached:
         return None
     if point.is_void():

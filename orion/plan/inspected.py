@@ -66,6 +66,13 @@ def _too_costly(plan: LoopPlan, found: Inspection) -> Reason:
     return Reason.of("ORN128", message, plan.nest.span)
 
 
+def too_short(plan: LoopPlan, iterations: int, time: float) -> Reason:
+    """Why a loop is not inspected that takes so many nanoseconds."""
+    microseconds = max(1, round(time / 1000))
+    message = f"not looked at: {iterations:,} iterations take about {microseconds} µs, too little to share out"
+    return Reason.of("ORN128", message, plan.nest.span)
+
+
 def _found(plan: LoopPlan, found: Inspection) -> Reason:
     gain = found.serial_ns - found.tiles_ns
     each = f", each of {found.rounds:,.0f} times in a call" if found.rounds > 1 else ""

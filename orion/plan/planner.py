@@ -50,7 +50,7 @@ from orion.plan.copied_in import why_not_copied_in, with_costly_copies
 from orion.plan.copies import why_no_copies, with_copies
 from orion.plan.explain import blocking_reasons, in_turn, not_stronger, one_by_one, unknown_range
 from orion.plan.fused import along, fused_program, keeps_blocks, why_fused, with_members, with_reasons
-from orion.plan.inspected import may_gain, with_inspection
+from orion.plan.inspected import may_gain, too_short, with_inspection
 from orion.plan.neighbours import handovers, moved_between
 from orion.plan.one_order import in_one_order
 from orion.plan.plan import (
@@ -383,13 +383,16 @@ def _with_inspection(
     """The plan of a serial loop with what an inspection has found, or may find, where it has an inspector and is worth
     the workers."""
     if loop.inspectable is None or not isinstance(loop.form, AsWritten):
-        return plan
+        return replace(plan, reasons=(*plan.reasons, *loop.uninspected))
     if sizes.symbolic:
         return with_inspection(plan, loop.inspectable, sizes)
     if sizes.workers == 1 or not extents[0]:
         return plan
-    is_short = _short_time(loop, plan.iterations or extents[0], sizes, maps) is not None
-    return plan if is_short and not sizes.force_parallel else with_inspection(plan, loop.inspectable, sizes)
+    iterations = plan.iterations or extents[0]
+    time = None if sizes.force_parallel else _short_time(loop, iterations, sizes, maps)
+    if time is not None:
+        return replace(plan, reasons=(*plan.reasons, too_short(plan, iterations, time)))
+    return with_inspection(plan, loop.inspectable, sizes)
 
 
 def _is_chain(loop: AnalysedLoop, candidate: Candidate, extents: list[int | None], sizes: Sizes, maps: Maps) -> bool:

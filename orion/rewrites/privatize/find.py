@@ -27,12 +27,12 @@ from orion.dependence.conflicts import CapReached, capped
 from orion.dependence.model import Space, access_relation, inner_constraints, own_space
 from orion.dependence.references import Reference, collect_references, loop_scope
 from orion.ir.function import Function
-from orion.ir.nodes import For, Range, names_in
+from orion.ir.nodes import Const, Dim, For, Range, Var, names_in
 from orion.ir.program import LoopNest, OfNewOrder, form_of
 from orion.ir.types import ArrayType, Types
 from orion.sets.affine import Affine
 from orion.sets.maps import Maps
-from orion.sets.names import number_text, parameter_list
+from orion.sets.names import extent_name, isl_name, number_text, parameter_list
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -105,7 +105,8 @@ def private_arrays(
     written = {reference.array for reference in references if reference.is_write}
     touching = {name: [r for r in references if r.array == name] for name in wanted if name in written}
     maps = maps or Maps()
-    return tuple(n for n, own in touching.items() if _may_be_private(own) and _is_private(own, space, values, maps))
+    given = _lengths(nest.function, touching) if values is None else _equal_to(values)
+    return tuple(n for n, own in touching.items() if _may_be_private(own) and _is_private(own, space, given, maps))
 
 
 def _may_be_private(references: Sequence[Reference]) -> bool:
@@ -128,11 +129,12 @@ class Placed:
     is_sure: bool
 
 
-def _is_private(references: Sequence[Reference], space: Space, values: Mapping[str, int] | None, maps: Maps) -> bool:
+def _is_private(references: Sequence[Reference], space: Space, known: str, maps: Maps) -> bool:
+    """Whether an array is, where parameters are in the isl set `known`."""
     import islpy as isl
 
     context = maps.context
-    given = isl.Set(_equal_to(values or {}), context)
+    given = isl.Set(known, context)
     iterations = maps.set(space.text()).intersect_params(given)
     try:
         with capped(context):
@@ -155,6 +157,25 @@ def _is_private(references: Sequence[Reference], space: Space, values: Mapping[s
         name = references[0].array
         maps.give_up(f"whether iterations may have their own `{name}` was not found out; they are taken to share it")
         return False
+
+
+def _lengths(function: Function, names: Collection[str]) -> str:
+    """The isl set of parameters with the lengths that arrays have which the function makes, as far as these are
+    plain."""
+    equal: dict[str, str] = {}
+    for one in function.local_arrays:
+        for axis, length in enumerate(one.lengths):
+            match length:
+                case _ if one.name not in names:
+                    pass
+                case Const(int(value)):
+                    equal[extent_name(one.name, axis)] = number_text(value)
+                case Var(name):
+                    equal[extent_name(one.name, axis)] = isl_name(name)
+                case Dim(array, other):
+                    equal[extent_name(one.name, axis)] = extent_name(array, other)
+    parameters = sorted({*equal, *(value for value in equal.values() if value.isidentifier())})
+    return f"{parameter_list(parameters)}{{ : {' and '.join(f'{name} = {value}' for name, value in equal.items())} }}"
 
 
 def _equal_to(values: Mapping[str, int]) -> str:
