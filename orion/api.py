@@ -26,6 +26,7 @@ from orion.errors import (
     describe,
     did_you_mean,
 )  # fmt: skip
+from orion.frontend.locate import lines_now
 from orion.frontend.matrices import Matrix
 from orion.frontend.outside import version_of
 from orion.frontend.parse import maps_of, matrix_names
@@ -59,13 +60,14 @@ class ParallelFunction(Generic[P, R]):
         assert isinstance(function, FunctionType)
         self.__wrapped__: FunctionType = function
         self.options = options
-        self._preparation = Preparation(function, options)
         self._look()
 
     def _look(self) -> None:
         """Look at the function as it is now: a reload gives it other code."""
         function = self.__wrapped__
         self._version = version_of(function)
+        self._lines = lines_now(function)
+        self._preparation = Preparation(function, self.options, lines=self._lines)
         self._signature = inspect.signature(function)
         self._names = tuple(self._signature.parameters)
         kinds = {parameter.kind for parameter in self._signature.parameters.values()}
@@ -220,19 +222,20 @@ class ParallelFunction(Generic[P, R]):
         key = numbers, matrices, rekeyed is not None
         if key not in self._preparations:
             self._preparations[key] = Preparation(
-                self.__wrapped__, self.options, None, dict(numbers), dict(matrices), with_maps=rekeyed is not None
-            )
+                self.__wrapped__, self.options, None, dict(numbers), dict(matrices),
+                with_maps=rekeyed is not None, lines=self._lines,
+            )  # fmt: skip
         return self._preparations[key], arguments | (rekeyed or {})
 
     @functools.cached_property
     def _may_be_mapped(self) -> tuple[Rekeyed, ...]:
         """The sparse arrays of which maps of keys may be made keys: where any order of their elements will do."""
-        return () if self.options.ordered else maps_of(self.__wrapped__)
+        return () if self.options.ordered else maps_of(self.__wrapped__, self._lines)
 
     @functools.cached_property
     def _may_be_matrices(self) -> tuple[str, ...]:
         """The arguments that may be sparse matrices, by what the function does with them."""
-        return tuple(sorted(matrix_names(self.__wrapped__)))
+        return tuple(sorted(matrix_names(self.__wrapped__, self._lines)))
 
     def _compiled_before(self, arguments: Mapping[str, object]) -> Unanalysed | None:
         """The function as Numba has compiled it for such arguments, if what it takes from outside is still the same."""

@@ -7,11 +7,12 @@ are others each time, as minibatches are, nobody looks.
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from math import prod
 from time import perf_counter_ns
@@ -267,12 +268,11 @@ class Inspections:
 
             def all_parts(room: Sequence[Ints]) -> float:
                 begin = perf_counter_ns()
-                runs = [
-                    threads.submit(one.run, program, given(part, own))
+                works = [
+                    partial(one.run, program, given(part, own))
                     for one, part, own in zip(backends, parts, room, strict=True)
                 ]
-                for run in runs:
-                    run.result()
+                _run_all(threads, works)
                 return perf_counter_ns() - begin
 
             try:
@@ -310,6 +310,19 @@ class Inspections:
         kernels = zip(made.loops, kernels_of(typed, plan, made, False), strict=True)
         loops = tuple(PreparedLoop(loop, plan.proved_schedule(loop), kernel) for loop, kernel in kernels)
         return PreparedProgram(made.program, loops)
+
+
+def _run_all(threads: ThreadPoolExecutor, works: Sequence[Callable[[], object]]) -> None:
+    """Run all, each in a thread; here, one after the other, where there are no more threads: a process ends, say."""
+    runs, left = [], deque(works)
+    with suppress(RuntimeError):
+        while left:
+            runs.append(threads.submit(left[0]))
+            left.popleft()
+    for work in left:
+        work()
+    for run in runs:
+        run.result()
 
 
 def _extents(sizes: Sizes) -> dict[str, int]:

@@ -27,6 +27,7 @@ from orion.cost.reached import reached
 from orion.cost.sizes import Asked, Shown
 from orion.dependence.inspection import NOT_INSPECTED, InspectedLoops
 from orion.errors import AliasError, ArgumentError, OutOfBoundsError, describe
+from orion.frontend.locate import NO_LINES, FileLines
 from orion.frontend.matrices import Matrix
 from orion.frontend.outside import Outside
 from orion.frontend.parse import NO_MATRICES, parse_with_outside
@@ -180,7 +181,8 @@ class _Last:
 class Preparation:
     """The stages of one decorated function, each result kept. `caches` are those of this machine, if not given, and
     `defaults` the numbers that calls leave to their defaults, `matrices` the arguments that are sparse matrices.
-    `with_maps`: the calls have sparse arrays with maps of their keys as keys."""
+    `with_maps`: the calls have sparse arrays with maps of their keys as keys. `lines` are those of the file
+    of the function as it was defined, if it is not to be read when a call needs it."""
 
     def __init__(
         self,
@@ -191,6 +193,7 @@ class Preparation:
         matrices: Mapping[str, Matrix] = NO_MATRICES,
         *,
         with_maps: bool = False,
+        lines: FileLines = NO_LINES,
     ) -> None:
         self._source = function
         self._options = options
@@ -198,6 +201,7 @@ class Preparation:
         self._defaults = defaults
         self._matrices = matrices
         self._with_maps = with_maps
+        self._lines = lines
         self._parsed: _Parsed | None = None
         self._last: _Last | None = None
         self._properties = Properties()
@@ -264,7 +268,9 @@ class Preparation:
         """The source as it is, read again where something that it takes from outside has changed."""
         parsed = self._parsed
         if parsed is None or not parsed.is_current():
-            function, outside = parse_with_outside(self._source, self._matrices, with_maps=self._with_maps)
+            function, outside = parse_with_outside(
+                self._source, self._matrices, with_maps=self._with_maps, lines=self._lines
+            )
             function = with_defaults(function, self._defaults)
             without = left_out(os.environ.get("ORION_REWRITES", ""))
             parsed = self._parsed = _Parsed(

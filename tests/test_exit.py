@@ -59,3 +59,39 @@ def test_a_process_ends_soon_after_ctrl_c_has_left_its_work(tmp_path, objects):
     assert errors.splitlines()[-1] == "KeyboardInterrupt"
     assert plain.read_text() == "a line"
     assert in_ring.read_text() == "a line"
+
+
+AT_EXIT = """
+import atexit
+import numpy as np, orion
+
+@orion.parallel_for
+def hop(x, idx):
+    for i in range(len(idx)):
+        x[idx[i]] = 0.5 * x[i] + 1.0
+
+def work():
+    rng = np.random.default_rng(0)
+    idx, x = rng.integers(0, 400, 400), rng.random(400)
+    mine, theirs = x.copy(), x.copy()
+    with orion.session(workers=2, force_parallel=True):
+        for _ in range(2):
+            hop(mine, idx)
+    for _ in range(2):
+        hop.serial(theirs, idx)
+    print((mine == theirs).all(), flush=True)
+
+atexit.register(work)
+"""
+
+
+@pytest.mark.parametrize("more", [{}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}])
+def test_loops_are_inspected_while_a_process_ends(tmp_path, more):
+    """When no more threads may be started. And where text files are taken to be ASCII."""
+    script = tmp_path / "script.py"
+    script.write_text(AT_EXIT)
+    environment = os.environ | {"PYTHONPATH": str(ROOT)} | more
+    found = subprocess.run(
+        [sys.executable, str(script)], env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert found.stdout == "True\n", found.stderr

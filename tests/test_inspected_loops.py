@@ -16,7 +16,7 @@ from orion.plan.plan import Inspected
 from tests.loop_text import defined
 
 N = 40
-SIGNATURE = "x, y, W, idx, ptr, pair, small, w, lo, n"
+SIGNATURE = "x, y, W, idx, ptr, pair, small, w, lab, four, lo, n"
 
 TEXTS = {
     "repeated places": "for i in range(n):\n    x[idx[i]] = x[idx[i]] * 0.5 + y[i]",
@@ -91,6 +91,22 @@ TEXTS = {
         "    if changed == 0:\n        break\nreturn rounds"
     ),
     "rounds": "for t in range(3):\n    for i in range(n):\n        x[idx[i]] = x[i] * 0.5 + y[i] + t",
+    "a condition on what was computed of what is written": (
+        "for i in range(n):\n    h = x[idx[i]] * 2.0\n    if y[i] < h / (1.0 + h):\n        x[i] = 1.0\n"
+        "    else:\n        x[i] = 0.25 * h"
+    ),
+    "counts of neighbours": (
+        "for i in range(n):\n    count = np.zeros(8)\n    for p in range(ptr[i], ptr[i + 1]):\n"
+        "        count[lab[idx[p]]] += 1\n    lab[i] = np.argmax(count)"
+    ),
+    "counts of neighbours, as many as an argument says": (
+        "for i in range(n):\n    count = np.zeros(n)\n    for p in range(ptr[i], ptr[i + 1]):\n"
+        "        count[lab[idx[p]]] += 1\n    lab[i] = np.argmax(count)"
+    ),
+    "an array that is filled anew": (
+        "for i in range(n):\n    four[:] = 0.5\n    for p in range(ptr[i], ptr[i + 1]):\n"
+        "        four[p % 4] = x[idx[p]]\n    x[i] = four.max() * 0.5"
+    ),
     "rounds of one statement": "for t in range(3):\n    for i in range(n):\n        x[i] = x[idx[i]] * 0.5 + y[i]",
     "rounds with something between": (
         "for t in range(4):\n    err = 0.0\n    for i in range(n):\n        old = x[i]\n"
@@ -150,7 +166,8 @@ def given(seed=0):
     ptr[-1] = min(ptr[-1], idx.size)
     return [
         rng.random(N), rng.random(N), rng.random((N, 4)), idx, ptr, rng.integers(0, N, (N, 2)).astype(np.int32),
-        rng.integers(0, N, N).astype(np.uint8), rng.random(N), 3, N,
+        rng.integers(0, N, N).astype(np.uint8), rng.random(N), rng.integers(0, 8, N),
+        np.zeros(4), 3, N,
     ]  # fmt: skip
 
 

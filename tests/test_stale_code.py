@@ -147,3 +147,24 @@ def test_looking_takes_about_a_microsecond(module):
     _, outside = parse_with_outside(module.loop.__wrapped__)
     assert outside.is_current()
     assert min(timeit.repeat(outside.is_current, number=1000, repeat=20)) / 1000 < 10e-6
+
+
+@pytest.mark.parametrize("edit", ["another constant", "lines before", "nothing is left", "removed"])
+def test_a_file_that_is_edited_after_the_import_is_not_what_runs(module, tmp_path, edit):
+    """Somebody saves the file while the job still loads its data: Python runs what it has imported."""
+    file = tmp_path / "edited.py"
+    match edit:
+        case "another constant":
+            file.write_text(
+                TEXT.replace("x * by + plus + RATE", "x * by - plus + RATE").replace("1.0) + early", "9e9)")
+            )
+        case "lines before":
+            file.write_text("# one\n# two\n# three\n" + TEXT)
+        case "nothing is left":
+            file.write_text("")
+        case "removed":
+            file.unlink()
+    a, mine, theirs = np.linspace(-3, 3, 20), np.zeros(20), np.zeros(20)
+    module.loop(a, mine)
+    module.loop.serial(a, theirs)
+    np.testing.assert_array_equal(mine, theirs)

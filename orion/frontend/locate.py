@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import inspect
-from dataclasses import dataclass
+import linecache
+from dataclasses import dataclass, field
 from types import FunctionType
 
 from orion.errors import UnsupportedLoopError, describe
@@ -19,18 +20,46 @@ class Located:
     source: SourceText
 
 
-def locate(function: FunctionType) -> Located:
-    """Find and parse the source of a function, nested and indented ones too.
+@dataclass(frozen=True, slots=True)
+class FileLines:
+    """The lines of a file as they were once; none where it has none."""
+
+    file: str
+    lines: tuple[str, ...] = field(repr=False)
+
+
+NO_LINES = FileLines("", ())
+
+
+def lines_now(function: FunctionType) -> FileLines:
+    """The lines of the file of a function as they are now. A function that was just defined is one of these; later,
+    somebody may have saved another text in the file."""
+    file = function.__code__.co_filename
+    linecache.checkcache(file)
+    return FileLines(file, tuple(linecache.getlines(file, function.__globals__)))
+
+
+def locate(function: FunctionType, lines: FileLines = NO_LINES) -> Located:
+    """Find and parse the source of a function, nested and indented ones too, in the `lines` of its file where they are
+    given.
 
     Raises `UnsupportedLoopError` where there is no source (`exec`, the plain interactive prompt), where it no longer is
     the source of this function, and for a lambda, a generator or a coroutine.
     """
     try:
-        lines, first = inspect.getsourcelines(function)
+        found, first = _own_lines(function, lines)
     except (OSError, TypeError) as error:
         raise _without_source(function) from error
-    source = SourceText(function.__code__.co_filename, first, tuple(line.rstrip("\r\n") for line in lines))
-    return Located(_definition(function, lines, source), source)
+    source = SourceText(function.__code__.co_filename, first, tuple(line.rstrip("\r\n") for line in found))
+    return Located(_definition(function, found, source), source)
+
+
+def _own_lines(function: FunctionType, lines: FileLines) -> tuple[list[str], int]:
+    """The lines of a function, and the number of the first."""
+    first = function.__code__.co_firstlineno
+    if lines.file != function.__code__.co_filename or len(lines.lines) < first or hasattr(function, "__wrapped__"):
+        return inspect.getsourcelines(function)
+    return list(inspect.getblock(lines.lines[first - 1 :])), first
 
 
 def _definition(function: FunctionType, lines: list[str], source: SourceText) -> ast.FunctionDef:

@@ -13,7 +13,7 @@ from orion.frontend.check import UndefinedNameError, check_function
 from orion.frontend.constant_lists import write_out_lists
 from orion.frontend.counted_lists import CountedList, counted_lists
 from orion.frontend.lists import growing_lists, write_lists_apart
-from orion.frontend.locate import Located, locate, span_of
+from orion.frontend.locate import NO_LINES, FileLines, Located, locate, span_of
 from orion.frontend.mapped_keys import write_out_maps
 from orion.frontend.matrices import Matrix, candidates, write_out_matrices
 from orion.frontend.outside import Outside, taken
@@ -47,15 +47,20 @@ def parse_function(function: FunctionType) -> Function:
 
 
 def parse_with_outside(
-    function: FunctionType, matrices: Mapping[str, Matrix] = NO_MATRICES, *, with_maps: bool = False
+    function: FunctionType,
+    matrices: Mapping[str, Matrix] = NO_MATRICES,
+    *,
+    with_maps: bool = False,
+    lines: FileLines = NO_LINES,
 ) -> tuple[Function, Outside]:
     """The function as `parse_function` gives it, and what it and its helpers are made of and take from outside: where
     any of that is another later, it is to be parsed anew. `matrices` are the arguments that are sparse matrices.
-    `with_maps`: maps of keys of sparse arrays are made keys."""
+    `with_maps`: maps of keys of sparse arrays are made keys. `lines` are those of the file of the function, where it is
+    not to be read now."""
     if not isinstance(function, FunctionType):
         what = f"an object of type {type(function).__name__} is not a function written with `def`"
         raise UnsupportedLoopError(describe(what, hint="decorate a plain function"))
-    family = _Family(matrices, with_maps)
+    family = _Family(matrices, with_maps, lines)
     parsed = family.parse(function, function.__name__)
     return _checked(replace(parsed, helpers=tuple(family.parsed.values()))), taken(family.outside)
 
@@ -76,12 +81,13 @@ class _Family:
 
     matrices: Mapping[str, Matrix]
     with_maps: bool
+    lines: FileLines
     parsed: dict[FunctionType, Function] = field(default_factory=dict)
     open: list[FunctionType] = field(default_factory=list)
     outside: list[tuple[FunctionType, set[tuple[str, ...]]]] = field(default_factory=list)
 
     def parse(self, function: FunctionType, name: str) -> Function:
-        located = locate(function)
+        located = locate(function, self.lines)
         params = _parameters(located)
         outer = outer_names(function)
         parts = () if self.open else write_out_matrices(located.definition, self.matrices, outer)
@@ -193,19 +199,19 @@ def _with_parts(params: tuple[str, ...], parts: tuple[MatrixPart, ...], definiti
     return tuple(found)
 
 
-def maps_of(function: FunctionType) -> tuple[Rekeyed, ...]:
+def maps_of(function: FunctionType, lines: FileLines) -> tuple[Rekeyed, ...]:
     """The sparse arrays of a function that maps of keys may be made keys of, by its source; none where that cannot be
     had."""
     try:
-        return write_out_maps(locate(function).definition, outer_names(function))
+        return write_out_maps(locate(function, lines).definition, outer_names(function))
     except UnsupportedLoopError:
         return ()
 
 
-def matrix_names(function: FunctionType) -> frozenset[str]:
+def matrix_names(function: FunctionType, lines: FileLines) -> frozenset[str]:
     """The parameters of a function that may be sparse matrices, by its source; none where that cannot be had."""
     try:
-        return candidates(locate(function).definition)
+        return candidates(locate(function, lines).definition)
     except UnsupportedLoopError:
         return frozenset()
 

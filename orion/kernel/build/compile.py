@@ -115,7 +115,7 @@ def module_name(source: KernelSource) -> str:
 def _compilers() -> tuple[str, ...]:
     """What turns source into machine code here: versions, processor, and what generated source calls."""
     cpu = f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
-    runtime = [(Path(__file__).parents[1] / name).read_text() for name in RUNTIME_FILES]
+    runtime = [(Path(__file__).parents[1] / name).read_text("utf-8") for name in RUNTIME_FILES]
     return (numba.__version__, llvmlite.__version__, cpu, *runtime)
 
 

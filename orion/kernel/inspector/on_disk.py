@@ -142,4 +142,4 @@ def file_of(
 
 @cache
 def _texts() -> tuple[str, ...]:
-    return tuple((Path(__file__).parent / name).read_text() for name in TEXTS)
+    return tuple((Path(__file__).parent / name).read_text("utf-8") for name in TEXTS)
