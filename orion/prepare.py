@@ -44,6 +44,7 @@ from orion.passes.delinearize import as_rows, with_row_types, with_rows
 from orion.passes.options import Words, words_in
 from orion.passes.steps import names_in_steps
 from orion.pipeline import analyse, executed, kernels_of, left_out, local_specs, make_plan, through_passes
+from orion.plan.plan import Inspected
 from orion.planned import Plan
 from orion.runtime.shown import Properties
 from orion.source import Span
@@ -55,8 +56,9 @@ if TYPE_CHECKING:
     from orion.runtime.prepared import PreparedProgram
     from orion.runtime.session import Session
 
-KEPT = 8
-"""How many prepared runs one function keeps; the least recently used goes first."""
+KEPT, KEPT_LARGE = 64, 8
+"""How many prepared runs one function keeps, and how many of those that may take much memory; the least recently used
+goes first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,11 @@ class Prepared:
     local: LocalArrays
     integers: tuple[str, ...]
     watched: tuple[Watched, ...]
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it has copies of arrays, or tiles that are lists of iterations."""
+        return any(loop.copies or isinstance(loop.tiles, Inspected) for loop in self.plan.function.loops)
 
     def why_serial(self, span: Span) -> str:
         """What to say of one of the places in `serial`."""
@@ -416,11 +423,19 @@ class Preparation:
         if found is None:
             found = aside(lambda: self._make(typed, arguments, shapes, workers, force, shown, inspected))
             self._prepared[key] = found
-            if len(self._prepared) > KEPT:
-                self._prepared.popitem(last=False)
+            self._forget()
         with suppress(KeyError):  # another thread may have needed the room
             self._prepared.move_to_end(key)
         return found
+
+    def _forget(self) -> None:
+        """Give up what was used least recently, where there is too much."""
+        with suppress(KeyError, RuntimeError):  # another thread does so too
+            large = [key for key, one in self._prepared.items() if one.is_large]
+            for key in large[:-KEPT_LARGE]:
+                del self._prepared[key]
+            while len(self._prepared) > KEPT:
+                self._prepared.popitem(last=False)
 
     def kernel_source(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> str:
         """The generated kernels, one after the other."""

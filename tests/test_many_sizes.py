@@ -8,7 +8,7 @@ import pytest
 
 import orion
 from orion.errors import OutOfBoundsError
-from orion.prepare import Options, Preparation
+from orion.prepare import KEPT_LARGE, Options, Preparation
 
 
 def shift(a, b, first, end, by):
@@ -71,3 +71,26 @@ def test_a_loop_is_long_or_short_at_its_sizes():
 
     assert text(0, 10) == text(0, 15)
     assert text(0, 1024) == text(0, 2000)
+
+
+def add_up(out, at, x):
+    for i in range(len(x)):
+        out[at[i]] += x[i]
+
+
+def test_sizes_that_come_again_are_planned_once():
+    preparation = Preparation(shift, Options())
+
+    def prepared():
+        given = [{"a": np.ones((n, 3)), "b": np.ones((n, 3)), "first": 0, "end": n, "by": 0} for n in range(10, 60)]
+        return [preparation.prepare(one, 1, False) for one in given]
+
+    assert all(one is other for one, other in zip(prepared(), prepared(), strict=True))
+
+
+def test_few_programs_with_large_memory_are_kept():
+    preparation = Preparation(add_up, Options())
+    for n in range(500, 520):
+        given = {"out": np.zeros(n), "at": np.arange(n) // 2, "x": np.ones(n)}
+        assert preparation.prepare(given, 2, True).is_large
+    assert len(preparation._prepared) == KEPT_LARGE
