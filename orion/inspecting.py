@@ -1,7 +1,8 @@
 """Runs the inspectors of loops, and keeps what they have found until the arrays that subscripts are read from change.
 
-To look costs several runs of the loop. So a call looks that finds these arrays as the call before left them; where they
-are others each time, as minibatches are, nobody looks.
+To look costs many runs of the loop, and a process that has never done so compiles for it. So a call looks that finds
+these arrays as calls before have left them, if these have taken so long that as much again may be hoped to be gained;
+where they are others each time, as minibatches are, nobody looks.
 """
 
 from __future__ import annotations
@@ -67,6 +68,10 @@ CHECK_NS = 0.08
 MOST_ACCESSES = 1 << 27
 """A list of more accesses would take more than a gigabyte: such loops are not inspected."""
 
+LOOK_AFTER_NS = 1e8
+"""How long calls with the same contents are predicted to have run before one looks. Half of that may be gained by two
+workers in as many calls again, which is what looking at a million accesses takes."""
+
 PATIENCE = 8
 """After so many calls with other contents each time nobody looks whether they are still the same."""
 
@@ -75,11 +80,13 @@ Key = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A loop that is inspected, or may be, and how often a call runs it, as far as that is predicted."""
+    """A loop that is inspected, or may be. How often a call runs it, and how long that takes, are predicted, as far as
+    they can be."""
 
     loop: LoopPlan
     inspectable: Inspectable
     rounds: float
+    call_ns: float
 
 
 class TooManyError(Exception):
@@ -88,13 +95,19 @@ class TooManyError(Exception):
 
 @dataclass(slots=True)
 class _Seen:
-    """The contents that a loop's arrays of subscripts had in the last calls, and in how many calls one after the other
-    they were others. `costly` is an inspection that gains too little, for sizes: nobody looks for changes
-    then."""
+    """The contents that a loop's arrays of subscripts had in the last calls, with the time that these are predicted to
+    have taken, and in how many calls one after the other they were others. `costly` is an inspection that gains too
+    little, for sizes: nobody looks for changes then."""
 
-    last: tuple[Key, ...] = ()
+    ran: dict[Key, float] = field(default_factory=dict)
     changes: int = 0
     costly: tuple[Key, Inspection] | None = None
+
+    def note(self, key: Key, nanoseconds: float) -> None:
+        """That a call runs the loop with these contents."""
+        self.changes = 0 if key in self.ran else self.changes + 1
+        ran = self.ran.pop(key, 0.0) + nanoseconds  # the last one is the one of the last call
+        self.ran = {**dict([*self.ran.items()][1 - PATIENCE :]), key: ran}
 
 
 @dataclass(slots=True)
@@ -111,7 +124,7 @@ class Inspections:
         self, loops: Sequence[Watched], sizes: Sizes, arguments: Mapping[str, Any], *, looks: bool | None
     ) -> InspectedLoops:
         """What is known of loops that may be inspected, for these arguments. `looks`: they are inspected where nothing
-        is known of them, or (False) from the second call with the same contents on, or (None) not at all."""
+        is known of them, or (False) where calls with the same contents have run for long, or (None) not at all."""
         found = []
         for watched in loops:
             one = self._of(watched, sizes, arguments, looks)
@@ -138,18 +151,18 @@ class Inspections:
             return known
         if looks is None:
             return None
-        is_new = key not in seen.last and not looks
-        if is_new:
-            seen.last = (*seen.last[1 - PATIENCE :], key)
-            seen.changes += 1
-            if not os.environ.get(SWITCH):
+        ran = seen.ran.get(key)
+        only_on_disk = not looks and ran is None
+        if not looks and (ran is None or ran < LOOK_AFTER_NS):
+            seen.note(key, watched.call_ns)
+            if not (only_on_disk and os.environ.get(SWITCH)):
                 return None
         read = {name: self.properties.snapshot(arguments[name]) for name in inspectable.reads}
         if self._key(inspectable, sizes, arguments) != key:
             return None  # another thread has just changed them
         with said_if_slow(watched.loop.nest.function.name):
-            found = aside(lambda: self._inspect(watched, sizes, {**arguments, **read}, only_on_disk=is_new))
-        if found is None and is_new:
+            found = aside(lambda: self._inspect(watched, sizes, {**arguments, **read}, only_on_disk=only_on_disk))
+        if found is None and only_on_disk:
             return None
         seen.changes = 0
         self.found[key] = found
@@ -349,6 +362,7 @@ def watched_loops(plan: FunctionPlan, sizes: Sizes) -> tuple[Watched, ...]:
     for number, loop in enumerate(plan.loops):
         inspectable = inspectable_of(loop)
         if inspectable is not None:
-            rounds = barriers_of(plan.program, range(number, number + 1), sizes.values, 0)
-            found.append(Watched(loop, inspectable, max(1.0, rounds)))
+            rounds = max(1.0, barriers_of(plan.program, range(number, number + 1), sizes.values, 0))
+            each = chained_ns(loop.nest.body, sizes.known, sizes.shapes)
+            found.append(Watched(loop, inspectable, rounds, rounds * (loop.iterations or 0) * each))
     return tuple(found)

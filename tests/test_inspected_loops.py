@@ -277,6 +277,12 @@ def test_sums_of_floats_keep_their_order():
 # ---------------------------------------------------------------- when calls inspect
 
 
+@pytest.fixture
+def soon(monkeypatch):
+    """Calls look as soon as they find the contents of one before."""
+    monkeypatch.setattr("orion.inspecting.LOOK_AFTER_NS", 0.0)
+
+
 def big(n=60_000):
     rng = np.random.default_rng(1)
     return rng.random((n, 8)), rng.permutation(n), rng.random(n)
@@ -298,6 +304,7 @@ def runs_inspected(decorated, *arguments):
     return any(isinstance(loop.tiles, Inspected) for loop in prepared.plan.loops)
 
 
+@pytest.mark.usefixtures("soon")
 @pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 def test_the_second_call_with_the_same_contents_inspects():
     decorated = orion.parallel_for(far)
@@ -309,6 +316,41 @@ def test_the_second_call_with_the_same_contents_inspects():
         idx[7] = idx[8]
         assert decorated.plan(W, idx, y).strategy == "serial"
         assert [runs_inspected(decorated, W, idx, y) for _ in range(2)] == [False, True]
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+def test_a_few_short_calls_do_not_inspect(monkeypatch):
+    decorated = orion.parallel_for(far)
+    W, idx, y = big()
+    with orion.session(workers=2):
+        (watched,) = decorated._preparation.prepare({"W": W, "idx": idx, "y": y}, 2, False).watched
+        assert watched.call_ns > 1e6
+        monkeypatch.setattr("orion.inspecting.LOOK_AFTER_NS", 3.5 * watched.call_ns)
+        assert [runs_inspected(decorated, W, idx, y) for _ in range(5)] == [False, False, False, True, True]
+        idx[7] = idx[8]
+        assert [runs_inspected(decorated, W, idx, y) for _ in range(5)] == [False, False, False, False, True]
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+def test_rounds_count_as_runs(monkeypatch):
+    def rounds(W, idx, y, k):
+        for _ in range(k):
+            for i in range(len(idx)):
+                s = y[i]
+                for d in range(8):
+                    s += np.exp(-W[i, d])
+                for d in range(8):
+                    W[idx[i], d] = s + d
+
+    decorated = orion.parallel_for(rounds)
+    W, idx, y = big()
+    with orion.session(workers=2):
+        decorated(W, idx, y, 1)
+        few, many = (decorated._preparation.prepare({"W": W, "idx": idx, "y": y, "k": k}, 2, False) for k in (2, 40))
+        assert many.watched[0].call_ns == 20 * few.watched[0].call_ns
+        assert many.watched[0].rounds == 40
+        monkeypatch.setattr("orion.inspecting.LOOK_AFTER_NS", 25 * few.watched[0].call_ns)  # 43 rounds were by now
+        assert [runs_inspected(decorated, W, idx, y, 40) for _ in range(3)] == [False, True, True]
 
 
 @pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
@@ -326,6 +368,7 @@ def test_a_plan_that_inspects_is_what_calls_run_by():
 @pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 def test_frozen_arrays_are_inspected_where_comparing_them_would_cost_too_much(monkeypatch):
     monkeypatch.setattr("orion.inspecting.CHECK_NS", 1e5)
+    monkeypatch.setattr("orion.inspecting.LOOK_AFTER_NS", 0.0)
     decorated = orion.parallel_for(far)
     W, idx, y = big()
     with orion.session(workers=2):
@@ -350,6 +393,7 @@ def test_nobody_looks_at_contents_that_are_new_in_each_call():
     assert looked == [1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 9]
 
 
+@pytest.mark.usefixtures("soon")
 @pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 def test_arrays_that_take_turns_are_inspected_each():
     decorated = orion.parallel_for(far)
