@@ -53,7 +53,8 @@ def _in_place(placement: Placement) -> Placement:
 def _not_yet(plan: LoopPlan, inspectable: Inspectable) -> Reason:
     message = (
         f"which iterations need which is written in {_listed(inspectable.reads)}: once calls with the same contents "
-        "have taken 0.1 s the loop runs in tiles that these allow, if that is faster; `plan(…, inspect=True)` looks at once"
+        "have taken 0.1 s the loop runs in tiles that these allow, if that is faster; `plan(…, inspect=True)` looks at "
+        "once"
     )
     return Reason.of("ORN127", message, plan.nest.span)
 
