@@ -109,8 +109,8 @@ class ParallelFunction(Generic[P, R]):
         """The plan for these arguments: nothing runs, no worker starts.
 
         It is made from types and shapes, from properties of arrays of subscripts, and from what inspections have found
-        in calls before. With `inspect`, loops are inspected that may run in tiles found by that, as else the second
-        call with the same arrays does; calls with these arrays then run by what is found.
+        in calls before. With `inspect`, loops are inspected that may run in tiles found by that, as else calls do
+        once those with the same arrays have run for long; calls with these arrays then run by what is found.
         """
         from orion.runtime.session import current_session
 
