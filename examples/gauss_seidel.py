@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from options import add_running_options, non_negative, parsed, picture_file, positive, whole
 from pictures import read_png, save_png
 
 import orion
@@ -65,20 +66,15 @@ def quality(picture: Picture, clean: Picture) -> float:
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Denoises a photograph.")
     parser.add_argument("--photo", type=Path, metavar="FILE", help="a grey PNG file (default: a picture is generated)")
-    parser.add_argument("--side", type=int, default=512, help="of the generated picture (default: %(default)s)")
-    parser.add_argument("--noise", type=float, default=0.1, help="its deviation, of white 1 (default: %(default)s)")
-    parser.add_argument("--strength", type=float, default=4.0, help="of the smoothing (default: %(default)s)")
-    parser.add_argument("--contrast", type=float, default=0.08, help="what counts as an edge (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=8, help="calls, each of some sweeps (default: %(default)s)")
-    parser.add_argument("--sweeps", type=int, default=5, help="in each call (default: %(default)s)")
-    parser.add_argument("--picture", type=Path, metavar="FILE", help="write the result as a PNG file")
-    parser.add_argument("--backend", choices=("threads", "ray", "serial"), default="threads")
-    parser.add_argument("--workers", type=int, help="(default: one per core)")
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args(arguments)
-    if options.side < 8 or options.rounds < 1 or options.sweeps < 1 or options.contrast <= 0 or options.noise < 0:
-        parser.error("side must be 8 at least, rounds and sweeps 1, contrast above 0 and noise not below")
-    return options
+    parser.add_argument("--side", type=whole(8), default=512, help="of the generated picture (default: %(default)s)")
+    parser.add_argument("--noise", type=non_negative, default=0.1, help="deviation; white is 1 (default: %(default)s)")
+    parser.add_argument("--strength", type=non_negative, default=4.0, help="of the smoothing (default: %(default)s)")
+    parser.add_argument("--contrast", type=positive, default=0.08, help="what counts as an edge (default: %(default)s)")
+    parser.add_argument("--rounds", type=whole(1), default=8, help="calls, each of some sweeps (default: %(default)s)")
+    parser.add_argument("--sweeps", type=whole(1), default=5, help="in each call (default: %(default)s)")
+    parser.add_argument("--picture", type=picture_file(".png"), metavar="FILE", help="write the result as a PNG file")
+    add_running_options(parser)
+    return parsed(parser, arguments)
 
 
 def run(options: argparse.Namespace) -> Picture:

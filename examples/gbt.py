@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 from gbt_data import Rows, auc, generated, labels_for, read_rows
 from numpy.typing import NDArray
+from options import add_running_options, non_negative, parsed, picture_file, positive, whole
 from pictures import save_curves
 
 import orion
@@ -347,24 +348,18 @@ def loss(scores: Floats, labels: Floats, objective: str) -> float:
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Gradient-boosted trees by histograms.")
     parser.add_argument("--objective", choices=("binary", "regression"), default="binary")
-    parser.add_argument("--rows", type=int, default=200_000, help="generated rows (default: %(default)s)")
-    parser.add_argument("--features", type=int, default=28, help="of generated rows (default: %(default)s)")
+    parser.add_argument("--rows", type=whole(1), default=200_000, help="generated rows (default: %(default)s)")
+    parser.add_argument("--features", type=whole(1), default=28, help="of generated rows (default: %(default)s)")
     parser.add_argument("--data", type=Path, help="train on a file: per line a label, then features, by tabs")
     parser.add_argument("--test", type=Path, help="test on a file of the same form, rather than on a tenth of the rows")
-    parser.add_argument("--trees", type=int, default=50, help="(default: %(default)s)")
-    parser.add_argument("--leaves", type=int, default=31, help="the most of a tree (default: %(default)s)")
-    parser.add_argument("--rate", type=float, default=0.1, help="the learning rate (default: %(default)s)")
-    parser.add_argument("--ridge", type=float, default=0.0, help="L2 penalty of leaves (default: %(default)s)")
-    parser.add_argument("--least-rows", type=int, default=20, help="of a leaf (default: %(default)s)")
-    parser.add_argument("--picture", type=Path, help="write the curves of the loss to an SVG file")
-    parser.add_argument("--backend", choices=("threads", "ray", "serial"), default="threads")
-    parser.add_argument("--workers", type=int, help="(default: one per core)")
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args(arguments)
-    if min(options.rows, options.features, options.trees) < 1 or options.leaves < 2:
-        parser.error("rows, features and trees must be 1 at least, and leaves 2")
-    if options.rate <= 0 or options.ridge < 0 or options.least_rows < 0:
-        parser.error("the rate must be above 0, ridge and least rows not below it")
+    parser.add_argument("--trees", type=whole(1), default=50, help="(default: %(default)s)")
+    parser.add_argument("--leaves", type=whole(2), default=31, help="the most of a tree (default: %(default)s)")
+    parser.add_argument("--rate", type=positive, default=0.1, help="the learning rate (default: %(default)s)")
+    parser.add_argument("--ridge", type=non_negative, default=0.0, help="L2 penalty of leaves (default: %(default)s)")
+    parser.add_argument("--least-rows", type=whole(0), default=20, help="of a leaf (default: %(default)s)")
+    parser.add_argument("--picture", type=picture_file(".svg"), help="write the curves of the loss to an SVG file")
+    add_running_options(parser)
+    options = parsed(parser, arguments)
     if options.test is not None and options.data is None:
         parser.error("--test needs --data")
     return options

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from graph_data import Graph, Ints, read_edges, rows_of, web
+from options import add_running_options, parsed, whole
 
 import orion
 
@@ -109,17 +110,12 @@ def components_of(graph: Graph, tell: Callable[[str], None]) -> Ints:
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Distances, components and triangles of a graph.")
     parser.add_argument("--edges", type=Path, metavar="FILE", help="a file of edges (default: a graph is generated)")
-    parser.add_argument("--skip", type=int, default=0, metavar="LINES", help="at the head of the file")
-    parser.add_argument("--pages", type=int, default=200_000, help="of the generated graph (default: %(default)s)")
-    parser.add_argument("--links", type=int, default=4, help="of each generated page (default: %(default)s)")
+    parser.add_argument("--skip", type=whole(0), default=0, metavar="LINES", help="at the head of the file")
+    parser.add_argument("--pages", type=whole(2), default=200_000, help="of the generated graph (default: %(default)s)")
+    parser.add_argument("--links", type=whole(1), default=4, help="of each generated page (default: %(default)s)")
     parser.add_argument("--start", type=int, default=0, help="the vertex to begin at (default: %(default)s)")
-    parser.add_argument("--backend", choices=("threads", "ray", "serial"), default="threads")
-    parser.add_argument("--workers", type=int, help="(default: one per core)")
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args(arguments)
-    if options.pages < 2 or options.links < 1 or options.skip < 0:
-        parser.error("pages must be 2 at least, and links 1")
-    return options
+    add_running_options(parser)
+    return parsed(parser, arguments)
 
 
 def both_ways(graph: Graph) -> Graph:

@@ -17,6 +17,7 @@ from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
+from options import add_running_options, non_negative, parsed, whole
 
 import orion
 
@@ -71,17 +72,20 @@ def first_centres(points: Points, clusters: int, seed: int) -> Points:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="k-means by Lloyd's algorithm.")
-    parser.add_argument("--points", type=int, default=200_000, help="(default: %(default)s)")
-    parser.add_argument("--width", type=int, default=16, help="numbers of a point (default: %(default)s)")
-    parser.add_argument("--clusters", type=int, default=20, help="(default: %(default)s)")
-    parser.add_argument("--iterations", type=int, default=50, help="the most of them (default: %(default)s)")
-    parser.add_argument("--tolerance", type=float, default=1e-6, help="the gain to stop at (default: %(default)s)")
-    parser.add_argument("--backend", choices=("threads", "ray", "serial"), default="threads")
-    parser.add_argument("--workers", type=int, help="(default: one per core)")
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args(arguments)
-    if not 1 <= options.clusters <= options.points or options.width < 1 or options.iterations < 1:
-        parser.error("clusters must be 1 at least, and no more than points; width and iterations 1 at least")
+    parser.add_argument("--points", type=whole(1), default=200_000, help="(default: %(default)s)")
+    parser.add_argument("--width", type=whole(1), default=16, help="numbers of a point (default: %(default)s)")
+    parser.add_argument("--clusters", type=whole(1), default=20, help="(default: %(default)s)")
+    parser.add_argument("--iterations", type=whole(1), default=50, help="the most of them (default: %(default)s)")
+    parser.add_argument(
+        "--tolerance",
+        type=non_negative,
+        default=1e-6,
+        help="the gain to stop at, as a share of the inertia (default: %(default)s)",
+    )
+    add_running_options(parser)
+    options = parsed(parser, arguments)
+    if options.clusters > options.points:
+        parser.error(f"--clusters {options.clusters} is more than --points {options.points}")
     return options
 
 

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from lda_data import Corpus, Integers, generated, hold_out, read_docword
 from numpy.typing import NDArray
+from options import add_running_options, parsed, picture_file, positive, whole
 from pictures import save_png
 
 import orion
@@ -253,29 +254,27 @@ def save_matrix(path: Path, of_words: NDArray[np.int32]) -> None:
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Topic models by WarpLDA.")
     parser.add_argument("--corpus", type=Path, metavar="FILE", help="bags of words (default: a corpus is generated)")
-    parser.add_argument("--documents", type=int, default=4000, help="of the generated corpus (default: %(default)s)")
-    parser.add_argument("--vocabulary", type=int, default=6000, help="of the generated corpus (default: %(default)s)")
-    parser.add_argument("--length", type=int, default=120, help="of a generated document (default: %(default)s)")
-    parser.add_argument("--topics", type=int, default=100, help="(default: %(default)s)")
-    parser.add_argument("--sweeps", type=int, default=100, help="(default: %(default)s)")
-    parser.add_argument("--alpha", type=float, default=0.1, help="the prior of documents (default: %(default)s)")
-    parser.add_argument("--beta", type=float, default=0.01, help="the prior of topics (default: %(default)s)")
-    parser.add_argument("--proposals", type=int, default=1, metavar="M", help="per pass (default: %(default)s)")
-    parser.add_argument("--every", type=int, default=10, help="sweeps between perplexities (default: %(default)s)")
-    parser.add_argument("--backend", choices=("threads", "ray", "serial"), default="threads")
-    parser.add_argument("--workers", type=int, help="(default: one per core)")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--picture", type=Path, metavar="FILE", help=".svg: the perplexities, .png: topics by words")
-    options = parser.parse_args(arguments)
-    if min(options.documents, options.vocabulary, options.length, options.sweeps, options.every) < 1:
-        parser.error("documents, vocabulary, length, sweeps and every must be 1 at least")
-    if not 1 <= options.topics <= 2**16 or not 1 <= options.proposals <= 64:
-        parser.error("topics must be 1 to 65536, proposals 1 to 64")
-    if not (0 < options.alpha < np.inf and 0 < options.beta < np.inf) or not 0 <= options.seed < 2**31:
-        parser.error("alpha and beta must be more than 0, and the seed 0 to 2147483647")
-    if options.picture is not None and options.picture.suffix not in (".svg", ".png"):
-        parser.error(f"the picture must be a file .svg or .png: {options.picture}")
-    return options
+    parser.add_argument(
+        "--documents", type=whole(1), default=4000, help="of the generated corpus (default: %(default)s)"
+    )
+    parser.add_argument("--vocabulary", type=whole(1), default=6000, help="of a generated one (default: %(default)s)")
+    parser.add_argument("--length", type=whole(1), default=120, help="of a generated document (default: %(default)s)")
+    parser.add_argument("--topics", type=whole(1, 2**16), default=100, help="(default: %(default)s)")
+    parser.add_argument("--sweeps", type=whole(1), default=100, help="(default: %(default)s)")
+    parser.add_argument("--alpha", type=positive, default=0.1, help="the prior of documents (default: %(default)s)")
+    parser.add_argument("--beta", type=positive, default=0.01, help="the prior of topics (default: %(default)s)")
+    parser.add_argument(
+        "--proposals", type=whole(1, 64), default=1, metavar="M", help="per pass (default: %(default)s)"
+    )
+    parser.add_argument("--every", type=whole(1), default=10, help="sweeps between perplexities (default: %(default)s)")
+    parser.add_argument(
+        "--picture",
+        type=picture_file(".svg", ".png"),
+        metavar="FILE",
+        help=".svg: the perplexities, .png: topics by words",
+    )
+    add_running_options(parser, last_seed=2**31 - 1)
+    return parsed(parser, arguments)
 
 
 def corpus_of(options: argparse.Namespace) -> Corpus:

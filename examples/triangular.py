@@ -16,13 +16,13 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from graph_data import Graph, mesh
 from numpy.typing import NDArray
+from options import add_running_options, between, non_negative, parsed, picture_file, whole
 from pictures import save_png
 
 import orion
@@ -195,19 +195,16 @@ class Relaxation:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="A heat equation on an unstructured mesh.")
-    parser.add_argument("--side", type=int, default=500, help="the mesh has side × side points (default: %(default)s)")
+    parser.add_argument("--side", type=whole(4), default=500, help="of side × side points (default: %(default)s)")
     parser.add_argument("--how", choices=("cg", "sor"), default="cg", help="(default: %(default)s)")
-    parser.add_argument("--omega", type=float, default=1.7, help="of the relaxation (default: %(default)s)")
-    parser.add_argument("--tolerance", type=float, default=1e-8, help="of the residual (default: %(default)s)")
-    parser.add_argument("--iterations", type=int, default=100, help="the most of them (default: %(default)s)")
-    parser.add_argument("--picture", type=Path, metavar="FILE", help="write the temperatures as a PNG file")
-    parser.add_argument("--backend", choices=("threads", "ray", "serial"), default="threads")
-    parser.add_argument("--workers", type=int, help="(default: one per core)")
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args(arguments)
-    if options.side < 4 or options.iterations < 1 or not 0 < options.omega < 2:
-        parser.error("side must be 4 at least, iterations 1, and omega between 0 and 2")
-    return options
+    parser.add_argument("--omega", type=between(0, 2), default=1.7, help="of the relaxation (default: %(default)s)")
+    parser.add_argument("--tolerance", type=non_negative, default=1e-8, help="of the residual (default: %(default)s)")
+    parser.add_argument("--iterations", type=whole(1), default=100, help="the most of them (default: %(default)s)")
+    parser.add_argument(
+        "--picture", type=picture_file(".png"), metavar="FILE", help="write the temperatures as a PNG file"
+    )
+    add_running_options(parser)
+    return parsed(parser, arguments)
 
 
 def run(options: argparse.Namespace) -> Heat:

@@ -210,18 +210,6 @@ def test_files_that_are_not_there_or_no_text(tmp_path, capsys):
         assert str(path) in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [["--topics", "0"], ["--topics", "65537"], ["--alpha", "nan"], ["--beta", "0"], ["--proposals", "0"],
-     ["--sweeps", "0"], ["--seed", "-1"], ["--picture", "a.jpg"]],
-)  # fmt: skip
-def test_wrong_options_are_refused(arguments, capsys):
-    with pytest.raises(SystemExit) as ended:
-        lda.parse(arguments)
-    assert ended.value.code == 2
-    assert "must be" in capsys.readouterr().err
-
-
 def test_pictures(tmp_path):
     curve, matrix = tmp_path / "a.svg", tmp_path / "a.png"
     _, points = trained("--sweeps", "4", "--workers", "1", "--picture", str(curve))

@@ -124,14 +124,6 @@ def test_the_loops_are_parallel():
     assert plan.strategy == "inspected"
 
 
-def test_wrong_options_are_refused(capsys):
-    for program, arguments in ((pagerank, ["--damping", "2"]), (triangular, ["--side", "2"])):
-        with pytest.raises(SystemExit) as ended:
-            program.parse(arguments)
-        assert ended.value.code == 2
-        assert "must be" in capsys.readouterr().err
-
-
 def test_a_picture_is_read_as_it_is_written(tmp_path):
     path, grey = tmp_path / "a.png", np.arange(12, dtype=np.uint8).reshape(3, 4) * 23
     save_png(path, grey)

@@ -225,17 +225,6 @@ def test_a_file_that_cannot_be_read(name, data, message, tmp_path, capsys):
     assert "none.tns" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [["--rank", "0"], ["--shape", "2", "2", "2", "--nonzeros", "9"], ["--step", "0"], ["--noise", "nan"]],
-)
-def test_wrong_options_are_refused(arguments, capsys):
-    with pytest.raises(SystemExit) as ended:
-        tensor_cp.parse(arguments)
-    assert ended.value.code == 2
-    assert "must be" in capsys.readouterr().err
-
-
 def test_too_large_a_step_is_said(tmp_path, capsys):
     path = tmp_path / "a.png"
     assert tensor_cp.main([*SMALL, "--how", "sgd", "--step", "50", "--picture", str(path)]) == 1
