@@ -421,8 +421,10 @@ def run(options: argparse.Namespace) -> Trained:
                 flush=True,
             )
     if options.picture:
-        save_curves(options.picture, {"train": found.train, "test": found.test}, "loss by trees")
-        print(f"\n{options.picture} shows the loss")
+        curves = {"rows trained on": found.train, "test rows": found.test}
+        points = {name: list(enumerate(losses, 1)) for name, losses in curves.items()}
+        save_curves(options.picture, points, ("trees", "log loss" if is_binary else "mean of squared errors"))
+        print(f"\nwritten to {options.picture}: the loss by trees")
     return found
 
 

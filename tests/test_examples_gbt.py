@@ -156,6 +156,8 @@ def test_the_picture_and_the_plan(tmp_path, capsys):
     text = path.read_text()
     assert text.startswith("<svg")
     assert text.count("<polyline") == 2
+    for name in ("trees", "log loss", "rows trained on", "test rows"):
+        assert f">{name}</text>" in text
 
 
 @pytest.mark.data
