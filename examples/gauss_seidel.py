@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from math import log10
+from math import isfinite, log10
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -59,8 +59,11 @@ def generated(side: int) -> Picture:
 
 
 def quality(picture: Picture, clean: Picture) -> float:
-    """The peak signal-to-noise ratio, in dB."""
-    return 10.0 * log10(1.0 / max(1e-12, float(((picture - clean) ** 2).mean())))
+    """The peak signal-to-noise ratio, in dB, 120 at most. ValueError where the picture is not finite."""
+    error = float(((picture - clean) ** 2).mean())
+    if not isfinite(error):
+        raise ValueError("there are pixels that are no finite numbers: strength, noise or contrast are too far from 1")
+    return 10.0 * log10(1.0 / max(1e-12, error))
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -51,17 +51,31 @@ def read_png(path: Path) -> NDArray[np.uint8]:
         part = data[at + 8 : at + 8 + length]
         header, packed = (part if kind == b"IHDR" else header), (packed + part if kind == b"IDAT" else packed)
         at += 12 + length
-    if len(header) < 13:
+    if len(header) != 13:
         raise ValueError(f"{path} has no header")
     width, height, bits, colours, _, _, interlaced = struct.unpack(">IIBBBBB", header)
     channels = {0: 1, 2: 3, 4: 2, 6: 4}.get(colours)
     if bits != 8 or channels is None or interlaced:
         raise ValueError(f"{path}: only pictures of 8 bits that are not interlaced are read, without a palette")
-    rows = np.frombuffer(zlib.decompress(packed), np.uint8).reshape(height, 1 + width * channels)
+    rows = _unpacked(path, packed, height, 1 + width * channels)
     found, before = np.empty((height, width * channels), np.uint8), np.zeros(width * channels, np.uint8)
-    for y, (how, *_) in enumerate(rows):
-        found[y] = before = _unfiltered(int(how), rows[y, 1:], before, channels)
+    for y, how in enumerate(rows[:, 0].tolist()):
+        found[y] = before = _unfiltered(how, rows[y, 1:], before, channels)
     return found[:, ::channels].copy()
+
+
+def _unpacked(path: Path, packed: bytes, height: int, length: int) -> NDArray[np.uint8]:
+    """The rows of a picture, each of which begins with how it is filtered. ValueError where they are not all there."""
+    try:
+        data = zlib.decompress(packed)
+    except zlib.error as error:
+        raise ValueError(f"{path} is damaged or not complete: {error}") from None
+    if not height or len(data) != height * length:
+        raise ValueError(f"{path} is damaged: {height * length:,} bytes are needed, there are {len(data):,}")
+    rows = np.frombuffer(data, np.uint8).reshape(height, length)
+    if rows[:, 0].max() > 4:
+        raise ValueError(f"{path} is damaged: a row is filtered in a way that PNG does not have")
+    return rows
 
 
 def _unfiltered(how: int, row: NDArray[np.uint8], above: NDArray[np.uint8], channels: int) -> NDArray[np.uint8]:

@@ -154,12 +154,31 @@ def test_every_filter_of_png_is_read(how, tmp_path):
     np.testing.assert_array_equal(read_png(path), grey)
 
 
-@pytest.mark.parametrize(("data", "message"), [(b"GIF89a", "no PNG"), (b"\x89PNG\r\n\x1a\n", "no header")])
+NOTHING = np.zeros((5, 7), np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"GIF89a", "no PNG"),
+        (b"\x89PNG\r\n\x1a\n", "no header"),
+        (filtered(0, NOTHING)[:-20], "is damaged or not complete"),  # cut off within the pixels
+        (filtered(0, NOTHING)[:33], "is damaged or not complete"),  # after the header
+        (filtered(0, NOTHING).replace(b"\0\0\0\5\b", b"\0\0\0\6\b"), "48 bytes are needed, there are 40"),
+    ],
+)
 def test_what_is_no_picture_is_said(data, message, tmp_path, capsys):
     path = tmp_path / "a.png"
     path.write_bytes(data)
     assert gauss_seidel.main(["--photo", str(path)]) == 1
-    assert message in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert message in told
+    assert str(path) in told
+
+
+def test_pixels_that_are_no_finite_numbers_have_no_quality(capsys):
+    assert gauss_seidel.main(["--side", "16", "--strength", "1e308", "--workers", "1"]) == 1
+    assert "pixels that are no finite numbers" in capsys.readouterr().err
 
 
 def test_a_picture_loses_its_noise(tmp_path, capsys):
