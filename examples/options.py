@@ -67,6 +67,24 @@ def picture_file(*endings: str) -> Callable[[str], Path]:
     return read
 
 
+def add_edges_options(parser: argparse.ArgumentParser) -> None:
+    """The options about a file of edges, for `graph_data.read_edges`."""
+    parser.add_argument(
+        "--edges",
+        type=Path,
+        metavar="FILE",
+        help="a file of edges, the numbers of two vertices a line, in both directions (default: a graph is generated)",
+    )
+    parser.add_argument(
+        "--skip",
+        type=whole(0),
+        default=0,
+        metavar="LINES",
+        help="lines at the head of the file that are no edges: one of counts, `4039 88234`, would be read as an edge "
+        "(default: %(default)s)",
+    )
+
+
 def add_running_options(parser: argparse.ArgumentParser, last_seed: int | None = None) -> None:
     """The options that all examples have."""
     parser.add_argument("--backend", choices=BACKENDS, default="threads", help="(default: %(default)s)")

@@ -15,13 +15,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from graph_data import Graph, read_edges, rows_of, web
-from options import add_running_options, between, non_negative, parsed, whole
+from options import add_edges_options, add_running_options, between, non_negative, parsed, whole
 
 import orion
 
@@ -122,8 +121,7 @@ class Ranks:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="PageRank of a graph.")
-    parser.add_argument("--edges", type=Path, metavar="FILE", help="a file of edges (default: a graph is generated)")
-    parser.add_argument("--skip", type=whole(0), default=0, metavar="LINES", help="at the head of the file")
+    add_edges_options(parser)
     parser.add_argument("--pages", type=whole(2), default=200_000, help="of the generated graph (default: %(default)s)")
     parser.add_argument("--links", type=whole(1), default=8, help="of each generated page (default: %(default)s)")
     parser.add_argument("--how", choices=("pull", "push", "sweep"), default="pull", help="(default: %(default)s)")
@@ -156,7 +154,7 @@ def run(options: argparse.Namespace) -> Ranks:
                 break
     print("\nthe highest ranks")
     for v in np.argsort(-ranks.rank, kind="stable")[:5].tolist():
-        print(f"  vertex {v:8d}  {ranks.rank[v]:.3e}")
+        print(f"  vertex {graph.number(v):8d}  {ranks.rank[v]:.3e}")
     return ranks
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import struct
 import sys
 import zlib
@@ -57,16 +58,58 @@ def test_a_file_of_edges(tmp_path):
     graph = graph_data.read_edges(path)
     assert graph.ptr.tolist() == [0, 2, 4, 6]
     assert graph.idx.tolist() == [1, 2, 0, 2, 0, 1]
+    assert [graph.number(v) for v in range(3)] == [7, 9, 12]
+    assert [graph.vertex(number) for number in (7, 12, 0, 8, 13)] == [0, 2, None, None, None]
+
+
+def test_vertices_have_the_numbers_of_the_file(tmp_path, capsys):
+    path = tmp_path / "edges.txt"
+    path.write_text("10 20\n20 30\n")
+    assert pagerank.main(["--edges", str(path), "--workers", "1"]) == 0
+    ranks = capsys.readouterr().out.partition("the highest ranks\n")[2]
+    assert [int(line.split()[1]) for line in ranks.splitlines()] == [20, 10, 30]
+    assert graph_program.main(["--edges", str(path), "--start", "20", "--workers", "1"]) == 0
+    assert "3 vertices are reached from 20, in 1 steps" in capsys.readouterr().out
+    assert graph_program.main(["--edges", str(path), "--workers", "1"]) == 0
+    assert "3 vertices are reached from 10, in 2 steps" in capsys.readouterr().out
+    assert graph_program.main(["--edges", str(path), "--start", "1"]) == 1
+    assert "--start 1 is no vertex: their numbers are from 10 to 30" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("", "no edge in it"), ("1 2\nx y\n", "line 2 is no edge: 'x y'"), ("1 2\n3\n", "line 2")]
+    ("text", "message"),
+    [
+        ("", "no edge in it"),
+        ("1 2\nx y\n", "line 2 is no edge, two whole numbers from 0 on: 'x y'"),
+        ("# two\n\n1 2\n3\n", "line 4 is no edge"),
+        ("1.5 2\n1 2\n", "line 1 is no edge, two whole numbers from 0 on: '1.5 2'"),
+        ("a 2\n1 2\n", "line 1 is no edge"),
+        ("1 2\n1 ²\n", "line 2 is no edge"),
+        ("1 2\n1 9999999999999999999\n", "line 2 is no edge"),
+    ],
 )
 def test_a_file_that_has_no_edges(tmp_path, text, message, capsys):
     path = tmp_path / "edges.txt"
     path.write_text(text)
     assert pagerank.main(["--edges", str(path)]) == 1
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "data"), [("a.txt", b"1 2\n\xff\n"), ("a.gz", b"1 2\n"), ("a.gz", gzip.compress(b"1 2\n" * 99)[:-9])]
+)
+def test_a_file_of_edges_that_cannot_be_read(name, data, tmp_path, capsys):
+    path = tmp_path / name
+    path.write_bytes(data)
+    assert graph_program.main(["--edges", str(path)]) == 1
+    assert f"{path} cannot be read" in capsys.readouterr().err
+
+
+def test_lines_are_counted_from_the_head_of_the_file(tmp_path, capsys):
+    path = tmp_path / "edges.txt"
+    path.write_text("4 3\n0 1\n1 2\nx\n")
+    assert graph_program.main(["--edges", str(path), "--skip", "1"]) == 1
+    assert "line 4 is no edge" in capsys.readouterr().err
 
 
 @pytest.mark.data
