@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite, log10
 from pathlib import Path
 from time import perf_counter
@@ -80,11 +80,25 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parsed(parser, arguments)
 
 
+def about(found: Mapping[int, float], options: argparse.Namespace) -> str:
+    """What the dB by sweeps say."""
+    if options.noise == 0:
+        return "no noise was added: the dB say how close the result is to what was given, not how good it is"
+    best, last = max(found, key=found.__getitem__), max(found)
+    if best == last:
+        return f"the last sweeps are the best, {found[last]:.2f} dB: more may do better"
+    if best == 0:
+        return "the picture was best before the first sweep: a smaller --strength, or less --contrast, may do better"
+    told = f"the best are {found[best]:.2f} dB after {best} sweeps, the last {found[last]:.2f} dB after {last}:"
+    rounds = best // options.sweeps
+    return f"{told}\nlater sweeps smooth more of the picture than of the noise; --rounds {rounds} ends with the best"
+
+
 def run(options: argparse.Namespace) -> Picture:
     clean: Any = generated(options.side) if options.photo is None else read_png(options.photo) / 255.0
     noisy = clean + options.noise * np.random.default_rng(options.seed).standard_normal(clean.shape)
-    u = noisy.copy()
-    print(f"{u.shape[0]} × {u.shape[1]} pixels, {quality(noisy, clean):.2f} dB with noise")
+    u, found = noisy.copy(), {0: quality(noisy, clean)}
+    print(f"{u.shape[0]} × {u.shape[1]} pixels, {found[0]:.2f} dB with noise")
     with orion.session(options.backend, options.workers):
         arguments = (u, noisy, options.strength, options.contrast, options.sweeps)
         print(f"\n{smooth.plan(*arguments)}\n")
@@ -93,7 +107,10 @@ def run(options: argparse.Namespace) -> Picture:
             start = perf_counter()
             smooth(*arguments)
             took = 1e3 * (perf_counter() - start)
-            print(f"{number * options.sweeps:6d}  {quality(u, clean):7.2f}  {took:13.2f}", flush=True)
+            done = number * options.sweeps
+            found[done] = quality(u, clean)
+            print(f"{done:6d}  {found[done]:7.2f}  {took:13.2f}", flush=True)
+    print(f"\n{about(found, options)}")
     if options.picture is not None:
         save_png(options.picture, np.clip(u, 0.0, 1.0))
         print(f"written to {options.picture}")

@@ -89,6 +89,14 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
+def ending(iterations: int, gain: float, tolerance: float) -> str:
+    """How the iterations ended; the gain of the last one is a share of the inertia."""
+    if iterations == 1 and gain > tolerance:
+        return "not converged: a second iteration is needed to see a gain"
+    told = "converged" if gain <= tolerance else "not converged"
+    return f"{told} after {iterations} iterations: the gain is {gain:.3g} of the inertia, --tolerance {tolerance:g}"
+
+
 def run(options: argparse.Namespace) -> tuple[Points, float]:
     points = generated(options.points, options.width, options.clusters, options.seed)
     centres = first_centres(points, options.clusters, options.seed + 1)
@@ -96,16 +104,19 @@ def run(options: argparse.Namespace) -> tuple[Points, float]:
     print(f"{len(points):,} points of {options.width} numbers, {options.clusters} centres")
     with orion.session(options.backend, options.workers):
         print(f"\n{assign.plan(labels, points, centres)}\n")
-        print("iteration       inertia   milliseconds")
+        print("iteration              inertia          gain   milliseconds")
         for iteration in range(1, options.iterations + 1):
             begin, before = perf_counter(), inertia
             inertia = float(assign(labels, points, centres))
             sums, counts = np.zeros_like(centres), np.zeros(len(centres), np.int64)
             add_up(sums, counts, labels, points)
             centres = np.where(counts[:, None] > 0, sums / np.maximum(counts, 1)[:, None], centres)
-            print(f"{iteration:9d}  {inertia:12.6g}  {1e3 * (perf_counter() - begin):13.2f}", flush=True)
-            if before - inertia <= options.tolerance * inertia:
+            spent, gain = 1e3 * (perf_counter() - begin), before - inertia
+            told = f"{gain:12.4g}" if iteration > 1 else " " * 12
+            print(f"{iteration:9d}  {inertia:19,.4f}  {told}  {spent:13.2f}", flush=True)
+            if gain <= options.tolerance * inertia:
                 break
+    print(f"\n{ending(iteration, gain / inertia if inertia else 0.0, options.tolerance)}")
     return centres, inertia
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
@@ -152,6 +153,8 @@ def run(options: argparse.Namespace) -> Ranks:
             print(f"{iteration:9d}  {change:12.3e}  {1e3 * (perf_counter() - start):13.2f}", flush=True)
             if change < options.tolerance:
                 break
+    told = "converged" if change < options.tolerance else "not converged"
+    print(f"\n{told} after {iteration} iterations: the change is {change:.3e}, --tolerance {options.tolerance:g}")
     print("\nthe highest ranks")
     for v in np.argsort(-ranks.rank, kind="stable")[:5].tolist():
         print(f"  vertex {graph.number(v):8d}  {ranks.rank[v]:.3e}")
@@ -159,6 +162,7 @@ def run(options: argparse.Namespace) -> Ranks:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    warnings.simplefilter("ignore", orion.SerialLoopWarning)  # the plan says what is serial
     try:
         run(parse(arguments))
     except (OSError, ValueError, orion.OrionError) as error:

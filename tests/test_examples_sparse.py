@@ -157,6 +157,41 @@ def test_both_on_ray():
     np.testing.assert_allclose(there.rank, pagerank.run(pagerank.parse(sweep)).rank, rtol=1e-12)
 
 
+def test_the_matrix_is_symmetric():
+    heat = triangular.Heat(graph_data.mesh(9, 0), 0)
+    n = len(heat.b)
+    matrix = np.zeros((n, n))
+    matrix[np.repeat(np.arange(n), np.diff(heat.all.ptr)), heat.all.idx] = heat.all.data
+    np.testing.assert_array_equal(matrix, matrix.T)
+    assert len(np.unique(heat.all.data)) == len(heat.all.data) // 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--side 60", "\nconverged after"),
+        ("--side 60 --how sor", "\nnot converged after 200 iterations: |b - Ax| is"),
+        ("--side 8 --how sor --tolerance 0 --iterations 2000", "has not fallen in the 30 that followed"),
+        ("--side 8 --tolerance 0 --iterations 2000", "what is left of the residual are rounding errors"),
+    ],
+)
+def test_how_the_iterations_end_is_said(arguments, message, capsys, recwarn):
+    assert triangular.main([*arguments.split(), "--workers", "2"]) == 0
+    told = capsys.readouterr().out
+    assert message in told
+    assert told.count("converged after") == 1
+    residuals = [float(line.split()[1]) for line in told.splitlines() if line[:9].strip().isdigit()]
+    assert min(residuals[-31:]) == min(residuals)
+    assert not [warning for warning in recwarn if warning.category is orion.SerialLoopWarning]
+
+
+def test_ranks_that_have_not_converged(capsys):
+    assert pagerank.main(["--pages", "300", "--iterations", "2", "--workers", "1"]) == 0
+    assert "\nnot converged after 2 iterations: the change is" in capsys.readouterr().out
+    assert pagerank.main(["--pages", "300", "--workers", "1"]) == 0
+    assert "\nconverged after" in capsys.readouterr().out
+
+
 def test_the_loops_are_parallel():
     graph = graph_data.mesh(60, 0, shuffled=True)
     heat = triangular.Heat(graph, 0)
@@ -235,6 +270,20 @@ def test_a_picture_loses_its_noise(tmp_path, capsys):
     np.testing.assert_array_equal(found, alone)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--rounds 8", "sweeps smooth more of the picture than of the noise; --rounds"),
+        ("--rounds 1", "the last sweeps are the best"),
+        ("--noise 0 --rounds 1", "no noise was added"),
+        ("--noise 1e-3 --rounds 1", "the picture was best before the first sweep"),
+    ],
+)
+def test_which_sweeps_are_the_best_is_said(arguments, message, capsys):
+    assert gauss_seidel.main(["--side", "64", "--workers", "1", *arguments.split()]) == 0
+    assert message in capsys.readouterr().out
+
+
 @pytest.mark.data
 @pytest.mark.skipif(not CAMERA.exists(), reason="the photograph is no part of the project, and not there")
 def test_a_photograph():
@@ -272,6 +321,23 @@ def test_centres_are_means_of_the_nearest_points():
     np.testing.assert_allclose(centres, [points[labels == k].mean(axis=0) for k in range(5)], atol=1e-3)
     alone, _ = kmeans.run(kmeans.parse([*arguments, "--workers", "1"]))
     np.testing.assert_array_equal(centres, alone)
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+def test_the_gain_of_each_iteration_is_printed(capsys):
+    few = ["--points", "5000", "--clusters", "20", "--width", "2", "--workers", "2"]
+    kmeans.main([*few, "--iterations", "200"])
+    told = capsys.readouterr().out
+    lines = [line.split() for line in told.splitlines() if line[:9].strip().isdigit()]
+    inertia = [float(line[1].replace(",", "")) for line in lines]
+    assert len(set(inertia)) >= len(inertia) - 1 > 2  # the last gain may be 0
+    gains = [float(line[2]) for line in lines[1:]]
+    np.testing.assert_allclose(gains, -np.diff(inertia), rtol=1e-2, atol=1e-3)
+    assert f"\nconverged after {len(lines)} iterations" in told
+    kmeans.main([*few, "--iterations", "2"])
+    assert "\nnot converged after 2 iterations" in capsys.readouterr().out
+    kmeans.main([*few, "--iterations", "1"])
+    assert "\nnot converged: a second iteration" in capsys.readouterr().out
 
 
 @pytest.mark.ray
