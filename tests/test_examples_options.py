@@ -17,6 +17,7 @@ WRONG = [
     ("gauss_seidel --strength nan", "--strength: 'nan' is not a finite number from 0 on"),
     ("gauss_seidel --contrast inf", "--contrast: 'inf' is not a finite number above 0"),
     ("gauss_seidel --picture gs.jpg", "--picture: 'gs.jpg' must be a file .png"),
+    ("gbt --rows 10", "--rows: '10' is not a whole number from 100 on"),
     ("gbt --trees 0", "--trees: '0' is not a whole number from 1 on"),
     ("gbt --leaves 1", "--leaves: '1' is not a whole number from 2 on"),
     ("gbt --picture gbt.png", "--picture: 'gbt.png' must be a file .svg"),
