@@ -22,6 +22,8 @@ def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     options = parsed(parser, arguments)
     if options.ratings is None and (options.columns or options.sep):
         parser.error("--columns and --sep are about a file: give it with --ratings")
+    if options.columns and len(set(options.columns)) < 3:
+        parser.error(f"--columns {' '.join(options.columns)}: three different columns are needed")
     if options.ratings is not None and options.size:
         parser.error("--size is about generated ratings: leave out --ratings")
     return options
@@ -38,8 +40,9 @@ def _add_data_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--columns",
         nargs=3,
+        type=_column,
         metavar=("USER", "ITEM", "RATING"),
-        help="the columns of the file, by name or counted from 0 (default: guessed from the header, else the "
+        help="the columns of the file, by name or counted from 1 (default: guessed from the header, else the "
         "first three)",
     )
     group.add_argument(
@@ -79,6 +82,12 @@ def _add_running_options(group: argparse._ArgumentGroup) -> None:
         action="store_false",
         help="time only the chosen backend at the end, not all of them",
     )
+
+
+def _column(text: str) -> str:
+    if text.isdecimal() and int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither the name of a column nor its number, from 1 on")
+    return text
 
 
 def _separator(text: str) -> str:

@@ -167,7 +167,9 @@ def picture(factors: Sequence[Floats], height: int = 384, bar: int = 12) -> NDAr
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="CP decomposition of a sparse tensor of three dimensions.")
-    parser.add_argument("--tensor", type=Path, metavar="FILE", help="lines `i j k value` (default: one is generated)")
+    parser.add_argument(
+        "--tensor", type=Path, metavar="FILE", help="lines `i j k value`, indices from 1 (default: one is generated)"
+    )
     parser.add_argument("--shape", type=whole(1), nargs=3, default=(1000, 800, 600), metavar=("I", "J", "K"))
     parser.add_argument("--nonzeros", type=whole(1), default=1_000_000, help="about so many (default: %(default)s)")
     parser.add_argument(
