@@ -112,8 +112,8 @@ def run(options: argparse.Namespace) -> Picture:
             print(f"{done:6d}  {found[done]:7.2f}  {took:13.2f}", flush=True)
     print(f"\n{about(found, options)}")
     if options.picture is not None:
-        save_png(options.picture, np.clip(u, 0.0, 1.0))
-        print(f"written to {options.picture}")
+        scale = save_png(options.picture, np.clip(u, 0.0, 1.0))
+        print(f"\nwritten to {options.picture}: the result of the last sweep, {scale}")
     return u
 
 

@@ -228,7 +228,7 @@ def draw_matrix(path: Path, of_words: NDArray[np.int32]) -> str:
     parts = most[order] / np.maximum(most[order].sum(axis=1, keepdims=True), 1)
     words, topics = parts.shape
     high = max(1, 600 // topics)
-    save_png(path, 1.0 - np.repeat(parts.T, high, axis=0))
+    save_png(path, 1.0 - np.repeat(parts.T, high, axis=0))  # the darker, the greater
     return (
         f"topics 1 to {topics:,} from top to bottom, {high} pixels each,\n"
         f"and the {words:,} most frequent words from left to right, by their topics; the share of a topic in a word\n"

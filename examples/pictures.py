@@ -20,8 +20,9 @@ LEFT, RIGHT, TOP, BOTTOM = 80, 620, 75, 350
 COLOURS = ("#1f5fa8", "#c2410c", "#2f7d32", "#6b21a8")
 
 
-def save_png(path: Path, values: NDArray[Any]) -> None:
-    """Write an array of two dimensions as a grey picture: its least value is black, its greatest white."""
+def save_png(path: Path, values: NDArray[Any]) -> str:
+    """Write an array of two dimensions as a grey picture: its least value is black, its greatest white. Which these
+    are is returned, to be printed: the picture has no scale."""
     low, high = float(values.min()), float(values.max())
     grey = np.rint((values - low) * (255.0 / (high - low or 1.0))).astype(np.uint8)
     rows = b"".join(b"\0" + row.tobytes() for row in grey)  # each begins with how it is filtered: not at all
@@ -35,6 +36,7 @@ def save_png(path: Path, values: NDArray[Any]) -> None:
         file.write(b"\x89PNG\r\n\x1a\n")
         for kind, data in parts:
             file.write(struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)))
+    return f"black is {low:.4g}, white {high:.4g}"
 
 
 def read_png(path: Path) -> NDArray[np.uint8]:

@@ -162,6 +162,17 @@ def picture(factors: Sequence[Floats], height: int = 384, bar: int = 12) -> NDAr
     return np.concatenate(panels[:-1], axis=1)
 
 
+def about_picture(factors: Sequence[Floats]) -> str:
+    """What the picture shows, which has no text in it."""
+    count = factors[0].shape[1]
+    lines = [
+        f"three panels from left to right, each of {count} bars, the components in one order, with grey in between"
+    ]
+    for name, factor, mode in zip("ABC", factors, ("first", "second", "third"), strict=True):
+        lines.append(f"  {name}: the {mode} indices, 1 to {len(factor):,} from top to bottom")
+    return "\n".join([*lines, "entries are shown without their signs, as shares of the greatest one of a bar"])
+
+
 # ------------------------------------------------------------------------------------------------ the program
 
 
@@ -170,7 +181,14 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--tensor", type=Path, metavar="FILE", help="lines `i j k value`, indices from 1 (default: one is generated)"
     )
-    parser.add_argument("--shape", type=whole(1), nargs=3, default=(1000, 800, 600), metavar=("I", "J", "K"))
+    parser.add_argument(
+        "--shape",
+        type=whole(1),
+        nargs=3,
+        default=(1000, 800, 600),
+        metavar=("I", "J", "K"),
+        help="of the generated tensor (default: 1000 800 600)",
+    )
     parser.add_argument("--nonzeros", type=whole(1), default=1_000_000, help="about so many (default: %(default)s)")
     parser.add_argument(
         "--noise", type=non_negative, default=0.1, help="of the generated tensor (default: %(default)s)"
@@ -214,8 +232,8 @@ def run(options: argparse.Namespace) -> AlternatingLeastSquares | GradientDescen
             if not math.isfinite(fit):
                 raise ValueError(f"iteration {iteration} has no finite fit; with --how sgd a smaller --step may help")
     if options.picture is not None:
-        save_png(options.picture, picture(model.factors))
-        print(f"\nthe components are drawn in {options.picture}")
+        scale = save_png(options.picture, picture(model.factors))
+        print(f"\nwritten to {options.picture}:\n{about_picture(model.factors)}; {scale}")
     return model
 
 

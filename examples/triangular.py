@@ -264,8 +264,8 @@ def run(options: argparse.Namespace) -> Heat:
     told = "converged" if left < options.tolerance else "not converged"
     print(f"\n{told} after {iterations} iterations: |b - Ax| is {left:.3e}, --tolerance {options.tolerance:g}")
     if options.picture is not None:
-        save_png(options.picture, heat.x.reshape(options.side, options.side))
-        print(f"written to {options.picture}")
+        scale = save_png(options.picture, heat.x.reshape(options.side, options.side))
+        print(f"\nwritten to {options.picture}: the temperatures, a pixel for each point of the mesh, {scale}")
     return heat
 
 

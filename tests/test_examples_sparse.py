@@ -123,7 +123,7 @@ def test_a_real_graph(capsys):
 
 @pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 @pytest.mark.parametrize("how", ["cg", "sor"])
-def test_the_heat_equation_is_met(how, tmp_path):
+def test_the_heat_equation_is_met(how, tmp_path, capsys):
     picture = tmp_path / "heat.png"
     arguments = ["--side", "12", "--how", how, "--workers", "2", "--iterations", "3000", "--picture", str(picture)]
     heat = triangular.run(triangular.parse(arguments))
@@ -132,6 +132,11 @@ def test_the_heat_equation_is_met(how, tmp_path):
     matrix[np.repeat(np.arange(n), np.diff(heat.all.ptr)), heat.all.idx] += heat.all.data
     np.testing.assert_allclose(matrix @ heat.x, heat.b, atol=1e-6)
     assert picture.read_bytes().startswith(b"\x89PNG")
+    scale = f"black is {heat.x.min():.4g}, white {heat.x.max():.4g}"
+    assert (
+        f"written to {picture}: the temperatures, a pixel for each point of the mesh, {scale}"
+        in capsys.readouterr().out
+    )
 
 
 @pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")

@@ -232,9 +232,13 @@ def test_too_large_a_step_is_said(tmp_path, capsys):
     assert not path.exists()
 
 
-def test_the_components_are_drawn(tmp_path):
+def test_the_components_are_drawn(tmp_path, capsys):
     path = tmp_path / "a.png"
     found = run("--noise", "0", "--iterations", "40", "--seed", "1", "--picture", str(path))
+    told = capsys.readouterr().out
+    assert f"written to {path}:\nthree panels from left to right, each of 3 bars" in told
+    for text in ("A: the first indices, 1 to 30", "B: the second indices, 1 to 24", "C: the third indices, 1 to 20"):
+        assert text in told
     drawn = read_png(path)
     assert drawn.shape == (384, 3 * 3 * 12 + 2 * 12)
     for column in range(3):  # each component's greatest entry is white, and those further down come later
