@@ -114,9 +114,10 @@ def run(options: argparse.Namespace) -> tuple[Points, float]:
             spent, gain = 1e3 * (perf_counter() - begin), before - inertia
             told = f"{gain:12.4g}" if iteration > 1 else " " * 12
             print(f"{iteration:9d}  {inertia:19,.4f}  {told}  {spent:13.2f}", flush=True)
-            if gain <= options.tolerance * inertia:
+            share = gain / inertia if inertia else 0.0
+            if share <= options.tolerance:
                 break
-    print(f"\n{ending(iteration, gain / inertia if inertia else 0.0, options.tolerance)}")
+    print(f"\n{ending(iteration, share, options.tolerance)}")
     return centres, inertia
 
 
