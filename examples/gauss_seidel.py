@@ -14,14 +14,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
-from math import log10
+from collections.abc import Mapping, Sequence
+from math import isfinite, log10
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from options import add_running_options, non_negative, parsed, picture_file, positive, whole
 from pictures import read_png, save_png
 
 import orion
@@ -58,34 +59,46 @@ def generated(side: int) -> Picture:
 
 
 def quality(picture: Picture, clean: Picture) -> float:
-    """The peak signal-to-noise ratio, in dB."""
-    return 10.0 * log10(1.0 / max(1e-12, float(((picture - clean) ** 2).mean())))
+    """The peak signal-to-noise ratio, in dB, 120 at most. ValueError where the picture is not finite."""
+    error = float(((picture - clean) ** 2).mean())
+    if not isfinite(error):
+        raise ValueError("there are pixels that are no finite numbers: strength, noise or contrast are too far from 1")
+    return 10.0 * log10(1.0 / max(1e-12, error))
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Denoises a photograph.")
     parser.add_argument("--photo", type=Path, metavar="FILE", help="a grey PNG file (default: a picture is generated)")
-    parser.add_argument("--side", type=int, default=512, help="of the generated picture (default: %(default)s)")
-    parser.add_argument("--noise", type=float, default=0.1, help="its deviation, of white 1 (default: %(default)s)")
-    parser.add_argument("--strength", type=float, default=4.0, help="of the smoothing (default: %(default)s)")
-    parser.add_argument("--contrast", type=float, default=0.08, help="what counts as an edge (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=8, help="calls, each of some sweeps (default: %(default)s)")
-    parser.add_argument("--sweeps", type=int, default=5, help="in each call (default: %(default)s)")
-    parser.add_argument("--picture", type=Path, metavar="FILE", help="write the result as a PNG file")
-    parser.add_argument("--backend", choices=("threads", "ray", "serial"), default="threads")
-    parser.add_argument("--workers", type=int, help="(default: one per core)")
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args(arguments)
-    if options.side < 8 or options.rounds < 1 or options.sweeps < 1 or options.contrast <= 0 or options.noise < 0:
-        parser.error("side must be 8 at least, rounds and sweeps 1, contrast above 0 and noise not below")
-    return options
+    parser.add_argument("--side", type=whole(8), default=512, help="of the generated picture (default: %(default)s)")
+    parser.add_argument("--noise", type=non_negative, default=0.1, help="deviation; white is 1 (default: %(default)s)")
+    parser.add_argument("--strength", type=non_negative, default=4.0, help="of the smoothing (default: %(default)s)")
+    parser.add_argument("--contrast", type=positive, default=0.08, help="what counts as an edge (default: %(default)s)")
+    parser.add_argument("--rounds", type=whole(1), default=8, help="calls, each of some sweeps (default: %(default)s)")
+    parser.add_argument("--sweeps", type=whole(1), default=5, help="in each call (default: %(default)s)")
+    parser.add_argument("--picture", type=picture_file(".png"), metavar="FILE", help="write the result as a PNG file")
+    add_running_options(parser)
+    return parsed(parser, arguments)
+
+
+def about(found: Mapping[int, float], options: argparse.Namespace) -> str:
+    """What the dB by sweeps say."""
+    if options.noise == 0:
+        return "no noise was added: the dB say how close the result is to what was given, not how good it is"
+    best, last = max(found, key=found.__getitem__), max(found)
+    if best == last:
+        return f"the last sweeps are the best, {found[last]:.2f} dB: more may do better"
+    if best == 0:
+        return "the picture was best before the first sweep: a smaller --strength, or less --contrast, may do better"
+    told = f"the best are {found[best]:.2f} dB after {best} sweeps, the last {found[last]:.2f} dB after {last}:"
+    rounds = best // options.sweeps
+    return f"{told}\nlater sweeps smooth more of the picture than of the noise; --rounds {rounds} ends with the best"
 
 
 def run(options: argparse.Namespace) -> Picture:
     clean: Any = generated(options.side) if options.photo is None else read_png(options.photo) / 255.0
     noisy = clean + options.noise * np.random.default_rng(options.seed).standard_normal(clean.shape)
-    u = noisy.copy()
-    print(f"{u.shape[0]} × {u.shape[1]} pixels, {quality(noisy, clean):.2f} dB with noise")
+    u, found = noisy.copy(), {0: quality(noisy, clean)}
+    print(f"{u.shape[0]} × {u.shape[1]} pixels, {found[0]:.2f} dB with noise")
     with orion.session(options.backend, options.workers):
         arguments = (u, noisy, options.strength, options.contrast, options.sweeps)
         print(f"\n{smooth.plan(*arguments)}\n")
@@ -94,10 +107,13 @@ def run(options: argparse.Namespace) -> Picture:
             start = perf_counter()
             smooth(*arguments)
             took = 1e3 * (perf_counter() - start)
-            print(f"{number * options.sweeps:6d}  {quality(u, clean):7.2f}  {took:13.2f}", flush=True)
+            done = number * options.sweeps
+            found[done] = quality(u, clean)
+            print(f"{done:6d}  {found[done]:7.2f}  {took:13.2f}", flush=True)
+    print(f"\n{about(found, options)}")
     if options.picture is not None:
-        save_png(options.picture, np.clip(u, 0.0, 1.0))
-        print(f"written to {options.picture}")
+        scale = save_png(options.picture, np.clip(u, 0.0, 1.0))
+        print(f"\nwritten to {options.picture}: the result of the last sweep, {scale}")
     return u
 
 

@@ -28,8 +28,9 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from gbt_data import Rows, auc, generated, labels_for, read_rows
+from gbt_data import LEAST, Rows, auc, generated, labels_for, read_rows
 from numpy.typing import NDArray
+from options import add_running_options, non_negative, parsed, picture_file, positive, whole
 from pictures import save_curves
 
 import orion
@@ -112,7 +113,8 @@ def partition(rows, slopes, other_rows, other_slopes, bins, split):
 @orion.parallel_for
 def best_splits(H, gains, places, totals, bins, rows, slopes, at, limits):
     first, end, small, large = at[0], at[1], at[2], at[3]
-    for pair in range(bins.shape[0] // 2):  # two features at a time: rows and slopes are read once for both
+    # Two features at a time: rows and slopes are read once for both.
+    for pair in range(bins.shape[0] // 2):
         one = 2 * pair
         two = 2 * pair + 1
         for b in range(H.shape[2]):
@@ -347,24 +349,18 @@ def loss(scores: Floats, labels: Floats, objective: str) -> float:
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Gradient-boosted trees by histograms.")
     parser.add_argument("--objective", choices=("binary", "regression"), default="binary")
-    parser.add_argument("--rows", type=int, default=200_000, help="generated rows (default: %(default)s)")
-    parser.add_argument("--features", type=int, default=28, help="of generated rows (default: %(default)s)")
-    parser.add_argument("--data", type=Path, help="train on a file: per line a label, then features, by tabs")
+    parser.add_argument("--rows", type=whole(LEAST), default=200_000, help="generated rows (default: %(default)s)")
+    parser.add_argument("--features", type=whole(1), default=28, help="of generated rows (default: %(default)s)")
+    parser.add_argument("--data", type=Path, help="train on a file: per line a label, then features, between tabs")
     parser.add_argument("--test", type=Path, help="test on a file of the same form, rather than on a tenth of the rows")
-    parser.add_argument("--trees", type=int, default=50, help="(default: %(default)s)")
-    parser.add_argument("--leaves", type=int, default=31, help="the most of a tree (default: %(default)s)")
-    parser.add_argument("--rate", type=float, default=0.1, help="the learning rate (default: %(default)s)")
-    parser.add_argument("--ridge", type=float, default=0.0, help="L2 penalty of leaves (default: %(default)s)")
-    parser.add_argument("--least-rows", type=int, default=20, help="of a leaf (default: %(default)s)")
-    parser.add_argument("--picture", type=Path, help="write the curves of the loss to an SVG file")
-    parser.add_argument("--backend", choices=("threads", "ray", "serial"), default="threads")
-    parser.add_argument("--workers", type=int, help="(default: one per core)")
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args(arguments)
-    if min(options.rows, options.features, options.trees) < 1 or options.leaves < 2:
-        parser.error("rows, features and trees must be 1 at least, and leaves 2")
-    if options.rate <= 0 or options.ridge < 0 or options.least_rows < 0:
-        parser.error("the rate must be above 0, ridge and least rows not below it")
+    parser.add_argument("--trees", type=whole(1), default=50, help="(default: %(default)s)")
+    parser.add_argument("--leaves", type=whole(2), default=31, help="the most of a tree (default: %(default)s)")
+    parser.add_argument("--rate", type=positive, default=0.1, help="the learning rate (default: %(default)s)")
+    parser.add_argument("--ridge", type=non_negative, default=0.0, help="L2 penalty of leaves (default: %(default)s)")
+    parser.add_argument("--least-rows", type=whole(0), default=20, help="of a leaf (default: %(default)s)")
+    parser.add_argument("--picture", type=picture_file(".svg"), help="write the curves of the loss to an SVG file")
+    add_running_options(parser)
+    options = parsed(parser, arguments)
     if options.test is not None and options.data is None:
         parser.error("--test needs --data")
     return options
@@ -375,16 +371,18 @@ def data_of(options: argparse.Namespace) -> tuple[Rows, Rows]:
     rows = read_rows(options.data) if options.data else generated(options.rows, options.features, options.seed)
     if options.data is None:
         rows = labels_for(options.objective, rows)
-    if options.test is not None:
-        test = read_rows(options.test)
-        if test.features.shape[1] != rows.features.shape[1]:
-            raise ValueError(f"{options.test} has {test.features.shape[1]} features, not {rows.features.shape[1]}")
-    else:
-        rows, test = rows.parted(options.seed)
-    for part, path in ((rows, options.data), (test, options.test or options.data)):
-        if options.objective == "binary" and not np.isin(part.labels, (0.0, 1.0)).all():
+    test = read_rows(options.test) if options.test else None
+    if test is not None and test.features.shape[1] != rows.features.shape[1]:
+        raise ValueError(f"{options.test} has {test.features.shape[1]} features, not {rows.features.shape[1]}")
+    for part, path in ((rows, options.data), (test, options.test)):
+        if options.objective == "binary" and part is not None and not np.isin(part.labels, (0.0, 1.0)).all():
             raise ValueError(f"{path}: labels must be 0 or 1; --objective regression takes any numbers")
-    return rows, test
+    if test is not None:
+        return rows, test
+    if len(rows.labels) < LEAST:
+        told = f"{options.data} has {len(rows.labels)} rows, and a tenth is tested on: {LEAST} are needed"
+        raise ValueError(f"{told}, or others to test on (--test)")
+    return rows.parted(options.seed)
 
 
 @dataclass
@@ -399,10 +397,12 @@ def run(options: argparse.Namespace) -> Trained:
     rows, test = data_of(options)
     count, width = rows.features.shape
     print(f"{count:,} rows of {width} features, {len(test.labels):,} to test on")
+    is_binary = options.objective == "binary"
+    if is_binary and test.labels.min() == test.labels.max():
+        print(f"all rows to test on have label {test.labels[0]:g}: there is no AUC")
     wanted = Options(
         options.trees, options.leaves, options.rate, options.ridge, options.least_rows, objective=options.objective
     )
-    is_binary = options.objective == "binary"
     with orion.session(options.backend, options.workers):
         begin = perf_counter()
         bins = Bins.of(rows.features)
@@ -420,14 +420,16 @@ def run(options: argparse.Namespace) -> Trained:
             grower.forest.add_to(scores, test_bins, slice(tree, tree + 1))
             found.train.append(loss(grower.scores, rows.labels, options.objective))
             found.test.append(loss(scores, test.labels, options.objective))
-            area = f"{auc(scores, test.labels):8.5f}" if is_binary else " " * 8
+            area = f"{auc(scores, test.labels):8.5f}".replace("nan", "  -") if is_binary else " " * 8
             print(
                 f"{tree + 1:4d}  {found.train[-1]:12.6f}  {found.test[-1]:12.6f}   {area}  {1e3 * spent:12.1f}",
                 flush=True,
             )
     if options.picture:
-        save_curves(options.picture, {"train": found.train, "test": found.test}, "loss by trees")
-        print(f"\n{options.picture} shows the loss")
+        curves = {"rows trained on": found.train, "test rows": found.test}
+        points = {name: list(enumerate(losses, 1)) for name, losses in curves.items()}
+        save_curves(options.picture, points, ("trees", "log loss" if is_binary else "mean of squared errors"))
+        print(f"\nwritten to {options.picture}: the loss by trees")
     return found
 
 

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import gzip
 import warnings
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+
+LEAST = 100
+"""Rows that are needed where a tenth of them is tested on: fewer than ten say little, and may all have one label."""
+
+FORM = "a line needs a label and at least one feature, between tabs"
 
 
 @dataclass(frozen=True)
@@ -20,9 +28,7 @@ class Rows:
     labels: Floats
 
     def parted(self, seed: int) -> tuple[Rows, Rows]:
-        """Nine tenths of the rows, by chance, and the others; of a few rows all, twice."""
-        if len(self.labels) < 10:
-            return self, self
+        """Nine tenths of the rows, by chance, and the others."""
         order = np.random.default_rng(seed + 1).permutation(len(self.labels))
         cut = len(order) // 10
         mine, others = np.sort(order[cut:]), np.sort(order[:cut])
@@ -54,14 +60,35 @@ def read_rows(path: Path) -> Rows:
         warnings.simplefilter("ignore", UserWarning)  # of an empty file: said below
         try:
             table = np.loadtxt(path, delimiter="\t", ndmin=2)
+        except (gzip.BadGzipFile, EOFError, UnicodeDecodeError, zlib.error) as error:
+            raise ValueError(f"{path} cannot be read: {error}") from None
         except ValueError as error:
-            raise ValueError(f"{path}: {error}") from error
+            raise ValueError(f"{path}{_what_is_wrong(path) or f': {error}'}") from None
     if not table.size or table.shape[1] < 2:
-        raise ValueError(f"{path}: a line needs a label and at least one feature, between tabs")
+        raise ValueError(f"{path}: {FORM}")
     wrong = np.flatnonzero(~np.isfinite(table[:, 0]))
     if wrong.size:
         raise ValueError(f"{path}, row {wrong[0] + 1}: the label is {table[wrong[0], 0]}, no finite number")
     return Rows(np.ascontiguousarray(table[:, 1:]), table[:, 0].copy())
+
+
+def _what_is_wrong(path: Path) -> str:
+    """The first line of a text file that is no row, and why; nothing where that is not found."""
+    opened: Any = gzip.open(path, "rt") if path.suffix == ".gz" else open(path, encoding="utf-8")  # noqa: SIM115
+    first = 0
+    with opened as file:
+        for number, line in enumerate(file, 1):
+            text = line.partition("#")[0].strip("\r\n ")
+            parts = text.split("\t") if text else []
+            for part in parts:
+                try:
+                    float(part)
+                except ValueError:
+                    return f", line {number}: {part[:60]!r} is no number; {FORM}"
+            first = first or len(parts)
+            if parts and len(parts) != first:
+                return f", line {number}: {len(parts)} numbers between tabs, where the first line has {first}"
+    return ""
 
 
 def auc(scores: Floats, labels: Floats) -> float:

@@ -13,12 +13,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from graph_data import Graph, Ints, read_edges, rows_of, web
+from options import add_edges_options, add_running_options, parsed, whole
 
 import orion
 
@@ -108,18 +108,14 @@ def components_of(graph: Graph, tell: Callable[[str], None]) -> Ints:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Distances, components and triangles of a graph.")
-    parser.add_argument("--edges", type=Path, metavar="FILE", help="a file of edges (default: a graph is generated)")
-    parser.add_argument("--skip", type=int, default=0, metavar="LINES", help="at the head of the file")
-    parser.add_argument("--pages", type=int, default=200_000, help="of the generated graph (default: %(default)s)")
-    parser.add_argument("--links", type=int, default=4, help="of each generated page (default: %(default)s)")
-    parser.add_argument("--start", type=int, default=0, help="the vertex to begin at (default: %(default)s)")
-    parser.add_argument("--backend", choices=("threads", "ray", "serial"), default="threads")
-    parser.add_argument("--workers", type=int, help="(default: one per core)")
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args(arguments)
-    if options.pages < 2 or options.links < 1 or options.skip < 0:
-        parser.error("pages must be 2 at least, and links 1")
-    return options
+    add_edges_options(parser)
+    parser.add_argument("--pages", type=whole(2), default=200_000, help="of the generated graph (default: %(default)s)")
+    parser.add_argument("--links", type=whole(1), default=4, help="of each generated page (default: %(default)s)")
+    parser.add_argument(
+        "--start", type=whole(0, 10**18), help="the vertex to begin at (default: that of the least number)"
+    )
+    add_running_options(parser)
+    return parsed(parser, arguments)
 
 
 def both_ways(graph: Graph) -> Graph:
@@ -133,8 +129,10 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     graph = both_ways(web(options.pages, options.links, options.seed)) if options.edges is None else None
     graph = graph or read_edges(options.edges, options.skip)
     print(f"{graph.about}, {graph.edges // 2:,} edges")
-    if not 0 <= options.start < graph.vertices:
-        raise ValueError(f"--start {options.start} is no vertex: there are {graph.vertices:,}")
+    begin_at = graph.number(0) if options.start is None else options.start
+    start, last = graph.vertex(begin_at), graph.number(graph.vertices - 1)
+    if start is None:
+        raise ValueError(f"--start {begin_at} is no vertex: their numbers are from {graph.number(0)} to {last}")
     with orion.session(options.backend, options.workers):
         for loop, arguments in (
             (spread_labels, (np.arange(graph.vertices), np.arange(graph.vertices))),
@@ -142,14 +140,14 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         ):
             print(f"\n{loop.plan(*arguments, graph.ptr, graph.idx)}")
         print()
-        distance = distances_from(options.start, graph, print)
+        distance = distances_from(start, graph, print)
         label = components_of(graph, print)
         begin = perf_counter()
         triangles = int(count_triangles(graph.ptr, graph.idx))
         print(f"{triangles:,} triangles  {1e3 * (perf_counter() - begin):.2f} ms")
     sizes = np.sort(np.bincount(label)[np.unique(label)])[::-1]
     print(f"{len(sizes):,} components, the largest of {int(sizes[0]):,} vertices")
-    print(f"{int((distance >= 0).sum()):,} vertices are reached from {options.start}, in {int(distance.max())} steps")
+    print(f"{int((distance >= 0).sum()):,} vertices are reached from {begin_at}, in {int(distance.max())} steps")
     return {"distance": distance, "label": label, "triangles": triangles}
 
 

@@ -4,8 +4,8 @@ vertex v are `idx[ptr[v] : ptr[v + 1]]`."""
 from __future__ import annotations
 
 import gzip
-from dataclasses import dataclass
-from itertools import islice
+import zlib
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,13 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """Neighbours by vertex; `about` says where the graph is from."""
+    """Neighbours by vertex; `about` says where the graph is from. `numbers` are those that a file has for the vertices,
+    ascending; without, vertex v has the number v."""
 
     ptr: Ints
     idx: Ints
     about: str
+    numbers: Ints | None = None
 
     @property
     def vertices(self) -> int:
@@ -30,6 +32,15 @@ class Graph:
     @property
     def edges(self) -> int:
         return len(self.idx)
+
+    def number(self, vertex: int) -> int:
+        """The number of a vertex, as the file has it."""
+        return vertex if self.numbers is None else int(self.numbers[vertex])
+
+    def vertex(self, number: int) -> int | None:
+        """The vertex that has a number; None where there is no such vertex."""
+        at = number if self.numbers is None else int(np.searchsorted(self.numbers, number))
+        return at if 0 <= at < self.vertices and self.number(at) == number else None
 
 
 def rows_of(vertices: int, source: Ints, target: Ints, about: str) -> Graph:
@@ -52,25 +63,36 @@ def web(vertices: int, links: int, seed: int) -> Graph:
 
 
 def read_edges(path: Path, skip: int = 0) -> Graph:
-    """The graph in a file of edges, two numbers a line, in both directions, after `skip` lines. ValueError where a line
-    is none."""
+    """The graph in a file of edges, two numbers a line, in both directions, after `skip` lines. The first line may be a
+    heading, of words alone. ValueError where a line is no edge."""
     opened: Any = gzip.open(path, "rt") if path.suffix == ".gz" else open(path, encoding="utf-8")  # noqa: SIM115
-    with opened as file:
-        lines = [line for line in islice(file, skip, None) if line.strip() and not line.startswith(("#", "%"))]
+    try:
+        with opened as file:
+            lines = [(number, line.strip()) for number, line in enumerate(file, 1) if number > skip]
+    except (gzip.BadGzipFile, EOFError, UnicodeDecodeError, zlib.error) as error:
+        raise ValueError(f"{path} cannot be read: {error}") from None
+    lines = [(number, line) for number, line in lines if line and not line.startswith(("#", "%"))]
     pairs = []
-    for number, line in enumerate(lines, 1):
+    for at, (number, line) in enumerate(lines):
         parts = line.replace(",", " ").split()
-        if len(parts) < 2 or not all(part.isdigit() for part in parts[:2]):
-            if number == 1:
-                continue  # a header
-            raise ValueError(f"{path}: line {number} is no edge: {line.strip()!r}")
-        pairs.append((int(parts[0]), int(parts[1])))
+        if len(parts) >= 2 and all(part.isascii() and part.isdigit() and len(part) < 19 for part in parts[:2]):
+            pairs.append((int(parts[0]), int(parts[1])))
+        elif at or any(map(_is_number, parts)):
+            raise ValueError(f"{path}: line {number} is no edge, two whole numbers from 0 on: {line[:60]!r}")
     if not pairs:
         raise ValueError(f"{path}: there is no edge in it")
     known, edges = np.unique(np.array(pairs, np.int64), return_inverse=True)
     source, target = edges.reshape(-1, 2).T
     both = np.concatenate((source, target)), np.concatenate((target, source))
-    return rows_of(len(known), *both, f"{path.name}: {len(known):,} vertices")
+    return replace(rows_of(len(known), *both, f"{path.name}: {len(known):,} vertices"), numbers=known)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def mesh(side: int, seed: int, *, shuffled: bool = False) -> Graph:

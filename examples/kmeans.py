@@ -17,6 +17,7 @@ from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
+from options import add_running_options, non_negative, parsed, whole
 
 import orion
 
@@ -71,18 +72,29 @@ def first_centres(points: Points, clusters: int, seed: int) -> Points:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="k-means by Lloyd's algorithm.")
-    parser.add_argument("--points", type=int, default=200_000, help="(default: %(default)s)")
-    parser.add_argument("--width", type=int, default=16, help="numbers of a point (default: %(default)s)")
-    parser.add_argument("--clusters", type=int, default=20, help="(default: %(default)s)")
-    parser.add_argument("--iterations", type=int, default=50, help="the most of them (default: %(default)s)")
-    parser.add_argument("--tolerance", type=float, default=1e-6, help="the gain to stop at (default: %(default)s)")
-    parser.add_argument("--backend", choices=("threads", "ray", "serial"), default="threads")
-    parser.add_argument("--workers", type=int, help="(default: one per core)")
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args(arguments)
-    if not 1 <= options.clusters <= options.points or options.width < 1 or options.iterations < 1:
-        parser.error("clusters must be 1 at least, and no more than points; width and iterations 1 at least")
+    parser.add_argument("--points", type=whole(1), default=200_000, help="(default: %(default)s)")
+    parser.add_argument("--width", type=whole(1), default=16, help="numbers of a point (default: %(default)s)")
+    parser.add_argument("--clusters", type=whole(1), default=20, help="(default: %(default)s)")
+    parser.add_argument("--iterations", type=whole(1), default=50, help="the most of them (default: %(default)s)")
+    parser.add_argument(
+        "--tolerance",
+        type=non_negative,
+        default=1e-6,
+        help="the gain to stop at, as a share of the inertia (default: %(default)s)",
+    )
+    add_running_options(parser)
+    options = parsed(parser, arguments)
+    if options.clusters > options.points:
+        parser.error(f"--clusters {options.clusters} is more than --points {options.points}")
     return options
+
+
+def ending(iterations: int, gain: float, tolerance: float) -> str:
+    """How the iterations ended; the gain of the last one is a share of the inertia."""
+    if iterations == 1 and gain > tolerance:
+        return "not converged: a second iteration is needed to see a gain"
+    told = "converged" if gain <= tolerance else "not converged"
+    return f"{told} after {iterations} iterations: the gain is {gain:.3g} of the inertia, --tolerance {tolerance:g}"
 
 
 def run(options: argparse.Namespace) -> tuple[Points, float]:
@@ -92,16 +104,20 @@ def run(options: argparse.Namespace) -> tuple[Points, float]:
     print(f"{len(points):,} points of {options.width} numbers, {options.clusters} centres")
     with orion.session(options.backend, options.workers):
         print(f"\n{assign.plan(labels, points, centres)}\n")
-        print("iteration       inertia   milliseconds")
+        print("iteration              inertia          gain   milliseconds")
         for iteration in range(1, options.iterations + 1):
             begin, before = perf_counter(), inertia
             inertia = float(assign(labels, points, centres))
             sums, counts = np.zeros_like(centres), np.zeros(len(centres), np.int64)
             add_up(sums, counts, labels, points)
             centres = np.where(counts[:, None] > 0, sums / np.maximum(counts, 1)[:, None], centres)
-            print(f"{iteration:9d}  {inertia:12.6g}  {1e3 * (perf_counter() - begin):13.2f}", flush=True)
-            if before - inertia <= options.tolerance * inertia:
+            spent, gain = 1e3 * (perf_counter() - begin), before - inertia
+            told = f"{gain:12.4g}" if iteration > 1 else " " * 12
+            print(f"{iteration:9d}  {inertia:19,.4f}  {told}  {spent:13.2f}", flush=True)
+            share = gain / inertia if inertia else 0.0
+            if share <= options.tolerance:
                 break
+    print(f"\n{ending(iteration, share, options.tolerance)}")
     return centres, inertia
 
 

@@ -27,7 +27,8 @@ from typing import Any
 import numpy as np
 from lda_data import Corpus, Integers, generated, hold_out, read_docword
 from numpy.typing import NDArray
-from pictures import save_png
+from options import add_running_options, parsed, picture_file, positive, whole
+from pictures import save_curves, save_png
 
 import orion
 
@@ -219,63 +220,54 @@ def unigram(corpus: Corpus, held: Corpus, beta: float) -> float:
 # ------------------------------------------------------------------------------------------------ the program
 
 
-def save_curve(path: Path, curve: Sequence[tuple[int, float]], level: float) -> None:
-    """Write the perplexities of sweeps, (sweep, perplexity), as an SVG picture; a dashed line is that of one topic."""
-    low, high = min(p for _, p in curve), max(level, *(p for _, p in curve))
-    last = max(curve[-1][0], 1)
-
-    def place(sweep: float, perplexity: float) -> str:
-        return f"{60 + 520 * sweep / last:.1f},{30 + 290 * (high - perplexity) / (high - low or 1.0):.1f}"
-
-    points, dashed = " ".join(place(*point) for point in curve), f"{place(0, level)} {place(last, level)}"
-    path.write_text(
-        '<svg xmlns="http://www.w3.org/2000/svg" width="620" height="370" font-family="sans-serif" font-size="13">\n'
-        '<rect width="620" height="370" fill="white"/>\n'
-        f'<polyline points="{dashed}" fill="none" stroke="gray" stroke-dasharray="6 4"/>\n'
-        f'<polyline points="{points}" fill="none" stroke="#1f6fb4" stroke-width="2"/>\n'
-        f'<text x="52" y="35" text-anchor="end">{high:,.0f}</text>\n'
-        f'<text x="52" y="325" text-anchor="end">{low:,.0f}</text>\n'
-        f'<text x="320" y="352" text-anchor="middle">held-out perplexity, by sweep (the last: {last})</text>\n'
-        "</svg>\n",
-        encoding="utf-8",
-    )
-
-
-def save_matrix(path: Path, of_words: NDArray[np.int32]) -> None:
-    """Write a PNG picture of topics (down) by words (across), with the frequent words next to those of their topic."""
+def draw_matrix(path: Path, of_words: NDArray[np.int32]) -> str:
+    """Write a PNG picture of topics by words, with the frequent words next to those of their topic. What it shows."""
     often = np.sort(np.argsort(-of_words.sum(axis=1), kind="stable")[:1200])
     most = of_words[often]
     order = np.lexsort((-most.max(axis=1), most.argmax(axis=1)))
     parts = most[order] / np.maximum(most[order].sum(axis=1, keepdims=True), 1)
-    save_png(path, 1.0 - np.repeat(parts.T, max(1, 600 // of_words.shape[1]), axis=0))
+    words, topics = parts.shape
+    high = max(1, 600 // topics)
+    save_png(path, 1.0 - np.repeat(parts.T, high, axis=0))  # the darker, the greater
+    return (
+        f"topics 1 to {topics:,} from top to bottom, {high} pixels each,\n"
+        f"and the {words:,} most frequent words from left to right, by their topics; the share of a topic in a word\n"
+        f"is {parts.min():.3g} where it is white and {parts.max():.3g} where it is black"
+    )
+
+
+def draw_model(path: Path, warp: Warp, curve: Sequence[tuple[int, float]], level: float) -> str:
+    """Write the picture that the ending asks for. What it shows."""
+    if path.suffix == ".png":
+        return draw_matrix(path, warp.counts()[1])
+    save_curves(path, {"held-out tokens": curve}, ("sweeps", "perplexity"), {f"of one topic: {level:,.0f}": level})
+    return "the perplexity by sweeps, and that of one topic, dashed"
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Topic models by WarpLDA.")
     parser.add_argument("--corpus", type=Path, metavar="FILE", help="bags of words (default: a corpus is generated)")
-    parser.add_argument("--documents", type=int, default=4000, help="of the generated corpus (default: %(default)s)")
-    parser.add_argument("--vocabulary", type=int, default=6000, help="of the generated corpus (default: %(default)s)")
-    parser.add_argument("--length", type=int, default=120, help="of a generated document (default: %(default)s)")
-    parser.add_argument("--topics", type=int, default=100, help="(default: %(default)s)")
-    parser.add_argument("--sweeps", type=int, default=100, help="(default: %(default)s)")
-    parser.add_argument("--alpha", type=float, default=0.1, help="the prior of documents (default: %(default)s)")
-    parser.add_argument("--beta", type=float, default=0.01, help="the prior of topics (default: %(default)s)")
-    parser.add_argument("--proposals", type=int, default=1, metavar="M", help="per pass (default: %(default)s)")
-    parser.add_argument("--every", type=int, default=10, help="sweeps between perplexities (default: %(default)s)")
-    parser.add_argument("--backend", choices=("threads", "ray", "serial"), default="threads")
-    parser.add_argument("--workers", type=int, help="(default: one per core)")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--picture", type=Path, metavar="FILE", help=".svg: the perplexities, .png: topics by words")
-    options = parser.parse_args(arguments)
-    if min(options.documents, options.vocabulary, options.length, options.sweeps, options.every) < 1:
-        parser.error("documents, vocabulary, length, sweeps and every must be 1 at least")
-    if not 1 <= options.topics <= 2**16 or not 1 <= options.proposals <= 64:
-        parser.error("topics must be 1 to 65536, proposals 1 to 64")
-    if not (0 < options.alpha < np.inf and 0 < options.beta < np.inf) or not 0 <= options.seed < 2**31:
-        parser.error("alpha and beta must be more than 0, and the seed 0 to 2147483647")
-    if options.picture is not None and options.picture.suffix not in (".svg", ".png"):
-        parser.error(f"the picture must be a file .svg or .png: {options.picture}")
-    return options
+    parser.add_argument(
+        "--documents", type=whole(1), default=4000, help="of the generated corpus (default: %(default)s)"
+    )
+    parser.add_argument("--vocabulary", type=whole(1), default=6000, help="of a generated one (default: %(default)s)")
+    parser.add_argument("--length", type=whole(1), default=120, help="of a generated document (default: %(default)s)")
+    parser.add_argument("--topics", type=whole(1, 2**16), default=100, help="(default: %(default)s)")
+    parser.add_argument("--sweeps", type=whole(1), default=100, help="(default: %(default)s)")
+    parser.add_argument("--alpha", type=positive, default=0.1, help="the prior of documents (default: %(default)s)")
+    parser.add_argument("--beta", type=positive, default=0.01, help="the prior of topics (default: %(default)s)")
+    parser.add_argument(
+        "--proposals", type=whole(1, 64), default=1, metavar="M", help="per pass (default: %(default)s)"
+    )
+    parser.add_argument("--every", type=whole(1), help="sweeps between perplexities (default: a tenth of them all)")
+    parser.add_argument(
+        "--picture",
+        type=picture_file(".svg", ".png"),
+        metavar="FILE",
+        help=".svg: the perplexities, .png: topics by words",
+    )
+    add_running_options(parser, last_seed=2**31 - 1)
+    return parsed(parser, arguments)
 
 
 def corpus_of(options: argparse.Namespace) -> Corpus:
@@ -311,11 +303,9 @@ def run(options: argparse.Namespace) -> tuple[Warp, list[tuple[int, float]]]:
         for name, rows, others in (("documents", warp.documents, warp.words), ("words", warp.words, warp.documents)):
             print(f"\nby {name}: {resample.plan(*warp.arguments(rows, others))}")
         print()
-        curve = train(warp, held, options.sweeps, options.every)
-        if options.picture is not None and options.picture.suffix == ".svg":
-            save_curve(options.picture, curve, level)
-        elif options.picture is not None:
-            save_matrix(options.picture, warp.counts()[1])
+        curve = train(warp, held, options.sweeps, options.every or -(-options.sweeps // 10))
+        if options.picture is not None:
+            print(f"\nwritten to {options.picture}: {draw_model(options.picture, warp, curve, level)}")
     return warp, curve
 
 

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from graph_data import Graph, read_edges, rows_of, web
+from options import add_edges_options, add_running_options, between, non_negative, parsed, whole
 
 import orion
 
@@ -121,27 +122,17 @@ class Ranks:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="PageRank of a graph.")
-    parser.add_argument("--edges", type=Path, metavar="FILE", help="a file of edges (default: a graph is generated)")
-    parser.add_argument("--skip", type=int, default=0, metavar="LINES", help="at the head of the file")
-    parser.add_argument("--pages", type=int, default=200_000, help="of the generated graph (default: %(default)s)")
-    parser.add_argument("--links", type=int, default=8, help="of each generated page (default: %(default)s)")
+    add_edges_options(parser)
+    parser.add_argument("--pages", type=whole(2), default=200_000, help="of the generated graph (default: %(default)s)")
+    parser.add_argument("--links", type=whole(1), default=8, help="of each generated page (default: %(default)s)")
     parser.add_argument("--how", choices=("pull", "push", "sweep"), default="pull", help="(default: %(default)s)")
-    parser.add_argument("--damping", type=float, default=0.85, help="(default: %(default)s)")
-    parser.add_argument("--tolerance", type=float, default=1e-10, help="the change to stop at (default: %(default)s)")
-    parser.add_argument("--iterations", type=int, default=200, help="the most of them (default: %(default)s)")
-    parser.add_argument("--backend", choices=("threads", "ray", "serial"), default="threads")
-    parser.add_argument("--workers", type=int, help="(default: one per core)")
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args(arguments)
-    if (
-        options.pages < 2
-        or options.links < 1
-        or options.skip < 0
-        or not 0 < options.damping < 1
-        or options.iterations < 1
-    ):
-        parser.error("pages must be 2 at least, links and iterations 1, and damping between 0 and 1")
-    return options
+    parser.add_argument("--damping", type=between(0, 1), default=0.85, help="(default: %(default)s)")
+    parser.add_argument(
+        "--tolerance", type=non_negative, default=1e-10, help="the change to stop at (default: %(default)s)"
+    )
+    parser.add_argument("--iterations", type=whole(1), default=200, help="the most of them (default: %(default)s)")
+    add_running_options(parser)
+    return parsed(parser, arguments)
 
 
 def run(options: argparse.Namespace) -> Ranks:
@@ -162,13 +153,16 @@ def run(options: argparse.Namespace) -> Ranks:
             print(f"{iteration:9d}  {change:12.3e}  {1e3 * (perf_counter() - start):13.2f}", flush=True)
             if change < options.tolerance:
                 break
+    told = "converged" if change < options.tolerance else "not converged"
+    print(f"\n{told} after {iteration} iterations: the change is {change:.3e}, --tolerance {options.tolerance:g}")
     print("\nthe highest ranks")
     for v in np.argsort(-ranks.rank, kind="stable")[:5].tolist():
-        print(f"  vertex {v:8d}  {ranks.rank[v]:.3e}")
+        print(f"  vertex {graph.number(v):8d}  {ranks.rank[v]:.3e}")
     return ranks
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    warnings.simplefilter("ignore", orion.SerialLoopWarning)  # the plan says what is serial
     try:
         run(parse(arguments))
     except (OSError, ValueError, orion.OrionError) as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+WIDTH, HEIGHT = 640, 400
+LEFT, RIGHT, TOP, BOTTOM = 80, 620, 75, 350
+"""Where curves are drawn in an SVG picture; their names are above."""
 
-def save_png(path: Path, values: NDArray[Any]) -> None:
-    """Write an array of two dimensions as a grey picture: its least value is black, its greatest white."""
+COLOURS = ("#1f5fa8", "#c2410c", "#2f7d32", "#6b21a8")
+
+
+def save_png(path: Path, values: NDArray[Any]) -> str:
+    """Write an array of two dimensions as a grey picture: its least value is black, its greatest white. Which these
+    are is returned, to be printed: the picture has no scale."""
     low, high = float(values.min()), float(values.max())
     grey = np.rint((values - low) * (255.0 / (high - low or 1.0))).astype(np.uint8)
     rows = b"".join(b"\0" + row.tobytes() for row in grey)  # each begins with how it is filtered: not at all
@@ -28,6 +36,7 @@ def save_png(path: Path, values: NDArray[Any]) -> None:
         file.write(b"\x89PNG\r\n\x1a\n")
         for kind, data in parts:
             file.write(struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)))
+    return f"black is {low:.4g}, white {high:.4g}"
 
 
 def read_png(path: Path) -> NDArray[np.uint8]:
@@ -44,17 +53,31 @@ def read_png(path: Path) -> NDArray[np.uint8]:
         part = data[at + 8 : at + 8 + length]
         header, packed = (part if kind == b"IHDR" else header), (packed + part if kind == b"IDAT" else packed)
         at += 12 + length
-    if len(header) < 13:
+    if len(header) != 13:
         raise ValueError(f"{path} has no header")
     width, height, bits, colours, _, _, interlaced = struct.unpack(">IIBBBBB", header)
     channels = {0: 1, 2: 3, 4: 2, 6: 4}.get(colours)
     if bits != 8 or channels is None or interlaced:
         raise ValueError(f"{path}: only pictures of 8 bits that are not interlaced are read, without a palette")
-    rows = np.frombuffer(zlib.decompress(packed), np.uint8).reshape(height, 1 + width * channels)
+    rows = _unpacked(path, packed, height, 1 + width * channels)
     found, before = np.empty((height, width * channels), np.uint8), np.zeros(width * channels, np.uint8)
-    for y, (how, *_) in enumerate(rows):
-        found[y] = before = _unfiltered(int(how), rows[y, 1:], before, channels)
+    for y, how in enumerate(rows[:, 0].tolist()):
+        found[y] = before = _unfiltered(how, rows[y, 1:], before, channels)
     return found[:, ::channels].copy()
+
+
+def _unpacked(path: Path, packed: bytes, height: int, length: int) -> NDArray[np.uint8]:
+    """The rows of a picture, each of which begins with how it is filtered. ValueError where they are not all there."""
+    try:
+        data = zlib.decompress(packed)
+    except zlib.error as error:
+        raise ValueError(f"{path} is damaged or not complete: {error}") from None
+    if not height or len(data) != height * length:
+        raise ValueError(f"{path} is damaged: {height * length:,} bytes are needed, there are {len(data):,}")
+    rows = np.frombuffer(data, np.uint8).reshape(height, length)
+    if rows[:, 0].max() > 4:
+        raise ValueError(f"{path} is damaged: a row is filtered in a way that PNG does not have")
+    return rows
 
 
 def _unfiltered(how: int, row: NDArray[np.uint8], above: NDArray[np.uint8], channels: int) -> NDArray[np.uint8]:
@@ -79,32 +102,65 @@ def _unfiltered(how: int, row: NDArray[np.uint8], above: NDArray[np.uint8], chan
     return found
 
 
-def save_curves(path: Path, curves: Mapping[str, Sequence[float]], title: str) -> None:
-    """Write curves, each a number per step, as lines of an SVG picture with their names."""
-    width, height, edge = 640, 400, 60
-    values = [value for curve in curves.values() for value in curve]
-    low, high = min(values), max(values)
-    most = max(len(curve) for curve in curves.values())
+@dataclass(frozen=True)
+class Axes:
+    """What lies across and what goes up, and the ranges that are drawn."""
 
-    def place(step: int, value: float) -> str:
-        x = edge + (width - 2 * edge) * step / max(1, most - 1)
-        y = height - edge - (height - 2 * edge) * (value - low) / (high - low or 1.0)
-        return f"{x:.1f},{y:.1f}"
+    across: str
+    up: str
+    last: float
+    low: float
+    high: float
 
+    def place(self, x: float, y: float) -> str:
+        """Where a point is in the picture."""
+        share = (y - self.low) / (self.high - self.low or 1.0)
+        return f"{LEFT + (RIGHT - LEFT) * x / (self.last or 1.0):.1f},{BOTTOM - (BOTTOM - TOP) * share:.1f}"
+
+    def drawn(self) -> list[str]:
+        """The axes, with their names and the ends of their ranges."""
+        turned = f'transform="rotate(-90 18 {(TOP + BOTTOM) / 2:g})"'
+        return [
+            f'<path d="M{LEFT} {TOP}V{BOTTOM}H{RIGHT}" fill="none" stroke="black"/>',
+            _text(LEFT - 6, TOP + 4, f"{self.high:.4g}", "end"),
+            _text(LEFT - 6, BOTTOM + 4, f"{self.low:.4g}", "end"),
+            _text(LEFT, BOTTOM + 18, "0"),
+            _text(RIGHT, BOTTOM + 18, f"{self.last:g}", "end"),
+            _text((LEFT + RIGHT) / 2, BOTTOM + 36, self.across, "middle"),
+            _text(18, (TOP + BOTTOM) / 2, self.up, "middle", turned),
+        ]
+
+
+def _text(x: float, y: float, text: str, anchor: str = "start", more: str = "") -> str:
+    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" {more}>{escape(text)}</text>'.replace(" >", ">")
+
+
+def save_curves(
+    path: Path,
+    curves: Mapping[str, Sequence[tuple[float, float]]],
+    names: tuple[str, str],
+    levels: Mapping[str, float] | None = None,
+) -> None:
+    """Write curves, each of points (x, y) with x from 0 on, and levels, as dashed lines, to an SVG picture that says
+    which is which. `names` are those of x and of y."""
+    levels = levels or {}
+    points = [point for curve in curves.values() for point in curve]
+    values = [*(y for _, y in points), *levels.values()]
+    axes = Axes(*names, max(x for x, _ in points), min(values), max(values))
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" font-family="sans-serif" '
         'font-size="13">',
-        f'<rect width="{width}" height="{height}" fill="white"/>',
-        f'<text x="{edge}" y="{edge / 2}">{escape(title)}</text>',
-        f'<text x="4" y="{edge + 4}">{high:.4g}</text><text x="4" y="{height - edge + 4}">{low:.4g}</text>',
-        f'<text x="{edge}" y="{height - edge / 2}">1</text>',
-        f'<text x="{width - edge}" y="{height - edge / 2}" text-anchor="end">{most}</text>',
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
+        *axes.drawn(),
     ]
-    for number, (name, curve) in enumerate(curves.items()):
-        colour = ("#1f5fa8", "#c2410c", "#2f7d32", "#6b21a8")[number % 4]
-        points = " ".join(place(step, value) for step, value in enumerate(curve))
-        lines.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
-        lines.append(
-            f'<text x="{width - edge}" y="{edge + 18 * number}" text-anchor="end" fill="{colour}">{escape(name)}</text>'
-        )
+    drawn = [(name, curve, "") for name, curve in curves.items()]
+    drawn += [(name, [(0.0, y), (axes.last, y)], ' stroke-dasharray="6 4"') for name, y in levels.items()]
+    for number, (name, curve, dashes) in enumerate(drawn):
+        colour, y = COLOURS[number % len(COLOURS)], 18 + 18 * number
+        placed = " ".join(axes.place(*point) for point in curve)
+        lines += [
+            f'<polyline points="{placed}" fill="none" stroke="{colour}" stroke-width="1.5"{dashes}/>',
+            f'<path d="M{LEFT} {y - 4}h30" stroke="{colour}" stroke-width="1.5"{dashes}/>',
+            _text(LEFT + 36, y, name),
+        ]
     path.write_text("\n".join([*lines, "</svg>", ""]), encoding="utf-8")

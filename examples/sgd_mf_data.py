@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ Column = str | int
 
 FIRST_THREE: tuple[Column, ...] = (0, 1, 2)
 SEPARATORS = ("::", "\t", ",", ";")
+COUNTED = re.compile(r"no column at position (\d+): its lines have (\d+), counted from 0")
+SHAPED = re.compile(r", or say shape=.* if that is meant")
 USER_WORDS = ("user", "customer", "reviewer")
 ITEM_WORDS = ("item", "movie", "anime", "book", "product", "artist", "song")
 RATING_WORDS = ("rating", "score", "stars", "feedback")
@@ -44,8 +47,12 @@ def load(options: Namespace) -> Data:
         ratings, source = generate(size, options.seed), f"generated, MovieLens-{size.upper()} shape"
     else:
         columns = wanted_columns(options.columns) or guess_columns(options.ratings, options.sep)
-        ratings = read(options.ratings, columns, options.sep)
-        source = f"{options.ratings.name}, columns {', '.join(map(str, columns))}"
+        try:
+            ratings = read(options.ratings, columns, options.sep)
+        except orion.OrionError as error:
+            raise orion.DataFormatError(as_options(str(error))) from None
+        shown = (str(column + 1) if isinstance(column, int) else column for column in columns)
+        source = f"{options.ratings.name}, columns {', '.join(shown)}"
     train, test = split(ratings, options.test, options.seed)
     if not len(train) or not len(test):
         raise orion.DataFormatError(
@@ -54,6 +61,14 @@ def load(options: Namespace) -> Data:
         )
     stars = train.stars.astype(np.float64)
     return Data(as_sparse(train), as_sparse(test), float(stars.mean()), float(stars.std()), source)
+
+
+def as_options(text: str) -> str:
+    """An error of `orion.read_csv` in the words of the command line, which has options for some of its arguments, and
+    counts columns from 1."""
+    text = text.replace("say sep=','", "say --sep ','").replace("say sep=", "say --sep")
+    text = SHAPED.sub("", text)
+    return COUNTED.sub(lambda at: f"no column {int(at[1]) + 1}, counted from 1: its lines have {at[2]}", text)
 
 
 def as_sparse(ratings: Ratings) -> orion.SparseArray:
@@ -78,8 +93,8 @@ def _renumbered(ids: NDArray[np.integer]) -> tuple[NDArray[np.int32], int]:
 
 
 def wanted_columns(given: Sequence[str] | None) -> tuple[Column, ...] | None:
-    """The columns of the command line, where digits are a position counted from 0."""
-    return None if given is None else tuple(int(c) if c.isdecimal() else c for c in given)
+    """The columns of the command line, where digits are a number counted from 1, as positions counted from 0."""
+    return None if given is None else tuple(int(c) - 1 if c.isdecimal() else c for c in given)
 
 
 def guess_columns(path: Path, sep: str | None = None) -> tuple[Column, ...]:

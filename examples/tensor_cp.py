@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from options import add_running_options, non_negative, parsed, picture_file, positive, whole
 from pictures import save_png
 from tensor_data import Floats, Tensor, generated, read_tensor
 
@@ -161,31 +162,50 @@ def picture(factors: Sequence[Floats], height: int = 384, bar: int = 12) -> NDAr
     return np.concatenate(panels[:-1], axis=1)
 
 
+def about_picture(factors: Sequence[Floats]) -> str:
+    """What the picture shows, which has no text in it."""
+    count = factors[0].shape[1]
+    lines = [
+        f"three panels from left to right, each of {count} bars, the components in one order, with grey in between"
+    ]
+    for name, factor, mode in zip("ABC", factors, ("first", "second", "third"), strict=True):
+        lines.append(f"  {name}: the {mode} indices, 1 to {len(factor):,} from top to bottom")
+    return "\n".join([*lines, "entries are shown without their signs, as shares of the greatest one of a bar"])
+
+
 # ------------------------------------------------------------------------------------------------ the program
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="CP decomposition of a sparse tensor of three dimensions.")
-    parser.add_argument("--tensor", type=Path, metavar="FILE", help="lines `i j k value` (default: one is generated)")
-    parser.add_argument("--shape", type=int, nargs=3, default=(1000, 800, 600), metavar=("I", "J", "K"))
-    parser.add_argument("--nonzeros", type=int, default=1_000_000, help="about so many (default: %(default)s)")
-    parser.add_argument("--noise", type=float, default=0.1, help="of the generated tensor (default: %(default)s)")
-    parser.add_argument("--rank", type=int, default=16, help="the number of components (default: %(default)s)")
-    parser.add_argument("--iterations", type=int, default=30, help="(default: %(default)s)")
+    parser.add_argument(
+        "--tensor", type=Path, metavar="FILE", help="lines `i j k value`, indices from 1 (default: one is generated)"
+    )
+    parser.add_argument(
+        "--shape",
+        type=whole(1),
+        nargs=3,
+        default=(1000, 800, 600),
+        metavar=("I", "J", "K"),
+        help="of the generated tensor (default: 1000 800 600)",
+    )
+    parser.add_argument("--nonzeros", type=whole(1), default=1_000_000, help="about so many (default: %(default)s)")
+    parser.add_argument(
+        "--noise", type=non_negative, default=0.1, help="of the generated tensor (default: %(default)s)"
+    )
+    parser.add_argument("--rank", type=whole(1), default=16, help="the number of components (default: %(default)s)")
+    parser.add_argument("--iterations", type=whole(1), default=30, help="(default: %(default)s)")
     parser.add_argument("--how", choices=("als", "sgd"), default="als", help="(default: %(default)s)")
-    parser.add_argument("--step", type=float, default=0.02, help="of --how sgd (default: %(default)s)")
-    parser.add_argument("--decay", type=float, default=0.001, help="of factors, --how sgd (default: %(default)s)")
-    parser.add_argument("--picture", type=Path, metavar="FILE", help="where to draw the components, a PNG")
-    parser.add_argument("--backend", choices=("threads", "ray", "serial"), default="threads")
-    parser.add_argument("--workers", type=int, help="(default: one per core)")
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args(arguments)
-    if min(options.shape) < 1 or options.rank < 1 or options.iterations < 1:
-        parser.error("shape, rank and iterations must be 1 at least")
-    if not 1 <= options.nonzeros <= math.prod(options.shape):
-        parser.error("nonzeros must be 1 at least, and no more than the shape has elements")
-    if not options.step > 0 or not options.decay >= 0 or not options.noise >= 0:
-        parser.error("step must be above 0, decay and noise must not be below")
+    parser.add_argument("--step", type=positive, default=0.02, help="of --how sgd (default: %(default)s)")
+    parser.add_argument(
+        "--decay", type=non_negative, default=0.001, help="of factors, --how sgd (default: %(default)s)"
+    )
+    parser.add_argument("--picture", type=picture_file(".png"), metavar="FILE", help="draw the components, a PNG")
+    add_running_options(parser)
+    options = parsed(parser, arguments)
+    if options.tensor is None and options.nonzeros > math.prod(options.shape):
+        shape = " × ".join(map(str, options.shape))
+        parser.error(f"--nonzeros {options.nonzeros} is more than the elements of --shape {shape}")
     return options
 
 
@@ -212,8 +232,8 @@ def run(options: argparse.Namespace) -> AlternatingLeastSquares | GradientDescen
             if not math.isfinite(fit):
                 raise ValueError(f"iteration {iteration} has no finite fit; with --how sgd a smaller --step may help")
     if options.picture is not None:
-        save_png(options.picture, picture(model.factors))
-        print(f"\nthe components are drawn in {options.picture}")
+        scale = save_png(options.picture, picture(model.factors))
+        print(f"\nwritten to {options.picture}:\n{about_picture(model.factors)}; {scale}")
     return model
 
 

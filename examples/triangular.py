@@ -13,21 +13,25 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
-from pathlib import Path
+from math import inf, sqrt
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from graph_data import Graph, mesh
 from numpy.typing import NDArray
+from options import add_running_options, between, non_negative, parsed, picture_file, whole
 from pictures import save_png
 
 import orion
 
 Floats = NDArray[np.float64]
+
+PATIENCE = 30
+"""Iterations without a smaller residual after which there is no further one."""
 
 # ------------------------------------------------------------------------------------------------ the loops
 
@@ -113,15 +117,16 @@ class Rows:
 
 
 class Heat:
-    """The matrix of the heat equation on a mesh: -1 between neighbours, and their number and a little on the diagonal.
+    """The matrix of the heat equation on a mesh, which is symmetric: -1 to -1.2 between neighbours, and on the diagonal
+    a little more than what makes the sums of rows zero.
     `lower` and `upper` are what is below and above that, `all` both; sources are hot and cold spots."""
 
     def __init__(self, graph: Graph, seed: int) -> None:
         n = graph.vertices
         rng = np.random.default_rng(seed)
         row = np.repeat(np.arange(n), np.diff(graph.ptr))
-        data = -1.0 - 0.2 * rng.random(graph.edges)
-        data = np.minimum(data, -1.0)
+        edges, place = np.unique(np.minimum(row, graph.idx) * n + np.maximum(row, graph.idx), return_inverse=True)
+        data = (-1.0 - 0.2 * rng.random(len(edges)))[place]  # one number per edge: the matrix is symmetric
         self.diagonal = 0.01 + np.bincount(row, weights=-data, minlength=n)
         self.all = Rows.of(graph, np.ones(graph.edges, np.bool_), data)
         self.lower = Rows.of(graph, graph.idx < row, data)
@@ -134,6 +139,12 @@ class Heat:
     def times(self, y: Floats, x: Floats) -> None:
         multiply(y, self.all.ptr, self.all.idx, self.all.data, x)
         y += self.diagonal * x
+
+    def residual(self) -> float:
+        """How far the equations are from being met."""
+        q = np.zeros(len(self.b))
+        self.times(q, self.x)
+        return float(np.linalg.norm(self.b - q))
 
 
 class Gradients:
@@ -152,11 +163,18 @@ class Gradients:
         part = self.heat.lower
         return solve_lower, (self.half, self.r, part.ptr, part.idx, part.data, self.heat.diagonal)
 
-    def precondition(self) -> None:
-        loop, arguments = self.first()
-        loop(*arguments)
+    def second(self) -> tuple[Any, tuple[Any, ...]]:
         part = self.heat.upper
-        solve_upper(self.z, self.half, part.ptr, part.idx, part.data, self.heat.diagonal)
+        return solve_upper, (self.z, self.half, part.ptr, part.idx, part.data, self.heat.diagonal)
+
+    def plans(self) -> str:
+        """The plan of the first solve, and the strategy of the second."""
+        one, two = (loop.plan(*arguments, inspect=True) for loop, arguments in (self.first(), self.second()))
+        return f"{one}\n\nsolve_upper: {two.strategy}{' too' if two.strategy == one.strategy else ''}"
+
+    def precondition(self) -> None:
+        for loop, arguments in (self.first(), self.second()):
+            loop(*arguments)
 
     def iterate(self) -> float:
         """A step; how far the equations are from being met."""
@@ -182,7 +200,12 @@ class Relaxation:
         heat, part = self.heat, self.heat.all
         return relax, (heat.x, heat.b, part.ptr, part.idx, part.data, heat.diagonal, self.omega)
 
+    def plans(self) -> str:
+        loop, arguments = self.first()
+        return str(loop.plan(*arguments, inspect=True))
+
     def iterate(self) -> float:
+        """A sweep; how far the equations are from being met."""
         loop, arguments = self.first()
         loop(*arguments)
         self.heat.times(self.q, self.heat.x)
@@ -195,19 +218,38 @@ class Relaxation:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="A heat equation on an unstructured mesh.")
-    parser.add_argument("--side", type=int, default=500, help="the mesh has side × side points (default: %(default)s)")
+    parser.add_argument("--side", type=whole(4), default=500, help="of side × side points (default: %(default)s)")
     parser.add_argument("--how", choices=("cg", "sor"), default="cg", help="(default: %(default)s)")
-    parser.add_argument("--omega", type=float, default=1.7, help="of the relaxation (default: %(default)s)")
-    parser.add_argument("--tolerance", type=float, default=1e-8, help="of the residual (default: %(default)s)")
-    parser.add_argument("--iterations", type=int, default=100, help="the most of them (default: %(default)s)")
-    parser.add_argument("--picture", type=Path, metavar="FILE", help="write the temperatures as a PNG file")
-    parser.add_argument("--backend", choices=("threads", "ray", "serial"), default="threads")
-    parser.add_argument("--workers", type=int, help="(default: one per core)")
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args(arguments)
-    if options.side < 4 or options.iterations < 1 or not 0 < options.omega < 2:
-        parser.error("side must be 4 at least, iterations 1, and omega between 0 and 2")
-    return options
+    parser.add_argument("--omega", type=between(0, 2), default=1.7, help="of the relaxation (default: %(default)s)")
+    parser.add_argument("--tolerance", type=non_negative, default=1e-8, help="of the residual (default: %(default)s)")
+    parser.add_argument("--iterations", type=whole(1), default=200, help="the most of them (default: %(default)s)")
+    parser.add_argument(
+        "--picture", type=picture_file(".png"), metavar="FILE", help="write the temperatures as a PNG file"
+    )
+    add_running_options(parser)
+    return parsed(parser, arguments)
+
+
+def solve(solver: Gradients | Relaxation, most: int, tolerance: float) -> int:
+    """Iterations, a line each, until the residual is below the tolerance or no longer falls; how many there were."""
+    least, since = inf, 0
+    exact = 1e-16 * float(np.linalg.norm(solver.heat.b))
+    print("iteration      residual   milliseconds")
+    for iteration in range(1, most + 1):
+        start = perf_counter()
+        residual = solver.iterate()
+        print(f"{iteration:9d}  {residual:12.3e}  {1e3 * (perf_counter() - start):13.2f}", flush=True)
+        if residual < least:
+            least, since = residual, iteration
+        if residual < tolerance:
+            return iteration
+        if residual < exact:
+            print("\nwhat is left of the residual are rounding errors")
+            return iteration
+        if iteration - since == PATIENCE:
+            print(f"\nthe residual was least in iteration {since}, and has not fallen in the {PATIENCE} that followed")
+            return iteration
+    return most
 
 
 def run(options: argparse.Namespace) -> Heat:
@@ -216,22 +258,19 @@ def run(options: argparse.Namespace) -> Heat:
     print(f"{graph.about}, {graph.edges + graph.vertices:,} elements in the matrix")
     with orion.session(options.backend, options.workers):
         solver = Gradients(heat) if options.how == "cg" else Relaxation(heat, options.omega)
-        loop, arguments = solver.first()
-        print(f"\n{loop.plan(*arguments, inspect=True)}\n")
-        print("iteration      residual   milliseconds")
-        for iteration in range(1, options.iterations + 1):
-            start = perf_counter()
-            residual = solver.iterate()
-            print(f"{iteration:9d}  {residual:12.3e}  {1e3 * (perf_counter() - start):13.2f}", flush=True)
-            if residual < options.tolerance:
-                break
+        print(f"\n{solver.plans()}\n")
+        iterations = solve(solver, options.iterations, options.tolerance)
+        left = heat.residual()
+    told = "converged" if left < options.tolerance else "not converged"
+    print(f"\n{told} after {iterations} iterations: |b - Ax| is {left:.3e}, --tolerance {options.tolerance:g}")
     if options.picture is not None:
-        save_png(options.picture, heat.x.reshape(options.side, options.side))
-        print(f"written to {options.picture}")
+        scale = save_png(options.picture, heat.x.reshape(options.side, options.side))
+        print(f"\nwritten to {options.picture}: the temperatures, a pixel for each point of the mesh, {scale}")
     return heat
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    warnings.simplefilter("ignore", orion.SerialLoopWarning)  # the plans say what is serial
     try:
         run(parse(arguments))
     except (OSError, ValueError, orion.OrionError) as error:

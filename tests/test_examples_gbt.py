@@ -120,17 +120,39 @@ def test_labels_that_are_all_the_same():
     [
         ("", "a line needs a label and at least one feature"),
         ("1\n0\n", "a line needs a label and at least one feature"),
-        ("1\t0.5\n0\tx\n", "row 1"),
-        ("1\t0.5\n0\t1\t2\n", "row 2"),
+        ("1\t0.5\n0\tx\n", "line 2: 'x' is no number; a line needs a label and at least one feature, between tabs"),
+        ("1\t0.5\n\n0\t1\t2\n", "line 3: 3 numbers between tabs, where the first line has 2"),
+        ("-1 3:1 11:1\n+1 5:1\n", "line 1: '-1 3:1 11:1' is no number; a line needs a label and"),
         ("1\t0.5\nnan\t1\n", "row 2: the label is nan"),
         ("1\t0.5\n2\t1\n", "labels must be 0 or 1"),
+        ("1\t0.5\n0\t1\n", "has 2 rows, and a tenth is tested on: 100 are needed"),
     ],
 )
 def test_files_that_are_refused(text, message, tmp_path, capsys):
     path = tmp_path / "rows.tsv"
     path.write_text(text)
     assert gbt.main(["--data", str(path)]) == 1
-    assert message in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert message in told
+    assert str(path) in told
+
+
+@pytest.mark.parametrize(("name", "data"), [("a.tsv", b"1\t\xff\n"), ("a.gz", b"1\t2\n"), ("b.gz", b"\x1f\x8b\x08\0")])
+def test_files_that_cannot_be_read(name, data, tmp_path, capsys):
+    path = tmp_path / name
+    path.write_bytes(data)
+    assert gbt.main(["--data", str(path)]) == 1
+    assert str(path) in capsys.readouterr().err
+
+
+def test_rows_of_one_label_have_no_area_under_the_curve(tmp_path, capsys):
+    first, second = tmp_path / "a.tsv", tmp_path / "b.tsv"
+    first.write_text("1\t0.5\n0\t1\n")
+    second.write_text("1\t0.5\n1\t1\n")
+    assert gbt.main(["--data", str(first), "--test", str(second), "--trees", "2", "--workers", "1"]) == 0
+    told = capsys.readouterr().out
+    assert "all rows to test on have label 1: there is no AUC" in told
+    assert "nan" not in told
 
 
 def test_a_test_file_of_other_width(tmp_path, capsys):
@@ -152,10 +174,14 @@ def test_the_picture_and_the_plan(tmp_path, capsys):
     gbt.run(gbt.parse([*SMALL, "--workers", "2", "--picture", str(path)]))
     told = capsys.readouterr().out
     assert "independent" in told
+    assert "for pair in range(bins.shape[0] // 2)  " in told
+    assert "wo features at a time" not in told
     assert "test AUC" in told
     text = path.read_text()
     assert text.startswith("<svg")
     assert text.count("<polyline") == 2
+    for name in ("trees", "log loss", "rows trained on", "test rows"):
+        assert f">{name}</text>" in text
 
 
 @pytest.mark.data

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -210,24 +211,39 @@ def test_files_that_are_not_there_or_no_text(tmp_path, capsys):
         assert str(path) in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [["--topics", "0"], ["--topics", "65537"], ["--alpha", "nan"], ["--beta", "0"], ["--proposals", "0"],
-     ["--sweeps", "0"], ["--seed", "-1"], ["--picture", "a.jpg"]],
-)  # fmt: skip
-def test_wrong_options_are_refused(arguments, capsys):
-    with pytest.raises(SystemExit) as ended:
-        lda.parse(arguments)
-    assert ended.value.code == 2
-    assert "must be" in capsys.readouterr().err
+def test_a_picture_of_the_perplexities(tmp_path, capsys):
+    path = tmp_path / "a.svg"
+    _, points = trained("--sweeps", "4", "--workers", "1", "--picture", str(path))
+    assert f"written to {path}: the perplexity by sweeps, and that of one topic" in capsys.readouterr().out
+    picture = ElementTree.fromstring(path.read_text(encoding="utf-8"))
+    width, height = float(picture.attrib["width"]), float(picture.attrib["height"])
+    lines = [node.attrib["points"].split() for node in picture.iter() if node.tag.endswith("polyline")]
+    assert list(map(len, lines)) == [len(points), 2]
+    for place in [place for line in lines for place in line]:
+        x, y = map(float, place.split(","))
+        assert 0 < x < width
+        assert 0 < y < height
+    texts = [node.text for node in picture.iter() if node.tag.endswith("text")]
+    corpus, held = lda_data.hold_out(lda_data.generated(150, 300, 40, 50, 0), 0)
+    level = lda.unigram(corpus, held, 0.01)
+    assert {"sweeps", "perplexity", "held-out tokens", f"of one topic: {level:,.0f}"} <= set(texts)
+    values = [level, *(p for _, p in points)]
+    assert {f"{min(values):.4g}", f"{max(values):.4g}", "0", "4"} <= set(texts)
 
 
-def test_pictures(tmp_path):
-    curve, matrix = tmp_path / "a.svg", tmp_path / "a.png"
-    _, points = trained("--sweeps", "4", "--workers", "1", "--picture", str(curve))
-    assert f"{max(p for _, p in points):,.0f}" in curve.read_text(encoding="utf-8")
-    trained("--sweeps", "4", "--workers", "1", "--picture", str(matrix))
-    assert read_png(matrix).shape == (600, 300)
+def test_a_picture_of_topics_by_words(tmp_path, capsys):
+    path = tmp_path / "a.png"
+    trained("--sweeps", "4", "--workers", "1", "--picture", str(path))
+    told = capsys.readouterr().out
+    assert "topics 1 to 12 from top to bottom, 50 pixels each,\nand the 300 most frequent words" in told
+    assert read_png(path).shape == (600, 300)
+
+
+def test_perplexities_are_taken_ten_times_if_nothing_else_is_said():
+    _, curve = lda.run(lda.parse([*SMALL[:-2], "--sweeps", "12", "--workers", "1"]))
+    assert [sweep for sweep, _ in curve] == [0, 2, 4, 6, 8, 10, 12]
+    _, curve = lda.run(lda.parse([*SMALL[:-2], "--sweeps", "10", "--workers", "1"]))
+    assert [sweep for sweep, _ in curve] == list(range(11))
 
 
 @pytest.mark.data

@@ -96,7 +96,7 @@ def test_columns_are_guessed_from_the_header(tmp_path: Path, header: str, column
 
 
 def test_columns_can_be_named_and_counted() -> None:
-    assert wanted_columns(["1", "item id", "0"]) == (1, "item id", 0)
+    assert wanted_columns(["2", "item id", "1"]) == (1, "item id", 0)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,10 @@ def test_columns_can_be_named_and_counted() -> None:
     [
         ("bad.csv", "user,item,rating\n1,2,3\n1,x,4\n", "line 3, column 2 ('item'): 'x' is not an integer"),
         ("short.tsv", "1\t2\t3\n1\t2\n", "line 2: 2 columns, where the first line has 3"),
-        ("two.csv", "user,item\n1,2\n", "no column at position 2"),
+        ("two.csv", "user,item\n1,2\n", "no column 3, counted from 1: its lines have 2"),
+        ("tabs.csv", "1\t2\t3\n", "if the columns are separated by something else, say --sep"),
+        ("ratings", "1,2,3\n", "say --sep ','"),
+        ("far.csv", "1,2,3\n10000000000,3,4\n", "line 2, column 1: the id is 10000000000"),
         ("nan.csv", "1,2,3\n1,3,nan\n", "line 2, column 3"),
         ("empty.csv", "", "empty.csv is empty"),
         ("header.csv", "user,item,rating\n", "of 0 ratings"),
@@ -119,6 +122,8 @@ def test_a_bad_file_is_an_error_without_traceback(
     assert error.startswith("error: ")
     assert message in error
     assert "Traceback" not in error
+    for word in ("sep=", "shape=", "counted from 0"):  # of the function, not of the command line
+        assert word not in error
 
 
 def test_no_ratings_to_train_on_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -153,6 +158,8 @@ def test_a_missing_and_a_damaged_file_are_errors(tmp_path: Path, capsys: pytest.
         ["--optimizer", "adam"],
         ["--columns", "0", "1", "2"],
         ["--sep", ";"],
+        ["--ratings", "ratings.csv", "--columns", "0", "1", "2"],
+        ["--ratings", "ratings.csv", "--columns", "2", "1", "2"],
         ["--size", "1m", "--ratings", "ratings.csv"],
         ["--backend", "serial", "--workers", "2"],
         ["--unknown"],
@@ -163,6 +170,23 @@ def test_wrong_options_exit_with_2(capsys: pytest.CaptureFixture[str], arguments
         sgd_mf.main(arguments)
     assert exit_.value.code == 2
     assert "usage:" in capsys.readouterr().err
+
+
+def test_columns_are_printed_as_they_are_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path / "a.csv", "".join(f"5,{k},{k % 7},{k % 3 + 1}\n" for k in range(100)))
+    options = ["--ratings", str(path), "--columns", "2", "3", "4", "--epochs", "1", "--rank", "2", "--no-compare"]
+    assert sgd_mf.main([*options, "--backend", "serial"]) == 0
+    output = capsys.readouterr().out
+    assert "(a.csv, columns 2, 3, 4)" in output
+    assert "100 users x 7 items" in output
+
+
+def test_the_help_has_the_defaults(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse_options(["--help"])
+    output = " ".join(capsys.readouterr().out.split())
+    assert "to test with (default: 0.1)" in output
+    assert "by name or counted from 1" in output
 
 
 def test_a_tab_can_be_written_as_backslash_t() -> None:

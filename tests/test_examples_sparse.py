@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import struct
 import sys
 import zlib
@@ -57,16 +58,58 @@ def test_a_file_of_edges(tmp_path):
     graph = graph_data.read_edges(path)
     assert graph.ptr.tolist() == [0, 2, 4, 6]
     assert graph.idx.tolist() == [1, 2, 0, 2, 0, 1]
+    assert [graph.number(v) for v in range(3)] == [7, 9, 12]
+    assert [graph.vertex(number) for number in (7, 12, 0, 8, 13)] == [0, 2, None, None, None]
+
+
+def test_vertices_have_the_numbers_of_the_file(tmp_path, capsys):
+    path = tmp_path / "edges.txt"
+    path.write_text("10 20\n20 30\n")
+    assert pagerank.main(["--edges", str(path), "--workers", "1"]) == 0
+    ranks = capsys.readouterr().out.partition("the highest ranks\n")[2]
+    assert [int(line.split()[1]) for line in ranks.splitlines()] == [20, 10, 30]
+    assert graph_program.main(["--edges", str(path), "--start", "20", "--workers", "1"]) == 0
+    assert "3 vertices are reached from 20, in 1 steps" in capsys.readouterr().out
+    assert graph_program.main(["--edges", str(path), "--workers", "1"]) == 0
+    assert "3 vertices are reached from 10, in 2 steps" in capsys.readouterr().out
+    assert graph_program.main(["--edges", str(path), "--start", "1"]) == 1
+    assert "--start 1 is no vertex: their numbers are from 10 to 30" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("", "no edge in it"), ("1 2\nx y\n", "line 2 is no edge: 'x y'"), ("1 2\n3\n", "line 2")]
+    ("text", "message"),
+    [
+        ("", "no edge in it"),
+        ("1 2\nx y\n", "line 2 is no edge, two whole numbers from 0 on: 'x y'"),
+        ("# two\n\n1 2\n3\n", "line 4 is no edge"),
+        ("1.5 2\n1 2\n", "line 1 is no edge, two whole numbers from 0 on: '1.5 2'"),
+        ("a 2\n1 2\n", "line 1 is no edge"),
+        ("1 2\n1 ²\n", "line 2 is no edge"),
+        ("1 2\n1 9999999999999999999\n", "line 2 is no edge"),
+    ],
 )
 def test_a_file_that_has_no_edges(tmp_path, text, message, capsys):
     path = tmp_path / "edges.txt"
     path.write_text(text)
     assert pagerank.main(["--edges", str(path)]) == 1
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "data"), [("a.txt", b"1 2\n\xff\n"), ("a.gz", b"1 2\n"), ("a.gz", gzip.compress(b"1 2\n" * 99)[:-9])]
+)
+def test_a_file_of_edges_that_cannot_be_read(name, data, tmp_path, capsys):
+    path = tmp_path / name
+    path.write_bytes(data)
+    assert graph_program.main(["--edges", str(path)]) == 1
+    assert f"{path} cannot be read" in capsys.readouterr().err
+
+
+def test_lines_are_counted_from_the_head_of_the_file(tmp_path, capsys):
+    path = tmp_path / "edges.txt"
+    path.write_text("4 3\n0 1\n1 2\nx\n")
+    assert graph_program.main(["--edges", str(path), "--skip", "1"]) == 1
+    assert "line 4 is no edge" in capsys.readouterr().err
 
 
 @pytest.mark.data
@@ -80,7 +123,7 @@ def test_a_real_graph(capsys):
 
 @pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 @pytest.mark.parametrize("how", ["cg", "sor"])
-def test_the_heat_equation_is_met(how, tmp_path):
+def test_the_heat_equation_is_met(how, tmp_path, capsys):
     picture = tmp_path / "heat.png"
     arguments = ["--side", "12", "--how", how, "--workers", "2", "--iterations", "3000", "--picture", str(picture)]
     heat = triangular.run(triangular.parse(arguments))
@@ -89,6 +132,11 @@ def test_the_heat_equation_is_met(how, tmp_path):
     matrix[np.repeat(np.arange(n), np.diff(heat.all.ptr)), heat.all.idx] += heat.all.data
     np.testing.assert_allclose(matrix @ heat.x, heat.b, atol=1e-6)
     assert picture.read_bytes().startswith(b"\x89PNG")
+    scale = f"black is {heat.x.min():.4g}, white {heat.x.max():.4g}"
+    assert (
+        f"written to {picture}: the temperatures, a pixel for each point of the mesh, {scale}"
+        in capsys.readouterr().out
+    )
 
 
 @pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
@@ -114,6 +162,41 @@ def test_both_on_ray():
     np.testing.assert_allclose(there.rank, pagerank.run(pagerank.parse(sweep)).rank, rtol=1e-12)
 
 
+def test_the_matrix_is_symmetric():
+    heat = triangular.Heat(graph_data.mesh(9, 0), 0)
+    n = len(heat.b)
+    matrix = np.zeros((n, n))
+    matrix[np.repeat(np.arange(n), np.diff(heat.all.ptr)), heat.all.idx] = heat.all.data
+    np.testing.assert_array_equal(matrix, matrix.T)
+    assert len(np.unique(heat.all.data)) == len(heat.all.data) // 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--side 60", "\nconverged after"),
+        ("--side 60 --how sor", "\nnot converged after 200 iterations: |b - Ax| is"),
+        ("--side 8 --how sor --tolerance 0 --iterations 2000", "has not fallen in the 30 that followed"),
+        ("--side 8 --tolerance 0 --iterations 2000", "what is left of the residual are rounding errors"),
+    ],
+)
+def test_how_the_iterations_end_is_said(arguments, message, capsys, recwarn):
+    assert triangular.main([*arguments.split(), "--workers", "2"]) == 0
+    told = capsys.readouterr().out
+    assert message in told
+    assert told.count("converged after") == 1
+    residuals = [float(line.split()[1]) for line in told.splitlines() if line[:9].strip().isdigit()]
+    assert min(residuals[-31:]) == min(residuals)
+    assert not [warning for warning in recwarn if warning.category is orion.SerialLoopWarning]
+
+
+def test_ranks_that_have_not_converged(capsys):
+    assert pagerank.main(["--pages", "300", "--iterations", "2", "--workers", "1"]) == 0
+    assert "\nnot converged after 2 iterations: the change is" in capsys.readouterr().out
+    assert pagerank.main(["--pages", "300", "--workers", "1"]) == 0
+    assert "\nconverged after" in capsys.readouterr().out
+
+
 def test_the_loops_are_parallel():
     graph = graph_data.mesh(60, 0, shuffled=True)
     heat = triangular.Heat(graph, 0)
@@ -122,14 +205,6 @@ def test_the_loops_are_parallel():
         plan = loop.plan(*arguments, inspect=True)
     plan.check(2)
     assert plan.strategy == "inspected"
-
-
-def test_wrong_options_are_refused(capsys):
-    for program, arguments in ((pagerank, ["--damping", "2"]), (triangular, ["--side", "2"])):
-        with pytest.raises(SystemExit) as ended:
-            program.parse(arguments)
-        assert ended.value.code == 2
-        assert "must be" in capsys.readouterr().err
 
 
 def test_a_picture_is_read_as_it_is_written(tmp_path):
@@ -162,12 +237,31 @@ def test_every_filter_of_png_is_read(how, tmp_path):
     np.testing.assert_array_equal(read_png(path), grey)
 
 
-@pytest.mark.parametrize(("data", "message"), [(b"GIF89a", "no PNG"), (b"\x89PNG\r\n\x1a\n", "no header")])
+NOTHING = np.zeros((5, 7), np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"GIF89a", "no PNG"),
+        (b"\x89PNG\r\n\x1a\n", "no header"),
+        (filtered(0, NOTHING)[:-20], "is damaged or not complete"),  # cut off within the pixels
+        (filtered(0, NOTHING)[:33], "is damaged or not complete"),  # after the header
+        (filtered(0, NOTHING).replace(b"\0\0\0\5\b", b"\0\0\0\6\b"), "48 bytes are needed, there are 40"),
+    ],
+)
 def test_what_is_no_picture_is_said(data, message, tmp_path, capsys):
     path = tmp_path / "a.png"
     path.write_bytes(data)
     assert gauss_seidel.main(["--photo", str(path)]) == 1
-    assert message in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert message in told
+    assert str(path) in told
+
+
+def test_pixels_that_are_no_finite_numbers_have_no_quality(capsys):
+    assert gauss_seidel.main(["--side", "16", "--strength", "1e308", "--workers", "1"]) == 1
+    assert "pixels that are no finite numbers" in capsys.readouterr().err
 
 
 def test_a_picture_loses_its_noise(tmp_path, capsys):
@@ -179,6 +273,20 @@ def test_a_picture_loses_its_noise(tmp_path, capsys):
     assert min(after) > before + 3.0
     alone = gauss_seidel.run(gauss_seidel.parse([*arguments, "--workers", "1"]))
     np.testing.assert_array_equal(found, alone)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--rounds 8", "sweeps smooth more of the picture than of the noise; --rounds"),
+        ("--rounds 1", "the last sweeps are the best"),
+        ("--noise 0 --rounds 1", "no noise was added"),
+        ("--noise 1e-3 --rounds 1", "the picture was best before the first sweep"),
+    ],
+)
+def test_which_sweeps_are_the_best_is_said(arguments, message, capsys):
+    assert gauss_seidel.main(["--side", "64", "--workers", "1", *arguments.split()]) == 0
+    assert message in capsys.readouterr().out
 
 
 @pytest.mark.data
@@ -218,6 +326,23 @@ def test_centres_are_means_of_the_nearest_points():
     np.testing.assert_allclose(centres, [points[labels == k].mean(axis=0) for k in range(5)], atol=1e-3)
     alone, _ = kmeans.run(kmeans.parse([*arguments, "--workers", "1"]))
     np.testing.assert_array_equal(centres, alone)
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+def test_the_gain_of_each_iteration_is_printed(capsys):
+    few = ["--points", "5000", "--clusters", "20", "--width", "2", "--workers", "2"]
+    kmeans.main([*few, "--iterations", "200"])
+    told = capsys.readouterr().out
+    lines = [line.split() for line in told.splitlines() if line[:9].strip().isdigit()]
+    inertia = [float(line[1].replace(",", "")) for line in lines]
+    assert len(set(inertia)) >= len(inertia) - 1 > 2  # the last gain may be 0
+    gains = [float(line[2]) for line in lines[1:]]
+    np.testing.assert_allclose(gains, -np.diff(inertia), rtol=1e-2, atol=1e-3)
+    assert f"\nconverged after {len(lines)} iterations" in told
+    kmeans.main([*few, "--iterations", "2"])
+    assert "\nnot converged after 2 iterations" in capsys.readouterr().out
+    kmeans.main([*few, "--iterations", "1"])
+    assert "\nnot converged: a second iteration" in capsys.readouterr().out
 
 
 @pytest.mark.ray

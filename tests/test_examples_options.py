@@ -1,0 +1,77 @@
+"""The command lines of the examples: each error names the option and its value, before anything is computed."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+sys.path.insert(0, str(EXAMPLES))
+
+PROGRAMS = ("gauss_seidel", "gbt", "graph", "kmeans", "lda", "pagerank", "sgd_mf", "tensor_cp", "triangular")
+WRONG = [
+    ("gauss_seidel --side 7", "--side: '7' is not a whole number from 8 on"),
+    ("gauss_seidel --strength nan", "--strength: 'nan' is not a finite number from 0 on"),
+    ("gauss_seidel --contrast inf", "--contrast: 'inf' is not a finite number above 0"),
+    ("gauss_seidel --picture gs.jpg", "--picture: 'gs.jpg' must be a file .png"),
+    ("gbt --rows 10", "--rows: '10' is not a whole number from 100 on"),
+    ("gbt --trees 0", "--trees: '0' is not a whole number from 1 on"),
+    ("gbt --leaves 1", "--leaves: '1' is not a whole number from 2 on"),
+    ("gbt --picture gbt.png", "--picture: 'gbt.png' must be a file .svg"),
+    ("graph --skip -2", "--skip: '-2' is not a whole number from 0 on"),
+    ("graph --pages 1", "--pages: '1' is not a whole number from 2 on"),
+    ("kmeans --clusters 5 --points 4", "--clusters 5 is more than --points 4"),
+    ("kmeans --tolerance -1", "--tolerance: '-1' is not a finite number from 0 on"),
+    ("lda --alpha nan", "--alpha: 'nan' is not a finite number above 0"),
+    ("lda --proposals 0", "--proposals: '0' is not a whole number from 1 to 64"),
+    ("lda --topics 65537", "--topics: '65537' is not a whole number from 1 to 65536"),
+    ("lda --seed 2147483648", "--seed: '2147483648' is not a whole number from 0 to 2147483647"),
+    ("lda --picture a.jpg", "--picture: 'a.jpg' must be a file .svg or .png"),
+    ("pagerank --skip -2", "--skip: '-2' is not a whole number from 0 on"),
+    ("pagerank --links many", "--links: 'many' is not a whole number from 1 on"),
+    ("pagerank --damping 1", "--damping: '1' is not a number between 0 and 1"),
+    ("tensor_cp --step 0", "--step: '0' is not a finite number above 0"),
+    ("tensor_cp --noise nan", "--noise: 'nan' is not a finite number from 0 on"),
+    ("tensor_cp --shape 3 0 3", "--shape: '0' is not a whole number from 1 on"),
+    ("tensor_cp --shape 2 2 2 --nonzeros 9", "--nonzeros 9 is more than the elements of --shape 2 × 2 × 2"),
+    ("triangular --omega 2", "--omega: '2' is not a number between 0 and 2"),
+    ("triangular --picture tri.svg", "--picture: 'tri.svg' must be a file .png"),
+]
+
+
+def refused(program, arguments, capsys):
+    """What a program says before it ends with 2; its file has the name of the program."""
+    with pytest.raises(SystemExit) as ended:
+        import_module(program).main(arguments)
+    assert ended.value.code == 2
+    told = capsys.readouterr()
+    assert not told.out
+    return told.err
+
+
+@pytest.mark.parametrize(("command", "message"), WRONG)
+def test_the_error_names_the_option_and_its_value(command, message, capsys):
+    program, *arguments = command.split()
+    assert message in refused(program, arguments, capsys)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_workers_and_seeds_are_refused_at_once(program, capsys):
+    assert "--workers: '0' is not a whole number from 1 on" in refused(program, ["--workers", "0"], capsys)
+    assert "--seed: '-1' is not a whole number from 0 " in refused(program, ["--seed", "-1"], capsys)
+    told = refused(program, ["--backend", "serial", "--workers", "2"], capsys)
+    assert "--workers 2: the serial backend has one worker" in told
+
+
+@pytest.mark.parametrize(
+    ("program", "ending"), [("gauss_seidel", "png"), ("gbt", "svg"), ("lda", "svg"), ("tensor_cp", "png"),
+                            ("triangular", "png")]
+)  # fmt: skip
+def test_a_picture_needs_a_folder_that_is_there(program, ending, tmp_path, capsys):
+    path = tmp_path / "nothing" / f"a.{ending}"
+    assert f"--picture: there is no folder '{path.parent}'" in refused(program, ["--picture", str(path)], capsys)
+    path.mkdir(parents=True)
+    assert "is a folder" in refused(program, ["--picture", str(path)], capsys)
