@@ -93,10 +93,8 @@ class Writer:
             return self.assignment()
         self.has_count = True
         count = self.pick("count = np.zeros(8)", "count = np.zeros(n)", "count = np.zeros(8, np.int64)")
-        return [
-            count, "for p in range(ptr[i], ptr[i + 1]):", "    count[lab[idx[p]]] += 1",
-            self.pick("lab[i] = np.argmax(count)", f"lab[{self.place()}] = np.argmax(count)", "x[i] = 0.1 * count.max()"),
-        ]  # fmt: skip
+        ends = "lab[i] = np.argmax(count)", f"lab[{self.place()}] = np.argmax(count)", "x[i] = 0.1 * count.max()"
+        return [count, "for p in range(ptr[i], ptr[i + 1]):", "    count[lab[idx[p]]] += 1", self.pick(*ends)]
 
     def row(self):
         return [f"W[{self.place()}] = W[{self.place()}] * 0.5 + y[i]"]
