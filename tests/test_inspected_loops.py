@@ -103,6 +103,11 @@ TEXTS = {
         "for i in range(n):\n    count = np.zeros(n)\n    for p in range(ptr[i], ptr[i + 1]):\n"
         "        count[lab[idx[p]]] += 1\n    lab[i] = np.argmax(count)"
     ),
+    "two inner loops over one range": (
+        "for i in range(n):\n    count = np.zeros(8)\n    for p in range(ptr[i], ptr[i + 1]):\n"
+        "        count[lab[idx[p]]] += 1\n    x[i] = 0.1 * count.max()\n"
+        "    for p in range(ptr[i], ptr[i + 1]):\n        x[idx[p]] += y[i] * 0.5"
+    ),
     "an array that is filled anew": (
         "for i in range(n):\n    four[:] = 0.5\n    for p in range(ptr[i], ptr[i + 1]):\n"
         "        four[p % 4] = x[idx[p]]\n    x[i] = four.max() * 0.5"

@@ -117,12 +117,11 @@ class _Comparison:
         for statement in own:
             if isinstance(statement, Pass) or self.is_listing(statement, names, path):
                 continue
-            while at < len(source) and not _is_same(statement, source[at]):
-                at += 1
-            if at == len(source):
+            alike = [k for k in range(at, len(source)) if _is_same(statement, source[k])]
+            if not alike:
                 raise PlanError("the inspector has a statement that the loop does not have")
-            other = source[at]
-            at += 1
+            found = next((k for k in alike if source[k].span == statement.span), alike[0])  # any would prove it
+            other, at = source[found], found + 1
             self.kept.add(id(other))
             for mine, theirs in zip(_bodies(statement), _bodies(other), strict=True):
                 self.match(mine, theirs, (*path, id(theirs)))
