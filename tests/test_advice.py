@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import orion
 
@@ -20,7 +21,7 @@ def followed(help_text, **names):
     """The names after the first statement that a help gives."""
     statement = re.search(r"`([^`]* = [^`]*)`", help_text)
     assert statement is not None, help_text
-    exec(statement[1], {"np": np}, names)
+    exec(statement[1], {"np": np, "scipy": scipy}, names)
     return names
 
 
@@ -159,3 +160,184 @@ def test_lists_that_are_only_read_are_not_brought_back():
 @pytest.mark.parametrize("compiled", [doubled, doubled_by_a_helper])
 def test_lists_that_are_written_are_brought_back(compiled):
     assert "`out[:] = out_array.tolist()` then brings back" in help_of(compiled, [0, 1, 3])
+
+
+# ---------------------------------------------------------------- SciPy's matrices
+
+
+@orion.parallel_for
+def by_elements(A, out):
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            out[i] += A[i, j]
+
+
+@orion.parallel_for
+def times(A, x, out):
+    for i in range(out.shape[0]):
+        out[i] = (A @ x)[i]
+
+
+@orion.parallel_for
+def rows_times(A, x, out):
+    for i in range(A.shape[0]):
+        out[i] = A[i].dot(x)
+
+
+@orion.parallel_for
+def by_pairs(A, out):
+    for (i, _), v in A:
+        out[i] += v
+
+
+def rows_of_lil(A, out):
+    for i in range(out.shape[0]):
+        for j in A.rows[i]:
+            out[i] += j
+
+
+def items_of_dok(A, out):
+    for (i, _), v in A.items():
+        out[i] += v
+
+
+def rows_one_by_one(A, out):
+    for i in range(out.shape[0]):
+        out[i] = A.getrow(i).sum()
+
+
+def columns_one_by_one(A, out):
+    for j in range(out.shape[0]):
+        out[j] = A.getcol(j).sum()
+
+
+def at_nonzeros(A, out):
+    for i, j in zip(*A.nonzero(), strict=False):
+        out[i] += j
+
+
+def as_dense(A, out):
+    B = A.toarray()
+    for i in range(out.shape[0]):
+        out[i] = B[i, i]
+
+
+ROWS = "go through its rows by `for p in range(A.indptr[i], A.indptr[i + 1]):`, with column `A.indices[p]` and value"
+COLUMNS = "go through its columns by `for p in range(A.indptr[j], A.indptr[j + 1]):`, with row `A.indices[p]` and value"
+ELEMENTS = "go through its elements by `for p in range(A.nnz):`, with row `A.row[p]`, column `A.col[p]` and value"
+"""The loops of `by_rows`, `by_columns` and `by_places`."""
+
+
+@orion.parallel_for
+def by_rows(A, x, out):
+    for i in range(A.shape[0]):
+        for p in range(A.indptr[i], A.indptr[i + 1]):
+            out[i] += A.data[p] * x[A.indices[p]]
+
+
+@orion.parallel_for
+def by_columns(A, x, out):
+    for j in range(A.shape[1]):
+        for p in range(A.indptr[j], A.indptr[j + 1]):
+            out[A.indices[p]] += A.data[p] * x[j]
+
+
+@orion.parallel_for
+def by_places(A, x, out):
+    for p in range(A.nnz):
+        out[A.row[p]] += A.data[p] * x[A.col[p]]
+
+
+@orion.parallel_for
+def by_pairs_of_places(A, x, out):
+    for i, j in zip(A.row, A.col, strict=False):
+        out[i] += x[j]
+
+
+KINDS = ("csr", "csc", "coo", "lil", "dok", "bsr", "dia")
+
+
+def matrix(kind="csr"):
+    return scipy.sparse.random(6, 6, 0.4, kind, random_state=0)
+
+
+def test_the_loops_that_are_told_do_what_scipy_does():
+    x = np.arange(6.0)
+    for compiled, kind in ((by_rows, "csr"), (by_columns, "csc"), (by_places, "coo")):
+        out = np.zeros(6)
+        compiled(matrix(kind), x, out)
+        np.testing.assert_allclose(out, matrix() @ x)
+    found, theirs = np.zeros(6), np.zeros(6)
+    by_pairs_of_places(matrix("coo"), x, found)
+    at_nonzeros(matrix("lil"), theirs)
+    np.testing.assert_array_equal(found, theirs)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("compiled", [by_elements, times, rows_times])
+def test_matrices_that_are_used_otherwise_than_by_their_arrays(compiled, kind):
+    given = (matrix(kind), np.zeros(6)) if compiled is by_elements else (matrix(kind), np.ones(6), np.zeros(6))
+    told = help_of(compiled, *given, error=orion.ArgumentError)
+    loop = {"csc": COLUMNS, "coo": ELEMENTS}.get(kind, ROWS)
+    assert told.startswith(loop if kind in KINDS[:3] else f"pass `A.tocsr()`, made once before the call, and {loop}")
+
+
+def test_a_matrix_that_is_gone_through_as_a_sparse_array():
+    for kind in KINDS:
+        assert help_of(by_pairs, matrix(kind), np.zeros(6)).startswith("pass `orion.from_scipy(A)`")
+        by_pairs(orion.from_scipy(matrix(kind)), np.zeros(6))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("function", "attribute", "loop"),
+    [
+        (rows_of_lil, "rows", f"pass `A.tocsr()`, made once before the call, and {ROWS}"),
+        (items_of_dok, "items", f"pass `A.tocoo()`, made once before the call, and {ELEMENTS}"),
+        (rows_one_by_one, "getrow", f"pass `A.tocsr()`, made once before the call, and {ROWS}"),
+        (columns_one_by_one, "getcol", f"pass `A.tocsc()`, made once before the call, and {COLUMNS}"),
+        (at_nonzeros, "nonzero", "pass `A.tocoo()`, made once before the call, and write `for i, j in zip(A.row, A.c"),
+        (as_dense, "toarray", "pass `A.toarray()`, made once before the call"),
+    ],
+)
+def test_attributes_of_matrices_that_arrays_have_not(function, attribute, loop, kind):
+    compiled = orion.parallel_for(function)
+    with pytest.raises(orion.UnsupportedLoopError) as caught:
+        compiled(matrix(kind), np.zeros(6))
+    assert f"`A.{attribute}` is not supported, and `A` is one of SciPy's" in str(caught.value).splitlines()[0]
+    assert str(caught.value).partition("  help: ")[2].startswith(loop)
+
+
+@orion.parallel_for
+def assembled(A, r, c, v):
+    for k in range(r.shape[0]):
+        A[r[k], c[k]] += v[k]
+
+
+@orion.parallel_for
+def stored(A, r, c, v):
+    for k in range(r.shape[0]):
+        A[r[k], c[k]] = v[k]
+
+
+@orion.parallel_for
+def assembled_by_cells(A, cells, v):
+    for e in range(cells.shape[0]):
+        for a in range(2):
+            for b in range(2):
+                A[cells[e, a], cells[e, b]] += v[a, b]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_matrices_that_are_assembled(kind):
+    r, c, v = np.array([0, 1, 1]), np.array([1, 2, 2]), np.array([1.0, 2.0, 3.0])
+    A, theirs = matrix(kind), matrix("lil")
+    assembled.serial(theirs, r, c, v)
+    found = followed(help_of(assembled, A, r, c, v), A=A, r=r, c=c, v=v)["A"]
+    assert found.format == "csr"
+    np.testing.assert_allclose(found.toarray(), theirs.toarray())
+    told = help_of(stored, A, r, c, v)
+    assert told.startswith("`A = scipy.sparse.coo_matrix((v, (r, c)), shape=A.shape).tocsr()`")
+    told = help_of(assembled_by_cells, A, np.ones((2, 2), int), v)
+    assert told.startswith("write the row, column and value of each into arrays, `rows[k]`, `columns[k]`, `values[k]`;")
+    assert "`A = (A + scipy.sparse.coo_matrix((values, (rows, columns)), shape=A.shape)).tocsr()`" in told

@@ -9,7 +9,7 @@ from types import ModuleType
 import numpy as np
 
 from orion.errors import did_you_mean
-from orion.frontend.matrices import ARRAYS
+from orion.frontend.matrices import ARRAYS, OF_ARRAYS
 from orion.frontend.outside import MISSING
 from orion.frontend.parse_calls import build_call, build_method, check_keywords, draw_refused, is_generator
 from orion.frontend.refusals import EXPRESSIONS, OBJECTS
@@ -44,7 +44,6 @@ UNARY: dict[type[ast.unaryop], str] = {ast.USub: "-", ast.UAdd: "+", ast.Not: "n
 COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
 }  # fmt: skip
-ATTRIBUTES = frozenset({"shape", "size", "nnz", "ndim", "dtype", "T", "real", "imag"})
 WORDS = ("side", "kind")
 """Keyword arguments that are strings."""
 BITS = 64
@@ -312,9 +311,9 @@ def _attribute(node: ast.Attribute, scope: Scope) -> Expr:
     if value is not MISSING or isinstance(scope.value(node.value), ModuleType):
         raise _not_a_value(node, scope, value)
     owner = parse_expression(node.value, scope)
-    if node.attr not in ATTRIBUTES:
+    if node.attr not in OF_ARRAYS:
         why = "of an array, `shape`, `size`, `nnz`, `ndim`, `dtype` and `T` are known"
-        hint = did_you_mean(node.attr, ATTRIBUTES, "pass its value as an argument")
+        hint = did_you_mean(node.attr, OF_ARRAYS, "pass its value as an argument")
         if node.attr in ARRAYS:
             why = "only SciPy's sparse matrices have it, as arguments of the decorated function"
             hint = "pass one; an array of `orion.sparse` is gone through by rows, `for j, v in A[i]:`"

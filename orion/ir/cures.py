@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from orion.ir.matrix_cures import Stored, of_matrix
+
 SUPPORTED_KINDS = "biufc"
 TOGETHER = "; texts of two arrays that the loop compares need one numbering, that of both joined by np.concatenate"
 
@@ -18,10 +20,13 @@ TOGETHER = "; texts of two arrays that the loop compares need one numbering, tha
 @dataclass(frozen=True, slots=True)
 class Used:
     """What a function does with an argument (`orion.passes.argument_uses`): it may write its elements, and makes
-    subscripts or bounds of ranges of them."""
+    subscripts or bounds of ranges of them. `is_iterated`: it goes through it as through a sparse array; `stored`: how
+    it stores elements of a matrix."""
 
     is_written: bool = True
     is_index: bool = False
+    is_iterated: bool = False
+    stored: Stored | None = None
 
 
 UNKNOWN = Used()
@@ -144,6 +149,8 @@ def _in_one_array(name: str, rows: list[Any]) -> str:
 
 def other_kind(name: str, value: Any, used: Used = UNKNOWN) -> str:
     """What to write for an argument that is neither a number nor an array."""
+    if hasattr(value, "tocoo"):  # some of SciPy's matrices are dicts
+        return of_matrix(name, getattr(value, "format", ""), is_iterated=used.is_iterated, stored=used.stored)
     match value:
         case list() | tuple() | range():
             return _sequence(name, value, used)
@@ -158,8 +165,6 @@ def other_kind(name: str, value: Any, used: Used = UNKNOWN) -> str:
             return _same_memory(f"{name}.data", f"; what is masked is `{mask}`, an argument of its own")
         case np.ndarray():
             return _same_memory(f"np.asarray({name})")
-    if hasattr(value, "tocoo"):
-        return f"pass `orion.from_scipy({name})`, made once, before the loops that use it"
     if hasattr(value, "columns") and hasattr(value, "dtypes"):
         return _frame(name, value, used)
     if hasattr(value, "to_numpy") and hasattr(value, "index") and hasattr(value, "dtype"):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from orion.ir.cures import Used
 from orion.ir.function import Function
-from orion.ir.nodes import Assign, Call, Expr, Range, Subscript, Var, every, names_in
+from orion.ir.matrix_cures import Stored
+from orion.ir.nodes import Assign, Call, Elements, Expr, Range, Subscript, Update, Var, every, names_in
 from orion.passes.writes import written_names
 
 
@@ -14,7 +15,7 @@ def use_of(function: Function, name: str) -> Used:
     indices = [part for place in every(Subscript, *function.body) for part in place.index]
     bounds = [bound for one in every(Range, *function.body) for bound in (one.start, one.stop, one.step)]
     is_index = any(values & _as_they_are(expr) for expr in (*indices, *bounds))
-    return Used(is_written=name in written_names(function), is_index=is_index)
+    return Used(name in written_names(function), is_index, _is_iterated(function, name), _stored(function, name))
 
 
 def _values_of(function: Function, name: str) -> set[str]:
@@ -29,3 +30,34 @@ def _values_of(function: Function, name: str) -> set[str]:
 def _as_they_are(expr: Expr) -> set[str]:
     """The names in an expression whose values it has without a call that would make integers of them."""
     return names_in(expr) - {name for call in every(Call, expr) for name in names_in(call)}
+
+
+def _is_iterated(function: Function, name: str) -> bool:
+    """Whether it goes through elements, `for (i, j), v in A`, or those of a row, `for j, v in A[i]`: a range then, as
+    if that were an array."""
+    for space in every((Elements, Range), *function.body):
+        match space:
+            case Elements(array) | Range(stop=Call("len", (Subscript(Var(array)),))) if array == name:
+                return True
+    return False
+
+
+def _stored(function: Function, name: str) -> Stored | None:
+    """How it stores elements of a matrix, `A[r[k], c[k]] += v[k]`; None where it does not."""
+    for one in every((Assign, Update), *function.body):
+        match one.target:
+            case Subscript(Var(array), (row, column)) if array == name and (isinstance(one, Assign) or one.op == "+"):
+                arrays = [_array_at(part, row) for part in (row, column, one.value)]
+                rows, columns, values = arrays
+                plain = (rows, columns, values) if rows and columns and values else None
+                return Stored(plain, isinstance(one, Update))
+    return None
+
+
+def _array_at(part: Expr, row: Expr) -> str:
+    """The array of which a part is the element at a variable, the same one as in `row`; empty where it is none."""
+    match part, row:
+        case Subscript(Var(array), (Var(place),)), Subscript(_, (Var(other),)) if place == other:
+            return array
+        case _:
+            return ""
