@@ -14,6 +14,7 @@ from orion.frontend.outside import MISSING
 from orion.frontend.parse_calls import build_call, build_method, check_keywords, draw_refused, is_generator
 from orion.frontend.refusals import EXPRESSIONS, OBJECTS
 from orion.frontend.scope import Scope, constant
+from orion.frontend.ufunc_methods import refuse_ufunc_method
 from orion.ir.constants import as_literal, constant_value
 from orion.ir.nodes import (
     PART,
@@ -230,6 +231,8 @@ def _call(node: ast.Call, scope: Scope) -> Expr:
     number = _number_in_words(node, scope)
     if number is not None:
         return number
+    if (refused := refuse_ufunc_method(node, scope)) is not None:
+        raise refused
     method = isinstance(node.func, ast.Attribute) and scope.value(node.func) is MISSING
     owner = node.func.value if isinstance(node.func, ast.Attribute) else None
     is_array_method = method and owner is not None and not isinstance(scope.value(owner), ModuleType)
