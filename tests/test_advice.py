@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse
 
 import orion
+from tests.loop_text import defined
 
 pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 
@@ -341,3 +342,49 @@ def test_matrices_that_are_assembled(kind):
     told = help_of(assembled_by_cells, A, np.ones((2, 2), int), v)
     assert told.startswith("write the row, column and value of each into arrays, `rows[k]`, `columns[k]`, `values[k]`;")
     assert "`A = (A + scipy.sparse.coo_matrix((values, (rows, columns)), shape=A.shape)).tocsr()`" in told
+
+
+# ---------------------------------------------------------------- methods of NumPy's functions
+
+
+@pytest.mark.parametrize("ufunc", ["add", "subtract", "multiply", "maximum", "minimum", "fmax"])
+@pytest.mark.parametrize("index", ["idx", "idx[i]"])
+def test_what_is_told_for_functions_at_subscripts(ufunc, index, tmp_path):
+    value = index.replace("idx", "x")
+    text = f"def f(out, idx, x):\n    {{}}\n        np.{ufunc}.at(out, {index}, {value})\n"
+    loop = "for _ in range(1):" if index == "idx" else "for i in range(len(idx)):"
+    given = np.arange(4.0), np.array([1, 3, 1]), np.array([3.0, -2.0, 0.5])
+    theirs = given[0].copy()
+    defined(text.format(loop))(theirs, *given[1:])
+    told = help_of(orion.parallel_for(defined(text.format(loop))), *given)
+    quoted = re.findall("`([^`]*)`", told)
+    body = quoted[0] if index == "idx[i]" else f"{quoted[1]}\n            {quoted[0]}"
+    orion.parallel_for(defined(f"def f(out, idx, x):\n    {loop}\n        {body}\n"))(*given)
+    np.testing.assert_array_equal(given[0], theirs)
+
+
+# ---------------------------------------------------------------- arrays of rows that are taken apart
+
+TAKEN_APART = {
+    "a, b, c = pts[t]": "a, b, c = pts[t[0]], pts[t[1]], pts[t[2]]",
+    "a, b, c = pts[tri[e]]": "a, b, c = pts[tri[e, 0]], pts[tri[e, 1]], pts[tri[e, 2]]",
+    "a, b, c = pts[t]; a -= b": "a, b, c = pts[t[0]].copy(), pts[t[1]].copy(), pts[t[2]].copy()",
+    "a, b, c = pts[t]; pts[t[0], 0] = 1": "a, b, c = pts[t[0]].copy(), pts[t[1]].copy(), pts[t[2]].copy()",
+    "a, b, c = corners[e]": "a, b, c = corners[e, 0], corners[e, 1], corners[e, 2]",
+}
+
+
+@pytest.mark.parametrize("statement", TAKEN_APART)
+def test_arrays_of_rows_that_are_taken_apart(statement):
+    text = "def f(tri, pts, corners, out):\n    for e in range(len(tri)):\n        t = tri[e]\n"
+    text += f"        {statement}\n        out[e] = (b[0] - a[0]) * (c[1] - a[1]) + t[0]\n"
+    tri, corners = np.array([[0, 1, 2], [1, 2, 3]]), np.random.default_rng(0).random((2, 3, 2))
+    given = tri, np.random.default_rng(0).random((4, 2)), corners, np.zeros(2)
+    told = help_of(orion.parallel_for(defined(text)), *given)
+    assert told == f"write `{TAKEN_APART[statement]}`"
+    theirs = tuple(one.copy() for one in given)
+    defined(text)(*theirs)
+    first = statement.partition(";")[0]
+    orion.parallel_for(defined(text.replace(first, TAKEN_APART[statement])))(*given)
+    for mine, other in zip(given, theirs, strict=True):
+        np.testing.assert_allclose(mine, other)
