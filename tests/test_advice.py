@@ -388,3 +388,40 @@ def test_arrays_of_rows_that_are_taken_apart(statement):
     orion.parallel_for(defined(text.replace(first, TAKEN_APART[statement])))(*given)
     for mine, other in zip(given, theirs, strict=True):
         np.testing.assert_allclose(mine, other)
+
+
+# ---------------------------------------------------------------- arrays that share memory
+
+
+@orion.parallel_for
+def scattered(out, idx):
+    for i in range(idx.shape[0]):
+        out[idx[i]] = (out[i] + 1) % 3
+
+
+@orion.parallel_for
+def scattered_in_one(out):
+    for i in range(out.shape[0]):
+        out[out[i]] = (out[i] + 1) % 3
+
+
+@orion.parallel_for
+def both(a, b):
+    for i in range(1, len(a)):
+        a[i] += 1
+        b[i - 1] += 2
+
+
+def test_a_copy_is_told_to_be_something_else():
+    same = np.array([1, 2, 0])
+    told = help_of(scattered, same, same, error=orion.AliasError)
+    assert told == (
+        "pass `idx.copy()` for `idx`, which is only read; the loop then reads in it what was there before the call, "
+        "where Python reads what is written to `out`: for that, write the loop over one array"
+    )
+    theirs = np.array([1, 2, 0])
+    scattered.serial(theirs, theirs)
+    scattered_in_one(same)
+    np.testing.assert_array_equal(same, theirs)
+    told = help_of(both, same, same, error=orion.AliasError)
+    assert "that changes `a` and `b` apart, where Python changes one array: for that, write the loop over one" in told
