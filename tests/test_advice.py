@@ -280,7 +280,7 @@ def test_matrices_that_are_used_otherwise_than_by_their_arrays(compiled, kind):
     given = (matrix(kind), np.zeros(6)) if compiled is by_elements else (matrix(kind), np.ones(6), np.zeros(6))
     told = help_of(compiled, *given, error=orion.ArgumentError)
     loop = {"csc": COLUMNS, "coo": ELEMENTS}.get(kind, ROWS)
-    assert told.startswith(loop if kind in KINDS[:3] else f"pass `A.tocsr()`, made once before the call, and {loop}")
+    assert told.startswith(loop if kind in KINDS[:3] else f"write `A = A.tocsr()`, once before the call, and {loop}")
 
 
 def test_a_matrix_that_is_gone_through_as_a_sparse_array():
@@ -293,12 +293,16 @@ def test_a_matrix_that_is_gone_through_as_a_sparse_array():
 @pytest.mark.parametrize(
     ("function", "attribute", "loop"),
     [
-        (rows_of_lil, "rows", f"pass `A.tocsr()`, made once before the call, and {ROWS}"),
-        (items_of_dok, "items", f"pass `A.tocoo()`, made once before the call, and {ELEMENTS}"),
-        (rows_one_by_one, "getrow", f"pass `A.tocsr()`, made once before the call, and {ROWS}"),
-        (columns_one_by_one, "getcol", f"pass `A.tocsc()`, made once before the call, and {COLUMNS}"),
-        (at_nonzeros, "nonzero", "pass `A.tocoo()`, made once before the call, and write `for i, j in zip(A.row, A.c"),
-        (as_dense, "toarray", "pass `A.toarray()`, made once before the call"),
+        (rows_of_lil, "rows", f"write `A = A.tocsr()`, once before the call, and {ROWS}"),
+        (items_of_dok, "items", f"write `A = A.tocoo()`, once before the call, and {ELEMENTS}"),
+        (rows_one_by_one, "getrow", f"write `A = A.tocsr()`, once before the call, and {ROWS}"),
+        (columns_one_by_one, "getcol", f"write `A = A.tocsc()`, once before the call, and {COLUMNS}"),
+        (
+            at_nonzeros,
+            "nonzero",
+            "write `A = A.tocoo()`, once before the call, and go through it by `for i, j in zip(A.row, A.c",
+        ),
+        (as_dense, "toarray", "write `A = A.toarray()`, once before the call"),
     ],
 )
 def test_attributes_of_matrices_that_arrays_have_not(function, attribute, loop, kind):

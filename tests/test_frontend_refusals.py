@@ -109,6 +109,7 @@ EXPRESSIONS = [
     ("n in a", "`in` is not supported", "`x in (1, 2)`"),
     ("n not in a", "`not in` is not supported", "array of flags"),
     (str(2**63), "is too large", ""),
+    ("a['x'][i]", "a string is not supported", "of a data frame, `a['x'].to_numpy()`"),
     ("a[None]", "`None` in a subscript", "one by one"),
     ("a[...]", "`...` in a subscript", "one by one"),
     ("a[*b]", "a starred expression is not", "one by one"),

@@ -12,7 +12,7 @@ from orion.errors import did_you_mean
 from orion.frontend.matrices import ARRAYS, OF_ARRAYS
 from orion.frontend.outside import MISSING
 from orion.frontend.parse_calls import build_call, build_method, check_keywords, draw_refused, is_generator
-from orion.frontend.refusals import EXPRESSIONS, OBJECTS
+from orion.frontend.refusals import COLUMN, EXPRESSIONS, OBJECTS
 from orion.frontend.scope import Scope, constant
 from orion.frontend.ufunc_methods import refuse_ufunc_method
 from orion.ir.constants import as_literal, constant_value
@@ -328,6 +328,9 @@ def _subscript(node: ast.Subscript, scope: Scope) -> Expr:
     if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
         return _dimension(node, node.value, scope)
     base = parse_expression(node.value, scope)
+    if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+        hint = f"pass what is looked up by strings as arrays of their own: of a data frame, {COLUMN}"
+        raise scope.refuse(node.slice, "a string is not supported", OBJECTS, hint.format(ast.unparse(node.value)))
     index = tuple(_index(part, scope) for part in _parts(node.slice))
     match base:
         case Tuple(items):

@@ -76,9 +76,8 @@ CALLS = {
 }
 
 PAIRS = "pass its keys and its values as arrays, `np.array(list({0}.keys()))` and `np.array(list({0}.values()))`"
-COLUMNS = (
-    "pass the columns that the loop uses as arrays, such as `{0}['x'].to_numpy()`, and go through their subscripts"
-)
+COLUMN = "`{0}['x'].to_numpy()`"
+COLUMNS = f"pass the columns that the loop uses as arrays, such as {COLUMN}, and go through their subscripts"
 
 METHODS = {"items": PAIRS, "keys": PAIRS, "values": PAIRS, "iterrows": COLUMNS, "itertuples": COLUMNS}
 """What to write for methods of dicts and data frames, by what the object is called."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-BEFORE = "made once before the call"
-
 LOOPS = {
     "csr": "its rows by `for p in range({0}.indptr[i], {0}.indptr[i + 1]):`, with column `{0}.indices[p]` and value",
     "csc": "its columns by `for p in range({0}.indptr[j], {0}.indptr[j + 1]):`, with row `{0}.indices[p]` and value",
@@ -34,7 +32,11 @@ def loop_over(name: str, kind: str) -> str:
 
 def converted(name: str, kind: str) -> str:
     """The same for a matrix of any format, which is to be converted."""
-    return f"pass `{name}.to{kind}()`, {BEFORE}, and {loop_over(name, kind)}"
+    return f"{_convert(name, f'to{kind}')}, and {loop_over(name, kind)}"
+
+
+def _convert(name: str, method: str) -> str:
+    return f"write `{name} = {name}.{method}()`, once before the call"
 
 
 def of_matrix(name: str, kind: str, *, is_iterated: bool, stored: Stored | None) -> str:
@@ -54,11 +56,11 @@ def _assembled(name: str, stored: Stored) -> str:
     rows, columns, values = stored.arrays or ("rows", "columns", "values")
     made = f"scipy.sparse.coo_matrix(({values}, ({rows}, {columns})), shape={name}.shape)"
     made = f"({name} + {made}).tocsr()" if stored.is_added else f"{made}.tocsr()"
-    text = f"`{name} = {made}` does it without a loop, and adds up what belongs to one place"
     if stored.arrays is not None:
-        return text
+        return f"`{name} = {made}` does it without a loop, and adds up what belongs to one place"
     given = ", ".join(f"`{array}[k]`" for array in (rows, columns, values))
-    return f"write the row, column and value of each into arrays, {given}; after the call {text}"
+    after = f"after the call, `{name} = {made}` adds up what belongs to one place"
+    return f"write the row, column and value of each into arrays, {given}; {after}"
 
 
 # ---------------------------------------------------------------- attributes that matrices have and arrays have not
@@ -71,9 +73,9 @@ def of_attribute(name: str, attribute: str) -> str:
     """What to write for an attribute of a matrix that is none of its arrays."""
     if attribute == "nonzero":
         zeros = f"(after `{name}.eliminate_zeros()` where it may have stored zeros)"
-        return f"pass `{name}.tocoo()`, {BEFORE}, and write `for i, j in zip({name}.row, {name}.col):` {zeros}"
+        return f"{_convert(name, 'tocoo')}, and go through it by `for i, j in zip({name}.row, {name}.col):` {zeros}"
     if attribute in ("toarray", "todense"):
-        return f"pass `{name}.toarray()`, {BEFORE}"
+        return _convert(name, attribute)
     kind = "coo" if attribute in IN_COO.split() else "csc" if attribute == "getcol" else "csr"
     return f"{converted(name, kind)}; {_whole(name)}"
 
