@@ -302,7 +302,7 @@ def test_a_matrix_that_is_gone_through_as_a_sparse_array():
             "nonzero",
             "write `A = A.tocoo()`, once before the call, and go through it by `for i, j in zip(A.row, A.c",
         ),
-        (as_dense, "toarray", "write `A = A.toarray()`, once before the call"),
+        (as_dense, "toarray", "write `A = A.toarray()`, once before the call, and leave `A.toarray()` out"),
     ],
 )
 def test_attributes_of_matrices_that_arrays_have_not(function, attribute, loop, kind):
@@ -326,6 +326,13 @@ def stored(A, r, c, v):
 
 
 @orion.parallel_for
+def assembled_in_part(A, r, c, v):
+    for k in range(r.shape[0]):
+        if v[k] > 0:
+            A[r[k], c[k]] += v[k]
+
+
+@orion.parallel_for
 def assembled_by_cells(A, cells, v):
     for e in range(cells.shape[0]):
         for a in range(2):
@@ -343,9 +350,9 @@ def test_matrices_that_are_assembled(kind):
     np.testing.assert_allclose(found.toarray(), theirs.toarray())
     told = help_of(stored, A, r, c, v)
     assert told.startswith("`A = scipy.sparse.coo_matrix((v, (r, c)), shape=A.shape).tocsr()`")
-    told = help_of(assembled_by_cells, A, np.ones((2, 2), int), v)
-    assert told.startswith("write the row, column and value of each into arrays, `rows[k]`, `columns[k]`, `values[k]`;")
-    assert "`A = (A + scipy.sparse.coo_matrix((values, (rows, columns)), shape=A.shape)).tocsr()`" in told
+    for told in (help_of(assembled_by_cells, A, np.ones((2, 2), int), v), help_of(assembled_in_part, A, r, c, v)):
+        assert told.startswith("write the row, column and value of each into arrays, `rows[k]`, `columns[k]`, `values")
+        assert "`A = (A + scipy.sparse.coo_matrix((values, (rows, columns)), shape=A.shape)).tocsr()`" in told
 
 
 # ---------------------------------------------------------------- methods of NumPy's functions

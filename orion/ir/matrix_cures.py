@@ -15,7 +15,7 @@ LOOPS = {
 @dataclass(frozen=True, slots=True)
 class Stored:
     """How a function stores elements of a matrix one by one: the arrays that have their rows, columns and values, where
-    that is plain to see, and whether each is added to what is there."""
+    it goes through all of these and nothing else, and whether each is added to what is there."""
 
     arrays: tuple[str, str, str] | None
     is_added: bool
@@ -75,7 +75,7 @@ def of_attribute(name: str, attribute: str) -> str:
         zeros = f"(after `{name}.eliminate_zeros()` where it may have stored zeros)"
         return f"{_convert(name, 'tocoo')}, and go through it by `for i, j in zip({name}.row, {name}.col):` {zeros}"
     if attribute in ("toarray", "todense"):
-        return _convert(name, attribute)
+        return f"{_convert(name, 'toarray')}, and leave `{name}.{attribute}()` out"
     kind = "coo" if attribute in IN_COO.split() else "csc" if attribute == "getcol" else "csr"
     return f"{converted(name, kind)}; {_whole(name)}"
 

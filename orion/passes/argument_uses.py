@@ -5,7 +5,7 @@ from __future__ import annotations
 from orion.ir.cures import Used
 from orion.ir.function import Function
 from orion.ir.matrix_cures import Stored
-from orion.ir.nodes import Assign, Call, Elements, Expr, Range, Subscript, Update, Var, every, names_in
+from orion.ir.nodes import Assign, Call, Const, Dim, Elements, Expr, For, Range, Subscript, Update, Var, every, names_in
 from orion.passes.writes import written_names
 
 
@@ -47,17 +47,26 @@ def _stored(function: Function, name: str) -> Stored | None:
     for one in every((Assign, Update), *function.body):
         match one.target:
             case Subscript(Var(array), (row, column)) if array == name and (isinstance(one, Assign) or one.op == "+"):
-                arrays = [_array_at(part, row) for part in (row, column, one.value)]
-                rows, columns, values = arrays
-                plain = (rows, columns, values) if rows and columns and values else None
-                return Stored(plain, isinstance(one, Update))
+                arrays = _through_all(function, one, row, column)
+                return Stored(arrays, isinstance(one, Update))
     return None
 
 
-def _array_at(part: Expr, row: Expr) -> str:
-    """The array of which a part is the element at a variable, the same one as in `row`; empty where it is none."""
-    match part, row:
-        case Subscript(Var(array), (Var(place),)), Subscript(_, (Var(other),)) if place == other:
-            return array
+def _through_all(function: Function, store: Assign | Update, row: Expr, column: Expr) -> tuple[str, str, str] | None:
+    """The arrays of rows, columns and values, where a loop by itself stores an element for each place in these."""
+    match row, column, store.value:
+        case (
+            Subscript(Var(rows), (Var(place),)),
+            Subscript(Var(columns), (Var(second),)),
+            Subscript(Var(values), (Var(third),)),
+        ) if place == second == third:
+            pass
         case _:
-            return ""
+            return None
+    for statement in function.body:
+        match statement:
+            case For(Range(variable, Const(0), Dim(counted, 0), Const(1)), body) if (
+                store in body and variable == place and counted in (rows, columns, values)
+            ):
+                return rows, columns, values
+    return None
