@@ -33,12 +33,14 @@ from orion.frontend.outside import Outside
 from orion.frontend.parse import NO_MATRICES, parse_with_outside
 from orion.frontend.scope import outer_names
 from orion.inspecting import Inspections, Watched, watched_loops
+from orion.ir.cures import Used
 from orion.ir.function import Function, in_users_words
 from orion.ir.nodes import Var
 from orion.ir.recent import Identity, Recent, recent
 from orion.ir.signature import argument_types
 from orion.ir.types import Shapes, SparseType, Types
 from orion.known import MAX_SIZES, Known, Typed, shapes_in_rows
+from orion.passes.argument_uses import use_of
 from orion.passes.defaults import NO_DEFAULTS, Defaults, with_defaults
 from orion.passes.delinearize import as_rows, with_row_types, with_rows
 from orion.passes.options import Words, words_in
@@ -300,11 +302,15 @@ class Preparation:
     def _kinds(self, parsed: _Parsed, arguments: Mapping[str, Any]) -> tuple[Types, Shapes, Known]:
         """The types and shapes of the arguments of a call, and what is known of the function for such. Keys of sparse
         arrays whose elements it finds by them are looked at, which becomes a part of their types."""
-        types, shapes = argument_types(arguments)
+
+        def uses(name: str) -> Used:
+            return use_of(parsed.function, name)
+
+        types, shapes = argument_types(arguments, uses)
         known = self._known(parsed, types, words_in(arguments))
         if known.function.by_key:
             check_keys((one.array for one in known.function.by_key), arguments)
-            types, shapes = argument_types(arguments)
+            types, shapes = argument_types(arguments, uses)
             known = self._known(parsed, types, words_in(arguments))
         return types, shapes, known
 

@@ -59,9 +59,18 @@ def compiled_as_it_is(function: FunctionType, arguments: Mapping[str, object], w
         why.add_note(f"Numba does not run it as it is either: {error}")
         raise why from None
     except NotCompiledError as error:
-        why.add_note(f"Numba cannot compile it as it is either: {error}")
+        more = _wider(arguments) if error.is_silent else ""
+        why.add_note(f"Numba cannot compile it as it is either: {error}{more}")
         raise why from None
     return Unanalysed(run, outside)
+
+
+def _wider(arguments: Mapping[str, object]) -> str:
+    """What may help where Numba gives no reason: it does not find one type for Python's integers and narrower ones."""
+    arrays = [(name, value.dtype) for name, value in arguments.items() if isinstance(value, np.ndarray)]
+    narrow = [name for name, dtype in arrays if dtype.kind in "iu" and dtype.itemsize < 8]
+    made = ", ".join(f"{name}.astype(np.int64)" for name in narrow)
+    return f"; with integers of 64 bits it may, `{', '.join(narrow)} = {made}` before the call" if narrow else ""
 
 
 def _looked_up(function: FunctionType) -> Iterator[tuple[FunctionType, list[tuple[str, ...]]]]:

@@ -5,6 +5,8 @@ import pytest
 
 import orion
 
+TABLE = np.arange(4.0)
+
 
 @orion.parallel_for
 def sgd(ratings, W, H, step):
@@ -227,3 +229,84 @@ def test_the_place_of_a_wrong_subscript_is_told(wrong):
         orion.parallel_for(scatter)(np.zeros(9), perm, np.ones(9))
     assert f"subscript {wrong} leaves `out`" in str(told.value)
     assert f"`perm[5, 1]` is {wrong}, and so are 1 more" in str(told.value)
+
+
+@orion.parallel_for
+def by_labels(lab, s):
+    for i in range(lab.shape[0]):
+        s[int(lab[i])] += 1.0
+
+
+@orion.parallel_for
+def by_named_labels(lab, s):
+    for i in range(lab.shape[0]):
+        k = int(lab[i])
+        s[k] += 1.0
+
+
+@orion.parallel_for
+def gathered(idx, s):
+    for i in range(idx.shape[0]):
+        s[i] = TABLE[idx[i]]
+
+
+@orion.parallel_for
+def summed(idx, s):
+    total = 0.0
+    for i in range(idx.shape[0]):
+        total += s[idx[i]]
+    return total
+
+
+@orion.parallel_for
+def in_two_loops(idx, s, later):
+    for i in range(idx.shape[0]):
+        s[i] = TABLE[idx[i]]
+    for i in range(later.shape[0]):
+        later[i] = i
+
+
+@orion.parallel_for
+def in_rounds(idx, s, later):
+    for _ in range(2):
+        for i in range(idx.shape[0]):
+            s[i] = TABLE[idx[i]]
+        for i in range(later.shape[0]):
+            later[i] = i
+
+
+NO_INTEGER = "; this number is what NaN becomes as an integer, or a float that 64 bits do not hold"
+CHANGED = "the subscript must be in -4 … 3{}; other iterations may have changed {} by then"
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+@pytest.mark.parametrize(
+    ("loop", "indices", "shown", "why", "told"),
+    [
+        (by_labels, [0.0, np.nan], -(2**63), "`lab[1]` is nan", CHANGED.format(NO_INTEGER, "`s`")),
+        (by_named_labels, [0.0, np.inf], -(2**63), "`lab[1]` is inf", CHANGED.format(NO_INTEGER, "`s`")),
+        (
+            by_labels,
+            [0.0, 1e30, np.nan],
+            -(2**63),
+            "`lab[1]` is 1e+30, and so are 1 m",
+            CHANGED.format(NO_INTEGER, "`s`"),
+        ),
+        (by_labels, [0.0, 7.5], 7, "`lab[1]` is 7.5", CHANGED.format("", "`s`")),
+        (gathered, [0, -(2**63)], -(2**63), "`idx[1]` is -9223", CHANGED.format(NO_INTEGER, "`s`")),
+        (gathered, [0, 9], 9, "`idx[1]` is 9", CHANGED.format("", "`s`")),
+        (gathered, np.array([0, 2**63 + 5], np.uint64), 2**63 + 5, "`idx[1]` is 9223372036854775813", CHANGED),
+        (gathered, np.array([0, 2**63 - 1]), 2**63 - 1, "`idx[1]` is 9223372036854775807", CHANGED),
+        (summed, [0, 9], 9, "`idx[1]` is 9", "the subscript must be in -4 … 3"),
+        (in_two_loops, [0, 9], 9, "`idx[1]` is 9", CHANGED.format("", "`s`")),
+        (in_rounds, [0, 9], 9, "`idx[1]` is 9", CHANGED.format("", "`s` and `later`")),
+    ],
+)
+def test_what_is_told_of_a_wrong_subscript(loop, indices, shown, why, told):
+    arguments = [np.asarray(indices), np.zeros(4), np.zeros(3)]
+    with pytest.raises(orion.OutOfBoundsError) as caught:
+        loop(*arguments[: 3 if loop in (in_two_loops, in_rounds) else 2])
+    lines = str(caught.value).splitlines()
+    assert f"subscript {shown} leaves" in lines[0]
+    assert lines[-2].startswith(f"  why:  {why}")
+    assert lines[-1] == f"  help: {told.format('', '`s`')}"

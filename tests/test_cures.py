@@ -198,9 +198,10 @@ def test_texts_are_numbered(x):
 
 def test_rows_of_different_lengths():
     x = [[1.0, 2.0], [3.0]]
-    (first,) = spans(lambda: double(x))
-    held = {"x": x, "np": np}
+    first, part, row = spans(lambda: double(x))
+    held = {"x": x, "np": np, "i": 1}
     exec(first, held)
+    assert eval(part, held).tolist() == eval(row, held)
     double(held["x_array"])
     assert held["x_array"].tolist() == [2.0, 4.0, 6.0]
     assert held["x_starts"].tolist() == [0, 2, 3]

@@ -94,7 +94,7 @@ REFUSED = [
     ("a long complex scalar", np.clongdouble(1), "dtype complex256", "complex(x)"),
     ("a matrix", np.matrix([[1.0]]), "is a matrix", "np.asarray(x)"),
     ("a masked array", np.ma.zeros(3), "is a MaskedArray", "x.data"),
-    ("a SciPy matrix", scipy.sparse.coo_matrix((3, 3)), "is a coo_matrix", "orion.from_scipy(x)"),
+    ("a SciPy matrix", scipy.sparse.coo_matrix((3, 3)), "is a coo_matrix", "for p in range(x.nnz):"),
 ]
 
 

@@ -120,3 +120,48 @@ def test_the_dtype_complex_is_known():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SerialLoopWarning)
         alike(orion.parallel_for(of_complex_numbers)(np.arange(6) + 1j), of_complex_numbers(np.arange(6) + 1j))
+
+
+def breadth_first(indptr, indices, seen):
+    current = [0]
+    while len(current) > 0:
+        following = []
+        for u in current:
+            for p in range(indptr[u], indptr[u + 1]):
+                if not seen[indices[p]]:
+                    seen[indices[p]] = True
+                    following.append(indices[p])
+        current = following
+
+
+def test_where_numba_gives_no_reason_wider_integers_are_told():
+    looped, seen = orion.parallel_for(breadth_first), np.zeros(3, bool)
+    indptr, indices = np.array([0, 1, 2, 2], np.int32), np.array([1, 2], np.int32)
+    with pytest.raises(UnsupportedLoopError) as caught:
+        looped(indptr, indices, seen)
+    (note,) = caught.value.__notes__
+    assert note.endswith(
+        "either: it gives no reason (AssertionError); with integers of 64 bits it may, "
+        "`indptr, indices = indptr.astype(np.int64), indices.astype(np.int64)` before the call"
+    )
+    with pytest.warns(SerialLoopWarning):
+        looped(indptr.astype(np.int64), indices.astype(np.int64), seen)
+    np.testing.assert_array_equal(seen, [False, True, True])
+
+
+def counts(tokens):
+    found = {}
+    for t in tokens:
+        found[t] = found.get(t, 0) + 1
+    return found
+
+
+def test_what_numba_says_is_told_to_its_end_and_without_its_warnings():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UnsupportedLoopError) as caught:
+            orion.parallel_for(counts)(np.arange(3))
+    (note,) = caught.value.__notes__
+    assert "either: No implementation of function impl_get found for signature: impl_get(DictType[" in note
+    assert note.endswith(")")
+    assert "0x" not in note

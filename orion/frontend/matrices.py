@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 
 from orion.ir.function import MatrixPart
 from orion.ir.renaming import fresh
+from orion.typing.functions import known
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,19 @@ class Matrix:
     ndim: int
 
 
+OF_ARRAYS = frozenset({"shape", "size", "nnz", "ndim", "dtype", "T", "real", "imag"})
+"""The attributes of arrays that loops may use, besides methods."""
+
 ARRAYS = ("indptr", "indices", "data", "row", "col")
 """The attributes of SciPy's matrices that are arrays."""
+
+OWN = (*ARRAYS, "shape", "nnz")
+"""Those that loops may use."""
+
+
+def is_foreign(attribute: str) -> bool:
+    """Whether an attribute is none of SciPy's matrices that loops may use, and none of arrays."""
+    return attribute not in (*OWN, *OF_ARRAYS) and known(f".{attribute}") is None
 
 
 def candidates(definition: ast.FunctionDef) -> frozenset[str]:
@@ -40,7 +52,7 @@ def candidates(definition: ast.FunctionDef) -> frozenset[str]:
     found = set()
     for node in ast.walk(definition):
         match node:
-            case ast.Attribute(ast.Name(name), attribute) if attribute in (*ARRAYS, "shape", "nnz"):
+            case ast.Attribute(ast.Name(name), attribute) if attribute in OWN or is_foreign(attribute):
                 found.add(name)
             case ast.Call(ast.Name("len"), [ast.Subscript(ast.Name(name), index)], []) if _line_of(index):
                 found.add(name)

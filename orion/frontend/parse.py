@@ -16,6 +16,7 @@ from orion.frontend.lists import growing_lists, write_lists_apart
 from orion.frontend.locate import NO_LINES, FileLines, Located, locate, span_of
 from orion.frontend.mapped_keys import write_out_maps
 from orion.frontend.matrices import Matrix, candidates, write_out_matrices
+from orion.frontend.matrix_attributes import refuse_attributes
 from orion.frontend.outside import Outside, taken
 from orion.frontend.parse_statements import parse_body
 from orion.frontend.parts import with_named_bases
@@ -90,6 +91,8 @@ class _Family:
         located = locate(function, self.lines)
         params = _parameters(located)
         outer = outer_names(function)
+        if not self.open:
+            refuse_attributes(located, self.matrices)
         parts = () if self.open else write_out_matrices(located.definition, self.matrices, outer)
         params = _with_parts(params, parts, located.definition)
         rekeyed = write_out_maps(located.definition, outer) if self.with_maps and not self.open else ()

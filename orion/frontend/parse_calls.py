@@ -11,7 +11,7 @@ import numpy as np
 from orion.errors import did_you_mean
 from orion.frontend.functions import canonical_name
 from orion.frontend.outside import MISSING
-from orion.frontend.refusals import CALLS, OBJECTS
+from orion.frontend.refusals import CALLS, METHODS, OBJECTS
 from orion.frontend.scope import Helper, Scope, constant
 from orion.ir.nodes import Call, Expr
 from orion.typing.functions import FUNCTIONS, known
@@ -57,7 +57,8 @@ def build_method(node: ast.Call, scope: Scope, owner: Expr, arguments: tuple[Exp
     if known(name) is None:
         what = f"the method `{node.func.attr}` is not known"
         methods = [other.removeprefix(".") for other in FUNCTIONS if other.startswith(".")]
-        hint = did_you_mean(node.func.attr, methods, "write it with operators, NumPy functions or a loop")
+        hint = METHODS.get(node.func.attr, "").format(ast.unparse(node.func.value))
+        hint = hint or did_you_mean(node.func.attr, methods, "write it with operators, NumPy functions or a loop")
         raise scope.refuse(node, what, OBJECTS, hint)
     return Call(name, (owner, *arguments), scope.span(node), keywords)
 

@@ -9,11 +9,12 @@ from types import ModuleType
 import numpy as np
 
 from orion.errors import did_you_mean
-from orion.frontend.matrices import ARRAYS
+from orion.frontend.matrices import ARRAYS, OF_ARRAYS
 from orion.frontend.outside import MISSING
 from orion.frontend.parse_calls import build_call, build_method, check_keywords, draw_refused, is_generator
-from orion.frontend.refusals import EXPRESSIONS, OBJECTS
+from orion.frontend.refusals import COLUMN, EXPRESSIONS, OBJECTS
 from orion.frontend.scope import Scope, constant
+from orion.frontend.ufunc_methods import refuse_ufunc_method
 from orion.ir.constants import as_literal, constant_value
 from orion.ir.nodes import (
     PART,
@@ -44,7 +45,6 @@ UNARY: dict[type[ast.unaryop], str] = {ast.USub: "-", ast.UAdd: "+", ast.Not: "n
 COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
 }  # fmt: skip
-ATTRIBUTES = frozenset({"shape", "size", "nnz", "ndim", "dtype", "T", "real", "imag"})
 WORDS = ("side", "kind")
 """Keyword arguments that are strings."""
 BITS = 64
@@ -231,6 +231,8 @@ def _call(node: ast.Call, scope: Scope) -> Expr:
     number = _number_in_words(node, scope)
     if number is not None:
         return number
+    if (refused := refuse_ufunc_method(node, scope)) is not None:
+        raise refused
     method = isinstance(node.func, ast.Attribute) and scope.value(node.func) is MISSING
     owner = node.func.value if isinstance(node.func, ast.Attribute) else None
     is_array_method = method and owner is not None and not isinstance(scope.value(owner), ModuleType)
@@ -312,9 +314,9 @@ def _attribute(node: ast.Attribute, scope: Scope) -> Expr:
     if value is not MISSING or isinstance(scope.value(node.value), ModuleType):
         raise _not_a_value(node, scope, value)
     owner = parse_expression(node.value, scope)
-    if node.attr not in ATTRIBUTES:
+    if node.attr not in OF_ARRAYS:
         why = "of an array, `shape`, `size`, `nnz`, `ndim`, `dtype` and `T` are known"
-        hint = did_you_mean(node.attr, ATTRIBUTES, "pass its value as an argument")
+        hint = did_you_mean(node.attr, OF_ARRAYS, "pass its value as an argument")
         if node.attr in ARRAYS:
             why = "only SciPy's sparse matrices have it, as arguments of the decorated function"
             hint = "pass one; an array of `orion.sparse` is gone through by rows, `for j, v in A[i]:`"
@@ -326,6 +328,9 @@ def _subscript(node: ast.Subscript, scope: Scope) -> Expr:
     if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
         return _dimension(node, node.value, scope)
     base = parse_expression(node.value, scope)
+    if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+        hint = f"pass what is looked up by strings as arrays of their own: of a data frame, {COLUMN}"
+        raise scope.refuse(node.slice, "a string is not supported", OBJECTS, hint.format(ast.unparse(node.value)))
     index = tuple(_index(part, scope) for part in _parts(node.slice))
     match base:
         case Tuple(items):

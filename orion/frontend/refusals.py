@@ -74,3 +74,10 @@ CALLS = {
     "isinstance": Refusal("`isinstance`", OBJECTS, "choose before the loop which function to call"),
     "divmod": Refusal("`divmod`", OBJECTS, "write `a // b` and `a % b`"),
 }
+
+PAIRS = "pass its keys and its values as arrays, `np.array(list({0}.keys()))` and `np.array(list({0}.values()))`"
+COLUMN = "`{0}['x'].to_numpy()`"
+COLUMNS = f"pass the columns that the loop uses as arrays, such as {COLUMN}, and go through their subscripts"
+
+METHODS = {"items": PAIRS, "keys": PAIRS, "values": PAIRS, "iterrows": COLUMNS, "itertuples": COLUMNS}
+"""What to write for methods of dicts and data frames, by what the object is called."""

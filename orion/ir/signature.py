@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from orion.errors import ArgumentError, describe
-from orion.ir.cures import hold, other_dtype, other_kind
+from orion.ir.cures import UNKNOWN, Used, hold, of_objects, other_dtype, other_kind
 from orion.ir.types import ArgumentType, ArrayType, ScalarType, Shapes, SparseType, Types
 
 SUPPORTED = (
@@ -27,8 +27,16 @@ PYTHON_SCALARS: dict[type, ArgumentType] = {
 }
 
 
-def argument_types(arguments: Mapping[str, object]) -> tuple[Types, Shapes]:
-    """The type of every argument, and the shape of every array among them.
+Uses = Callable[[str], Used]
+"""What the function does with an argument: asked where it is refused."""
+
+
+def _any_use(_: str) -> Used:
+    return UNKNOWN
+
+
+def argument_types(arguments: Mapping[str, object], uses: Uses = _any_use) -> tuple[Types, Shapes]:
+    """The type of every argument, and the shape of every array among them. `uses` says what is done with each.
 
     Takes Python and NumPy scalars, NumPy arrays, and Orion's dense and sparse arrays. Those that are strings or None
     have no type (`orion.passes.options`). Raises `ArgumentError`, with what to pass instead, for anything else: lists,
@@ -45,10 +53,10 @@ def argument_types(arguments: Mapping[str, object]) -> tuple[Types, Shapes]:
         if found is not None:
             types[name] = _python_scalar(name, value, found)
         elif type(value) is np.ndarray:
-            types[name] = _dense(name, value)
+            types[name] = _dense(name, value, uses)
             shapes[name] = value.shape
         elif value is not None and type(value) is not str:
-            types[name] = _other(name, value, shapes)
+            types[name] = _other(name, value, shapes, uses)
     return types, shapes
 
 
@@ -78,10 +86,13 @@ def _python_scalar(name: str, value: Any, found: ArgumentType) -> ArgumentType:
     return found
 
 
-def _dense(name: str, array: np.ndarray[Any, Any]) -> ArrayType:
+def _dense(name: str, array: np.ndarray[Any, Any], uses: Uses) -> ArrayType:
     dtype = NAMES.get(array.dtype)
+    if dtype is None and array.dtype.kind == "O":
+        why = "its elements are Python objects, which compiled loops cannot work on"
+        raise _problem(name, "is an array of objects", why, of_objects(name, array, uses(name)))
     if dtype is None:
-        raise _bad_dtype(name, array.dtype, "array")
+        raise _bad_dtype(name, array.dtype, "array", uses(name))
     if array.ndim == 0:
         raise _problem(name, "is an array without dimensions", "", f"pass the number, `{name}.item()`")
     flags = array.flags
@@ -94,14 +105,14 @@ def _array_type(dtype: str, ndim: int, c_contiguous: bool, writeable: bool) -> A
     return ArrayType(dtype, ndim, c_contiguous=c_contiguous, writeable=writeable)
 
 
-def _other(name: str, value: Any, shapes: dict[str, tuple[int, ...]]) -> ArgumentType:
+def _other(name: str, value: Any, shapes: dict[str, tuple[int, ...]], uses: Uses) -> ArgumentType:
     """The type of an argument that is none of the commonest: Orion's arrays, NumPy scalars, subclasses."""
     if hasattr(value, "extents") and hasattr(value, "value_dtypes"):
         shapes[name] = tuple(value.extents)
         return _sparse(name, value)
     if isinstance(storage := getattr(value, "storage", None), np.ndarray):
         shapes[name] = tuple(value.shape)
-        return _stored(name, value, storage)
+        return _stored(name, value, storage, uses)
     if isinstance(value, np.generic):
         dtype = NAMES.get(value.dtype)
         if dtype is None:
@@ -109,17 +120,17 @@ def _other(name: str, value: Any, shapes: dict[str, tuple[int, ...]]) -> Argumen
         return ScalarType(dtype)
     if isinstance(value, np.memmap):
         shapes[name] = value.shape
-        return _dense(name, value)
+        return _dense(name, value, uses)
     for kind, found in PYTHON_SCALARS.items():
         if isinstance(value, kind):  # an IntEnum, say
             return _python_scalar(name, value, found)
-    raise _foreign(name, value)
+    raise _foreign(name, value, uses(name))
 
 
-def _stored(name: str, value: Any, storage: np.ndarray[Any, Any]) -> ArrayType:
+def _stored(name: str, value: Any, storage: np.ndarray[Any, Any], uses: Uses) -> ArrayType:
     dtype = NAMES.get(storage.dtype)
     if dtype is None:
-        raise _bad_dtype(name, storage.dtype, "dense array")
+        raise _bad_dtype(name, storage.dtype, "dense array", uses(name))
     ndim = len(value.shape)
     if ndim == 0:
         raise _problem(name, "is an array without dimensions", "", f"pass the number, `{name}.to_numpy().item()`")
@@ -145,21 +156,18 @@ def _problem(name: str, what: str, why: str, hint: str, *, is_for_numba: bool = 
     return error
 
 
-def _bad_dtype(name: str, dtype: np.dtype[Any], word: str) -> ArgumentError:
+def _bad_dtype(name: str, dtype: np.dtype[Any], word: str, used: Used = UNKNOWN) -> ArgumentError:
     if dtype.newbyteorder("=") in NAMES:
         why = "compiled loops work on numbers in the byte order of this machine"
-        hint = hold(name, f"{name}.astype({name}.dtype.newbyteorder('='))")
+        hint = hold(name, f"{name}.astype({name}.dtype.newbyteorder('='))", used)
         return _problem(name, f"is in foreign byte order ({dtype.str})", why, hint)
-    hint, kind = other_dtype(name, dtype, word), f"{'an' if word == 'array' else 'a'} {word}"
-    if dtype.kind == "O":
-        why = "its elements are Python objects, which compiled loops cannot work on"
-        return _problem(name, f"is {kind} of objects", why, hint)
+    hint, kind = other_dtype(name, dtype, word, used), f"{'an' if word == 'array' else 'a'} {word}"
     if dtype.names:
         return _problem(name, f"is {kind} of records", "", hint, is_for_numba=True)
     return _problem(name, f"is {kind} of dtype {dtype}", f"compiled loops work on {', '.join(SUPPORTED)}", hint)
 
 
-def _foreign(name: str, value: Any) -> ArgumentError:
+def _foreign(name: str, value: Any, used: Used) -> ArgumentError:
     why = "a loop takes numbers, NumPy arrays and Orion's arrays"
     may_be = isinstance(value, tuple)
-    return _problem(name, f"is a {type(value).__name__}", why, other_kind(name, value), is_for_numba=may_be)
+    return _problem(name, f"is a {type(value).__name__}", why, other_kind(name, value, used), is_for_numba=may_be)

@@ -99,6 +99,11 @@ def written_parameters(function: Function, helper: str, ranks: tuple[int | None,
     return tuple(position for position, name in enumerate(body.params) if name in effects.written)
 
 
+def written_names(function: Function) -> set[str]:
+    """The parameters whose elements the function, or a helper that it calls, may write."""
+    return _effects(function, function, ()).written
+
+
 def _effects(function: Function, body: Function, ranks: tuple[int | None, ...]) -> _Effects:
     given = dict(zip(body.params, ranks, strict=False))
     shared = {name: frozenset({name}) for name in body.params if given.get(name) != 0}

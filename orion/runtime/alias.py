@@ -52,11 +52,15 @@ def check_sparse_aliases(arguments: Mapping[str, object], written: Set[str]) -> 
 
 
 def _apart(first: str, second: str, written: Set[str]) -> str:
-    """What to write for two arrays of which one is written, or both: a copy of one that is only read will do."""
+    """What to write for two arrays of which one is written, or both: a copy of one, which is not what Python does."""
     if first in written and second in written:
-        return f"{hold(second, f'{second}.copy()')}; or write the loop over one array"
-    read = second if first in written else first
-    return f"pass `{read}.copy()` for `{read}`, which is only read, or write the loop over one array"
+        other = f"that changes `{first}` and `{second}` apart, where Python changes one array"
+        return f"{hold(second, f'{second}.copy()')}; {other}: for that, write the loop over one array"
+    read, changed = (second, first) if first in written else (first, second)
+    other = (
+        f"the loop then reads in it what was there before the call, where Python reads what is written to `{changed}`"
+    )
+    return f"pass `{read}.copy()` for `{read}`, which is only read; {other}: for that, write the loop over one array"
 
 
 def overlaps_itself(array: NDArray[Any]) -> bool:

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orion.errors import OrionError, OutOfBoundsError, PlanError, describe
 from orion.ir.function import Function, in_users_words
-from orion.ir.nodes import Assign, Stmt, Subscript, Var, every
+from orion.ir.nodes import INTEGER, Assign, Call, Stmt, Subscript, Var, every
+from orion.ir.program import RunLoop, Step, blocks_of
 from orion.kernel.calling import OUT_OF_BOUNDS
 from orion.runtime.memory import RunMemory
 from orion.runtime.prepared import PreparedProgram
 from orion.source import Span
+
+NO_INTEGER = -(2**63)
+"""The integer that floats become which have none: NaN, infinite and too large ones."""
+
+PAST_ALL = 2**63 - 1
+"""The subscript that integers of uint64 without a sign are taken for (`orion.ir.nodes.INTEGER`)."""
 
 LINES = {"rows_indptr": "row", "columns_indptr": "column"}
 """The parts of a sparse array that say where its rows and columns begin."""
@@ -25,6 +34,7 @@ def failure_in(prepared: PreparedProgram, memory: RunMemory) -> OrionError | Non
             site, subscript, extent, axis = memory.control[number, 1:5].tolist()
             place, user = loop.kernel.sites[site], loop.kernel.user
             what, why, hint = _out_of_bounds(prepared.program.function, place.array, subscript, extent, axis)
+            hint += _changed(prepared, number) if hint else ""
             error = OutOfBoundsError(describe(what, span=place.span, source=user, why=why, hint=hint))
             error.read_from = None if why or not hint else _read_from(loop.plan.nest.body, place.span, axis, subscript)
             return error
@@ -38,9 +48,30 @@ def _read_from(body: tuple[Stmt, ...], span: Span, axis: int, subscript: int) ->
         if node.span == span and axis < len(node.index):
             part = node.index[axis]
             part = given.get(part.name, part) if isinstance(part, Var) else part
+            while isinstance(part, Call) and part.function in (INTEGER, "int"):
+                part = part.arguments[0]
             if isinstance(part, Subscript):
                 return part.base.name, subscript
     return None
+
+
+def _changed(prepared: PreparedProgram, failed: int) -> str:
+    """The arrays of the user's that iterations may have changed before one of loop `failed` met an error."""
+    numbers: set[int] = set()
+    for step in prepared.program.steps:
+        numbers |= _loops_of(step)
+        if failed in numbers:
+            break
+    function = prepared.program.function
+    written = {name for number in numbers for name in (*prepared.loops[number].writes, prepared.loops[number].stored)}
+    names = [f"`{in_users_words(name, function)}`" for name in function.given if name in written]
+    return f"; other iterations may have changed {' and '.join(names)} by then" if names else ""
+
+
+def _loops_of(step: Step) -> set[int]:
+    """The numbers of the planned loops in a step."""
+    inner = {number for steps in blocks_of(step) for one in steps for number in _loops_of(one)}
+    return inner | {step.number} if isinstance(step, RunLoop) else inner
 
 
 def with_place(error: OutOfBoundsError, arguments: Mapping[str, object], function: Function) -> OutOfBoundsError:
@@ -49,14 +80,32 @@ def with_place(error: OutOfBoundsError, arguments: Mapping[str, object], functio
     array = getattr(arguments.get(name), "storage", arguments.get(name))
     if not isinstance(array, np.ndarray):
         return error
-    places = np.argwhere(array == value)
+    places = np.argwhere(_is_read_as(array, value))
     if not len(places):
         return error
+    found = array[tuple(places[0])].item()
     where = ", ".join(map(str, places[0].tolist()))
     more = f", and so are {len(places) - 1:,} more" if len(places) > 1 else ""
     lines = str(error).splitlines()
-    said = f"  why:  `{in_users_words(name, function)}[{where}]` is {value}{more}"
+    if isinstance(found, int):
+        lines[0] = lines[0].replace(_shown(value), f"subscript {found} leaves")
+    said = f"  why:  `{in_users_words(name, function)}[{where}]` is {found}{more}"
     return OutOfBoundsError("\n".join([*lines[:-1], said, lines[-1]]))
+
+
+def _is_read_as(array: NDArray[Any], subscript: int) -> NDArray[np.bool]:
+    """Which elements of an array are this subscript."""
+    found: NDArray[np.bool] = array == subscript
+    if array.dtype.kind == "f":
+        found = ~(np.abs(array) < 2.0**63) if subscript == NO_INTEGER else np.trunc(array) == subscript
+    elif array.dtype == np.uint64 and subscript == PAST_ALL:
+        found = array >= subscript
+    return found
+
+
+def _shown(subscript: int) -> str:
+    more = " or more" if subscript == PAST_ALL else ""
+    return f"subscript {subscript}{more} leaves"
 
 
 def _out_of_bounds(function: Function, array: str, subscript: int, extent: int, axis: int) -> tuple[str, str, str]:
@@ -66,9 +115,11 @@ def _out_of_bounds(function: Function, array: str, subscript: int, extent: int, 
         return f"the list `{array}` has no such item", "list index out of range: it has fewer items here", ""
     if part is not None and part.attribute in LINES:
         return f"`{part.matrix}` has no such {LINES[part.attribute]}: it has {extent - 1}", "", ""
-    what = f"subscript {subscript} leaves `{in_users_words(array, function)}`, which has {extent} elements"
-    hint = f"the subscript must be in {-extent} … {extent - 1}; arrays may have been changed by other iterations"
-    return f"{what} along axis {axis}", "", hint
+    what = f"{_shown(subscript)} `{in_users_words(array, function)}`, which has {extent} elements along axis {axis}"
+    hint = f"the subscript must be in {-extent} … {extent - 1}"
+    if subscript == NO_INTEGER:
+        hint += "; this number is what NaN becomes as an integer, or a float that 64 bits do not hold"
+    return what, "", hint
 
 
 def left_without_error(prepared: PreparedProgram) -> PlanError:

@@ -44,6 +44,7 @@ from orion.source import Span
 from orion.typing.expression_types import Typing, UntypedNameError, operation_type
 from orion.typing.results import TypeProblem
 from orion.typing.single import NO_USES, Uses, uses_of
+from orion.typing.taken_apart import one_by_one
 from orion.typing.value_type import (
     INT,
     NONE,
@@ -198,7 +199,8 @@ class _Inference:
             case Tuple(items):
                 if not kind.items:
                     what = f"a {_shape_word(kind)} is not taken apart into {len(items)} names"
-                    raise self.refuse(statement, what, hint="write the values one by one")
+                    hint = one_by_one(target, value, self.typing, self.function.body)
+                    raise self.refuse(statement, what, hint=hint)
                 if len(items) != len(kind.items):
                     what = f"{len(kind.items)} values cannot be unpacked into {len(items)} targets"
                     raise self.refuse(statement, what)

@@ -7,6 +7,8 @@ copies of them in its globals.
 from __future__ import annotations
 
 import dis
+import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from random import Random
 from types import CellType, CodeType, FunctionType, ModuleType
@@ -14,6 +16,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.core.errors import NumbaTypeSafetyWarning
 from numba.core.registry import CPUDispatcher
 
 from orion import keyed_random
@@ -23,11 +26,18 @@ from orion.kernel.build.differing import LookingCompiler, differing
 LOOKED_UP = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF"})
 """Instructions that look up a name outside of their function."""
 
+NAMED = re.compile(r"Function\(<(?:built-in )?\w+ '?(\w+)'?(?: at 0x[0-9a-f]+)?>\)")
+"""How Numba writes a function; the group is what it is called."""
+
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
 RANDOM = "random numbers would come from a state of its own"
 
 
 class NotCompiledError(Exception):
-    """Numba does not compile a function; the text says why, in one line."""
+    """Numba does not compile a function; the text says why, in one line. `is_silent`: Numba itself does not say it."""
+
+    is_silent = False
 
 
 class DiffersError(NotCompiledError):
@@ -51,9 +61,11 @@ def compile_whole(function: FunctionType, arguments: tuple[object, ...]) -> Call
     made: dict[FunctionType, Any] = {}
     compiled = _compiled(function, made)
     try:
-        compiled.compile(tuple(numba.typeof(value) for value in arguments))
+        with warnings.catch_warnings():  # of types that it tries while it looks for those of names, and does not take
+            warnings.simplefilter("ignore", NumbaTypeSafetyWarning)
+            compiled.compile(tuple(numba.typeof(value) for value in arguments))
     except Exception as error:  # Numba raises many kinds, of which not all are its own
-        raise NotCompiledError(_in_one_line(error)) from error
+        raise _not_compiled(error) from error
     if what := next(filter(None, map(differing, made.values())), ""):
         raise DiffersError(what)
     if _holds_dict(compiled.nopython_signatures[-1].return_type):
@@ -200,7 +212,21 @@ def _is_random(value: object) -> bool:
     return isinstance(value, sources) or isinstance(getattr(value, "__self__", None), sources)
 
 
-def _in_one_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    told = [line for line in lines if not line.startswith(("Failed in", "During:", "- ", "File "))]
-    return (told or lines or [type(error).__name__])[0]
+def _not_compiled(error: Exception) -> NotCompiledError:
+    """Numba's error as ours."""
+    text = _in_one_line(str(error))
+    found = NotCompiledError(text or f"it gives no reason ({type(error).__name__})")
+    found.is_silent = not text
+    return found
+
+
+def _in_one_line(text: str) -> str:
+    """The first sentence of what Numba says of a function, which may go on to the line of a signature.
+
+    >>> _in_one_line("Failed in nopython\\nNo Function(<function get at 0x7f00>) found for:\\n \\n >>> get(int64)")
+    'No get found for: get(int64)'
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    told = [line for line in lines if not line.startswith(("Failed in", "During:", "- ", "File "))] or lines
+    first = " ".join(told[: 2 if told and told[0].endswith(":") else 1])
+    return ADDRESS.sub("", NAMED.sub(r"\1", first)).replace(": >>> ", ": ")
