@@ -1,5 +1,6 @@
 """Random loops that inspections may find tiles of: in rounds, with arrays and scalars of iterations' own, conditions on
-what is written, results, and inner ranges. Results are Python's to the bit, but for sums in copies; plans are proved."""
+what is written, results, and inner ranges. Results are Python's to the bit, but for sums in copies; plans are
+proved."""
 
 from __future__ import annotations
 
