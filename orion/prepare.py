@@ -95,21 +95,9 @@ class Prepared:
 
     def why_serial(self, span: Span) -> str:
         """What to say of one of the places in `serial`."""
-        from orion.inspect.text.conflicts import conflicts_of
-        from orion.inspect.text.telling import blockers
-        from orion.inspect.text.where import where_the_work_is
-        from orion.inspect.text.words import place
+        from orion.inspect.text.where import why_not_shared_out
 
-        function = self.plan.function.program.function
-        text = f"`{function.name}` has {where_the_work_is(self.plan.function)}"
-        for loop in self.plan.loops:
-            if loop.nest.span == span:
-                first = [one.code for one in blockers(loop, conflicts_of(loop))][:1]  # as the plan has it
-                told = [one for one in loop.reasons if one.code in first] or loop.reasons
-                reasons = "; ".join(f"{reason.code}: {reason.message}" for reason in told[:1])
-                text = f"the loop over ({', '.join(loop.nest.dims)}) is serial. {reasons}"
-                break
-        return f"{place(span)}: {in_users_words(text, function)}"
+        return why_not_shared_out(self.plan.function, span)
 
     def given(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """The arguments as the loops take them: flattened arrays as arrays of rows."""

@@ -9,7 +9,8 @@ from typing import assert_never
 from orion.inspect.text.conflicts import conflicts_of, sizing_reasons
 from orion.inspect.text.parts import lines_of
 from orion.inspect.text.telling import blockers, such_as, verdict_in_words, verdict_on_for
-from orion.inspect.text.words import counted, lines_in_words
+from orion.inspect.text.words import counted, lines_in_words, place
+from orion.ir.function import in_users_words
 from orion.ir.nodes import For, Node, every, walk
 from orion.ir.program import Branch, LoopNest, Repeat, RunLoop, Step
 from orion.plan.plan import (
@@ -29,6 +30,7 @@ from orion.plan.plan import (
 )
 from orion.plan.shares import NOMINAL, Share, runs_alone, share_of, shares
 from orion.plan.source_plans import loops_of_source, source_plans
+from orion.source import Span
 
 LITTLE = 0.005
 """A part of the work that is not worth a word."""
@@ -38,6 +40,20 @@ def where_the_work_is(plan: FunctionPlan) -> str:
     """The first line of a plan: how many loops, how much of the work is shared out, and why the rest is not."""
     verdict = verdict_in_words(plan)
     return f"{verdict}; {_shares_in_words(plan)}" if loops_of_source(plan) else verdict
+
+
+def why_not_shared_out(plan: FunctionPlan, span: Span) -> str:
+    """What is said at the call of a loop of the source that one worker runs, or of the function that has that span."""
+    function = plan.program.function
+    text = f"`{function.name}` has {where_the_work_is(plan)}"
+    for loop in loops_of_source(plan):
+        if loop.nest.span == span:
+            first = [one.code for one in blockers(loop, conflicts_of(loop))][:1]  # as the plan has it
+            told = [one for one in loop.reasons if one.code in first] or loop.reasons
+            reasons = "; ".join(f"{reason.code}: {reason.message}" for reason in told[:1])
+            text = f"the loop over ({', '.join(loop.nest.dims)}) is serial. {reasons}"
+            break
+    return f"{place(span)}: {in_users_words(text, function)}"
 
 
 def _shares_in_words(plan: FunctionPlan) -> str:
