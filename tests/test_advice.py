@@ -300,7 +300,7 @@ def test_a_matrix_that_is_gone_through_as_a_sparse_array():
         (
             at_nonzeros,
             "nonzero",
-            "write `A = A.tocoo()`, once before the call, and go through it by `for i, j in zip(A.row, A.c",
+            "write `A = A.tocoo()`, once before the call (and `A.eliminate_zeros()` where it may have stor",
         ),
         (as_dense, "toarray", "write `A = A.toarray()`, once before the call, and leave `A.toarray()` out"),
     ],

@@ -72,8 +72,8 @@ IN_COO = "nonzero items keys values"
 def of_attribute(name: str, attribute: str) -> str:
     """What to write for an attribute of a matrix that is none of its arrays."""
     if attribute == "nonzero":
-        zeros = f"(after `{name}.eliminate_zeros()` where it may have stored zeros)"
-        return f"{_convert(name, 'tocoo')}, and go through it by `for i, j in zip({name}.row, {name}.col):` {zeros}"
+        zeros = f"(and `{name}.eliminate_zeros()` where it may have stored zeros)"
+        return f"{_convert(name, 'tocoo')} {zeros}, and go through it by `for i, j in zip({name}.row, {name}.col):`"
     if attribute in ("toarray", "todense"):
         return f"{_convert(name, 'toarray')}, and leave `{name}.{attribute}()` out"
     kind = "coo" if attribute in IN_COO.split() else "csc" if attribute == "getcol" else "csr"
