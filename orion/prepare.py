@@ -90,8 +90,10 @@ class Prepared:
 
     @property
     def is_large(self) -> bool:
-        """Whether it has copies of arrays, or tiles that are lists of iterations."""
-        return any(loop.copies or isinstance(loop.tiles, Inspected) for loop in self.plan.function.loops)
+        """Whether it has sparse arrays, copies of arrays, or tiles that are lists of iterations."""
+        return bool(self.plan.arrays) or any(
+            loop.copies or isinstance(loop.tiles, Inspected) for loop in self.plan.function.loops
+        )
 
     def why_serial(self, span: Span) -> str:
         """What to say of one of the places in `serial`."""
