@@ -17,7 +17,7 @@ from orion.plan.plan import Inspected, NotInspected
 from tests.loop_text import defined
 
 N = 14
-TRIALS = 12
+TRIALS = 8
 """Loops of each of the seeds."""
 
 SIGNATURE = "x, y, W, lab, idx, ptr, pair, n, rounds, by"
