@@ -185,12 +185,13 @@ def _only_prepares(loop: AnalysedLoop) -> bool:
 
 
 def _only_fills(loop: AnalysedLoop) -> bool:
+    """Whether all that it does, as far as that is told, is to give elements a number."""
     match loop.form:
         case InBand(told=told) | InTimeTiles(told=told) | OutsideBands(told=told):
             body = tuple(statement for work in told for statement in work.body)
         case _:
             body = loop.nest.body
-    return all(isinstance(one, Assign) and isinstance(one.value, Const) for one in body)
+    return bool(body) and all(isinstance(one, Assign) and isinstance(one.value, Const) for one in body)
 
 
 def is_single(nest: LoopNest) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from orion.cost.candidate import Strategy
@@ -65,11 +65,15 @@ def _name(loop: LoopPlan, plan: FunctionPlan) -> str:
     return f"{loop.strategy}: {tiles} in line {loop.nest.span.line}{order}{rounds}"
 
 
-def with_considered(plan: FunctionPlan, other: Considered | None, not_taken: FunctionPlan) -> FunctionPlan:
+def with_considered(
+    plan: FunctionPlan, other: Considered | None, not_taken: FunctionPlan, alone: Collection[int] = ()
+) -> FunctionPlan:
     """A plan with what was considered and not taken. Its loops that are serial where those of the plan that was not
-    taken are shared out say that only sizes are against it; statements that run once have loops in them told of."""
+    taken are shared out say that only sizes are against it; statements that run once have loops in them told of. Planned loops
+    `alone` stand for loops in which nothing is worth sharing out at any size."""
     told = loops_of_source(not_taken)
-    indices = {_index(loop) for loop in told if loop.strategy is not Strategy.SERIAL}
+    shared = (loop for loop in told if loop.strategy is not Strategy.SERIAL and not _is_among(loop, {*alone}))
+    indices = {_index(loop) for loop in shared}
     loops = (_with_inside(_said(loop, indices), told, indices) for loop in plan.loops)
     more = () if other is None else (other,)
     return replace(plan, loops=tuple(loops), considered=(*more, *plan.considered))

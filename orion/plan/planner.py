@@ -167,7 +167,9 @@ def _told_of(analysed: Variant, plan: FunctionPlan, instead: FunctionPlan, sizes
     """The plan that is taken `instead` of one with opened loops, or some in another order, and that this one was
     considered."""
     if not _are_shared_out(analysed, plan.loops, sizes):
-        instead = with_considered(instead, None, plan)
+        unshared = (one for one in analysed.changed if not _is_shared(one, analysed, plan.loops, sizes))
+        alone = [number for one in unshared for number in one.numbers]
+        instead = with_considered(instead, None, plan, alone)
         return replace(instead, considered=tuple(dict.fromkeys((*plan.considered, *instead.considered))))
     changes = [_changes(one, analysed, plan.loops, sizes, maps) for one in analysed.changed]
     numbers = [number for one in analysed.changed for number in one.numbers]
@@ -250,14 +252,15 @@ def _is_worthwhile(analysed: Variant, loops: tuple[LoopPlan, ...], sizes: Sizes,
 
 
 def _are_shared_out(analysed: Variant, loops: Sequence[LoopPlan], sizes: Sizes) -> bool:
-    """Whether what stands for each loop that was changed has a loop that is parallel, at these sizes, or may be when it
-    is inspected."""
-    shared = {number for number, loop in enumerate(loops) if sizes.symbolic or loop.strategy is not Strategy.SERIAL}
-    inspected = {number for number, loop in enumerate(loops) if may_gain(loop, sizes)}
-    return all(
-        is_shared_out(analysed.loops[k] for k in one.numbers if k in shared) or not inspected.isdisjoint(one.numbers)
-        for one in analysed.changed
-    )
+    return all(_is_shared(one, analysed, loops, sizes) for one in analysed.changed)
+
+
+def _is_shared(changed: Changed, analysed: Variant, loops: Sequence[LoopPlan], sizes: Sizes) -> bool:
+    """Whether what stands for a loop that was changed has a loop that is parallel, at these sizes, or may be when it is
+    inspected."""
+    plans = [(number, loops[number]) for number in changed.numbers]
+    shared = (number for number, loop in plans if sizes.symbolic or loop.strategy is not Strategy.SERIAL)
+    return is_shared_out(analysed.loops[k] for k in shared) or any(may_gain(loop, sizes) for _, loop in plans)
 
 
 def _changes(changed: Changed, analysed: Variant, loops: Sequence[LoopPlan], sizes: Sizes, maps: Maps) -> Changes:
