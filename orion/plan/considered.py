@@ -69,8 +69,8 @@ def with_considered(
     plan: FunctionPlan, other: Considered | None, not_taken: FunctionPlan, alone: Collection[int] = ()
 ) -> FunctionPlan:
     """A plan with what was considered and not taken. Its loops that are serial where those of the plan that was not
-    taken are shared out say that only sizes are against it; statements that run once have loops in them told of. Planned loops
-    `alone` stand for loops in which nothing is worth sharing out at any size."""
+    taken are shared out say that only sizes are against it; statements that run once have loops in them told of.
+    Planned loops `alone` stand for loops in which nothing is worth sharing out."""
     told = loops_of_source(not_taken)
     shared = (loop for loop in told if loop.strategy is not Strategy.SERIAL and not _is_among(loop, {*alone}))
     indices = {_index(loop) for loop in shared}
