@@ -34,7 +34,7 @@ a, index = np.zeros(4, np.int64), np.arange(4)
 
 CASES = {
     "a name that is not known": ("typo(a)", "orion.errors.UnsupportedLoopError: {file}:12: the attribute `shap`"),
-    "asked for by explain": ("typo.explain(a)", "orion.errors.UnsupportedLoopError: {file}:12: the attribute"),
+    "asked for by explain": ("loops.explain([1], index, 9, 1)", "orion.errors.ArgumentError: argument `a` is a list"),
     "an argument": ("loops([1], index, 9, 1)", "orion.errors.ArgumentError: argument `a` is a list"),
     "a missing argument": ("loops(a)", "orion.errors.ArgumentError: loops(): missing a required argument: 'index'"),
     "a subscript": ("loops(a, index + 2, 9, 1)", "orion.errors.OutOfBoundsError: {file}:8: subscript 4 leaves `a`"),
