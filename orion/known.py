@@ -45,9 +45,9 @@ class Typed:
     """What is known of a function once the types of its arguments are (`given`). `variants` are the ways to run it, in
     the order in which they are tried, and `checks` has the bounds checks of all their loops, by the identity of their
     programs. `local_arrays` are those that any of them makes. `guarded` is what is evaluated for some values of a
-    scalar only, and may fail. `asked` are the properties of arrays that variants are for: they are to be shown in each
-    call. `bodies` keeps those that have been made, by the identities of programs, and `kernels` those of
-    loops, with what has the identities in their keys (`orion.pipeline`)."""
+    scalar only, and may fail. `asked` are the properties of arrays that variants are for, those of each together: they
+    are to be shown in each call. `bodies` keeps those that have been made, by the identities of programs, and `kernels`
+    those of loops, with what has the identities in their keys (`orion.pipeline`)."""
 
     given: Types
     function: Function

@@ -71,6 +71,7 @@ from orion.plan.planner import plan_program
 from orion.plan.variants import Variant
 from orion.planned import Plan
 from orion.rewrites.array_sums.take import ARRAY_SUMS
+from orion.rewrites.coalesce.take import COALESCE
 from orion.rewrites.copy_in.take import COPY_IN
 from orion.rewrites.distribute.take import DISTRIBUTE
 from orion.rewrites.early_exits.take import EARLY_EXITS
@@ -178,6 +179,7 @@ REWRITES: tuple[Rewrite, ...] = (
     SLICES,
     EARLY_EXITS,
     SCANS,
+    COALESCE,
     FUSE,
 )
 """All rewrites, in the order in which they are tried: first those of one loop's arrays, then those of a loop, of which
@@ -247,8 +249,8 @@ def analyse(function: Function, types: Types, ordered: bool | None, caches: Cach
     written = frozenset(use.array for loop in every[-1].loops for use in loop.uses if use.is_written)
     written |= stored_arrays(function)
     guarded = guarded_by(function, typing, _combined(every) - function.in_turn)
-    asked = (one for variant in every for one in variant.program.function.assumed if isinstance(one, OfArray))
-    properties = frozenset((one.array, one.has) for one in asked)
+    needed = ((one for one in variant.program.function.assumed if isinstance(one, OfArray)) for variant in every)
+    properties = frozenset(frozenset((one.array, one.has) for one in together) for together in needed) - {frozenset()}
     return Typed(types, function, typing, every, checks, written, parameters, caches, made, guarded, properties)
 
 

@@ -235,7 +235,7 @@ def test_what_was_looked_at_is_let_go_of_with_its_array():
     from orion.runtime.shown import Properties
 
     properties, perm = Properties(), np.arange(9)
-    asked = frozenset({("perm", Property.DISTINCT)})
+    asked = frozenset({frozenset({("perm", Property.DISTINCT)})})
     assert properties.of(asked, {"perm": perm}) == {("perm", Property.DISTINCT, True)}
     assert len(properties._looked) == 1
     del perm

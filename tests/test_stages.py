@@ -133,6 +133,21 @@ def smoothed_in_time(a, b):
         b[i] = s
 
 
+def by_levels(x, first, order, ptr, idx):
+    for c in range(len(first) - 1):
+        for k in range(first[c], first[c + 1]):
+            i = order[k]
+            for p in range(ptr[i], ptr[i + 1]):
+                x[i] -= 0.1 * x[idx[p]]
+
+
+def levels(n=60_000):
+    """Half of the elements need nothing, each of the others two of these."""
+    ptr = np.concatenate([np.zeros(n // 2 + 1, np.int64), 2 * np.arange(1, n // 2 + 1)])
+    first = np.array([0, n // 2, n])
+    return many(n), first, np.arange(n), ptr, np.random.default_rng(1).integers(0, n // 2, n)
+
+
 def many(shape, seed=1):
     return np.random.default_rng(seed).random(shape)
 
@@ -156,6 +171,7 @@ GIVEN = {
     "shared_locals": (local_rows, lambda: (many((500, 400)), 6)),
     "slices": (over_slices, lambda: (many((500, 400)), 6)),
     "scans": (smoothed_in_time, lambda: (many(700_000), many(700_000))),
+    "coalesce": (by_levels, levels),
     "early_exits": (search, lambda: (many(300_000), 0.99999, np.zeros(1))),
 }
 """A loop that each rewrite is taken for, and arguments."""

@@ -156,7 +156,7 @@ def rightness(one: Indirect) -> str:
             decorated(*mine)
             (loop, *more) = plan.loops
             order = None if one.ordered or more or loop.copies else plan.serial_order(workers)[:, 0].tolist()
-            in_order(one, order)(*theirs)
+            in_order(one, plan.loops[0].nest.dims[0], order)(*theirs)
         pairs = [pair for pair in zip(mine, theirs, strict=True) if isinstance(pair[0], np.ndarray)]
         if all(np.array_equal(a, b, equal_nan=True) for a, b in pairs):
             continue
@@ -166,14 +166,19 @@ def rightness(one: Indirect) -> str:
     return found
 
 
-def in_order(one: Indirect, order: list[int] | None) -> Any:
-    """The function, with the iterations of its outermost loop in another order."""
+def in_order(one: Indirect, variable: str, order: list[int] | None) -> Any:
+    """The function, with the iterations of its outermost loop in another order; where the planned loop has another
+    variable, that of a loop directly inside of it, the iterations of both."""
     if order is None:
         return one.function
     tree = ast.parse(textwrap.dedent(inspect.getsource(one.function)))
     (definition,) = tree.body
     assert isinstance(definition, ast.FunctionDef)
     loop = next(node for node in definition.body if isinstance(node, ast.For))
+    if ast.unparse(loop.target) != variable:
+        (inner,) = loop.body
+        assert isinstance(inner, ast.For)
+        definition.body[definition.body.index(loop)] = loop = inner
     loop.iter = ast.Name("ORDER", ast.Load())
     space: dict[str, Any] = {"np": np, "ORDER": list(dict.fromkeys(order))}
     exec(compile(ast.fix_missing_locations(tree), one.name, "exec"), space)

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from orion.cost.caches import Caches
 from orion.cost.extents import parameter_values
 from orion.dependence.inspection import NOT_INSPECTED, InspectedLoops
-from orion.ir.assumed import Property
+from orion.ir.assumed import Has
 from orion.ir.types import Shapes
 
-Asked = frozenset[tuple[str, Property]]
-"""Arrays with properties that they may have."""
+Asked = frozenset[frozenset[tuple[str, Has]]]
+"""Arrays with properties that they may have: sets of those that are of use together."""
 
-Shown = frozenset[tuple[str, Property, bool]]
+Shown = frozenset[tuple[str, Has, bool]]
 """The same, with whether they were shown to have them or not to have them; of some it may not be known."""
 
 NOTHING_SHOWN: Shown = frozenset()

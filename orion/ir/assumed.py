@@ -31,13 +31,27 @@ class OfSizes:
 
 
 @dataclass(frozen=True, slots=True)
+class Covers:
+    """That an array of integers begins with 0 and ends with the extent of another array `of` along an axis."""
+
+    of: str
+    axis: int
+
+    def __str__(self) -> str:
+        return f"begins with 0 and ends with {self.of}.shape[{self.axis}]"
+
+
+Has = Property | Covers
+
+
+@dataclass(frozen=True, slots=True)
 class OfArray:
     """A property of an array under which a `for` of the source is parallel. No size tells whether it holds: elements
     have to be looked at in each call (`orion.cost.sizes.Sizes.shown`)."""
 
     index: int
     array: str
-    has: Property
+    has: Has
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +69,6 @@ def held_by(assumed: Iterable[Assumed]) -> Mapping[str, frozenset[Property]]:
     """The properties that arrays have where conditions hold, by arrays."""
     found: dict[str, frozenset[Property]] = {}
     for one in assumed:
-        if isinstance(one, OfArray):
+        if isinstance(one, OfArray) and isinstance(one.has, Property):
             found[one.array] = found.get(one.array, frozenset()) | {one.has}
     return found

@@ -116,11 +116,13 @@ class _Analyser:
 
     def under_conditions(self, found: AnalysedFunction, rewrite: UnderConditions) -> AnalysedFunction:
         """A function with the variants of the forms that a rewrite gives it before those that it has, from the first
-        form on in which loops that are new can be shared out."""
+        form on in which loops that are new can be shared out, or inspected."""
         first = found.variants[0]
         places = [(loop.nest.span.line, rewrite.find(loop, first.typing)) for loop in first.loops]
         there = frozenset(span for _, inside in places for span in inside)
-        functions = rewrite.apply(found.function, found.types, found.typing, there) if there else ()
+        assumed = dict.fromkeys((first.program.function.assumed, found.function.assumed))  # of other loops of it
+        given = [replace(found.function, assumed=one) for one in assumed]
+        functions = [one for each in given if there for one in rewrite.apply(each, found.types, found.typing, there)]
         if not functions:
             return found
         noted = (*found.variants[-1].rewrites, *((rewrite.name, line) for line, inside in places if inside))
@@ -158,14 +160,19 @@ def analyse_function(
             found = analyser.rewritten(found, one)
         elif isinstance(one, OfScalars) and one.name not in function.without:
             found = analyser.with_scalars(found, one)
-        elif isinstance(one, UnderConditions) and one.name not in function.without:
+        elif isinstance(one, UnderConditions) and one.name not in function.without and not one.comes_last:
             found = analyser.under_conditions(found, one)
-    return analyser.with_condition(written, found, types)
+    found = analyser.with_condition(written, found, types)
+    for one in rewrites:
+        if isinstance(one, UnderConditions) and one.name not in function.without and one.comes_last:
+            found = analyser.under_conditions(found, one)
+    return found
 
 
 def _shares_out(variant: Variant, old: Collection[int]) -> bool:
-    """Whether loops of a variant are parallel that have new `for`s, or stand for such as a new order of them."""
-    loops = (_source_of(loop) for loop in variant.loops if may_be_shared(loop))
+    """Whether loops of a variant are parallel, or may be inspected, that have new `for`s, or stand for such as a new
+    order of them."""
+    loops = (_source_of(loop) for loop in variant.loops if may_be_shared(loop) or loop.inspectable is not None)
     return any(one.index >= 0 and one.index not in old for loop in loops for one in every(For, loop))
 
 

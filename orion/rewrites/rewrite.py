@@ -127,15 +127,17 @@ class OfScalars:
 
 @dataclass(frozen=True, slots=True)
 class UnderConditions:
-    """A rewrite of a whole function that holds under conditions on sizes, which `apply` adds to those that the function
-    has. `find` gives the places of what it changes of a loop, and `apply` is given those of all loops. It gives the
-    forms that the function has then, in the order in which they are tried; none where it has no such form. The function
-    as it was is run in other calls."""
+    """A rewrite of a whole function that holds under conditions on sizes or arrays, which `apply` adds to those that
+    the function has. `find` gives the places of what it changes of a loop, and `apply` is given those of all loops. It
+    gives the forms that the function has then, in the order in which they are tried; none where it has no such form.
+    The function as it was is run in other calls. `comes_last`: it is for loops that no condition makes parallel as they
+    are written."""
 
     name: str
     does: str
     find: Callable[[AnalysedLoop, Typing], frozenset[Span]]
     apply: Callable[[Function, Types, Typing, frozenset[Span]], tuple[Function, ...]]
+    comes_last: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from orion.arrays.dense import DenseArray
 from orion.arrays.frozen import is_frozen
 from orion.cost.sizes import Asked, Shown
-from orion.ir.assumed import Property
+from orion.ir.assumed import Covers, Has, Property
 
 FIRST = 512
 """How much of the first axis of an array is looked at before the whole of it."""
@@ -70,15 +70,16 @@ class Properties:
         self._looked: OrderedDict[int, _Looked] = OrderedDict()
 
     def of(self, asked: Asked, arguments: Mapping[str, Any]) -> Shown:
-        """Which of some properties arrays have now. Where the first elements show that one of them does not hold, that
-        is all that is looked for: what needs it needs no more."""
-        given = {name: arguments[name] for name, _ in asked if name in arguments}
-        first = {name: memory_of(owner, FIRST) for name, owner in given.items()}
-        refuted = {(name, one, False) for name, one in asked if name in given and not has_property(first[name], one)}
-        if refuted or not given:
-            return frozenset(refuted)
-        looked = {name: self._at(owner) for name, owner in given.items()}
-        return frozenset((name, one, self._has(looked[name], one)) for name, one in asked if name in looked)
+        """Which of some properties arrays have now. Where ends or first elements show that one of them does not hold,
+        of those that are of use with it alone no more is looked for."""
+        if not asked:
+            return frozenset()
+        quick = {one: _may_have(one, arguments) for together in asked for one in together if one[0] in arguments}
+        refuted = {(*one, False) for one, may_hold in quick.items() if not may_hold}
+        useful = {one for one in asked if all(quick.get(wanted, False) for wanted in one)}
+        looked = {name: self._at(arguments[name]) for name in {name for one in useful for name, _ in one}}
+        found = {(name, one, self._has(looked[name], one)) for together in useful for name, one in together}
+        return frozenset(refuted | found)
 
     def is_frozen(self, owner: Any) -> bool:
         """Whether nobody may change an array."""
@@ -106,11 +107,22 @@ class Properties:
                 self._looked.popitem(last=False)
         return known, array
 
-    def _has(self, looked: tuple[_Looked, NDArray[Any]], wanted: Property) -> bool:
+    def _has(self, looked: tuple[_Looked, NDArray[Any]], wanted: Has) -> bool:
+        """Whether an array has a property that it may have."""
         known, array = looked
+        if isinstance(wanted, Covers):
+            return True
         if wanted not in known.found:
             known.found[wanted] = has_property(array if known.copy is None else known.copy, wanted)
         return known.found[wanted]
+
+
+def _may_have(wanted: tuple[str, Has], arguments: Mapping[str, Any]) -> bool:
+    """Whether an array has a property, as far as its ends and its first elements show."""
+    name, one = wanted
+    if isinstance(one, Covers):
+        return covers(arguments[name], arguments[one.of], one)
+    return has_property(memory_of(arguments[name], FIRST), one)
 
 
 def has_property(array: NDArray[Any], wanted: Property) -> bool:
@@ -127,6 +139,17 @@ def has_property(array: NDArray[Any], wanted: Property) -> bool:
             return array.ndim == 1 and bool((array[1:] >= array[:-1]).all())
         case Property.DISTINCT:
             return _is_distinct(array.ravel())
+
+
+def covers(starts: Any, other: Any, wanted: Covers) -> bool:
+    """Whether an array begins with 0 and ends with the extent of another one. It is looked at anew in each call.
+
+    >>> starts = np.array([0, 2, 5])
+    >>> covers(starts, np.zeros((3, 5)), Covers("a", 1)), covers(starts, np.zeros(3), Covers("a", 0))
+    (True, False)
+    """
+    array = memory_of(starts)
+    return array.ndim == 1 and array.size > 0 and bool(array[0] == 0 and array[-1] == other.shape[wanted.axis])
 
 
 def _is_distinct(values: NDArray[Any]) -> bool:
