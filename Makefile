@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 PEERS  := $(VENV)/.peers
 
 .DEFAULT_GOAL := help
-.PHONY: help run test cpus check bench fuzz everyday indirect sparse polybench wavefront cliffs peers interrupts planning ablation planted house docs clean setup
+.PHONY: help run test cpus check bench fuzz everyday indirect sparse polybench wavefront cliffs peers interrupts planning ablation kill planted house docs clean setup
 
 help:            ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -72,6 +72,9 @@ ablation: $(STAMP) ## what each rewrite is worth: every loop with all rewrites a
 
 fuzz: $(STAMP)   ## random loop nests through every oracle, for ten minutes (ARGS='--minutes 60 --jobs 2')
 	$(BIN)/python tests/fuzz.py $(ARGS)
+
+kill: $(STAMP)   ## 100 kills of workers at random moments: the same results, and what each costs (ARGS='--kills 10')
+	$(BIN)/python tests/kill.py $(ARGS)
 
 planted: $(STAMP) ## faults planted in plans and in the analysis: which of them the checker finds
 	$(BIN)/python tests/planted.py $(ARGS)

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from orion.errors import UnprovedWarning as UnprovedWarning
     from orion.errors import UnsupportedLoopError as UnsupportedLoopError
     from orion.errors import WorkerLostError as WorkerLostError
+    from orion.errors import WorkerReplacedWarning as WorkerReplacedWarning
     from orion.keyed_random import random as random
     from orion.planned import Plan as Plan
     from orion.runtime.session import init as init
@@ -64,7 +65,7 @@ HOMES = {
     "orion.errors": (
         "AliasError", "ArgumentError", "DataFormatError", "MissingKeyError", "NotParallelError", "OrionError",
         "OutOfBoundsError", "PlanError", "SerialLoopWarning", "UnprovedWarning", "UnsupportedLoopError",
-        "WorkerLostError",
+        "WorkerLostError", "WorkerReplacedWarning",
     ),
     "orion.keyed_random": ("random",),
     "orion.runtime.session": ("init", "session", "shutdown"),

@@ -66,6 +66,10 @@ class WorkerLostError(OrionError):
     """A worker died, or stopped answering, while it ran a loop."""
 
 
+class WorkerReplacedWarning(UserWarning):
+    """A worker died while it ran a loop, which other workers then ran from the beginning: it has the same results."""
+
+
 class SerialLoopWarning(UserWarning):
     """The plan of a loop is serial: it runs compiled, on one worker."""
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import sys
+import warnings
 from collections.abc import Callable
 from functools import update_wrapper
-from types import FunctionType
+from types import FrameType, FunctionType
 from typing import ParamSpec, TypeVar, cast
 
 from orion.errors import OrionError, did_you_mean, is_of_user
@@ -42,6 +44,16 @@ def cut(error: BaseException) -> None:
     if not is_whole():
         error.__traceback__ = None
         error.__context__, error.__cause__ = error.__cause__ or error.__context__, None
+
+
+def warn_in_users_line(warning: Warning) -> None:
+    """Warn in the line that Orion was called from, however far up it is."""
+    own = f"{os.path.dirname(__file__)}{os.sep}"
+    frame: FrameType | None = sys._getframe(1)
+    levels = 2
+    while frame is not None and frame.f_code.co_filename.startswith(own):
+        frame, levels = frame.f_back, levels + 1
+    warnings.warn(warning, stacklevel=levels)
 
 
 def ends_in_users_line(function: Callable[P, T]) -> Callable[P, T]:

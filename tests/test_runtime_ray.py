@@ -111,20 +111,91 @@ def test_ctrl_c_leaves_at_the_next_tile(four_actors):
     assert four_actors._backend._team.group is group
 
 
-def test_a_killed_actor_is_reported_and_replaced(four_actors, expected):
+def test_a_killed_actor_is_reported_and_replaced_where_arrays_are_too_large(four_actors, expected, monkeypatch):
     mix(**cases()["rotated"][1])
     victim = four_actors._backend._team.group.processes[2]
     arguments = cases()["rotated"][1] | {"H": array(integers(40)), "rounds": 50_000_000}
     before = arguments["W"].copy()
+    monkeypatch.setattr("orion.runtime.ray.before_images.MOST", 0.0)
     timer = threading.Timer(0.5, os.kill, [victim, signal.SIGKILL])
     timer.start()
     start = time.monotonic()
     with pytest.raises(orion.WorkerLostError) as caught:
         mix(**arguments)
     assert time.monotonic() - start < 20
-    assert caught.value.__notes__ == ["these DistArrays hold only a part of the results: H"]
+    (note,) = caught.value.__notes__
+    assert note.startswith("these DistArrays hold only a part of the results: H; no copy was kept, as they take ")
     np.testing.assert_array_equal(arguments["W"], before)
     assert_same(outcome("two loops"), expected["two loops"])
+
+
+def test_a_run_whose_worker_dies_is_done_again(four_actors):
+    def given():
+        return cases()["rotated"][1] | {"H": array(integers(40)), "rounds": 5_000}
+
+    expected, mine = given(), given()
+    with orion.session("serial"):
+        mix(**expected)
+    mix(**cases()["rotated"][1])
+    victim = four_actors._backend._team.group.processes[1]
+    timer = threading.Timer(0.05, os.kill, [victim, signal.SIGKILL])
+    timer.start()
+    with pytest.warns(
+        orion.WorkerReplacedWarning, match="worker 1 died while it ran a loop; the call of `mix`"
+    ) as told:
+        mix(**mine)
+    assert told[0].filename == __file__
+    np.testing.assert_array_equal(mine["W"], expected["W"])
+    np.testing.assert_array_equal(mine["H"].to_numpy(), expected["H"].to_numpy())
+
+
+def test_stored_elements_are_those_of_one_run(four_actors):
+    """A run that dies after it stored values of elements begins again with those that it found."""
+    rng = np.random.default_rng(1)
+    coords = np.divmod(rng.choice(1200, 600, replace=False), 30)
+    mine, expected = (orion.sparse(coords, np.arange(600), shape=(40, 30)) for _ in range(2))
+    with orion.session("serial"):
+        grow(expected, np.zeros(40), 150_000)
+    grow(orion.sparse(coords, np.arange(600), shape=(40, 30)), np.zeros(40), 1)
+    victim = four_actors._backend._team.group.processes[1]
+    timer = threading.Timer(0.05, os.kill, [victim, signal.SIGKILL])
+    timer.start()
+    with pytest.warns(orion.WorkerReplacedWarning):
+        grow(mine, np.zeros(40), 150_000)
+    np.testing.assert_array_equal(mine.to_numpy(), expected.to_numpy())
+
+
+@orion.parallel_for
+def grow(R, W, rounds):
+    for _ in range(rounds):
+        for (i, j), r in R:
+            W[i] += r % 7
+            R[i, j] = (3 * r + j) % 1009
+
+
+def test_a_run_that_always_kills_its_worker_is_given_up(four_actors, monkeypatch):
+    """As where memory runs out: three attempts, then arrays are as they were."""
+    mix(**cases()["rotated"][1])
+    backend = four_actors._backend
+    start, given = backend._usable_team, cases()["rotated"][1] | {"H": array(integers(40)), "rounds": 50_000_000}
+    before = given["H"].to_numpy()
+    timers = []
+
+    def deadly():
+        team = start()
+        timers.append(threading.Timer(0.3, os.kill, [team.group.processes[0], signal.SIGKILL]))
+        timers[-1].start()
+        return team
+
+    monkeypatch.setattr(backend, "_usable_team", deadly)
+    with (
+        pytest.warns(orion.WorkerReplacedWarning),
+        pytest.raises(orion.WorkerLostError, match="worker 0 died") as caught,
+    ):
+        mix(**given)
+    assert caught.value.__notes__ == ["this was attempt 3; no data was lost: all arrays are as they were before"]
+    assert len(timers) == 3
+    np.testing.assert_array_equal(given["H"].to_numpy(), before)
 
 
 def test_an_actor_that_died_between_runs_is_replaced_without_an_error(four_actors, expected):

@@ -139,8 +139,25 @@ def test_ctrl_c_reaches_all_nodes(nodes):
     np.testing.assert_array_equal(arguments["W"], integers(60))
 
 
-def test_a_killed_actor_on_another_node_is_reported_and_replaced(nodes, expected):
+def test_a_run_whose_worker_on_another_node_dies_is_done_again(nodes, monkeypatch):
     mix(**cases()["rotated"][1])
+    mine, expected = (cases()["rotated"][1] | {"H": array(integers(40)), "rounds": 300} for _ in range(2))
+    with orion.session("serial"):
+        mix(**expected)
+    victim = nodes._backend._team.group.processes[-1]
+    timer = threading.Timer(0.1, os.kill, [victim, signal.SIGKILL])
+    timer.start()
+    start = time.monotonic()
+    with pytest.warns(orion.WorkerReplacedWarning):
+        mix(**mine)
+    assert time.monotonic() - start < 60
+    np.testing.assert_array_equal(mine["W"], expected["W"])
+    np.testing.assert_array_equal(mine["H"].to_numpy(), expected["H"].to_numpy())
+
+
+def test_a_killed_actor_on_another_node_is_reported_where_arrays_are_too_large(nodes, expected, monkeypatch):
+    mix(**cases()["rotated"][1])
+    monkeypatch.setattr("orion.runtime.ray.before_images.MOST", 0.0)
     victim = nodes._backend._team.group.processes[-1]
     arguments = cases()["rotated"][1] | {"H": array(integers(40)), "rounds": 1_000_000}
     timer = threading.Timer(1.0, os.kill, [victim, signal.SIGKILL])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -275,6 +275,17 @@ class SparseArray(DistArray):
             raise PlanError("loops that store values of one sparse array have it in different orders")
         self._keep(key, layout)
         self._forget_values()
+
+    def before_image(self) -> Callable[[], None]:
+        """What gives the elements the values that they have now, in memory of their own."""
+        elements, key = self._elements, self._layout_key
+        image = replace(elements, values=tuple(values.copy() for values in elements.values))
+
+        def undo() -> None:
+            self._elements, self._layout_key = image, key
+            self._forget_values()
+
+        return undo
 
     def has_present_values(self, layout: TileLayout) -> bool:
         """Whether a layout of this array still has its values: those that were made before values were stored do not,

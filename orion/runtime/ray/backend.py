@@ -8,18 +8,20 @@ from contextlib import suppress
 from typing import Any
 
 from orion.arrays.base import DistArray
-from orion.errors import ArgumentError, PlanError, WorkerLostError, describe
+from orion.errors import ArgumentError, PlanError, WorkerLostError, WorkerReplacedWarning, describe
 from orion.runtime.backend import LocalBackend, cores
 from orion.runtime.prepared import PreparedProgram
+from orion.runtime.ray.before_images import BeforeImages, written_by
 from orion.runtime.ray.cluster import cluster_cpus
 from orion.runtime.ray.group import NotBegunError
 from orion.runtime.ray.membership import membership
 from orion.runtime.ray.start import Start
 from orion.runtime.ray.team import Team
 from orion.runtime.turn import Turn
+from orion.tracebacks import warn_in_users_line
 
 ATTEMPTS = 3
-"""How often a run is tried whose workers die before it begins."""
+"""How often a run is tried whose workers die."""
 
 
 class RayBackend:
@@ -32,6 +34,7 @@ class RayBackend:
         self._parents_team: Team | None = None
         self._start: Start | None = None
         self._driver = LocalBackend(1)
+        self._images = BeforeImages()
         self.workers = workers or self._available()
 
     def run(self, prepared: PreparedProgram, arguments: Mapping[str, object]) -> Any:
@@ -58,16 +61,29 @@ class RayBackend:
     def _run(self, prepared: PreparedProgram, arguments: Mapping[str, object]) -> Any:
         for attempts_left in reversed(range(ATTEMPTS)):
             try:
-                return self._usable_team().run(prepared, arguments)
+                with self._images.of(prepared, arguments):
+                    return self._try(prepared, arguments)
             except NotBegunError:
-                self._end_team()
                 if not attempts_left:
                     raise
             except WorkerLostError as error:
-                error.add_note(_what_is_lost(prepared, arguments))
-                self._end_team()
-                raise
+                if self._images.not_kept:
+                    error.add_note(_what_is_lost(prepared, arguments, self._images.not_kept))
+                    raise
+                if not attempts_left:
+                    error.add_note(f"this was attempt {ATTEMPTS}; no data was lost: all arrays are as they were before")
+                    raise
+                warn_in_users_line(WorkerReplacedWarning(_told(error, prepared)))
         raise AssertionError("the last attempt returns or raises")
+
+    def _try(self, prepared: PreparedProgram, arguments: Mapping[str, object]) -> Any:
+        """Run a program. Where a worker is lost the others are ended, and arrays are as they were before."""
+        try:
+            return self._usable_team().run(prepared, arguments)
+        except WorkerLostError:
+            self._end_team()
+            self._images.restore()
+            raise
 
     def _usable_team(self) -> Team:
         """The team of the session; a new one where there is none yet, or actors have died since the last run."""
@@ -143,6 +159,11 @@ class RayBackend:
         return max(1, cluster_cpus())
 
 
-def _what_is_lost(prepared: PreparedProgram, arguments: Mapping[str, object]) -> str:
-    lost = [name for name in sorted(prepared.written) if isinstance(arguments[name], DistArray)]
-    return f"these DistArrays hold only a part of the results: {', '.join(lost)}" if lost else "no data was lost"
+def _what_is_lost(prepared: PreparedProgram, arguments: Mapping[str, object], why: str) -> str:
+    lost = [name for name in sorted(written_by(prepared)) if isinstance(arguments[name], DistArray)]
+    return f"these DistArrays hold only a part of the results: {', '.join(lost)}; no copy was kept, as {why}"
+
+
+def _told(error: WorkerLostError, prepared: PreparedProgram) -> str:
+    what = str(error).splitlines()[0]
+    return f"{what}; the call of `{prepared.program.function.name}` is done again by new workers, from the same arrays"
