@@ -32,9 +32,13 @@ if TYPE_CHECKING:
     from orion.arrays import sparse as sparse
     from orion.arrays import uniform as uniform
     from orion.arrays import zeros as zeros
+    from orion.arrays.files.saved import load as load
     from orion.arrays.frozen import freeze as freeze
+    from orion.checkpointing import checkpoint as checkpoint
+    from orion.checkpointing import restore as restore
     from orion.errors import AliasError as AliasError
     from orion.errors import ArgumentError as ArgumentError
+    from orion.errors import CheckpointWarning as CheckpointWarning
     from orion.errors import DataFormatError as DataFormatError
     from orion.errors import MissingKeyError as MissingKeyError
     from orion.errors import NotParallelError as NotParallelError
@@ -42,6 +46,7 @@ if TYPE_CHECKING:
     from orion.errors import OutOfBoundsError as OutOfBoundsError
     from orion.errors import PlanError as PlanError
     from orion.errors import SerialLoopWarning as SerialLoopWarning
+    from orion.errors import StorageError as StorageError
     from orion.errors import UnprovedWarning as UnprovedWarning
     from orion.errors import UnsupportedLoopError as UnsupportedLoopError
     from orion.errors import WorkerLostError as WorkerLostError
@@ -61,11 +66,13 @@ HOMES = {
         "DenseArray", "DistArray", "SparseArray", "array", "from_arrow", "from_pandas", "from_scipy", "full",
         "normal", "ones", "read_csv", "sparse", "uniform", "zeros",
     ),
+    "orion.arrays.files.saved": ("load",),
     "orion.arrays.frozen": ("freeze",),
+    "orion.checkpointing": ("checkpoint", "restore"),
     "orion.errors": (
-        "AliasError", "ArgumentError", "DataFormatError", "MissingKeyError", "NotParallelError", "OrionError",
-        "OutOfBoundsError", "PlanError", "SerialLoopWarning", "UnprovedWarning", "UnsupportedLoopError",
-        "WorkerLostError", "WorkerReplacedWarning",
+        "AliasError", "ArgumentError", "CheckpointWarning", "DataFormatError", "MissingKeyError", "NotParallelError",
+        "OrionError", "OutOfBoundsError", "PlanError", "SerialLoopWarning", "StorageError", "UnprovedWarning",
+        "UnsupportedLoopError", "WorkerLostError", "WorkerReplacedWarning",
     ),
     "orion.keyed_random": ("random",),
     "orion.runtime.session": ("init", "session", "shutdown"),

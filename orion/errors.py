@@ -66,6 +66,14 @@ class WorkerLostError(OrionError):
     """A worker died, or stopped answering, while it ran a loop."""
 
 
+class StorageError(OrionError, OSError):
+    """A file could not be written or opened; nothing of it is left behind."""
+
+
+class CheckpointWarning(UserWarning):
+    """An automatic checkpoint could not be written; the program goes on."""
+
+
 class WorkerReplacedWarning(UserWarning):
     """A worker died while it ran a loop, which other workers then ran from the beginning: it has the same results."""
 

@@ -1,11 +1,15 @@
 """What holds for all tests."""
 
+import gc
 import signal
 
 import pytest
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a shell's `&` has it: tests of Ctrl-C would wait for ever
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+gc.set_threshold(50_000, 20, 20)  # there are many objects, of compilers above all, and few that only this would free
 
 
 @pytest.fixture(autouse=True)

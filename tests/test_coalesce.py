@@ -126,6 +126,13 @@ def changes_starts_before(u, first, order, near):
             u[order[k]] += 0.5 * u[near[order[k]]]
 
 
+def another_array_by_the_name(u, first, order, near):
+    order = order[10:]
+    for c in range(len(first) - 1):
+        for k in range(first[c], first[c + 1]):
+            u[order[k]] += 0.5 * u[near[order[k]]]
+
+
 def gives_the_variable_another_value(u, first, order, near):
     for c in range(len(first) - 1):
         for k in range(first[c], first[c + 1]):
@@ -152,7 +159,8 @@ def segment_read_later(u, first, order, near):
 
 LEFT = [
     uses_the_segment, leaves_a_segment, ends_the_call, does_more, not_all_segments, not_the_first, backwards, with_gaps,
-    other_ends, writes_starts, changes_starts_before, gives_the_variable_another_value, segment_read_later,
+    other_ends, writes_starts, changes_starts_before, another_array_by_the_name, gives_the_variable_another_value,
+    segment_read_later,
 ]  # fmt: skip
 """Loops of which one over all elements would do something else."""
 

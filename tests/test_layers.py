@@ -28,6 +28,7 @@ LAYERS = (
     ("orion.runtime",),
     ("orion.inspect",),
     (
+        "orion.checkpointing",
         "orion.planned",
         "orion.known",
         "orion.pipeline",

@@ -15,9 +15,10 @@ import orion
 from orion.errors import OutOfBoundsError
 from orion.plan.plan import Inspected, NotInspected
 from tests.loop_text import defined
+from tests.trials import TIMES
 
 N = 14
-TRIALS = 8
+TRIALS = 4 * TIMES
 """Loops of each of the seeds."""
 
 SIGNATURE = "x, y, W, lab, idx, ptr, pair, n, rounds, by"

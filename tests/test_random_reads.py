@@ -13,9 +13,10 @@ import orion
 from orion.errors import OutOfBoundsError
 from orion.plan.plan import Written
 from tests.loop_text import defined
+from tests.trials import TIMES
 
 N = 12
-TRIALS = 25
+TRIALS = 12 * TIMES
 """Loops of each of the seeds."""
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from tests.loop_text import defined
 from tests.random_functions import compare, plans, rewritten
+from tests.trials import TIMES
 
 ARRAYS = {"A": 2, "B": 2, "C": 2, "x": 1, "y": 1}
 """Names and dimensions: A, B and C are n × m, x has n elements and y has m."""
@@ -20,7 +21,7 @@ COSTLY = ["max(k, t)", "np.maximum(t, 2)", "abs(t - 2 * k)", "A[0, :].max()", "i
 """Scalars that are computed once for all elements of a statement."""
 
 SHAPES = [(7, 6), (4, 4), (2, 3), (1, 2), (3, 1)]
-SEEDS = range(200)
+SEEDS = range(100 * TIMES)
 
 
 class Maker:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import mmap
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
+
+from orion.tracebacks import ends_in_users_line
 
 
 class DistArray(ABC):
@@ -38,6 +41,17 @@ class DistArray(ABC):
     @abstractmethod
     def to_numpy(self) -> NDArray[np.generic]:
         """A dense NumPy copy of the array."""
+
+    @ends_in_users_line
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the array to a file, a zip archive of NumPy's `.npy`, for `orion.load`. What is there is replaced once
+        the new file is whole.
+
+        `StorageError` where it cannot be written, as on a full disk: what was there is then as it was.
+        """
+        from orion.arrays.files.saved import save
+
+        save(self, path)
 
     @property
     def ndim(self) -> int:

@@ -17,6 +17,7 @@ from typing import Any
 from orion.aside import aside
 from orion.errors import ArgumentError, describe, did_you_mean
 from orion.runtime.backend import Backend, LocalBackend, cores
+from orion.runtime.checkpoints import Checkpoints
 from orion.runtime.prepared import PreparedProgram
 from orion.tracebacks import ends_in_users_line
 
@@ -48,6 +49,7 @@ class Session:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._backend = _make_backend(settings)
+        self.checkpoints = Checkpoints()
 
     @property
     def workers(self) -> int:
@@ -67,13 +69,16 @@ class Session:
         `WorkerLostError`, and KeyboardInterrupt, once all workers have left the program; the session can be used after
         each.
         """
-        return self._backend.run(prepared, arguments)
+        returned = self._backend.run(prepared, arguments)
+        self.checkpoints.after_run()
+        return returned
 
     def close(self) -> None:
         """End the workers, once the run under way is over. The session can be used again; they are then started
         anew.
         """
         self._backend.close()
+        self.checkpoints.close()
 
     def __repr__(self) -> str:
         return f"<orion session: {self.settings.backend}, {self.workers} workers>"

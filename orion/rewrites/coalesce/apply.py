@@ -32,13 +32,14 @@ def apply(function: Function, types: Types, typing: Typing, places: Set[Span]) -
     nobody writes to the starts of segments."""
     numbers, given = new_numbers(function.body), GivenSizes.of(function, types)
     changing = written_names(function, typing) | assigned_names(function.body)
+    given_arrays = {*function.params} - assigned_names(function.body)
     assumed: list[Assumed] = []
 
     def change(statement: Stmt) -> tuple[Stmt, ...]:
         if not isinstance(statement, For) or statement.span not in places:
             return (statement,)
         found = segments(statement, typing)
-        if found is None or found.starts in changing or not {found.starts, found.array} <= {*function.params}:
+        if found is None or found.starts in changing or not {found.starts, found.array} <= given_arrays:
             return (statement,)
         loop, all_of_them = _as_one(found, next(numbers)), plus(Dim(found.starts, 0, statement.span), -1)
         if without_spans(found.count) != without_spans(all_of_them):

@@ -1,0 +1,196 @@
+"""Arrays in a file: a zip archive of NumPy's `.npy` members, and one of JSON that says what they are.
+
+    orion.json        {"format": "orion arrays", "version": 1, "values": {"W": {"kind": "dense", ...}, ...}}
+    W.npy             a dense array, without padding; also a NumPy array
+    R.key0.npy, …     a sparse array: the keys of its elements by dimension, in the order they were given in,
+    R.value0.npy, …   and their values
+
+Any program that reads zip archives and NumPy's format can read it; nothing in it is pickled. Each member has a CRC-32,
+which is compared when it is read. A file is whole or not there: it is written under another name first, brought to the
+disk, and then renamed (`rename` is atomic: POSIX, IEEE 1003.1).
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any
+from zipfile import BadZipFile, ZipFile, ZipInfo
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from orion.arrays.dense import DenseArray
+from orion.arrays.dtypes import SUPPORTED, supported_dtype
+from orion.arrays.sparse import SparseArray, sparse
+from orion.errors import ArgumentError, DataFormatError, StorageError, describe
+
+DAMAGED = (BadZipFile, zlib.error, ValueError, KeyError, TypeError, EOFError, NotImplementedError, RuntimeError)
+"""What reading a file raises that is not as it was written."""
+
+FORMAT, VERSION = "orion arrays", 1
+CONTENTS = "orion.json"
+
+Value = DenseArray | SparseArray | NDArray[Any] | int | float | str | bool | None
+"""What an archive holds by a name."""
+
+
+# ---------------------------------------------------------------- writing
+
+
+def write_archive(path: Path, values: Mapping[str, object], *, is_new: bool = False) -> None:
+    """Write values to a file, which replaces one that is there. Where `is_new`, FileExistsError if there is one.
+
+    `ArgumentError` for a value that no archive holds, `StorageError` where the file cannot be written, as on a full
+    disk: what was at `path` is then as it was, and nothing of the new file is left.
+    """
+    contents = {name: _described(name, value) for name, value in values.items()}
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            _write(file, contents, values)
+            file.flush()
+            os.fsync(file.fileno())
+        if is_new:
+            os.link(temporary, path)  # fails where there is one, which a rename does not
+        else:
+            os.replace(temporary, path)
+        _sync_folder(path.parent)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        why = f"{error.strerror or error}" + (f" ({error.filename})" if error.filename else "")
+        hint = "what was there before is as it was; make room, or choose another folder"
+        raise StorageError(describe(f"{path} cannot be written", why=why, hint=hint)) from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+
+
+def _write(file: IO[bytes], contents: Mapping[str, Any], values: Mapping[str, object]) -> None:
+    with ZipFile(file, "w") as archive:
+        text = json.dumps({"format": FORMAT, "version": VERSION, "values": contents}, indent=1)
+        archive.writestr(ZipInfo(CONTENTS), text)
+        for name, value in values.items():
+            for member, array in _members(name, value):
+                with archive.open(ZipInfo(f"{member}.npy"), "w", force_zip64=True) as part:
+                    npy.write_array(part, array, allow_pickle=False)
+
+
+def _described(name: str, value: object) -> dict[str, Any]:
+    match value:
+        case DenseArray():
+            return {"kind": "dense", "shape": value.shape, "dtype": value.dtype.name}
+        case SparseArray():
+            kinds = [one.name for one in value.value_dtypes]
+            return {"kind": "sparse", "shape": value.shape, "dtypes": kinds, "is_tuple": value.values_are_tuple}
+        case np.ndarray() if value.dtype.newbyteorder("=") in SUPPORTED:
+            return {"kind": "numpy", "shape": value.shape, "dtype": value.dtype.name}
+        case bool() | int() | float() | str() | None:
+            return {"kind": "plain", "value": value}
+        case np.generic() if value.dtype in SUPPORTED and value.dtype.kind != "c":
+            return {"kind": "scalar", "value": value.item(), "dtype": value.dtype.name}
+        case _:
+            what = f"`{name}` is a {type(value).__name__}, which no file of arrays holds"
+            raise ArgumentError(describe(what, hint="save arrays of numbers, numbers and strings"))
+
+
+def _members(name: str, value: object) -> Iterator[tuple[str, NDArray[Any]]]:
+    """The arrays that a value is made of, by the names of their members."""
+    match value:
+        case DenseArray():
+            yield name, value.view
+        case SparseArray():
+            values = value.values if isinstance(value.values, tuple) else (value.values,)
+            yield from ((f"{name}.key{dim}", keys) for dim, keys in enumerate(value.coords))
+            yield from ((f"{name}.value{place}", one) for place, one in enumerate(values))
+        case np.ndarray():
+            yield name, value
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring the name of a new file to the disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+# ---------------------------------------------------------------- reading
+
+
+def read_archive(path: Path) -> dict[str, Any]:
+    """The values in a file. `DataFormatError` where it is none of arrays, or is damaged; `StorageError` where it cannot
+    be opened."""
+    try:
+        with ZipFile(path) as archive:
+            contents = _contents(path, archive)
+            found = {name: _value(archive, name, one) for name, one in contents.items()}
+            wanted = {CONTENTS, *(f"{member}.npy" for name, one in found.items() for member, _ in _members(name, one))}
+            if {*archive.namelist()} != wanted:
+                raise ValueError("its members are not those that it says it has")
+            return found
+    except DataFormatError:
+        raise
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # what there is at a wrong place in the file
+            raise StorageError(describe(f"{path} cannot be read", why=error.strerror or str(error))) from error
+        raise _damaged(path, error) from error
+    except DAMAGED as error:
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> DataFormatError:
+    what, hint = f"{path} is damaged, or no file of arrays", "take an earlier file, or save it anew"
+    return DataFormatError(describe(what, why=str(error), hint=hint))
+
+
+def _contents(path: Path, archive: ZipFile) -> dict[str, Any]:
+    found = json.loads(archive.read(CONTENTS))
+    if found["format"] != FORMAT:
+        raise ValueError(f"it is a file of {found['format']}")
+    if found["version"] != VERSION:
+        hint = "read it with the version of Orion that wrote it, or a later one"
+        what = f"{path} has version {found['version']} of the format, this Orion reads {VERSION}"
+        raise DataFormatError(describe(what, hint=hint))
+    contents: dict[str, Any] = found["values"]
+    return contents
+
+
+def _value(archive: ZipFile, name: str, told: Mapping[str, Any]) -> Any:
+    match told["kind"]:
+        case "plain":
+            return told["value"]
+        case "scalar":
+            return supported_dtype(told["dtype"]).type(told["value"])
+        case "dense":
+            array = DenseArray(tuple(told["shape"]), supported_dtype(told["dtype"]))
+            array.view[...] = _array(archive, name, told["shape"], told["dtype"])
+            return array
+        case "numpy":
+            return _array(archive, name, told["shape"], told["dtype"])
+        case "sparse":
+            keys = tuple(_array(archive, f"{name}.key{dim}") for dim in range(len(told["shape"])))
+            values = tuple(_array(archive, f"{name}.value{k}", None, one) for k, one in enumerate(told["dtypes"]))
+            return sparse(keys, values if told["is_tuple"] else values[0], tuple(told["shape"]), allow_nan=True)
+        case kind:
+            raise ValueError(f"`{name}` is of kind {kind!r}")
+
+
+def _array(archive: ZipFile, member: str, shape: list[int] | None = None, dtype: str | None = None) -> NDArray[Any]:
+    with archive.open(f"{member}.npy") as part:
+        array: NDArray[Any] = npy.read_array(part, allow_pickle=False)
+        if part.read(1):  # the CRC is compared at the end
+            raise ValueError(f"`{member}` is longer than it says")
+    if shape is not None and array.shape != tuple(shape):
+        raise ValueError(f"`{member}` has the shape {array.shape}, not {tuple(shape)}")
+    if dtype is not None and array.dtype != np.dtype(dtype):
+        raise ValueError(f"`{member}` has elements of {array.dtype}, not {dtype}")
+    return array

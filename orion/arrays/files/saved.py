@@ -1,0 +1,37 @@
+"""One array in a file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from orion.arrays.base import DistArray
+from orion.arrays.files.archive import read_archive, write_archive
+from orion.errors import DataFormatError, describe
+from orion.tracebacks import ends_in_users_line
+
+NAME = "array"
+
+
+def save(array: DistArray, path: str | os.PathLike[str]) -> None:
+    """Write an array to a file (`DistArray.save`)."""
+    write_archive(Path(path), {NAME: array})
+
+
+@ends_in_users_line
+def load(path: str | os.PathLike[str]) -> DistArray:
+    """The array in a file that `save` wrote, with the same elements to the bit.
+
+    `StorageError` where the file cannot be read; `DataFormatError` where it is damaged or is no such file.
+
+    >>> import orion, pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "ones.npz")
+    >>> orion.ones((2, 3)).save(path)
+    >>> load(path)
+    DenseArray(shape=(2, 3), dtype=float64)
+    """
+    found = read_archive(Path(path)).get(NAME)
+    if not isinstance(found, DistArray):
+        hint = "values by names are read by `orion.restore`"
+        raise DataFormatError(describe(f"{path} does not hold one array of Orion's", hint=hint))
+    return found

@@ -1,0 +1,194 @@
+"""Checkpoints: what a program needs to go on, in files of a folder, each whole or not there.
+
+path/checkpoint-000007.npz    a file of arrays (`orion.arrays.files.archive`); the newest has the largest number
+path/.lock                    held by the session that writes here, for as long as it lasts
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from orion.arrays.base import DistArray
+from orion.arrays.dense import DenseArray
+from orion.arrays.files.archive import read_archive, write_archive
+from orion.arrays.sparse import SparseArray
+from orion.errors import ArgumentError, CheckpointWarning, StorageError, describe
+from orion.tracebacks import warn_in_users_line
+
+KEPT = 2
+"""The checkpoints that stay: the newest, and one before it, in case that is damaged."""
+
+FILE = re.compile(r"checkpoint-(\d{6,})\.npz")
+
+
+@dataclass(slots=True)
+class Automatic:
+    """What is written every so many seconds, and when it was last."""
+
+    values: Mapping[str, object]
+    seconds: float
+    last: float
+
+
+class Checkpoints:
+    """The checkpoints of one session: the folders that it writes to."""
+
+    def __init__(self) -> None:
+        self._locks: dict[Path, int] = {}
+        self._automatic: dict[Path, Automatic] = {}
+
+    def write(self, folder: Path, values: Mapping[str, object], every: float | None) -> Path:
+        """Write a checkpoint, and from now on one after the run that ends `every` so many seconds later."""
+        _check(values, every)
+        folder = self._held(folder)
+        path = _write_next(folder, values)
+        self._automatic.pop(folder, None)
+        if every is not None:
+            self._automatic[folder] = Automatic(dict(values), every, time.monotonic())
+        return path
+
+    def after_run(self) -> None:
+        """Write the automatic checkpoints that are due. One that cannot be written is warned of: the program goes on,
+        and the checkpoint before it is still there."""
+        for folder, one in self._automatic.items():
+            if time.monotonic() - one.last < one.seconds:
+                continue
+            one.last = time.monotonic()
+            try:
+                _write_next(folder, one.values)
+            except StorageError as error:
+                warn_in_users_line(CheckpointWarning(f"no checkpoint was written: {error}"))
+
+    def close(self) -> None:
+        """Let go of the folders."""
+        self._automatic.clear()
+        while self._locks:
+            _, descriptor = self._locks.popitem()
+            os.close(descriptor)
+
+    def _held(self, folder: Path) -> Path:
+        """The folder, made where it is not there, and held by this session: nobody else writes to it."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            folder = folder.resolve()
+            if folder not in self._locks:
+                self._locks[folder] = _lock(folder)
+                _remove_unfinished(folder)
+        except OSError as error:
+            hint = "choose a folder that can be written to"
+            why = error.strerror or str(error)
+            raise StorageError(describe(f"{folder} cannot hold checkpoints", why=why, hint=hint)) from error
+        return folder
+
+
+def _lock(folder: Path) -> int:
+    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(descriptor)
+        what = f"another session writes checkpoints to {folder}"
+        hint = "give each session a folder of its own, or end the other one"
+        raise ArgumentError(describe(what, hint=hint)) from error
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _remove_unfinished(folder: Path) -> None:
+    """Remove what somebody who was killed had begun to write."""
+    for one in folder.glob(".checkpoint-*.tmp"):
+        with suppress(OSError):
+            one.unlink()
+
+
+def _check(values: Mapping[str, object], every: float | None) -> None:
+    if not values:
+        hint = "name what is to be kept: orion.checkpoint(path, W=W, H=H, epoch=epoch)"
+        raise ArgumentError(describe("a checkpoint of nothing", hint=hint))
+    if every is None:
+        return
+    if isinstance(every, bool) or not isinstance(every, int | float) or not every > 0:
+        raise ArgumentError(describe(f"every={every!r} is no number of seconds", hint="give a number above 0"))
+    fixed = [name for name, value in values.items() if not isinstance(value, DistArray | np.ndarray)]
+    if fixed:
+        why = f"`{fixed[0]}` would be {values[fixed[0]]!r} in all of them"
+        hint = "keep it in an array of one element, or write the checkpoints without `every`"
+        raise ArgumentError(describe("automatic checkpoints hold arrays alone", why=why, hint=hint))
+
+
+def _write_next(folder: Path, values: Mapping[str, object]) -> Path:
+    numbers = _numbers(folder)
+    path = _file(folder, max(numbers, default=0) + 1)
+    write_archive(path, values, is_new=True)
+    for number in sorted(numbers)[: 1 - KEPT or None]:
+        with suppress(OSError):
+            _file(folder, number).unlink()
+    return path
+
+
+def _file(folder: Path, number: int) -> Path:
+    return folder / f"checkpoint-{number:06}.npz"
+
+
+def _numbers(folder: Path) -> list[int]:
+    return [int(found[1]) for one in os.listdir(folder) if (found := FILE.fullmatch(one))]
+
+
+# ---------------------------------------------------------------- restoring
+
+
+def restored(path: Path, into: Mapping[str, object]) -> dict[str, Any]:
+    """The values of the newest checkpoint in a folder, or of a file. Arrays that are given take the contents, all of
+    them or none."""
+    file = _newest(path) if path.is_dir() else path
+    found = read_archive(file)
+    for name, target in into.items():
+        _check_fits(file, name, target, found)
+    for name, target in into.items():
+        _fill(target, found[name])
+    return found | dict(into)
+
+
+def _newest(folder: Path) -> Path:
+    numbers = _numbers(folder)
+    if not numbers:
+        hint = "checkpoints are written by `orion.checkpoint(path, …)`"
+        raise ArgumentError(describe(f"there is no checkpoint in {folder}", hint=hint))
+    return _file(folder, max(numbers))
+
+
+def _check_fits(file: Path, name: str, target: object, found: Mapping[str, object]) -> None:
+    if name not in found:
+        raise ArgumentError(describe(f"{file} has no `{name}`", hint=f"it has {', '.join(found)}"))
+    value = found[name]
+    if not isinstance(target, DenseArray | np.ndarray):
+        hint = "take it from what `restore` returns"
+        raise ArgumentError(describe(f"`{name}` is a {type(target).__name__}, which is not filled in place", hint=hint))
+    if not isinstance(value, DenseArray | np.ndarray):
+        raise ArgumentError(f"`{name}` in {file} is {_kind(value)}, not a dense array")
+    if value.shape != target.shape or value.dtype != target.dtype:
+        have, want = f"{value.dtype}{list(value.shape)}", f"{target.dtype}{list(target.shape)}"
+        raise ArgumentError(f"`{name}` in {file} is {have}, the array given is {want}")
+    if isinstance(target, np.ndarray) and not target.flags.writeable:
+        raise ArgumentError(f"`{name}` is an array that nobody may write to")
+
+
+def _kind(value: object) -> str:
+    return "a sparse array" if isinstance(value, SparseArray) else repr(value)
+
+
+def _fill(target: object, value: Any) -> None:
+    assert isinstance(target, DenseArray | np.ndarray)
+    target[...] = value.view if isinstance(value, DenseArray) else value

@@ -1,0 +1,223 @@
+"""Arrays in files: what is written is read back to the bit; what is damaged, or cannot be written, is told of."""
+
+import errno
+import os
+import zipfile
+
+import numpy as np
+import pytest
+
+import orion
+from orion.arrays.dtypes import SUPPORTED
+from orion.arrays.files import archive
+from orion.arrays.files.archive import read_archive, write_archive
+
+rng = np.random.default_rng(0)
+COORDS = np.divmod(rng.choice(300, 40, replace=False), 20)
+
+
+def same(one, other):
+    if isinstance(one, orion.SparseArray):
+        assert isinstance(other, orion.SparseArray)
+        parts = [(a.coords, a.values if isinstance(a.values, tuple) else (a.values,), a.shape) for a in (one, other)]
+        arrays = [[*keys, *values] for keys, values, _ in parts]
+        assert parts[0][2] == parts[1][2]
+        return all(a.tobytes() == b.tobytes() and a.dtype == b.dtype for a, b in zip(*arrays, strict=True))
+    if isinstance(one, np.ndarray | orion.DenseArray):
+        assert type(one) is type(other)
+        one, other = np.asarray(one), np.asarray(other)
+        return one.tobytes() == other.tobytes() and one.dtype == other.dtype and one.shape == other.shape
+    return type(one) is type(other) and one == other
+
+
+VALUES = {
+    "dense": orion.array(rng.normal(size=(5, 3))),
+    "narrow": orion.array(rng.integers(0, 9, (2, 3, 5)), dtype="int8"),
+    "nothing": orion.zeros((0, 4)),
+    "one": orion.array(3.5),
+    "special": orion.array([np.nan, -0.0, np.inf, 5e-324]),
+    "sparse": orion.sparse(COORDS, rng.random(40), shape=(15, 20)),
+    "pairs": orion.sparse(COORDS, (rng.random(40), np.arange(40, dtype=np.int16)), shape=(15, 20)),
+    "empty": orion.sparse(([], []), np.zeros(0), shape=(4, 5)),
+    "numpy": rng.random((4, 5))[:, ::2],
+    "columns": np.asfortranarray(rng.random((4, 5))),
+    "int": 2**70,
+    "float": 0.1,
+    "text": "naïve",
+    "none": None,
+    "true": True,
+    "scalar": np.float32(0.1),
+    "smallest": np.int64(-(2**63)),
+} | {f"of {kind.name}": orion.array(np.arange(7) % 2, dtype=kind) for kind in SUPPORTED}
+
+
+def test_what_is_written_is_read_back(tmp_path):
+    write_archive(tmp_path / "all", VALUES)
+    found = read_archive(tmp_path / "all")
+    assert [name for name in VALUES if not same(found[name], VALUES[name])] == []
+    assert found.keys() == VALUES.keys()
+    assert os.listdir(tmp_path) == ["all"]
+
+
+@pytest.mark.parametrize("name", [name for name, one in VALUES.items() if isinstance(one, orion.DistArray)])
+def test_an_array_in_a_file_of_its_own(tmp_path, name):
+    VALUES[name].save(tmp_path / "one.npz")
+    assert same(orion.load(tmp_path / "one.npz"), VALUES[name])
+
+
+def test_a_file_is_one_that_numpy_reads(tmp_path):
+    VALUES["dense"].save(tmp_path / "one.npz")
+    with np.load(tmp_path / "one.npz") as found:
+        np.testing.assert_array_equal(found["array"], VALUES["dense"].to_numpy())
+
+
+def test_the_same_values_are_the_same_file(tmp_path):
+    for name in ("a", "b"):
+        write_archive(tmp_path / name, VALUES)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_values_that_loops_have_stored_are_those_that_are_saved(tmp_path):
+    @orion.parallel_for
+    def double(R):
+        for (i, j), r in R:
+            R[i, j] = 2 * r
+
+    mine = orion.sparse(COORDS, np.arange(40.0), shape=(15, 20))
+    double(mine)
+    mine.save(tmp_path / "stored.npz")
+    assert same(orion.load(tmp_path / "stored.npz"), orion.sparse(COORDS, 2 * np.arange(40.0), shape=(15, 20)))
+
+
+# ---------------------------------------------------------------- damaged files
+
+
+def test_no_changed_byte_goes_unnoticed(tmp_path):
+    """Every byte of a file changed, one at a time: it is refused, or the values are the same."""
+    values = {"W": VALUES["dense"], "R": VALUES["sparse"], "epoch": 3}
+    path = tmp_path / "file"
+    write_archive(path, values)
+    whole = path.read_bytes()
+    refused = 0
+    for at in range(len(whole)):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ (1 + at % 255)]) + whole[at + 1 :])
+        try:
+            found = read_archive(path)
+        except orion.DataFormatError:
+            refused += 1
+        else:
+            assert all(same(found[name], values[name]) for name in values)
+    assert refused > 0.8 * len(whole)
+
+
+def test_no_file_that_ends_too_soon_is_taken(tmp_path):
+    path = tmp_path / "file"
+    write_archive(path, {"W": VALUES["dense"]})
+    whole = path.read_bytes()
+    for length in range(0, len(whole), 7):
+        path.write_bytes(whole[:length])
+        with pytest.raises(orion.DataFormatError, match="damaged, or no file of arrays"):
+            read_archive(path)
+
+
+@pytest.mark.parametrize("change", ["a member less", "a member more", "another shape", "a later version", "objects"])
+def test_a_file_that_contradicts_itself_is_refused(tmp_path, change):
+    path, other = tmp_path / "file", tmp_path / "other"
+    write_archive(path, {"W": VALUES["dense"]})
+    with zipfile.ZipFile(path) as whole, zipfile.ZipFile(other, "w") as changed:
+        for name in whole.namelist():
+            data = whole.read(name)
+            if name == "W.npy" and change == "a member less":
+                continue
+            if name == "orion.json" and change == "another shape":
+                data = data.replace(b"5", b"4")
+            if name == "orion.json" and change == "a later version":
+                data = data.replace(b'"version": 1', b'"version": 2')
+            if name == "W.npy" and change == "objects":
+                data = data.replace(b"<f8", b"|O8")
+            changed.writestr(name, data)
+        if change == "a member more":
+            changed.writestr("V.npy", b"")
+    with pytest.raises(orion.DataFormatError, match="has version 2" if "later" in change else "damaged"):
+        read_archive(other)
+
+
+def test_what_cannot_be_read(tmp_path):
+    with pytest.raises(orion.StorageError, match="No such file"):
+        orion.load(tmp_path / "nothing")
+    with pytest.raises(orion.StorageError, match="Is a directory"):
+        orion.load(tmp_path)
+    (tmp_path / "text").write_text("3 4 5\n")
+    with pytest.raises(orion.DataFormatError, match="damaged, or no file of arrays"):
+        orion.load(tmp_path / "text")
+    write_archive(tmp_path / "many", {"W": VALUES["dense"], "epoch": 3})
+    with pytest.raises(orion.DataFormatError, match=r"(?s)does not hold one array.*orion.restore"):
+        orion.load(tmp_path / "many")
+
+
+# ---------------------------------------------------------------- what cannot be written
+
+
+@pytest.mark.parametrize("value", [object(), np.array([object()]), [1, 2], np.array("text"), {"a": 1}, 3j])
+def test_values_that_no_file_holds_are_refused_before_anything_is_written(tmp_path, value):
+    with pytest.raises(orion.ArgumentError, match="`W` is a"):
+        write_archive(tmp_path / "file", {"W": value})
+    assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("after", [0, 100, 3_000, 40_000])
+def test_a_disk_that_is_full_leaves_what_was_there(tmp_path, monkeypatch, after):
+    path = tmp_path / "file"
+    write_archive(path, {"W": VALUES["dense"]})
+    before = path.read_bytes()
+    real = archive.Path.open
+
+    def full(self, *arguments, **named):
+        file = real(self, *arguments, **named)
+        write, written = file.write, [0]
+
+        def limited(data):
+            written[0] += len(data)
+            if written[0] > after:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return write(data)
+
+        return Limited(file, limited)
+
+    monkeypatch.setattr(archive.Path, "open", full)
+    with pytest.raises(orion.StorageError, match=r"(?s)cannot be written.*No space left.*as it was"):
+        write_archive(path, {"W": orion.ones((100, 100))})
+    monkeypatch.undo()
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["file"]
+
+
+class Limited:
+    """A file that takes so many bytes."""
+
+    def __init__(self, file, write):
+        self._file, self.write = file, write
+
+    def __getattr__(self, name):
+        return getattr(self._file, name)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self._file.close()
+
+
+def test_what_interrupts_writing_leaves_nothing(tmp_path, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(archive.npy, "write_array", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_archive(tmp_path / "file", {"W": VALUES["dense"]})
+    assert not os.listdir(tmp_path)
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(orion.StorageError, match=r"(?s)nothing/file.*No such file"):
+        VALUES["dense"].save(tmp_path / "nothing" / "file")

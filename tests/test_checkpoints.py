@@ -1,0 +1,197 @@
+"""`orion.checkpoint` and `orion.restore`: what is kept is whole, the newest two stay, nothing is half restored."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import orion
+from orion.runtime import checkpoints
+
+
+@orion.parallel_for
+def add(W, k):
+    for i in range(W.shape[0]):
+        W[i] += k
+
+
+def files(folder):
+    return sorted(one for one in os.listdir(folder) if not one.startswith(".lock"))
+
+
+def test_a_program_goes_on_where_it_was(tmp_path):
+    W, a = orion.zeros(100), np.zeros(3)
+    with orion.session(workers=2):
+        for epoch in range(3):
+            add(W, epoch)
+            a += epoch
+            assert orion.checkpoint(tmp_path, W=W, a=a, epoch=epoch).is_file()
+    assert files(tmp_path) == ["checkpoint-000002.npz", "checkpoint-000003.npz"]
+    V, b = orion.ones(100), np.ones(3)
+    found = orion.restore(tmp_path, W=V, a=b)
+    assert found["W"] is V
+    assert found["epoch"] == 2
+    np.testing.assert_array_equal(V.to_numpy(), 3.0)
+    np.testing.assert_array_equal(b, 3.0)
+    np.testing.assert_array_equal(orion.restore(tmp_path)["W"].to_numpy(), 3.0)
+    np.testing.assert_array_equal(orion.restore(tmp_path / "checkpoint-000002.npz")["W"].to_numpy(), 1.0)
+
+
+def test_a_damaged_one_is_named_and_the_one_before_is_there(tmp_path):
+    W = orion.zeros(1000)
+    with orion.session(workers=1):
+        for k in range(2):
+            add(W, 1.0)
+            orion.checkpoint(tmp_path, W=W, epoch=k)
+    newest = tmp_path / "checkpoint-000002.npz"
+    newest.write_bytes(newest.read_bytes()[:2000])
+    mine = orion.full(1000, 7.0)
+    with pytest.raises(orion.DataFormatError, match=r"checkpoint-000002\.npz is damaged"):
+        orion.restore(tmp_path, W=mine)
+    np.testing.assert_array_equal(mine.to_numpy(), 7.0)
+    assert orion.restore(tmp_path / "checkpoint-000001.npz", W=mine)["epoch"] == 0
+    np.testing.assert_array_equal(mine.to_numpy(), 1.0)
+
+
+def test_automatic_ones_are_written_after_runs(tmp_path, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(checkpoints.time, "monotonic", lambda: now[0])
+    W = orion.zeros(10)
+    with orion.session(workers=1):
+        orion.checkpoint(tmp_path, every=60, W=W)
+        for seconds in (30, 59, 61, 62, 125):
+            now[0] = seconds
+            add(W, 1.0)
+    assert files(tmp_path) == ["checkpoint-000002.npz", "checkpoint-000003.npz"]
+    np.testing.assert_array_equal(orion.restore(tmp_path)["W"].to_numpy(), 5.0)
+    np.testing.assert_array_equal(orion.restore(tmp_path / "checkpoint-000002.npz")["W"].to_numpy(), 3.0)
+    now[0] = 1000.0
+    with orion.session(workers=1):
+        add(W, 1.0)  # that of the session that has ended is no longer written
+    assert files(tmp_path) == ["checkpoint-000002.npz", "checkpoint-000003.npz"]
+
+
+def test_a_clock_that_is_set_changes_nothing(tmp_path, monkeypatch):
+    W = orion.zeros(10)
+    with orion.session(workers=1):
+        orion.checkpoint(tmp_path, every=3600, W=W)
+        monkeypatch.setattr(time, "time", lambda: 1e12)
+        add(W, 1.0)
+    assert files(tmp_path) == ["checkpoint-000001.npz"]
+
+
+def test_an_automatic_one_that_cannot_be_written_is_warned_of(tmp_path, monkeypatch):
+    W, real = orion.zeros(10), checkpoints.write_archive
+
+    def full(path, values, **named):
+        raise orion.StorageError(f"{path} cannot be written\n  why:  No space left on device")
+
+    with orion.session(workers=1):
+        orion.checkpoint(tmp_path, every=1e-9, W=W)
+        monkeypatch.setattr(checkpoints, "write_archive", full)
+        with pytest.warns(orion.CheckpointWarning, match="No space left") as told:
+            add(W, 1.0)
+        assert told[0].filename == __file__
+        monkeypatch.setattr(checkpoints, "write_archive", real)
+        add(W, 1.0)
+    np.testing.assert_array_equal(orion.restore(tmp_path)["W"].to_numpy(), 2.0)
+
+
+def test_a_folder_belongs_to_one_session(tmp_path):
+    W = orion.zeros(10)
+    with orion.session(workers=1):
+        orion.checkpoint(tmp_path, W=W)
+        with (
+            orion.session(workers=2),
+            pytest.raises(orion.ArgumentError, match="another session writes checkpoints to"),
+        ):
+            orion.checkpoint(tmp_path, W=W)
+        code = f"import orion; orion.checkpoint({str(tmp_path)!r}, W=orion.zeros(3))"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert "another session writes checkpoints to" in done.stderr
+    with orion.session(workers=2):
+        orion.checkpoint(tmp_path, W=W)
+    assert len(files(tmp_path)) == 2
+
+
+def test_a_process_that_is_killed_while_it_writes_leaves_whole_files(tmp_path):
+    code = f"""
+import orion
+W = orion.zeros(300_000)
+n = 0
+while True:
+    W[:] = n
+    orion.checkpoint({str(tmp_path)!r}, W=W, n=n)
+    n += 1
+"""
+    for _ in range(5):
+        process = subprocess.Popen([sys.executable, "-c", code])
+        end = time.monotonic() + 60
+        while not files(tmp_path) and time.monotonic() < end:
+            time.sleep(0.01)
+        time.sleep(0.3 * np.random.default_rng().random())
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        found = orion.restore(tmp_path)
+        np.testing.assert_array_equal(found["W"].to_numpy(), found["n"])
+    with orion.session(workers=1):  # what the dead have left is in nobody's way
+        orion.checkpoint(tmp_path, W=orion.zeros(3))
+    assert [one for one in files(tmp_path) if one.endswith(".tmp")] == []
+
+
+def test_what_cannot_be_kept_or_restored(tmp_path):
+    W = orion.zeros(10)
+    refused = [
+        (lambda: orion.checkpoint(tmp_path), "a checkpoint of nothing"),
+        (lambda: orion.checkpoint(tmp_path, W=[1, 2]), "`W` is a list"),
+        (lambda: orion.checkpoint(tmp_path, every=0, W=W), "every=0 is no number of seconds"),
+        (lambda: orion.checkpoint(tmp_path, every="1", W=W), "every='1' is no number"),
+        (lambda: orion.checkpoint(tmp_path, every=5, W=W, epoch=3), r"(?s)arrays alone.*`epoch` would be 3 in all"),
+        (lambda: orion.restore(tmp_path), "there is no checkpoint in"),
+    ]
+    with orion.session(workers=1):
+        for call, message in refused:
+            with pytest.raises(orion.ArgumentError, match=message):
+                call()
+        with pytest.raises(orion.StorageError, match=r"cannot hold checkpoints"):
+            orion.checkpoint("/proc/nothing", W=W)
+        orion.checkpoint(tmp_path, W=W, R=orion.sparse(([0], [1]), np.ones(1)), n=1)
+    frozen = np.zeros(10)
+    frozen.flags.writeable = False
+    for into, message in [
+        ({"V": W}, r"(?s)has no `V`.*it has W, R, n"),
+        ({"W": orion.zeros(9)}, r"`W` in .* is float64\[10\], the array given is float64\[9\]"),
+        ({"W": orion.zeros(10, dtype="float32")}, "the array given is float32"),
+        ({"W": 3}, "`W` is a int, which is not filled in place"),
+        ({"n": np.zeros(3)}, "`n` in .* is 1, not a dense array"),
+        ({"R": np.zeros((1, 2))}, "`R` in .* is a sparse array"),
+        ({"W": frozen}, "nobody may write to"),
+    ]:
+        with pytest.raises(orion.ArgumentError, match=message):
+            orion.restore(tmp_path, **into)
+
+
+def test_nothing_is_changed_where_one_of_several_does_not_fit(tmp_path):
+    with orion.session(workers=1):
+        orion.checkpoint(tmp_path, W=orion.ones(3), H=orion.ones(4))
+    W = orion.zeros(3)
+    with pytest.raises(orion.ArgumentError):
+        orion.restore(tmp_path, W=W, H=orion.zeros(5))
+    np.testing.assert_array_equal(W.to_numpy(), 0.0)
+
+
+@pytest.mark.ray
+@pytest.mark.timeout(120)
+def test_arrays_of_actors(tmp_path):
+    W = orion.zeros(1000)
+    with orion.session("ray", 2, force_parallel=True):
+        add(W, 1.0)
+        orion.checkpoint(tmp_path, W=W)
+        add(W, 1.0)
+        orion.restore(tmp_path, W=W)
+        add(W, 0.5)
+    np.testing.assert_array_equal(W.to_numpy(), 1.5)
