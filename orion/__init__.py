@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from orion.keyed_random import random as random
     from orion.planned import Plan as Plan
     from orion.runtime.session import init as init
+    from orion.runtime.session import scale as scale
     from orion.runtime.session import session as session
     from orion.runtime.session import shutdown as shutdown
 
@@ -75,7 +76,7 @@ HOMES = {
         "UnsupportedLoopError", "WorkerLostError", "WorkerReplacedWarning",
     ),
     "orion.keyed_random": ("random",),
-    "orion.runtime.session": ("init", "session", "shutdown"),
+    "orion.runtime.session": ("init", "scale", "session", "shutdown"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in HOMES.items() for name in names}
 

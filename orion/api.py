@@ -9,6 +9,7 @@ import inspect
 import sys
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from types import FunctionType, MethodType
 from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar, cast, overload
 
@@ -21,6 +22,7 @@ from orion.errors import (
     ArgumentError,
     NotParallelError,
     OrionError,
+    RescaledError,
     SerialLoopWarning,
     UnsupportedLoopError,
     describe,
@@ -89,13 +91,15 @@ class ParallelFunction(Generic[P, R]):
             preparation, given = self._bind(args, kwargs)
             if self._unanalysed and (found := self._compiled_before(given)) is not None:
                 return cast(R, found.run(*given.values()))
-            try:
-                arguments = preparation.with_outside(given)
-                prepared = preparation.prepare(arguments, session.workers, session.force_parallel)
-            except OrionError as error:
-                return cast(R, self._compiled_as_it_is(given, error).run(*given.values()))
-            self._warn_if_serial(prepared)
-            return cast(R, prepared.run(arguments, session))
+            while True:
+                try:
+                    arguments = preparation.with_outside(given)
+                    prepared = preparation.prepare(arguments, session.workers, session.force_parallel)
+                except OrionError as error:
+                    return cast(R, self._compiled_as_it_is(given, error).run(*given.values()))
+                self._warn_if_serial(prepared)
+                with suppress(RescaledError):  # workers are gone for good: prepared anew for those that are left
+                    return cast(R, prepared.run(arguments, session))
         except BaseException as error:  # what `ends_in_users_line` does, without a call more
             shorten(error)
             raise

@@ -66,6 +66,11 @@ class WorkerLostError(OrionError):
     """A worker died, or stopped answering, while it ran a loop."""
 
 
+class RescaledError(Exception):
+    """A session has another number of workers than a program is scheduled for, as some are gone for good: it is to be
+    scheduled anew. Arrays are as they were before the run. No user sees it."""
+
+
 class StorageError(OrionError, OSError):
     """A file could not be written or opened; nothing of it is left behind."""
 

@@ -48,7 +48,7 @@ VALUES = {
     "true": True,
     "scalar": np.float32(0.1),
     "smallest": np.int64(-(2**63)),
-} | {f"of {kind.name}": orion.array(np.arange(7) % 2, dtype=kind) for kind in SUPPORTED}
+} | {f"of {kind.name}": orion.array(np.arange(7) % 2, dtype=kind) for kind in sorted(SUPPORTED, key=str)}
 
 
 def test_what_is_written_is_read_back(tmp_path):

@@ -27,6 +27,9 @@ class Backend(Protocol):
     def run(self, prepared: PreparedProgram, arguments: Mapping[str, object]) -> Any:
         """Run a program on the arrays in `arguments`, in place, and return its result."""
 
+    def scale(self, workers: int) -> None:
+        """Have so many workers from the next run on, once the run under way is over."""
+
     def close(self) -> None:
         """End the workers, once the run under way is over; `run` starts them again."""
 
@@ -47,6 +50,15 @@ class LocalBackend:
         if workers > self.workers:
             raise PlanError(f"the program is scheduled for {workers} workers, the session has {self.workers}")
         return self._turn.run(lambda: self._run(prepared, workers, arguments))
+
+    def scale(self, workers: int) -> None:
+        """Have so many threads from the next run on."""
+        self._turn.run(lambda: self._scale(workers))
+
+    def _scale(self, workers: int) -> None:
+        self._end()
+        self._loaded.clear()
+        self.workers = workers
 
     def close(self) -> None:
         """End the threads, once the run under way is over."""

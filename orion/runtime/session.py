@@ -7,7 +7,7 @@ import reprlib
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, ContextDecorator
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
 from numbers import Integral
@@ -72,6 +72,11 @@ class Session:
         returned = self._backend.run(prepared, arguments)
         self.checkpoints.after_run()
         return returned
+
+    def scale(self, workers: int) -> None:
+        """Have so many workers from the next run on (`orion.scale`)."""
+        self._backend.scale(workers)
+        self.settings = replace(self.settings, workers=workers)
 
     def close(self) -> None:
         """End the workers, once the run under way is over. The session can be used again; they are then started
@@ -256,6 +261,28 @@ def init(
     place.session = Session(settings)
     if before is not None:
         before.close()
+
+
+@ends_in_users_line
+def scale(workers: int) -> None:
+    """Go on with another number of workers, from the next call of a loop on. Arrays stay as they are, nothing is
+    computed again, and the bits of results are the same: for up to eight workers loops are cut into the same blocks.
+
+    On Ray the new workers are started at once, where there are some already. `ArgumentError` for what is no number of
+    workers, on the serial backend, and where the cluster has no room for them: there are then as many as before. A loop
+    that another thread runs is waited for.
+
+    >>> import orion
+    >>> with orion.session("threads", 1) as here:
+    ...     orion.scale(workers=2)
+    ...     here.workers
+    2
+    """
+    session = current_session()
+    if workers is None:
+        raise ArgumentError(describe("workers=None is not a number of workers", hint="give a whole number from 1 on"))
+    count = settings_from(session.settings.backend, workers, None, None).workers
+    session.scale(1 if count is None else count)
 
 
 @ends_in_users_line

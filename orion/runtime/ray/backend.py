@@ -8,11 +8,11 @@ from contextlib import suppress
 from typing import Any
 
 from orion.arrays.base import DistArray
-from orion.errors import ArgumentError, PlanError, WorkerLostError, WorkerReplacedWarning, describe
+from orion.errors import ArgumentError, PlanError, RescaledError, WorkerLostError, WorkerReplacedWarning, describe
 from orion.runtime.backend import LocalBackend, cores
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.ray.before_images import BeforeImages, written_by
-from orion.runtime.ray.cluster import cluster_cpus
+from orion.runtime.ray.cluster import NoRoomError, cluster_cpus
 from orion.runtime.ray.group import NotBegunError
 from orion.runtime.ray.membership import membership
 from orion.runtime.ray.start import Start
@@ -35,6 +35,7 @@ class RayBackend:
         self._start: Start | None = None
         self._driver = LocalBackend(1)
         self._images = BeforeImages()
+        self._had_team = False
         self.workers = workers or self._available()
 
     def run(self, prepared: PreparedProgram, arguments: Mapping[str, object]) -> Any:
@@ -52,6 +53,23 @@ class RayBackend:
     def cluster_cpus(self) -> int:
         """The CPUs of the cluster that the actors hold now."""
         return self.workers if self._team is not None and self._team.group.is_usable() else 0
+
+    def scale(self, workers: int) -> None:
+        """Have so many actors, from now on where there are some already. ArgumentError where the cluster has no room
+        for them: there are then as many as before."""
+        self._turn.run(lambda: self._scale(workers))
+
+    def _scale(self, workers: int) -> None:
+        before, has_team = self.workers, self._team is not None
+        self._end_all()
+        self.workers = workers
+        if not has_team:
+            return
+        try:
+            self._wait_for_start()
+        except BaseException:
+            self.workers = before
+            raise
 
     def close(self) -> None:
         """End the actors, and Ray as far as Orion started or joined it, once the run under way is over."""
@@ -93,9 +111,23 @@ class RayBackend:
         if self._team is not None and not self._team.group.is_usable():
             self._end_team()
         if self._team is None:
-            self._wait_for_start()
+            self._start_with_what_is_left()
             assert self._team is not None
         return self._team
+
+    def _start_with_what_is_left(self) -> None:
+        """Start the team. Where the cluster had room for one in this session, and has room for fewer workers now, as a
+        node is gone for good, RescaledError: there are then as many as it has room for."""
+        try:
+            self._wait_for_start()
+        except NoRoomError as error:
+            if not self._had_team or not error.room:
+                raise
+            before, self.workers = self.workers, error.room
+            told = f"there is room for {self.workers} workers on Ray, where there were {before}; loops go on with these"
+            warn_in_users_line(WorkerReplacedWarning(f"{told} (`orion.scale(workers={before})` when there is more)"))
+            raise RescaledError from error
+        self._had_team = True
 
     def _wait_for_start(self) -> None:
         """Start Ray and the actors, or wait for a start under way: after Ctrl-C it goes on, for the next run."""

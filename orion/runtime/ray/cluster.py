@@ -22,6 +22,12 @@ LOOK_SECONDS = 0.5
 """How often it is looked, while actors start, whether the cluster still has room for them."""
 
 
+class NoRoomError(ArgumentError):
+    """The cluster has fewer CPUs than workers were asked for: `room` of them, as far as that is known."""
+
+    room = 0
+
+
 def cluster_cpus() -> int:
     """The number of CPUs of the cluster that this process has joined."""
     return int(ray.cluster_resources().get("CPU", 0))
@@ -71,12 +77,14 @@ def _refuse_without_room(number: int, held: int) -> None:
         lost = f", after {dead} of its nodes died or left" if dead else ""
         why = f"the cluster has {cpus} CPUs{lost}{others}, and each worker takes one"
         free = "leave the other session, or end it by `orion.shutdown()`" if held else "give the cluster more CPUs"
-        raise _no_room(number, why, free)
+        raise _no_room(number, why, free, max(0, cpus - held))
 
 
-def _no_room(workers: int, why: str, free: str) -> ArgumentError:
+def _no_room(workers: int, why: str, free: str, room: int = 0) -> NoRoomError:
     hint = f"{free}, or ask for fewer workers"
-    return ArgumentError(describe(f"no room for {workers} workers on Ray", why=why, hint=hint))
+    error = NoRoomError(describe(f"no room for {workers} workers on Ray", why=why, hint=hint))
+    error.room = room
+    return error
 
 
 def nodes_of(actors: list[Any]) -> list[str]:

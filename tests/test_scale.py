@@ -1,0 +1,96 @@
+"""`orion.scale`: another number of workers in the middle of training, with the same bits and nothing lost."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import orion
+from tests.kill import PROGRAMS, factors, sgd
+from tests.runtime_programs import cases, mix
+
+
+def train(counts, backend, make, call):
+    """The arrays after a call with each number of workers."""
+    arguments = make()
+    with orion.session(backend, counts[0], force_parallel=True) as session:
+        for count in counts:
+            orion.scale(count)
+            assert session.workers == count
+            call(*arguments)
+    arrays = [one for one in arguments if isinstance(one, np.ndarray | orion.DenseArray)]
+    return [np.asarray(one).tobytes() for one in arrays]
+
+
+def small():
+    data, W, H, step, reg, _ = factors(20_000)
+    return data, W, H, step, reg, 3
+
+
+def test_two_four_one_is_as_one_all_the_time():
+    expected = train([1, 1, 1, 1], "threads", small, sgd)
+    assert train([2, 4, 1, 3], "threads", small, sgd) == expected
+    A = PROGRAMS[1]
+    few = lambda: (A.fresh()[0][:300, :300].copy(), 3)
+    assert train([2, 4, 1], "threads", few, A.call) == train([1, 1, 1], "threads", few, A.call)
+
+
+@pytest.mark.ray
+@pytest.mark.timeout(120)
+def test_on_ray():
+    expected = train([1, 1, 1], "threads", small, sgd)
+    assert train([2, 3, 1], "ray", small, sgd) == expected
+
+
+@pytest.mark.ray
+@pytest.mark.timeout(120)
+def test_a_cluster_without_room_leaves_the_workers_that_there_were():
+    import ray
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "object_store_memory": 80 * 2**20})
+    try:
+        with orion.session("ray", 2, address=cluster.address, force_parallel=True) as session:
+            mine, expected = cases()["rotated"][1], cases()["rotated"][1]
+            mix(**mine)
+            with pytest.raises(orion.ArgumentError, match="no room for 3 workers"):
+                orion.scale(3)
+            assert session.workers == 2
+            mix(**mine)
+        with orion.session("serial"):
+            mix(**expected)
+            mix(**expected)
+        np.testing.assert_array_equal(mine["W"], expected["W"])
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+
+
+def test_what_is_no_number_of_workers():
+    with orion.session("threads", 2) as session:
+        for wrong in (0, -1, 2.5, "2", None, True, 10**9):
+            with pytest.raises(orion.ArgumentError, match="workers="):
+                orion.scale(wrong)
+        assert session.workers == 2
+    with orion.session("serial"):
+        orion.scale(1)
+        with pytest.raises(orion.ArgumentError, match="serial backend has one worker"):
+            orion.scale(2)
+
+
+def test_a_loop_that_another_thread_runs_is_waited_for():
+    def sizes():
+        data, W, H, step, reg, _ = factors(20_000)
+        return data, W, H, step, reg, 300
+
+    expected = sizes()
+    with orion.session("threads", 2, force_parallel=True):
+        sgd(*expected)
+        mine = sizes()
+        runner = threading.Thread(target=sgd, args=mine)
+        runner.start()
+        time.sleep(0.02)
+        orion.scale(1)
+        runner.join()
+    assert np.asarray(mine[1]).tobytes() == np.asarray(expected[1]).tobytes()
