@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from orion.errors import OutOfBoundsError as OutOfBoundsError
     from orion.errors import PlanError as PlanError
     from orion.errors import SerialLoopWarning as SerialLoopWarning
+    from orion.errors import StandstillWarning as StandstillWarning
     from orion.errors import StorageError as StorageError
     from orion.errors import UnprovedWarning as UnprovedWarning
     from orion.errors import UnsupportedLoopError as UnsupportedLoopError
@@ -72,8 +73,8 @@ HOMES = {
     "orion.checkpointing": ("checkpoint", "restore"),
     "orion.errors": (
         "AliasError", "ArgumentError", "CheckpointWarning", "DataFormatError", "MissingKeyError", "NotParallelError",
-        "OrionError", "OutOfBoundsError", "PlanError", "SerialLoopWarning", "StorageError", "UnprovedWarning",
-        "UnsupportedLoopError", "WorkerLostError", "WorkerReplacedWarning",
+        "OrionError", "OutOfBoundsError", "PlanError", "SerialLoopWarning", "StandstillWarning", "StorageError",
+        "UnprovedWarning", "UnsupportedLoopError", "WorkerLostError", "WorkerReplacedWarning",
     ),
     "orion.keyed_random": ("random",),
     "orion.runtime.session": ("init", "scale", "session", "shutdown"),

@@ -79,6 +79,10 @@ class CheckpointWarning(UserWarning):
     """An automatic checkpoint could not be written; the program goes on."""
 
 
+class StandstillWarning(UserWarning):
+    """A worker has done nothing for long in the middle of a loop."""
+
+
 class WorkerReplacedWarning(UserWarning):
     """A worker died while it ran a loop, which other workers then ran from the beginning: it has the same results."""
 

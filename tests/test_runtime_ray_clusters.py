@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -10,7 +11,9 @@ import numpy as np
 import pytest
 
 import orion
+from orion.arrays.dense import array
 from orion.runtime.session import current_session
+from tests.runtime_programs import cases, integers, mix
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(200)]
 
@@ -98,7 +101,7 @@ def test_a_connection_that_the_user_made_is_left_alone(clusters):
         ray.shutdown()
 
 
-def test_after_a_node_was_lost_the_next_run_says_so_soon():
+def test_after_a_node_was_lost_loops_go_on_with_fewer_workers():
     import ray
     from ray.cluster_utils import Cluster
 
@@ -109,14 +112,53 @@ def test_after_a_node_was_lost_the_next_run_says_so_soon():
             add(np.zeros(100), 1.0)
             for process in (lost.all_processes["raylet"][0].process.pid, session._backend._team.group.processes[1]):
                 os.kill(process, signal.SIGKILL)
-            start = time.monotonic()
-            with pytest.raises(orion.ArgumentError, match="the cluster has 1 CPUs, after 1 of its nodes died or left"):
-                add(np.zeros(100), 1.0)
+            start, a, b = time.monotonic(), np.zeros(100), orion.zeros(100)
+            with pytest.warns(orion.WorkerReplacedWarning, match="is room for 1 workers on Ray, where there were 2"):
+                add(a, 1.0)
             assert time.monotonic() - start < 45
+            assert session.workers == 1
+            add(b, 2.0)
+            assert set(a) == {1.0}
+            assert set(b.to_numpy()) == {2.0}
+            with pytest.raises(orion.ArgumentError, match="the cluster has 1 CPUs, after 1 of its nodes died or left"):
+                orion.scale(2)
+            add(a, 1.0)
+            assert set(a) == {2.0}
         assert run_there(cluster.address) == cluster.address
     finally:
         ray.shutdown()
         cluster.shutdown()
+
+
+def test_a_node_that_is_lost_in_the_middle_of_a_call():
+    """The call is done again from the same arrays by the workers that are left, with the same bits."""
+    import ray
+    from ray.cluster_utils import Cluster
+
+    def given():
+        return cases()["rotated"][1] | {"H": array(integers(40)), "rounds": 2_000}
+
+    mine, expected = given(), given()
+    with orion.session("serial"):
+        mix(**expected)
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, **STORE})
+    try:
+        lost = cluster.add_node(num_cpus=1, **STORE)
+        with orion.session("ray", 2, address=cluster.address, force_parallel=True) as session:
+            mix(**cases()["rotated"][1])
+            raylet, actor = lost.all_processes["raylet"][0].process.pid, session._backend._team.group.processes[1]
+            timers = [threading.Timer(0.3, os.kill, [one, signal.SIGKILL]) for one in (raylet, actor)]
+            for timer in timers:
+                timer.start()
+            with pytest.warns(orion.WorkerReplacedWarning) as told:
+                mix(**mine)
+            assert session.workers == 1
+        assert ["done again" in str(one.message) for one in told][:1] == [True]
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+    np.testing.assert_array_equal(mine["W"], expected["W"])
+    np.testing.assert_array_equal(mine["H"].to_numpy(), expected["H"].to_numpy())
 
 
 def kill_of_ray(kinds):

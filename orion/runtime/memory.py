@@ -53,6 +53,23 @@ class RunMemory:
         self.control[:, ALARM] = EVERYONE
 
 
+def place_of(prepared: PreparedProgram, memory: RunMemory, worker: int) -> str:
+    """Where a worker is in a run, as far as the flags say: its first tile, in the loop that was begun last, which is
+    not done in the round that other tiles of it are."""
+    name = prepared.program.function.name
+    for number, loop in reversed([*enumerate(prepared.loops)]):
+        tiles = loop.schedule.tiles
+        done = memory.done[number][: FLAG_STRIDE * tiles : FLAG_STRIDE]
+        own = loop.schedule.order[worker] if worker < loop.schedule.workers else done[:0]
+        if not done.any() or not len(own):
+            continue
+        round = int(done.max())
+        left = [int(tile) for tile in own if done[tile] < round]
+        where = f"the loop over {', '.join(loop.plan.nest.dims)} in line {loop.plan.nest.span.line} of `{name}`"
+        return f"it is in tile {left[0]} of {where}, round {round}" if left else f"it has done its tiles of {where}"
+    return f"no tile of `{name}` is done"
+
+
 def allocate_run_memory(prepared: PreparedProgram, allocate: Allocate = aligned_zeros) -> RunMemory:
     """The shared memory of a program, zeroed."""
     return RunMemory(

@@ -18,6 +18,7 @@ from orion.runtime.ray.exchange import Region
 from orion.runtime.ray.lines import Line, LostError, PipeLine, RayLine
 from orion.runtime.ray.orders import Filling, Outcome, RunOrder
 from orion.runtime.ray.segments import TOKEN, Block, SegmentName, can_be_anonymous, create_segment, token_in
+from orion.runtime.ray.standstill import Standstill
 
 START_SECONDS = 60.0
 LOOK_SECONDS = 0.05
@@ -95,15 +96,17 @@ class Group:
 
     # ------------------------------------------------------------ runs
 
-    def run(self, orders: Sequence[RunOrder], abort: Callable[[], None]) -> list[Outcome]:
+    def run(self, orders: Sequence[RunOrder], abort: Callable[[], None], place: Callable[[int], str]) -> list[Outcome]:
         """Send each worker its order, one message each, and wait for all outcomes.
 
         First they are asked whether they are there, for once the first order is sent the loop may have begun, and one
         that runs again would change arrays twice. NotBegunError where one does not answer.
 
         Where one fails or is lost, and at Ctrl-C, the others are made to leave: those of the driver's node by
-        `abort`.
+        `abort`. `place` says where a worker is in the run, for what is said of one that stands still.
         """
+        here = (w for w, node in enumerate(self.nodes[: len(orders)]) if node == self.driver_node)
+        standstill = Standstill({w: self.processes[w] for w in here}, place)
 
         def abort_all() -> None:
             abort()
@@ -113,9 +116,9 @@ class Group:
 
         begun = False
         try:
-            self._outcomes([None] * len(orders), abort_all)
+            self._outcomes([None] * len(orders), abort_all, standstill)
             begun = True
-            return self._outcomes(orders, abort_all)
+            return self._outcomes(orders, abort_all, standstill)
         except LostError as error:
             if begun:
                 self._leave(abort_all)
@@ -125,9 +128,14 @@ class Group:
             self._leave(abort_all)
             raise
 
-    def _outcomes(self, orders: Sequence[RunOrder | None], abort: Callable[[], None]) -> list[Outcome]:
+    def _outcomes(
+        self, orders: Sequence[RunOrder | None], abort: Callable[[], None], standstill: Standstill
+    ) -> list[Outcome]:
         self._line.start(orders)
         while len(found := self._line.wait(LOOK_SECONDS)) < len(orders):
+            stopped = standstill.stopped([w for w in range(len(orders)) if w not in found])
+            if stopped is not None:
+                raise LostError(*stopped)
             if any(outcome.error is not None or outcome.left for outcome in found.values()):
                 abort()
         return [found[number] for number in range(len(orders))]

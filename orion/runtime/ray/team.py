@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import Any
 from weakref import WeakKeyDictionary, finalize, ref
 
 from orion.aside import aside
 from orion.runtime.failures import left_without_error
-from orion.runtime.memory import RunMemory
+from orion.runtime.memory import RunMemory, place_of
 from orion.runtime.notice import said_if_slow
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.ray.group import Group
@@ -78,7 +79,7 @@ class Team:
         self._tell_dropped()
         self._mirrors.prepare(prepared, program.segment, placed)
         orders = self._orders(prepared, program, placed)
-        outcomes = self.group.run(orders, program.memory.abort)
+        outcomes = self.group.run(orders, program.memory.abort, partial(place_of, prepared, program.memory))
         _raise_failure(prepared, outcomes)
         for news, order in zip(self._news, orders, strict=False):
             news.told(order)
