@@ -1,10 +1,12 @@
 """`orion.checkpoint` and `orion.restore`: what is kept is whole, the newest two stay, nothing is half restored."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -116,6 +118,28 @@ def test_a_folder_belongs_to_one_session(tmp_path):
     with orion.session(workers=2):
         orion.checkpoint(tmp_path, W=W)
     assert len(files(tmp_path)) == 2
+
+
+def test_threads_that_write_at_the_same_time(tmp_path):
+    arrays = [orion.full(20_000, k) for k in range(4)]
+    with orion.session(workers=1), ThreadPoolExecutor(4) as pool:
+        paths = list(pool.map(lambda k: orion.checkpoint(tmp_path, W=arrays[k % 4], k=k % 4), range(40)))
+    assert len(set(paths)) == 40
+    assert files(tmp_path) == ["checkpoint-000039.npz", "checkpoint-000040.npz"]
+    for path in sorted(paths)[-2:]:
+        found = orion.restore(path)
+        np.testing.assert_array_equal(found["W"].to_numpy(), found["k"])
+
+
+def test_a_folder_that_is_gone(tmp_path):
+    folder, W = tmp_path / "run", orion.zeros(3)
+    with orion.session(workers=1):
+        orion.checkpoint(folder, every=1e-9, W=W)
+        shutil.rmtree(folder)
+        with pytest.warns(orion.CheckpointWarning, match="No such file"):
+            add(W, 1.0)
+        with pytest.raises(orion.StorageError, match="No such file"):
+            orion.restore(folder)
 
 
 def test_a_process_that_is_killed_while_it_writes_leaves_whole_files(tmp_path):

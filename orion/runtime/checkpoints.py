@@ -129,10 +129,12 @@ def _check(values: Mapping[str, object], every: float | None) -> None:
 
 
 def _write_next(folder: Path, values: Mapping[str, object]) -> Path:
-    numbers = _numbers(folder)
-    path = _file(folder, max(numbers, default=0) + 1)
-    write_archive(path, values, is_new=True)
-    for number in sorted(numbers)[: 1 - KEPT or None]:
+    while True:
+        path = _file(folder, max(_numbers(folder), default=0) + 1)
+        with suppress(FileExistsError):  # another thread was faster
+            write_archive(path, values, is_new=True)
+            break
+    for number in sorted(_numbers(folder))[:-KEPT]:
         with suppress(OSError):
             _file(folder, number).unlink()
     return path
@@ -143,7 +145,11 @@ def _file(folder: Path, number: int) -> Path:
 
 
 def _numbers(folder: Path) -> list[int]:
-    return [int(found[1]) for one in os.listdir(folder) if (found := FILE.fullmatch(one))]
+    try:
+        return [int(found[1]) for one in os.listdir(folder) if (found := FILE.fullmatch(one))]
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise StorageError(describe(f"the folder {folder} of checkpoints cannot be read", why=why)) from error
 
 
 # ---------------------------------------------------------------- restoring

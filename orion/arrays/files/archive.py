@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
+from uuid import uuid4
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
@@ -51,9 +52,9 @@ def write_archive(path: Path, values: Mapping[str, object], *, is_new: bool = Fa
     disk: what was at `path` is then as it was, and nothing of the new file is left.
     """
     contents = {name: _described(name, value) for name, value in values.items()}
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")  # other threads may write a file of that name, too
     try:
-        with temporary.open("wb") as file:
+        with temporary.open("xb") as file:
             _write(file, contents, values)
             file.flush()
             os.fsync(file.fileno())
