@@ -30,7 +30,7 @@ def checkpoint(path: str | os.PathLike[str], /, *, every: float | None = None, *
     >>> orion.restore(folder, W=W)["epoch"], float(W[0, 0])
     (4, 1.0)
     """
-    return current_session().checkpoints.write(Path(path), values, every)
+    return current_session().checkpoint(Path(path), values, every)
 
 
 @ends_in_users_line

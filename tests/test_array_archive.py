@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import zipfile
 
 import numpy as np
@@ -145,7 +146,7 @@ def test_a_file_that_contradicts_itself_is_refused(tmp_path, change):
 def test_what_cannot_be_read(tmp_path):
     with pytest.raises(orion.StorageError, match="No such file"):
         orion.load(tmp_path / "nothing")
-    with pytest.raises(orion.StorageError, match="Is a directory"):
+    with pytest.raises(orion.StorageError, match="it is a folder"):
         orion.load(tmp_path)
     (tmp_path / "text").write_text("3 4 5\n")
     with pytest.raises(orion.DataFormatError, match="damaged, or no file of arrays"):
@@ -221,3 +222,48 @@ def test_what_interrupts_writing_leaves_nothing(tmp_path, monkeypatch):
 def test_a_folder_that_is_not_there(tmp_path):
     with pytest.raises(orion.StorageError, match=r"(?s)nothing/file.*No such file"):
         VALUES["dense"].save(tmp_path / "nothing" / "file")
+
+
+def test_names_that_would_be_the_same_member_are_refused(tmp_path):
+    S, a = VALUES["sparse"], np.zeros(3)
+    for names in ({"W": S, "W.key0": a}, {"W.value0": a, "W": S}):
+        with pytest.raises(orion.ArgumentError, match=r"would both be `W\.(key|value)0\.npy`"):
+            write_archive(tmp_path / "file", names)
+    for name in ("a\0b", "\ud800", "x" * 2000, "a\n"):
+        with pytest.raises(orion.ArgumentError, match="is no name for a value"):
+            write_archive(tmp_path / "file", {name: a})
+    assert not os.listdir(tmp_path)
+    odd = {"a/b": a, "..": a + 1, "": a + 2, "orion.json": a + 3, "é": a + 4}
+    write_archive(tmp_path / "file", odd)
+    assert {name: one.tolist() for name, one in read_archive(tmp_path / "file").items()} == {
+        name: one.tolist() for name, one in odd.items()
+    }
+
+
+def test_arrays_of_another_byte_order_are_written_in_that_of_this_machine(tmp_path):
+    write_archive(tmp_path / "file", {"a": np.arange(4, dtype=">f8")})
+    found = read_archive(tmp_path / "file")["a"]
+    assert found.dtype == np.float64
+    np.testing.assert_array_equal(found, np.arange(4.0))
+
+
+@pytest.mark.parametrize("value", [np.ma.masked_array([1.0, 2.0], [0, 1]), np.zeros(2, "f4,i4")])
+def test_arrays_that_are_more_than_numbers_are_refused(tmp_path, value):
+    with pytest.raises(orion.ArgumentError, match="`a` is a .* of " + re.escape(str(value.dtype))):
+        write_archive(tmp_path / "file", {"a": value})
+
+
+def test_links_permissions_and_special_files(tmp_path):
+    target, link, pipe = tmp_path / "target", tmp_path / "latest", tmp_path / "pipe"
+    VALUES["dense"].save(target)
+    target.chmod(0o600)
+    link.symlink_to(target)
+    VALUES["narrow"].save(link)
+    assert link.is_symlink()
+    assert same(orion.load(target), VALUES["narrow"])
+    assert target.stat().st_mode & 0o777 == 0o600
+    os.mkfifo(pipe)
+    for call in (lambda: VALUES["dense"].save(pipe), lambda: orion.load(pipe), lambda: orion.load("/dev/full")):
+        with pytest.raises(orion.StorageError, match="it is no regular file"):
+            call()
+    assert sorted(os.listdir(tmp_path)) == ["latest", "pipe", "target"]

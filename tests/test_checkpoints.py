@@ -219,3 +219,63 @@ def test_arrays_of_actors(tmp_path):
         orion.restore(tmp_path, W=W)
         add(W, 0.5)
     np.testing.assert_array_equal(W.to_numpy(), 1.5)
+
+
+@orion.parallel_for
+def divide(W, n):
+    for t in range(n):
+        share = 1 / (n - 3 - t)
+        for i in range(W.shape[0]):
+            W[i] += share
+
+
+@pytest.mark.parametrize("kind", [orion.zeros, np.zeros])
+def test_what_a_failed_call_has_left_is_not_kept(tmp_path, kind):
+    W, V = kind(100), orion.zeros(10)
+    with orion.session(workers=2, force_parallel=True):
+        orion.checkpoint(tmp_path, every=1e-9, W=W)
+        add(W, 1.0)
+        with pytest.raises(ZeroDivisionError):
+            divide(W, 5)
+        with pytest.warns(orion.CheckpointWarning, match=r"(?s)`W` may hold a part.*once more"):
+            add(V, 1.0)
+        assert set(np.asarray(orion.restore(tmp_path)["W"])) == {1.0}
+        W[:] = 5.0
+        orion.checkpoint(tmp_path, every=1e-9, W=W)
+        add(V, 1.0)
+        assert set(np.asarray(orion.restore(tmp_path)["W"])) == {5.0}
+
+
+def test_loops_of_several_threads_with_automatic_ones(tmp_path):
+    arrays = [orion.zeros(1000) for _ in range(4)]
+    with orion.session(workers=2, force_parallel=True), ThreadPoolExecutor(4) as pool:
+        orion.checkpoint(tmp_path, every=1e-9, **{f"W{k}": one for k, one in enumerate(arrays)})
+        list(pool.map(lambda k: [add(arrays[k], 1.0) for _ in range(20)], range(4)))
+        found = orion.restore(tmp_path)
+        assert all(len(set(found[f"W{k}"].to_numpy())) == 1 for k in range(4))  # none in the middle of a call
+    assert len(files(tmp_path)) == 2
+
+
+def test_a_forked_child_leaves_the_folder_to_its_parent(tmp_path):
+    code = f"""
+import os, orion
+from tests.test_checkpoints import add
+W = orion.zeros(10)
+with orion.session(workers=1):
+    add(W, 1.0)
+    orion.checkpoint({str(tmp_path)!r}, every=1e-9, W=W)
+    child = os.fork()
+    if not child:
+        add(W, 100.0)
+        os._exit(0)
+    os.waitpid(child, 0)
+    print(orion.restore({str(tmp_path)!r})["W"][0])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "1.0\n", done.stderr
+
+
+@pytest.mark.parametrize("every", [np.int64(2), np.float32(1), 3])
+def test_numbers_of_any_kind_are_seconds(tmp_path, every):
+    with orion.session(workers=1):
+        orion.checkpoint(tmp_path, every=every, W=orion.zeros(3))

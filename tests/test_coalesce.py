@@ -314,3 +314,139 @@ def test_loops_beside_one_over_segments_keep_their_conditions():
         plan = compare(shares_a_function, given)
         assert plan.loops[-1].strategy == "independent"
         assert "perm has no two equal elements" in plan.conditions
+
+
+def segment_in_the_next_round(u, first, order, near):
+    c = 0
+    for _ in range(3):
+        for c in range(len(first) - 1):
+            for k in range(first[c], first[c + 1]):
+                u[order[k]] += 0.5 * u[near[order[k]]]
+        u[0] += c
+
+
+def segment_before_the_loops(u, first, order, near):
+    c = 0
+    for _ in range(3):
+        u[0] += c
+        for c in range(len(first) - 1):
+            for k in range(first[c], first[c + 1]):
+                u[order[k]] += 0.5 * u[near[order[k]]]
+
+
+def segment_ends_the_rounds(u, first, order, near):
+    c, t = 0, 0
+    while c < 1 and t < 4:
+        for c in range(len(first) - 1):
+            for k in range(first[c], first[c + 1]):
+                u[order[k]] += 0.5 * u[near[order[k]]]
+        t += 1
+    return t
+
+
+def segment_in_a_branch(u, first, order, near):
+    c = 0
+    for t in range(3):
+        if t == 1:
+            u[0] = c
+        else:
+            for c in range(len(first) - 1):
+                for k in range(first[c], first[c + 1]):
+                    u[order[k]] += 0.5 * u[near[order[k]]]
+
+
+def segment_of_an_argument(u, first, order, near, c=7):
+    for _ in range(2):
+        u[1] += c
+        for c in range(len(first) - 1):
+            for k in range(first[c], first[c + 1]):
+                u[order[k]] += 0.5 * u[near[order[k]]]
+
+
+def through_an_array_of_its_own(u, first, order, near):
+    v = np.zeros(len(order))
+    for c in range(len(first) - 1):
+        for k in range(first[c], first[c + 1]):
+            v[k] = u[order[k]]
+            u[order[k]] += 0.5 * u[near[k]]
+    return v
+
+
+def sorted_first(u, first, order, near):
+    order.sort()
+    for c in range(len(first) - 1):
+        for k in range(first[c], first[c + 1]):
+            u[order[k]] += 0.5 * u[near[order[k]]]
+
+
+def filled_first(u, first, order, near):
+    near.fill(3)
+    for k in range(len(order)):
+        u[order[k]] += 0.5 * u[near[order[k]]]
+
+
+FOUND = [
+    segment_in_the_next_round, segment_before_the_loops, segment_ends_the_rounds, segment_in_a_branch,
+    segment_of_an_argument, through_an_array_of_its_own, sorted_first, filled_first,
+]  # fmt: skip
+"""Loops that ran wrong, or not at all, when they were found."""
+
+
+@pytest.mark.parametrize("first", [[0, 20, 40], [0, 7, 7, 40], [0, 20, 39]], ids=str)
+@pytest.mark.parametrize("function", FOUND)
+def test_what_was_wrong_once(function, first):
+    given = arguments(function, np.array(first))
+    expected = [value.copy() for value in given]
+    returned = function(*expected)
+    compare(function, given)
+    mine = [value.copy() for value in given]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", orion.SerialLoopWarning)
+        np.testing.assert_array_equal(orion.parallel_for(function)(*mine), returned)
+
+
+def two_by_the_same_name(u, first, order, near):
+    for c in range(len(first) - 1):
+        for k in range(first[c], first[c + 1]):
+            u[order[k]] += 0.5 * u[near[order[k]]]
+    for c in range(len(u)):
+        u[c] = 0.5 * u[c]
+
+
+def test_another_loop_over_a_variable_of_that_name_is_in_nobodys_way():
+    assert "coalesce" in rewritten(compare(two_by_the_same_name, arguments(two_by_the_same_name, np.array([0, 9, 40]))))
+
+
+def counted_before(u, first, order):
+    m = len(first) - 1
+    for c in range(m):
+        for k in range(first[c], first[c + 1]):
+            u[order[k]] += 0.5 * u[order[k] - 1]
+
+
+def test_a_count_that_is_the_number_of_segments_needs_no_condition():
+    plan = compare(counted_before, (np.ones(4), np.array([0, 2, 4]), np.arange(4)))
+    assert set(plan.conditions) == {"first never goes down", "first begins with 0 and ends with order.shape[0]"}
+
+
+def flattened(u, first, order, m, rows):
+    for c in range(len(first) - 1):
+        for k in range(first[c], first[c + 1]):
+            u[0] = u[0] * 0.5 + 1.0
+            if k < rows:
+                for j in range(m):
+                    u[order[k * m + j]] += 0.5 * u[order[k * m + j] - 1]
+
+
+def columns_of_flattened(u, first, order, m, rows):
+    for c in range(len(first) - 1):
+        for k in range(first[c], first[c + 1]):
+            if k >= 0 and k < m:
+                for j in range(rows):
+                    u[order[j * m + k]] += 0.5 * u[order[j * m + k] - 1]
+
+
+@pytest.mark.parametrize("function", [flattened, columns_of_flattened])
+@pytest.mark.parametrize("first", [[0, 6, 12], [0, 2, 4], [0, 2, 3]], ids=str)
+def test_flattened_arrays(function, first):
+    compare(function, (np.arange(12.0), np.array(first), np.arange(12)[::-1].copy(), 3, 4))

@@ -276,6 +276,11 @@ class SparseArray(DistArray):
         self._keep(key, layout)
         self._forget_values()
 
+    @property
+    def held_values(self) -> Arrays:
+        """The arrays that hold the values, in whatever order."""
+        return self._elements.values
+
     def before_image(self) -> Callable[[], None]:
         """What gives the elements the values that they have now, in memory of their own."""
         elements, key = self._elements, self._layout_key

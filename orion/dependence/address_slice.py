@@ -43,6 +43,7 @@ from orion.ir.nodes import (
 from orion.ir.program import LoopNest, OfSource
 from orion.ir.spans import without_spans
 from orion.ir.types import ArrayType, Types
+from orion.passes.writes import written_names as written_parameters
 from orion.source import Span
 from orion.typing.infer import infer_types
 
@@ -334,11 +335,11 @@ def is_known(function: Function, types: Types, *code: Expr) -> bool:
 
 @kept
 def written_names(function: Function) -> frozenset[str]:
-    """The names that a function gives values, and the arrays whose elements it writes."""
+    """The names that a function gives values, and the arrays whose elements it writes, by methods and helpers too."""
     targets = [one.target for one in every((Assign, Update), *function.body)]
     parts = [part for one in targets for part in (one.items if isinstance(one, Tuple) else (one,))]
     bases = {part.base.name for part in parts if isinstance(part, Subscript)}
-    return frozenset(bases | assigned_names(function.body))
+    return frozenset(bases | assigned_names(function.body) | written_parameters(function))
 
 
 def all_items(items: Iterable[Item]) -> Iterator[Item]:

@@ -34,7 +34,7 @@ def may_hold(assumed: Assumed, sizes: Sizes) -> bool:
 def conditions_in_words(function: Function, types: Types) -> tuple[str, ...]:
     """What a variant of a function takes to hold, as expressions of Python."""
     texts = (_in_words(assumed, _names(function, types)) for assumed in function.assumed)
-    return tuple(in_users_words(text, function) for text in texts)
+    return tuple(dict.fromkeys(in_users_words(text, function) for text in texts))
 
 
 def in_words(assumed: OfSizes, names: Mapping[str, Expr]) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from orion.aside import aside
@@ -16,6 +16,8 @@ from orion.runtime.threads.pool import Pool
 from orion.runtime.threads.watch import Watch
 from orion.runtime.turn import Turn
 
+R = TypeVar("R")
+
 
 class Backend(Protocol):
     """Workers that can run programs."""
@@ -26,6 +28,9 @@ class Backend(Protocol):
 
     def run(self, prepared: PreparedProgram, arguments: Mapping[str, object]) -> Any:
         """Run a program on the arrays in `arguments`, in place, and return its result."""
+
+    def between_runs(self, action: Callable[[], R]) -> R:
+        """Call `action` while no program runs, and return what it returns."""
 
     def scale(self, workers: int) -> None:
         """Have so many workers from the next run on, once the run under way is over."""
@@ -50,6 +55,10 @@ class LocalBackend:
         if workers > self.workers:
             raise PlanError(f"the program is scheduled for {workers} workers, the session has {self.workers}")
         return self._turn.run(lambda: self._run(prepared, workers, arguments))
+
+    def between_runs(self, action: Callable[[], R]) -> R:
+        """Call `action` while no program runs."""
+        return self._turn.run(action)
 
     def scale(self, workers: int) -> None:
         """Have so many threads from the next run on."""

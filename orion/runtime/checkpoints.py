@@ -10,38 +10,44 @@ import fcntl
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from numbers import Real
 from pathlib import Path
 from typing import Any
+from weakref import ref
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orion.arrays.base import DistArray
 from orion.arrays.dense import DenseArray
 from orion.arrays.files.archive import read_archive, write_archive
 from orion.arrays.sparse import SparseArray
-from orion.errors import ArgumentError, CheckpointWarning, StorageError, describe
+from orion.errors import ArgumentError, CheckpointWarning, OrionError, StorageError, describe
 from orion.tracebacks import warn_in_users_line
 
 KEPT = 2
 """The checkpoints that stay: the newest, and one before it, in case that is damaged."""
 
-FILE = re.compile(r"checkpoint-(\d{6,})\.npz")
+FILE = re.compile(r"checkpoint-([0-9]{6,})\.npz")
 
 
 @dataclass(slots=True)
 class Automatic:
-    """What is written every so many seconds, and when it was last."""
+    """What is written every so many seconds, and when it was last. `torn` is the name of an array that may hold a part
+    of what a call wrote that did not end."""
 
     values: Mapping[str, object]
     seconds: float
     last: float
+    torn: str = ""
 
 
 class Checkpoints:
-    """The checkpoints of one session: the folders that it writes to."""
+    """The checkpoints of one session: the folders that it writes to. All is called while no loop runs."""
 
     def __init__(self) -> None:
         self._locks: dict[Path, int] = {}
@@ -54,8 +60,12 @@ class Checkpoints:
         path = _write_next(folder, values)
         self._automatic.pop(folder, None)
         if every is not None:
-            self._automatic[folder] = Automatic(dict(values), every, time.monotonic())
+            self._automatic[folder] = Automatic(dict(values), float(every), time.monotonic())
         return path
+
+    def are_due(self) -> bool:
+        """Whether automatic checkpoints are to be written now."""
+        return any(time.monotonic() - one.last >= one.seconds for one in self._automatic.values())
 
     def after_run(self) -> None:
         """Write the automatic checkpoints that are due. One that cannot be written is warned of: the program goes on,
@@ -64,13 +74,27 @@ class Checkpoints:
             if time.monotonic() - one.last < one.seconds:
                 continue
             one.last = time.monotonic()
+            if one.torn:
+                why = f"`{one.torn}` may hold a part of what a call wrote that did not end"
+                hint = "when it is whole again, call `orion.checkpoint` once more"
+                warn_in_users_line(CheckpointWarning(describe("no checkpoint is written", why=why, hint=hint)))
+                continue
             try:
                 _write_next(folder, one.values)
-            except StorageError as error:
+            except OrionError as error:
                 warn_in_users_line(CheckpointWarning(f"no checkpoint was written: {error}"))
 
+    def after_failure(self, written: Iterable[object]) -> None:
+        """A run did not end that writes these arrays: automatic checkpoints of them stop, until the next by hand."""
+        parts = [part for array in written for part in _memory(array)]
+        for one in self._automatic.values():
+            for name, value in one.values.items():
+                own = _memory(value)
+                if any(np.may_share_memory(mine, its) for mine in own for its in parts):
+                    one.torn = name
+
     def close(self) -> None:
-        """Let go of the folders."""
+        """Let go of the folders. In a process that was forked off they stay the parent's."""
         self._automatic.clear()
         while self._locks:
             _, descriptor = self._locks.popitem()
@@ -82,6 +106,8 @@ class Checkpoints:
             folder.mkdir(parents=True, exist_ok=True)
             folder = folder.resolve()
             if folder not in self._locks:
+                if not self._locks:
+                    os.register_at_fork(after_in_child=partial(_forget, ref(self)))
                 self._locks[folder] = _lock(folder)
                 _remove_unfinished(folder)
         except OSError as error:
@@ -89,6 +115,13 @@ class Checkpoints:
             why = error.strerror or str(error)
             raise StorageError(describe(f"{folder} cannot hold checkpoints", why=why, hint=hint)) from error
         return folder
+
+
+def _forget(checkpoints: ref[Checkpoints]) -> None:
+    """In a process that was forked off: the folders are the parent's."""
+    found = checkpoints()
+    if found is not None:
+        found.close()
 
 
 def _lock(folder: Path) -> int:
@@ -106,6 +139,19 @@ def _lock(folder: Path) -> int:
     return descriptor
 
 
+def _memory(array: object) -> list[NDArray[Any]]:
+    """The memory that holds the values of an array."""
+    match array:
+        case DenseArray():
+            return [array.storage]
+        case SparseArray():
+            return list(array.held_values)
+        case np.ndarray():
+            return [array]
+        case _:
+            return []
+
+
 def _remove_unfinished(folder: Path) -> None:
     """Remove what somebody who was killed had begun to write."""
     for one in folder.glob(".checkpoint-*.tmp"):
@@ -119,7 +165,7 @@ def _check(values: Mapping[str, object], every: float | None) -> None:
         raise ArgumentError(describe("a checkpoint of nothing", hint=hint))
     if every is None:
         return
-    if isinstance(every, bool) or not isinstance(every, int | float) or not every > 0:
+    if isinstance(every, bool) or not isinstance(every, Real) or not every > 0:
         raise ArgumentError(describe(f"every={every!r} is no number of seconds", hint="give a number above 0"))
     fixed = [name for name, value in values.items() if not isinstance(value, DistArray | np.ndarray)]
     if fixed:
@@ -129,11 +175,8 @@ def _check(values: Mapping[str, object], every: float | None) -> None:
 
 
 def _write_next(folder: Path, values: Mapping[str, object]) -> Path:
-    while True:
-        path = _file(folder, max(_numbers(folder), default=0) + 1)
-        with suppress(FileExistsError):  # another thread was faster
-            write_archive(path, values, is_new=True)
-            break
+    path = _file(folder, max(_numbers(folder), default=0) + 1)
+    write_archive(path, values)
     for number in sorted(_numbers(folder))[:-KEPT]:
         with suppress(OSError):
             _file(folder, number).unlink()
@@ -158,13 +201,23 @@ def _numbers(folder: Path) -> list[int]:
 def restored(path: Path, into: Mapping[str, object]) -> dict[str, Any]:
     """The values of the newest checkpoint in a folder, or of a file. Arrays that are given take the contents, all of
     them or none."""
-    file = _newest(path) if path.is_dir() else path
-    found = read_archive(file)
+    file, found = _read(path)
     for name, target in into.items():
         _check_fits(file, name, target, found)
     for name, target in into.items():
         _fill(target, found[name])
     return found | dict(into)
+
+
+def _read(path: Path) -> tuple[Path, dict[str, Any]]:
+    """The file, and what it holds. In a folder that somebody writes to, the newest may give way to newer ones."""
+    if not os.path.isdir(path):
+        return path, read_archive(path)
+    for _ in range(10):
+        file = _newest(path)
+        with suppress(StorageError):
+            return file, read_archive(file)
+    return file, read_archive(file)
 
 
 def _newest(folder: Path) -> Path:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
 from numbers import Integral
+from pathlib import Path
 from threading import RLock, current_thread, main_thread
 from typing import Any
 
@@ -69,9 +70,18 @@ class Session:
         `WorkerLostError`, and KeyboardInterrupt, once all workers have left the program; the session can be used after
         each.
         """
-        returned = self._backend.run(prepared, arguments)
-        self.checkpoints.after_run()
+        try:
+            returned = self._backend.run(prepared, arguments)
+        except BaseException:
+            self.checkpoints.after_failure(arguments[name] for name in prepared.written.union(prepared.stored))
+            raise
+        if self.checkpoints.are_due():
+            self._backend.between_runs(self.checkpoints.after_run)
         return returned
+
+    def checkpoint(self, folder: Path, values: Mapping[str, object], every: float | None) -> Path:
+        """Write a checkpoint while no loop runs (`orion.checkpoint`)."""
+        return self._backend.between_runs(lambda: self.checkpoints.write(folder, values, every))
 
     def scale(self, workers: int) -> None:
         """Have so many workers from the next run on (`orion.scale`)."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import stat
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -32,11 +33,18 @@ from orion.arrays.dtypes import SUPPORTED, supported_dtype
 from orion.arrays.sparse import SparseArray, sparse
 from orion.errors import ArgumentError, DataFormatError, StorageError, describe
 
-DAMAGED = (BadZipFile, zlib.error, ValueError, KeyError, TypeError, EOFError, NotImplementedError, RuntimeError)
+DAMAGED = (
+    BadZipFile, zlib.error, ValueError, KeyError, TypeError, EOFError, NotImplementedError, RuntimeError,
+    AttributeError, OverflowError, MemoryError,
+)  # fmt: skip
 """What reading a file raises that is not as it was written."""
 
 FORMAT, VERSION = "orion arrays", 1
 CONTENTS = "orion.json"
+MOST_LETTERS = 1000
+
+PLAIN = (np.ndarray, np.memmap)
+"""Arrays that are nothing more: those of classes of their own, with masks or units, would lose that."""
 
 Value = DenseArray | SparseArray | NDArray[Any] | int | float | str | bool | None
 """What an archive holds by a name."""
@@ -45,26 +53,26 @@ Value = DenseArray | SparseArray | NDArray[Any] | int | float | str | bool | Non
 # ---------------------------------------------------------------- writing
 
 
-def write_archive(path: Path, values: Mapping[str, object], *, is_new: bool = False) -> None:
-    """Write values to a file, which replaces one that is there. Where `is_new`, FileExistsError if there is one.
+def write_archive(path: Path, values: Mapping[str, object]) -> None:
+    """Write values to a file, which replaces one that is there and keeps its permissions; where `path` is a link, that
+    which it leads to.
 
-    `ArgumentError` for a value that no archive holds, `StorageError` where the file cannot be written, as on a full
-    disk: what was at `path` is then as it was, and nothing of the new file is left.
+    `ArgumentError` for a name or a value that no archive holds, `StorageError` where the file cannot be written, as on
+    a full disk: what was at `path` is then as it was, and nothing of the new file is left.
     """
     contents = {name: _described(name, value) for name, value in values.items()}
-    temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")  # other threads may write a file of that name, too
+    _check_names(values)
+    path = Path(os.path.realpath(path))
+    _refuse_special(path, "written")
+    temporary = path.with_name(f".{path.name[:200]}.{uuid4().hex}.tmp")  # others may write a file of that name, too
     try:
         with temporary.open("xb") as file:
+            if path.exists():
+                os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
             _write(file, contents, values)
             file.flush()
             os.fsync(file.fileno())
-        if is_new:
-            os.link(temporary, path)  # fails where there is one, which a rename does not
-        else:
-            os.replace(temporary, path)
-        _sync_folder(path.parent)
-    except FileExistsError:
-        raise
+        os.replace(temporary, path)
     except OSError as error:
         why = f"{error.strerror or error}" + (f" ({error.filename})" if error.filename else "")
         hint = "what was there before is as it was; make room, or choose another folder"
@@ -72,6 +80,27 @@ def write_archive(path: Path, values: Mapping[str, object], *, is_new: bool = Fa
     finally:
         with suppress(OSError):
             temporary.unlink()
+    with suppress(OSError):  # the file is there: a folder that nobody may list keeps its name as well
+        _sync_folder(path.parent)
+
+
+def _refuse_special(path: Path, done: str) -> None:
+    if path.exists() and not path.is_file():
+        what = "a folder" if path.is_dir() else "no regular file"
+        raise StorageError(describe(f"{path} cannot be {done}", why=f"it is {what}"))
+
+
+def _check_names(values: Mapping[str, object]) -> None:
+    """ArgumentError for names that no member can have, or that stand for the same members."""
+    found = {CONTENTS: ""}
+    for name, value in values.items():
+        if "\0" in name or len(name) > MOST_LETTERS or not name.isprintable():
+            raise ArgumentError(f"{name[:40]!r} is no name for a value in a file")
+        for member, _ in _members(name, value):
+            if f"{member}.npy" in found:
+                what = f"`{name}` and `{found[f'{member}.npy']}` would both be `{member}.npy` in a file"
+                raise ArgumentError(describe(what, hint="choose another name for one of them"))
+            found[f"{member}.npy"] = name
 
 
 def _write(file: IO[bytes], contents: Mapping[str, Any], values: Mapping[str, object]) -> None:
@@ -91,14 +120,15 @@ def _described(name: str, value: object) -> dict[str, Any]:
         case SparseArray():
             kinds = [one.name for one in value.value_dtypes]
             return {"kind": "sparse", "shape": value.shape, "dtypes": kinds, "is_tuple": value.values_are_tuple}
-        case np.ndarray() if value.dtype.newbyteorder("=") in SUPPORTED:
+        case np.ndarray() if type(value) in PLAIN and value.dtype.newbyteorder("=") in SUPPORTED:
             return {"kind": "numpy", "shape": value.shape, "dtype": value.dtype.name}
         case bool() | int() | float() | str() | None:
             return {"kind": "plain", "value": value}
         case np.generic() if value.dtype in SUPPORTED and value.dtype.kind != "c":
             return {"kind": "scalar", "value": value.item(), "dtype": value.dtype.name}
         case _:
-            what = f"`{name}` is a {type(value).__name__}, which no file of arrays holds"
+            of = f" of {value.dtype}" if isinstance(value, np.ndarray) else ""
+            what = f"`{name}` is a {type(value).__name__}{of}, which no file of arrays holds"
             raise ArgumentError(describe(what, hint="save arrays of numbers, numbers and strings"))
 
 
@@ -112,7 +142,7 @@ def _members(name: str, value: object) -> Iterator[tuple[str, NDArray[Any]]]:
             yield from ((f"{name}.key{dim}", keys) for dim, keys in enumerate(value.coords))
             yield from ((f"{name}.value{place}", one) for place, one in enumerate(values))
         case np.ndarray():
-            yield name, value
+            yield name, value.astype(value.dtype.newbyteorder("="), copy=False)
 
 
 def _sync_folder(folder: Path) -> None:
@@ -130,6 +160,7 @@ def _sync_folder(folder: Path) -> None:
 def read_archive(path: Path) -> dict[str, Any]:
     """The values in a file. `DataFormatError` where it is none of arrays, or is damaged; `StorageError` where it cannot
     be opened."""
+    _refuse_special(path, "read")
     try:
         with ZipFile(path) as archive:
             contents = _contents(path, archive)

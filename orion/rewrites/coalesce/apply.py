@@ -21,7 +21,7 @@ from orion.ir.spans import without_spans
 from orion.ir.sums import plus
 from orion.ir.types import Types
 from orion.passes.view_names import written_names
-from orion.rewrites.coalesce.find import Segments, segments
+from orion.rewrites.coalesce.find import Segments, is_read_elsewhere, segments
 from orion.rewrites.slices.bounds import condition, equal
 from orion.source import Span
 from orion.typing.expression_types import Typing
@@ -32,7 +32,7 @@ def apply(function: Function, types: Types, typing: Typing, places: Set[Span]) -
     nobody writes to the starts of segments."""
     numbers, given = new_numbers(function.body), GivenSizes.of(function, types)
     changing = written_names(function, typing) | assigned_names(function.body)
-    given_arrays = {*function.params} - assigned_names(function.body)
+    given_arrays = {*function.given} - assigned_names(function.body) - {one.array for one in function.rows}
     assumed: list[Assumed] = []
 
     def change(statement: Stmt) -> tuple[Stmt, ...]:
@@ -41,12 +41,15 @@ def apply(function: Function, types: Types, typing: Typing, places: Set[Span]) -
         found = segments(statement, typing)
         if found is None or found.starts in changing or not {found.starts, found.array} <= given_arrays:
             return (statement,)
+        if is_read_elsewhere(statement, function):
+            return (statement,)
         loop, all_of_them = _as_one(found, next(numbers)), plus(Dim(found.starts, 0, statement.span), -1)
         if without_spans(found.count) != without_spans(all_of_them):
             limit = condition(loop.index, [equal(found.count, all_of_them)], (), given.forms, given.known)
             if limit is None:
                 return (statement,)
-            assumed.append(limit)
+            if limit.names:
+                assumed.append(limit)
         assumed.append(OfArray(loop.index, found.starts, Property.SORTED))
         assumed.append(OfArray(loop.index, found.starts, Covers(found.array, found.axis)))
         return (loop,)

@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from orion.analysis.one_loop import AnalysedLoop, AsWritten, may_be_shared
 from orion.ir.assigned import assigned_names, assigned_places, holds_break
 from orion.ir.constants import constant_value
-from orion.ir.nodes import Expr, For, Range, Return, Stmt, Subscript, Var, every, holds, names_in
+from orion.ir.function import Function
+from orion.ir.nodes import Expr, For, Node, Range, Return, Stmt, Subscript, Var, children, every, holds, names_in
 from orion.ir.spans import without_spans
 from orion.ir.sums import plus
 from orion.ir.types import ArrayType
@@ -73,6 +74,26 @@ def segments(loop: For, typing: Typing) -> Segments | None:
         return None
     found = next(_gone_through(k, body, typing), None)
     return None if found is None or k in assigned_places(body) else Segments(inner, starts, last, *found)
+
+
+def is_read_elsewhere(loop: For, function: Function) -> bool:
+    """Whether the number of the segment is read anywhere but in the two loops and in others over a variable of that
+    name: it would have another value there."""
+    assert isinstance(loop.space, Range)
+    name = loop.space.var
+
+    def reads(node: Node) -> bool:
+        match node:
+            case Var(read):
+                return read == name
+            case For(span=span) if span == loop.span:
+                return False
+            case For(Range(var) as space) if var == name:
+                return any(map(reads, children(space)))
+            case _:
+                return any(map(reads, children(node)))
+
+    return name in function.params or any(reads(statement) for statement in function.body)
 
 
 def _gone_through(variable: str, body: tuple[Stmt, ...], typing: Typing) -> Iterator[tuple[str, int]]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import atexit
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from orion.arrays.base import DistArray
 from orion.errors import ArgumentError, PlanError, RescaledError, WorkerLostError, WorkerReplacedWarning, describe
@@ -19,6 +19,8 @@ from orion.runtime.ray.start import Start
 from orion.runtime.ray.team import Team
 from orion.runtime.turn import Turn
 from orion.tracebacks import warn_in_users_line
+
+R = TypeVar("R")
 
 ATTEMPTS = 3
 """How often a run is tried whose workers die."""
@@ -53,6 +55,10 @@ class RayBackend:
     def cluster_cpus(self) -> int:
         """The CPUs of the cluster that the actors hold now."""
         return self.workers if self._team is not None and self._team.group.is_usable() else 0
+
+    def between_runs(self, action: Callable[[], R]) -> R:
+        """Call `action` while no program runs, neither on actors nor on the driver."""
+        return self._turn.run(lambda: self._driver.between_runs(action))
 
     def scale(self, workers: int) -> None:
         """Have so many actors, from now on where there are some already. ArgumentError where the cluster has no room
@@ -198,4 +204,5 @@ def _what_is_lost(prepared: PreparedProgram, arguments: Mapping[str, object], wh
 
 def _told(error: WorkerLostError, prepared: PreparedProgram) -> str:
     what = str(error).splitlines()[0]
-    return f"{what}; the call of `{prepared.program.function.name}` is done again by new workers, from the same arrays"
+    done = f"the call of `{prepared.program.function.name}` is done again by new workers, from the same arrays"
+    return f"{what}; {done} (views of them are to be taken again)"

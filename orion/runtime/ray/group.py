@@ -190,8 +190,7 @@ def _lost_actor(error: RayActorError) -> LostError:
 
 
 def _lost(error: LostError) -> WorkerLostError:
-    kept = "NumPy arrays are as they were before this one, Orion's own may have a part of what it wrote"
-    hint = f"the next run starts new workers; {kept}"
+    hint = "the next call starts new workers; NumPy arrays are as they were before this one, of Orion's own see below"
     return WorkerLostError(describe(f"{_which(error)} died while it ran a loop", why=str(error), hint=hint))
 
 
