@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -279,3 +280,34 @@ with orion.session(workers=1):
 def test_numbers_of_any_kind_are_seconds(tmp_path, every):
     with orion.session(workers=1):
         orion.checkpoint(tmp_path, every=every, W=orion.zeros(3))
+
+
+@orion.parallel_for
+def add_often(W, n):
+    for _ in range(n):
+        for i in range(W.shape[0]):
+            W[i] += 1.0
+
+
+def test_none_is_written_in_the_middle_of_a_loop(tmp_path):
+    """A handler that asks for one is told so; one of another thread waits for the end of the loop."""
+    W = orion.zeros(20_000)
+
+    def handler(*_):
+        orion.checkpoint(tmp_path, W=W)
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        with orion.session(workers=2, force_parallel=True):
+            add_often(W, 1)
+            threading.Timer(0.05, os.kill, [os.getpid(), signal.SIGUSR1]).start()
+            with pytest.raises(orion.PlanError, match="asked for a checkpoint, while a loop runs"):
+                add_often(W, 100_000)
+            W[:] = 0.0
+            other = threading.Thread(target=lambda: (time.sleep(0.05), orion.checkpoint(tmp_path, W=W)))
+            other.start()
+            add_often(W, 20_000)
+            other.join()
+            assert len(set(orion.restore(tmp_path)["W"].to_numpy())) == 1
+    finally:
+        signal.signal(signal.SIGUSR1, before)

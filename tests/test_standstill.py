@@ -51,6 +51,18 @@ def test_a_stopped_worker_is_replaced(two_actors, expected, monkeypatch):
         os.kill(victim, 0)
 
 
+def test_one_that_is_stopped_while_the_other_dies(two_actors, expected):
+    mix(**given(1))
+    mine, (dead, stopped) = given(60_000), two_actors._backend._team.group.processes
+    for process, number in ((stopped, signal.SIGSTOP), (dead, signal.SIGKILL)):
+        threading.Timer(0.3, os.kill, [process, number]).start()
+    start = time.monotonic()
+    with pytest.warns(orion.WorkerReplacedWarning, match="worker 0 died"):
+        mix(**mine)
+    assert time.monotonic() - start < 60
+    np.testing.assert_array_equal(mine["W"], expected["W"])
+
+
 def test_one_that_goes_on_soon_enough_is_left_alone(two_actors, expected):
     mix(**given(1))
     mine, victim = given(60_000), two_actors._backend._team.group.processes[1]

@@ -33,7 +33,9 @@ class Turn:
         self._notice_fork()
         with self._lock:
             if self._is_running:
-                raise PlanError("a loop was called by a signal handler or finalizer while another one runs")
+                raise PlanError(
+                    "a signal handler or finalizer called a loop, or asked for a checkpoint, while a loop runs"
+                )
             try:
                 self._is_running = True
                 return action()

@@ -18,7 +18,7 @@ from orion.runtime.ray.exchange import Region
 from orion.runtime.ray.lines import Line, LostError, PipeLine, RayLine
 from orion.runtime.ray.orders import Filling, Outcome, RunOrder
 from orion.runtime.ray.segments import TOKEN, Block, SegmentName, can_be_anonymous, create_segment, token_in
-from orion.runtime.ray.standstill import Standstill
+from orion.runtime.ray.standstill import Standstill, end_stopped
 
 START_SECONDS = 60.0
 LOOK_SECONDS = 0.05
@@ -149,6 +149,7 @@ class Group:
         self.is_whole = False
         self._line.close()
         kill_actors(self.actors)
+        end_stopped(p for p, node in zip(self.processes, self.nodes, strict=True) if node == self.driver_node)
 
     def _can_open(self) -> bool:
         """Whether every actor of the driver's node can map an anonymous segment of the driver's."""

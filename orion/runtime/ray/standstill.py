@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,6 +88,15 @@ class Standstill:
         why = STATES.get(state, f"it is in state {state}")
         told = f"worker {number} (process {process}) has done nothing for {seconds:.0f} s: {why}"
         warn_in_users_line(StandstillWarning(f"{told}; {self._place(number)}"))
+
+
+def end_stopped(processes: Iterable[int]) -> None:
+    """End those of some actors' processes that are stopped by a signal: they cannot do what Ray tells them."""
+    for process in processes:
+        found = _state(process)
+        with suppress(OSError):
+            if found is not None and found[0] == "T" and b"ray::" in Path(f"/proc/{process}/cmdline").read_bytes():
+                os.kill(process, 9)
 
 
 def _state(process: int) -> tuple[str, int] | None:
