@@ -149,6 +149,27 @@ def test_a_run_whose_worker_dies_is_done_again(four_actors):
     np.testing.assert_array_equal(mine["H"].to_numpy(), expected["H"].to_numpy())
 
 
+def test_views_stay_what_they_are(four_actors):
+    H, expected = array(integers(40)), integers(40)
+    mix(**(cases()["rotated"][1] | {"H": H}))
+    view, storage = H.view, H.storage
+    victim = four_actors._backend._team.group.processes[1]
+    threading.Timer(0.05, os.kill, [victim, signal.SIGKILL]).start()
+    with pytest.warns(orion.WorkerReplacedWarning):
+        mix(**(cases()["rotated"][1] | {"H": H, "rounds": 5_000}))
+    with orion.session("serial"):
+        mix(**(cases()["rotated"][1] | {"H": expected}))
+        mix(**(cases()["rotated"][1] | {"H": expected, "rounds": 5_000}))
+    assert H.storage is storage
+    np.testing.assert_array_equal(view, expected)
+    view[:] = 3
+    mix(**(cases()["rotated"][1] | {"H": H}))
+    expected[:] = 3
+    with orion.session("serial"):
+        mix(**(cases()["rotated"][1] | {"H": expected}))
+    np.testing.assert_array_equal(view, expected)
+
+
 def test_stored_elements_are_those_of_one_run(four_actors):
     """A run that dies after it stored values of elements begins again with those that it found."""
     rng = np.random.default_rng(1)

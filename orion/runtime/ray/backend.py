@@ -16,6 +16,7 @@ from orion.runtime.ray.cluster import NoRoomError, cluster_cpus
 from orion.runtime.ray.group import NotBegunError
 from orion.runtime.ray.membership import membership
 from orion.runtime.ray.start import Start
+from orion.runtime.ray.store import Store
 from orion.runtime.ray.team import Team
 from orion.runtime.turn import Turn
 from orion.tracebacks import warn_in_users_line
@@ -38,6 +39,7 @@ class RayBackend:
         self._driver = LocalBackend(1)
         self._images = BeforeImages()
         self._had_team = False
+        self._store: Store | None = None
         self.workers = workers or self._available()
 
     def run(self, prepared: PreparedProgram, arguments: Mapping[str, object]) -> Any:
@@ -97,7 +99,7 @@ class RayBackend:
                 if not attempts_left:
                     error.add_note(f"this was attempt {ATTEMPTS}; no data was lost: all arrays are as they were before")
                     raise
-                warn_in_users_line(WorkerReplacedWarning(_told(error, prepared)))
+                warn_in_users_line(WorkerReplacedWarning(_told(error, prepared, self._store is not None)))
         raise AssertionError("the last attempt returns or raises")
 
     def _try(self, prepared: PreparedProgram, arguments: Mapping[str, object]) -> Any:
@@ -105,8 +107,9 @@ class RayBackend:
         try:
             return self._usable_team().run(prepared, arguments)
         except WorkerLostError:
-            self._end_team()
-            self._images.restore()
+            team, self._team = self._team, None
+            self._store = None if team is None else team.leave_store()
+            self._images.restore(in_place=self._store is not None)
             raise
 
     def _usable_team(self) -> Team:
@@ -150,12 +153,16 @@ class RayBackend:
         atexit.register(self._end_at_exit)
         try:
             membership.join(self, self._address, self.workers)
-            self._team = Team(self.workers, membership.held_by_others(self))
+            self._team = Team(self.workers, membership.held_by_others(self), self._store)
+            self._store = None
         except BaseException:
             self._end_all()  # Ray too: actors that were killed while they started may hold their CPUs for long
             raise
 
     def _end_team(self) -> None:
+        if self._store is not None:
+            self._store.close()
+            self._store = None
         if self._team is not None:
             self._team.close()
             self._team = None
@@ -202,7 +209,7 @@ def _what_is_lost(prepared: PreparedProgram, arguments: Mapping[str, object], wh
     return f"these DistArrays hold only a part of the results: {', '.join(lost)}; no copy was kept, as {why}"
 
 
-def _told(error: WorkerLostError, prepared: PreparedProgram) -> str:
+def _told(error: WorkerLostError, prepared: PreparedProgram, in_place: bool) -> str:
     what = str(error).splitlines()[0]
     done = f"the call of `{prepared.program.function.name}` is done again by new workers, from the same arrays"
-    return f"{what}; {done} (views of them are to be taken again)"
+    return f"{what}; {done}{'' if in_place else ' (views of them are to be taken again)'}"

@@ -6,7 +6,7 @@ more of it:
 
     bytes ≤ MOST of memory,   and   bytes ≤ SMALL,   or   bytes / COPY_RATE ≤ SHARE · seconds of the last such run
 
-What is restored lies in memory of its own, for workers that are being ended may still write into the old one.
+Where workers that are being ended may still write into the memory of an array, it is given other memory.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class BeforeImages:
     def __init__(self) -> None:
         self._seconds: WeakKeyDictionary[PreparedProgram, float] = WeakKeyDictionary()
         self._memory: WeakKeyDictionary[DenseArray, NDArray[Any]] = WeakKeyDictionary()
-        self._undo: dict[str, Callable[[], None]] = {}
+        self._undo: dict[str, Callable[[bool], None]] = {}
         self.not_kept = ""
 
     @contextmanager
@@ -63,11 +63,12 @@ class BeforeImages:
         finally:
             self._undo = {}
 
-    def restore(self) -> None:
-        """Give the arrays of the run under way what they held before it."""
+    def restore(self, *, in_place: bool) -> None:
+        """Give the arrays of the run under way what they held before it: in their memory, where nobody else writes to
+        that any more."""
         while self._undo:
             _, undo = self._undo.popitem()
-            undo()
+            undo(in_place)
 
     def _why_not(self, prepared: PreparedProgram, written: Mapping[str, DistArray]) -> str:
         size = sum(array.nbytes for array in written.values())
@@ -79,18 +80,22 @@ class BeforeImages:
             return ""
         return f"to copy them, {bytes_text(size)}, would take more than {SHARE:.0%} of the {last:.2g} s of a run"
 
-    def _undo_of(self, array: DistArray) -> Callable[[], None]:
+    def _undo_of(self, array: DistArray) -> Callable[[bool], None]:
         """What gives an array the contents that it has now."""
         if isinstance(array, SparseArray):
-            return array.before_image()
+            restore = array.before_image()
+            return lambda _: restore()
         assert isinstance(array, DenseArray)
         image = self._memory.get(array)
         if image is None:
             image = self._memory[array] = aligned_zeros(array.storage.shape, array.storage.dtype)
         np.copyto(image, array.storage)
 
-        def undo() -> None:
-            array.replace_storage(self._memory.pop(array))
+        def undo(in_place: bool) -> None:
+            if in_place:
+                np.copyto(array.storage, image)
+            else:
+                array.replace_storage(self._memory.pop(array))
 
         return undo
 

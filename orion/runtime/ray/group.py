@@ -17,14 +17,19 @@ from orion.runtime.ray.cluster import connection, is_running, kill_actors, nodes
 from orion.runtime.ray.exchange import Region
 from orion.runtime.ray.lines import Line, LostError, PipeLine, RayLine
 from orion.runtime.ray.orders import Filling, Outcome, RunOrder
+from orion.runtime.ray.processes import end_stopped, have_ended
 from orion.runtime.ray.segments import TOKEN, Block, SegmentName, can_be_anonymous, create_segment, token_in
-from orion.runtime.ray.standstill import Standstill, end_stopped
+from orion.runtime.ray.standstill import Standstill
 
 START_SECONDS = 60.0
 LOOK_SECONDS = 0.05
 LEAVE_SECONDS = 0.5
 """How long workers may take to leave a run that was aborted before they are ended by force. Those that run a loop leave
 where it next looks up; one that imports or compiles may take longer."""
+
+
+END_SECONDS = 5.0
+"""How long processes that were killed may take to end."""
 
 
 class NotBegunError(WorkerLostError):
@@ -149,7 +154,15 @@ class Group:
         self.is_whole = False
         self._line.close()
         kill_actors(self.actors)
-        end_stopped(p for p, node in zip(self.processes, self.nodes, strict=True) if node == self.driver_node)
+        end_stopped(self._processes_here())
+
+    def has_ended(self) -> bool:
+        """Whether no process of the group on this machine is there any more, soon after `close`: nobody but this one
+        writes to memory that they shared."""
+        return have_ended(self._processes_here(), END_SECONDS)
+
+    def _processes_here(self) -> list[int]:
+        return [p for p, node in zip(self.processes, self.nodes, strict=True) if node == self.driver_node]
 
     def _can_open(self) -> bool:
         """Whether every actor of the driver's node can map an anonymous segment of the driver's."""

@@ -1,20 +1,19 @@
 """Workers that stand still in a run: stopped by a signal, or waiting for something that does not come.
 
 A worker that computes, or waits for the tile of another, runs or is ready to; one that does neither has been stopped
-(`SIGSTOP`, a debugger), waits for the disk, or hangs. Only processes of this machine are looked at
-(`proc_pid_stat(5)`).
+(`SIGSTOP`, a debugger), waits for the disk, or hangs. Only processes of this machine are looked at.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from orion.errors import StandstillWarning
+from orion.runtime.ray.processes import state_of
 from orion.tracebacks import warn_in_users_line
 
 LOOK_SECONDS = 1.0
@@ -60,7 +59,7 @@ class Standstill:
         self._next = now + LOOK_SECONDS
         for number in running:
             process = self._processes.get(number)
-            found = None if process is None else _state(process)
+            found = None if process is None else state_of(process)
             if process is None or found is None:
                 continue
             seen = self._look(number, *found, now)
@@ -88,28 +87,3 @@ class Standstill:
         why = STATES.get(state, f"it is in state {state}")
         told = f"worker {number} (process {process}) has done nothing for {seconds:.0f} s: {why}"
         warn_in_users_line(StandstillWarning(f"{told}; {self._place(number)}"))
-
-
-def end_stopped(processes: Iterable[int]) -> None:
-    """End those of some actors' processes that are stopped by a signal: they cannot do what Ray tells them."""
-    for process in processes:
-        found = _state(process)
-        with suppress(OSError):
-            if found is not None and found[0] == "T" and b"ray::" in Path(f"/proc/{process}/cmdline").read_bytes():
-                os.kill(process, 9)
-
-
-def _state(process: int) -> tuple[str, int] | None:
-    """The state of a process, "R" where any of its threads runs or is ready to, and the ticks of processor time that it
-    has used; None where nothing is known."""
-    try:
-        states = {_fields(one / "stat")[0] for one in Path(f"/proc/{process}/task").iterdir()}
-        whole = _fields(Path(f"/proc/{process}/stat"))
-    except OSError:  # it, or a thread of it, has ended
-        return None
-    return "R" if "R" in states else whole[0], int(whole[11]) + int(whole[12])
-
-
-def _fields(path: Path) -> list[str]:
-    text = path.read_text()
-    return text[text.rindex(")") + 2 :].split()  # the name before may have any characters

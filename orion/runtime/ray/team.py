@@ -58,12 +58,13 @@ class News:
 
 class Team:
     """A group of actors with the store of the arrays that it works on. `held` are the CPUs of the cluster
-    that other sessions of this process hold.
+    that other sessions of this process hold, `store` is what a team before this one has left.
     """
 
-    def __init__(self, workers: int, held: int = 0) -> None:
+    def __init__(self, workers: int, held: int = 0, store: Store | None = None) -> None:
         self.group = Group(workers, held)
-        self._store = Store(anonymous=self.group.shares_memory)
+        is_usable = store is not None and self.group.shares_memory
+        self._store = store if store is not None and is_usable else Store(anonymous=self.group.shares_memory)
         self._programs: WeakKeyDictionary[PreparedProgram, KnownProgram] = WeakKeyDictionary()
         self._news = [News() for _ in range(workers)]
         self._mirrors = Mirrors(self.group, self._store)
@@ -86,6 +87,16 @@ class Team:
         self._mirrors.fetch(prepared, placed)
         placed.copy_out()
         return outcomes[0].returned
+
+    def leave_store(self) -> Store | None:
+        """End the actors, and leave the arrays where they are for the next team, so that views of them stay what they
+        are. None where an actor may still write to them, or others could not open them: arrays are let go of then."""
+        self.group.close()
+        self._programs.clear()
+        if self._store.anonymous and self.group.has_ended():
+            return self._store
+        self._store.close()
+        return None
 
     def close(self) -> None:
         """End the actors, and let go of the arrays. Safe to call again."""

@@ -1,0 +1,56 @@
+"""The processes of actors on this machine, as Linux tells of them (`proc_pid_stat(5)`)."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+LOOK_SECONDS = 0.01
+
+
+def state_of(process: int) -> tuple[str, int] | None:
+    """The state of a process, "R" where any of its threads runs or is ready to, and the ticks of processor time that it
+    has used; None where nothing is known."""
+    try:
+        states = {_fields(one / "stat")[0] for one in Path(f"/proc/{process}/task").iterdir()}
+        whole = _fields(Path(f"/proc/{process}/stat"))
+    except OSError:  # it, or a thread of it, has ended
+        return None
+    return "R" if "R" in states else whole[0], int(whole[11]) + int(whole[12])
+
+
+def end_stopped(processes: Iterable[int]) -> None:
+    """End those that are stopped by a signal: they cannot do what Ray tells them."""
+    for process in processes:
+        found = state_of(process)
+        with suppress(OSError):
+            if found is not None and found[0] == "T" and _is_actor(process):
+                os.kill(process, 9)
+
+
+def have_ended(processes: Iterable[int], seconds: float) -> bool:
+    """Whether all of them have ended, at the latest so many seconds from now."""
+    end = time.monotonic() + seconds
+    for process in processes:
+        while _is_actor(process):
+            if time.monotonic() > end:
+                return False
+            time.sleep(LOOK_SECONDS)
+    return True
+
+
+def _is_actor(process: int) -> bool:
+    """Whether a process is there that is one of Ray's workers: numbers are used again. One that has ended, and is not
+    yet forgotten by its parent, has no command line."""
+    try:
+        return b"ray::" in Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def _fields(path: Path) -> list[str]:
+    text = path.read_text()
+    return text[text.rindex(")") + 2 :].split()  # the name before may have any characters
