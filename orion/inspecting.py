@@ -275,7 +275,8 @@ class Inspections:
             own = {**arguments, FIRST: part.start, END: part.stop, ENDS: ends[part], PLACES: places}
             return {name: own[name] for name in inspectable.function.params}
 
-        program = self._program(inspectable, given(parts[0], ends[:0]))
+        whole = slice(0, count)  # one program for all parts: what is known of its range must hold in each
+        program = self._program(inspectable, given(whole, ends[:0]))
         backends = [LocalBackend(1) for _ in parts]
         with ThreadPoolExecutor(len(parts)) as threads:
 

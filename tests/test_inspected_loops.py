@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import warnings
 from time import perf_counter_ns
 
 import numpy as np
@@ -612,3 +613,32 @@ def test_changes_of_several_elements_are_noticed(kind):
             function(*theirs)
             decorated(*mine)
             same(mine, theirs)
+
+
+def by_parity(u, table, x):
+    for i in range(12):
+        u[table[i, i % 2]] = x[i]
+
+
+def by_fifths(u, table, x):
+    for i in range(12):
+        u[table[i, i % 5]] += u[table[i, 0]] * x[i]
+
+
+@pytest.mark.parametrize("function", [by_parity, by_fifths])
+@pytest.mark.parametrize("workers", [2, 3, 4, 6])
+def test_remainders_in_each_part_of_an_inspector(function, workers):
+    """Workers list a part of the iterations each: a program for the first part alone took `i % n` for `i - n` at most
+    once, which is wrong in others."""
+    decorated = orion.parallel_for(function)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        table, x = rng.integers(0, 9, (12, 5)), rng.random(12)
+        mine, theirs = np.ones(9), np.ones(9)
+        function(theirs, table, x)
+        with orion.session(workers=workers, force_parallel=True), warnings.catch_warnings():
+            warnings.simplefilter("ignore", orion.SerialLoopWarning)
+            plan = decorated.plan(mine, table, x, inspect=True)
+            decorated(mine, table, x)
+        assert plan.strategy == "inspected"
+        np.testing.assert_array_equal(mine, theirs)

@@ -104,6 +104,9 @@ def test_inspectors_list_what_iterations_touch(one):
         assert one.name not in BY_INSPECTION
         return
     inspectable, inspection = inspection_of(plan)
+    if one.name == "by_colour":  # its two loops are inspected as one, whose iterations are those of the inner one
+        assert inspection.order.size == len(one.arguments(60)[3])
+        return
     names = dict(zip(inspectable.arrays, inspectable.keyed, strict=True))
     arguments = one.arguments(60)
     shapes = {
