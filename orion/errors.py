@@ -66,9 +66,9 @@ class WorkerLostError(OrionError):
     """A worker died, or stopped answering, while it ran a loop."""
 
 
-class RescaledError(Exception):
-    """A session has another number of workers than a program is scheduled for, as some are gone for good: it is to be
-    scheduled anew. Arrays are as they were before the run. No user sees it."""
+class RescaledError(PlanError):
+    """A session has another number of workers than a program is scheduled for, as some are gone for good or another
+    thread has scaled it: it is to be scheduled anew. Arrays are as they were before the run. No user sees it."""
 
 
 class StorageError(OrionError, OSError):

@@ -21,26 +21,20 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
+from pathlib import Path
 from statistics import median
 from threading import Timer
 from typing import Any
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 import orion
+from tests.test_promise import epochs as sgd
 
 CALLS = 3
 """The calls of a program between two comparisons; the kill falls into one of them."""
-
-
-@orion.parallel_for
-def sgd(ratings, W, H, step, reg, epochs):
-    for _ in range(epochs):
-        for (i, j), r in ratings:
-            err = r - W[i] @ H[j]
-            wi = W[i].copy()
-            W[i] += step * (err * H[j] - reg * W[i])
-            H[j] += step * (err * wi - reg * H[j])
 
 
 @orion.parallel_for

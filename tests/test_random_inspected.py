@@ -18,7 +18,7 @@ from tests.loop_text import defined
 from tests.trials import TIMES
 
 N = 14
-TRIALS = 4 * TIMES
+TRIALS = 8 * TIMES
 """Loops of each of the seeds."""
 
 SIGNATURE = "x, y, W, lab, idx, ptr, pair, n, rounds, by"

@@ -16,7 +16,7 @@ from tests.loop_text import defined
 from tests.random_functions import compare, plans
 from tests.trials import TIMES
 
-SEEDS = range(150 * TIMES)
+SEEDS = range(300 * TIMES)
 SIZES = [13, 4, 1, 0]
 
 
@@ -116,7 +116,7 @@ def test_random_scalars_are_pythons(seed):
 def test_rewrites_are_taken_for_some():
     """The generator reaches what it is for."""
     taken: list[str] = []
-    for plan in plans((defined(Maker(seed).function()), arguments(13, seed)) for seed in range(300)):
+    for plan in plans((defined(Maker(seed).function()), arguments(13, seed)) for seed in SEEDS):
         taken += [name for name, _ in plan.function.rewrites]
         taken += ["induction"] * bool(plan.function.program.function.inductions) + ["parallel"] * plan.is_parallel
     for name, least in (("wrap_around", 5), ("rename", 2), ("induction", 25), ("parallel", 40)):

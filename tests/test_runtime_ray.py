@@ -141,7 +141,8 @@ def test_a_run_whose_worker_dies_is_done_again(four_actors):
     timer = threading.Timer(0.05, os.kill, [victim, signal.SIGKILL])
     timer.start()
     with pytest.warns(
-        orion.WorkerReplacedWarning, match="worker 1 died while it ran a loop; the call of `mix`"
+        orion.WorkerReplacedWarning,
+        match=r"worker 1 died while it ran a loop \(its process has ended\); the call of `mix`",
     ) as told:
         mix(**mine)
     assert told[0].filename == __file__
@@ -228,6 +229,17 @@ def test_an_actor_that_died_between_runs_is_replaced_without_an_error(four_actor
         time.sleep(0.05)
     assert_same(outcome("two loops"), expected["two loops"])
     assert four_actors._backend._team.group is not group
+
+
+def test_views_stay_what_they_are_where_an_actor_died_between_runs(four_actors):
+    H = array(integers(40))
+    mix(**(cases()["rotated"][1] | {"H": H}))
+    view, group = H.view, four_actors._backend._team.group
+    os.kill(group.processes[1], signal.SIGKILL)
+    mix(**(cases()["rotated"][1] | {"H": H}))
+    assert four_actors._backend._team.group is not group
+    np.testing.assert_array_equal(view, H.to_numpy())
+    assert np.shares_memory(view, H.view)
 
 
 def test_a_run_right_after_an_actor_was_killed_changes_arrays_once(four_actors):

@@ -70,6 +70,36 @@ def test_a_cluster_without_room_leaves_the_workers_that_there_were():
         cluster.shutdown()
 
 
+@pytest.mark.ray
+@pytest.mark.timeout(120)
+def test_views_stay_what_they_are():
+    data, W, H, step, reg, epochs = small()
+    with orion.session("ray", 2, force_parallel=True):
+        sgd(data, W, H, step, reg, epochs)
+        view = W.view
+        orion.scale(1)
+        sgd(data, W, H, step, reg, epochs)
+        assert np.shares_memory(view, W.view)
+
+
+@pytest.mark.parametrize("backend", ["threads", pytest.param("ray", marks=[pytest.mark.ray, pytest.mark.timeout(120)])])
+def test_a_call_that_was_planned_for_more_workers_is_planned_anew(backend, monkeypatch):
+    """As where another thread scales the session between the plan of a call and its run."""
+    expected, mine = small(), small()
+    with orion.session("threads", 1):
+        sgd(*expected)
+    prepare, more = sgd._preparation.prepare, [2]
+
+    def prepared_before(arguments, workers, force_parallel):
+        return prepare(arguments, more.pop() if more else workers, force_parallel)
+
+    with orion.session(backend, 1, force_parallel=True):
+        monkeypatch.setattr(sgd._preparation, "prepare", prepared_before)
+        sgd(*mine)
+    assert not more
+    assert np.asarray(mine[1]).tobytes() == np.asarray(expected[1]).tobytes()
+
+
 def test_what_is_no_number_of_workers():
     with orion.session("threads", 2) as session:
         for wrong in (0, -1, 2.5, "2", None, True, 10**9):

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from orion.aside import aside
-from orion.errors import PlanError
+from orion.errors import RescaledError
 from orion.runtime.notice import said_if_slow
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.threads.backend import LoadedProgram, load_program, run_locally
@@ -51,10 +51,7 @@ class LocalBackend:
 
     def run(self, prepared: PreparedProgram, arguments: Mapping[str, object]) -> Any:
         """Run a program. One at a time: a second caller, in another thread, waits."""
-        workers = 1 if self.workers == 1 else prepared.workers
-        if workers > self.workers:
-            raise PlanError(f"the program is scheduled for {workers} workers, the session has {self.workers}")
-        return self._turn.run(lambda: self._run(prepared, workers, arguments))
+        return self._turn.run(lambda: self._run(prepared, arguments))
 
     def between_runs(self, action: Callable[[], R]) -> R:
         """Call `action` while no program runs."""
@@ -73,7 +70,10 @@ class LocalBackend:
         """End the threads, once the run under way is over."""
         self._turn.close()
 
-    def _run(self, prepared: PreparedProgram, workers: int, arguments: Mapping[str, object]) -> Any:
+    def _run(self, prepared: PreparedProgram, arguments: Mapping[str, object]) -> Any:
+        workers = 1 if self.workers == 1 else prepared.workers
+        if workers > self.workers:  # another thread has scaled the session meanwhile
+            raise RescaledError(f"the program is scheduled for {workers} workers, the session has {self.workers}")
         loaded = self._loaded.get(prepared)
         if loaded is None:
             with said_if_slow(prepared.program.function.name):

@@ -46,9 +46,6 @@ MOST_LETTERS = 1000
 PLAIN = (np.ndarray, np.memmap)
 """Arrays that are nothing more: those of classes of their own, with masks or units, would lose that."""
 
-Value = DenseArray | SparseArray | NDArray[Any] | int | float | str | bool | None
-"""What an archive holds by a name."""
-
 
 # ---------------------------------------------------------------- writing
 

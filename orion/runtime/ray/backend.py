@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from orion.arrays.base import DistArray
-from orion.errors import ArgumentError, PlanError, RescaledError, WorkerLostError, WorkerReplacedWarning, describe
+from orion.errors import ArgumentError, RescaledError, WorkerLostError, WorkerReplacedWarning, describe
 from orion.runtime.backend import LocalBackend, cores
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.ray.before_images import BeforeImages, written_by
@@ -46,9 +46,6 @@ class RayBackend:
         """Run a program. One that is scheduled for a single one of several workers is run by the driver,
         where its data is.
         """
-        if prepared.workers > self.workers:
-            wanted = prepared.workers
-            raise PlanError(f"the program is scheduled for {wanted} workers, the session has {self.workers}")
         if prepared.workers == 1 < self.workers:
             return self._driver.run(prepared, arguments)
         return self._turn.run(lambda: self._run(prepared, arguments))
@@ -69,8 +66,10 @@ class RayBackend:
 
     def _scale(self, workers: int) -> None:
         before, has_team = self.workers, self._team is not None
+        self._leave_team()
+        store, self._store = self._store, None
         self._end_all()
-        self.workers = workers
+        self.workers, self._store = workers, store
         if not has_team:
             return
         try:
@@ -85,6 +84,10 @@ class RayBackend:
         self._driver.close()
 
     def _run(self, prepared: PreparedProgram, arguments: Mapping[str, object]) -> Any:
+        if prepared.workers > self.workers:  # another thread has scaled the session meanwhile
+            raise RescaledError(
+                f"the program is scheduled for {prepared.workers} workers, the session has {self.workers}"
+            )
         for attempts_left in reversed(range(ATTEMPTS)):
             try:
                 with self._images.of(prepared, arguments):
@@ -107,8 +110,7 @@ class RayBackend:
         try:
             return self._usable_team().run(prepared, arguments)
         except WorkerLostError:
-            team, self._team = self._team, None
-            self._store = None if team is None else team.leave_store()
+            self._leave_team()
             self._images.restore(in_place=self._store is not None)
             raise
 
@@ -118,7 +120,7 @@ class RayBackend:
             hint = 'use orion.init(backend="threads") here, or start the process by "spawn", not "fork"'
             raise ArgumentError(describe("this process was forked off from one that uses Ray", hint=hint))
         if self._team is not None and not self._team.group.is_usable():
-            self._end_team()
+            self._leave_team()
         if self._team is None:
             self._start_with_what_is_left()
             assert self._team is not None
@@ -158,6 +160,12 @@ class RayBackend:
         except BaseException:
             self._end_all()  # Ray too: actors that were killed while they started may hold their CPUs for long
             raise
+
+    def _leave_team(self) -> None:
+        """End the team; its arrays stay where they are for the next one, if nobody else may still write to them."""
+        if self._team is not None:
+            self._store = self._team.leave_store()
+            self._team = None
 
     def _end_team(self) -> None:
         if self._store is not None:
@@ -210,6 +218,7 @@ def _what_is_lost(prepared: PreparedProgram, arguments: Mapping[str, object], wh
 
 
 def _told(error: WorkerLostError, prepared: PreparedProgram, in_place: bool) -> str:
-    what = str(error).splitlines()[0]
+    why = f" ({error.__cause__})" if error.__cause__ is not None else ""
+    what = f"{str(error).splitlines()[0]}{why}"
     done = f"the call of `{prepared.program.function.name}` is done again by new workers, from the same arrays"
     return f"{what}; {done}{'' if in_place else ' (views of them are to be taken again)'}"

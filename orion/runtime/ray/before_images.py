@@ -4,7 +4,7 @@ undone, and done again. (Gray and Reuter, *Transaction Processing*, 1993, chapte
 NumPy arrays need none: actors work on copies of them. A before-image costs one pass over the array, and memory for one
 more of it:
 
-    bytes ≤ MOST of memory,   and   bytes ≤ SMALL,   or   bytes / COPY_RATE ≤ SHARE · seconds of the last such run
+    bytes ≤ MOST · memory   and   (bytes ≤ SMALL   or   bytes / COPY_RATE ≤ SHARE · seconds of the last such run)
 
 Where workers that are being ended may still write into the memory of an array, it is given other memory.
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Iterable
 from contextlib import suppress
@@ -28,7 +29,7 @@ def end_stopped(processes: Iterable[int]) -> None:
         found = state_of(process)
         with suppress(OSError):
             if found is not None and found[0] == "T" and _is_actor(process):
-                os.kill(process, 9)
+                os.kill(process, signal.SIGKILL)
 
 
 def have_ended(processes: Iterable[int], seconds: float) -> bool:

@@ -7,6 +7,7 @@ A worker that computes, or waits for the tile of another, runs or is ready to; o
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
@@ -65,7 +66,7 @@ class Standstill:
             seen = self._look(number, *found, now)
             if seen.stopped_at is not None and now - seen.stopped_at >= STOPPED_SECONDS:
                 with suppress(ProcessLookupError):
-                    os.kill(process, 9)
+                    os.kill(process, signal.SIGKILL)
                 return number, f"its process {process} was stopped by a signal, and not told to go on"
             if now - seen.since >= STILL_SECONDS and not seen.is_told:
                 seen.is_told = True
