@@ -63,7 +63,7 @@ def test_an_end_asked_for_inside_of_a_run_comes_after_it(turn, events, error):
 
 
 def test_a_run_inside_of_a_run_is_refused(turn):
-    with pytest.raises(PlanError, match="while another one runs"):
+    with pytest.raises(PlanError, match="while a loop runs"):
         turn.run(lambda: turn.run(lambda: None))
     assert turn.run(lambda: 5) == 5
 
