@@ -323,7 +323,7 @@ class Inspections:
         made = executed(typed, plan)
         kernels = zip(made.loops, kernels_of(typed, plan, made, False), strict=True)
         loops = tuple(PreparedLoop(loop, plan.proved_schedule(loop), kernel) for loop, kernel in kernels)
-        return PreparedProgram(made.program, loops)
+        return PreparedProgram(made.program, loops, plan.sizes.known)
 
 
 def _run_all(threads: ThreadPoolExecutor, works: Sequence[Callable[[], object]]) -> None:

@@ -469,7 +469,7 @@ class Preparation:
             serial = (typed.function.span,)
         local = LocalArrays(local_specs(plan))
         rows = rows_of(typed.function, shapes)
-        program = PreparedProgram(made.program, loops)
+        program = PreparedProgram(made.program, loops, plan.sizes.known)
         watched = watched_loops(plan.function, plan.sizes)
         return Prepared(plan, program, typed.written, serial, rows, local, typed.parameters, watched)
 

@@ -106,7 +106,7 @@ def ran(function: Any, arguments: Sequence[Any], workers: int, seed: int = 0) ->
     )
     kernels = kernels_of(replace(typed, variants=variants), plan, replace(made, loops=loops), False)
     scheduled = (plan.schedule_of(loop, loop.runs_on) for loop in made.loops)
-    program = PreparedProgram(made.program, tuple(map(PreparedLoop, loops, scheduled, kernels)))
+    program = PreparedProgram(made.program, tuple(map(PreparedLoop, loops, scheduled, kernels)), {})
     turns = NotingTurns(Order(seed))
     codes = [kernel_code(loop.kernel.text) for loop in program.loops]
     local = dict(LocalArrays(local_specs(plan)).take())

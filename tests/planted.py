@@ -180,7 +180,7 @@ def outcome(
     if unproved:
         return "unproved"
     loops = tuple(PreparedLoop(*parts) for parts in zip(made.loops, schedules, kernels, strict=True))
-    return "missed" if is_wrong(given, PreparedProgram(made.program, loops)) else "harmless"
+    return "missed" if is_wrong(given, PreparedProgram(made.program, loops, {})) else "harmless"
 
 
 def is_wrong(given: Honest, program: PreparedProgram) -> bool:

@@ -1,170 +1,348 @@
-"""What goes between nodes: every tile finds the newest contents of every block that it uses, however late messages are.
+"""What goes between nodes: every tile finds the newest contents of all that it uses, however late messages are.
 
-The runs here are simulated: nodes have copies of their own of each block, which hold nothing but the number of its last
-change, and a random choice decides which worker goes on and which message arrives next.
+The runs here are simulated (`tests/oracles/nodes.py`): nodes have arrays of their own, full of what nobody wrote, and a
+random choice decides which worker goes on and which message arrives next.
 """
 
-import random
-from collections import defaultdict, deque
+from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from orion.runtime.ray.exchange import Region, loop_exchange, merged_regions
-from tests.runtime_programs import cases
+import orion
+from orion.arrays.dense import DenseArray
+from orion.runtime.ray.exchange import program_exchange
+from orion.runtime.ray.holdings import Holdings
+from orion.runtime.ray.mirrors import program_traffic
+from orion.runtime.ray.regions import Cells, Region
+from tests.oracles.interpreted import Order, StuckError, kernel_code
+from tests.oracles.nodes import run_on_nodes
+from tests.runtime_programs import NAMES, assert_same, cases, integers, outcome
+from tests.trials import TIMES
 
 NODES = {
     "one each": "abcd",
     "two and two": "aabb",
     "three and one": "aaab",
     "one and two": "abb",
-    "all on one": "aa",
+    "one and one": "ab",
 }
 
 
-def prepared_loop(name: str, workers: int):
+@pytest.fixture(scope="module")
+def expected():
+    with orion.session("serial"):
+        return {name: outcome(name) for name in NAMES}
+
+
+def prepared(function, arguments, workers):
+    return function._preparation.prepare(arguments, workers, True)
+
+
+def dense_of(arguments):
+    return {key: value for key, value in arguments.items() if isinstance(value, np.ndarray | DenseArray)}
+
+
+def exchange_of(name, nodes):
     function, arguments = cases()[name]
-    return function._preparation.prepare(arguments, workers, True).program.loops[0]
+    program = prepared(function, arguments, len(nodes)).program
+    return program, program_exchange(program, nodes, {key: value.shape for key, value in dense_of(arguments).items()})
 
 
-class Simulation:
-    """One loop, run for some rounds on nodes that share nothing but messages."""
+def simulated(name, nodes, seed, driver=None, change=lambda program: program):
+    function, arguments = cases()[name]
+    found = prepared(function, arguments, len(nodes))
+    codes = [kernel_code(loop.kernel.text) for loop in found.program.loops]
+    given = {**arguments, **found.local.take()}
+    result, exchange = run_on_nodes(change(found.program), codes, given, Order(seed), nodes, driver or nodes[0])
+    return (result, {key: np.array(value) for key, value in dense_of(arguments).items()}), exchange
 
-    def __init__(self, loop, nodes: str, rounds: int, seed: int):
-        self.schedule, self.nodes, self.rounds = loop.schedule, nodes, rounds
-        self.exchange = loop_exchange(loop, nodes)
-        self.random = random.Random(seed)
-        self.written = [p for p in loop.plan.placements if p.is_written]
-        blocks = np.indices(self.schedule.grid).reshape(len(self.schedule.grid), -1)
-        self.blocks = {p.array: blocks[p.loop_dim] for p in self.written}
-        self.filled = set(self.blocks_of(Region(p.array) for p in self.written))
-        self.copies = defaultdict(lambda: None)  # (node, array, block) → number of changes it has seen
-        self.newest = defaultdict(int)  # (array, block) → number of changes
-        self.done = defaultdict(int)  # (node, tile) → rounds
-        self.messages = defaultdict(deque)  # (sender, node) → messages under way
-        for node, regions in self.exchange.needs.items():
-            for array, block in self.blocks_of(regions):
-                self.copies[node, array, block] = 0
 
-    def blocks_of(self, regions):
-        for region in regions:
-            for p in self.written:
-                if p.array == region.array:
-                    bounds = self.schedule.bounds[p.loop_dim]
-                    for block in range(len(bounds) - 1):
-                        whole = region.axis is None or region.low <= bounds[block] <= bounds[block + 1] <= region.high
-                        if whole and bounds[block] < bounds[block + 1]:
-                            yield p.array, block
-
-    def run(self):
-        todo = [[(r, int(t)) for r in range(self.rounds) for t in order][::-1] for order in self.exchange.order]
-        while any(todo):
-            ready = [w for w, tiles in enumerate(todo) if tiles and self.is_ready(w, *tiles[-1])]
-            routes = [route for route, under_way in self.messages.items() if under_way]
-            assert ready or routes, "every worker waits, and nothing is under way"
-            if routes and (not ready or self.random.random() < 0.3):
-                self.arrive(self.random.choice(routes))
-            else:
-                worker = self.random.choice(ready)
-                self.execute(worker, *todo[worker].pop())
-
-    def is_ready(self, worker, round, tile):
-        offsets = self.schedule.wait_offsets
-        return all(
-            self.done[self.nodes[worker], int(self.schedule.waits[k])] >= round + 1 - self.schedule.lags[k]
-            for k in range(offsets[tile], offsets[tile + 1])
-        )
-
-    def execute(self, worker, round, tile):
-        node = self.nodes[worker]
-        for array, blocks in self.blocks.items():
-            block = int(blocks[tile])
-            if (array, block) in self.filled:
-                found = self.copies[node, array, block]
-                assert found == self.newest[array, block], f"tile {tile} has an old block {block} of {array}"
-                self.newest[array, block] += 1
-                self.copies[node, array, block] = self.newest[array, block]
-        self.done[node, tile] = round + 1
-        for send in self.exchange.sends.get(tile, ()):
-            contents = {key: self.copies[(node, *key)] for key in self.blocks_of(send.regions)}
-            self.messages[worker, send.node].append((tile, round, contents))
-
-    def arrive(self, route):
-        tile, round, contents = self.messages[route].popleft()
-        node = route[1]
-        for (array, block), version in contents.items():
-            self.copies[node, array, block] = version
-        self.done[node, tile] = max(self.done[node, tile], round + 1)
-
-    def check_finals(self):
-        """Who is to hand on the last contents of a block has them, and every block is handed on."""
-        held = {(key, self.nodes[w]) for w, finals in enumerate(self.exchange.finals) for key in self.blocks_of(finals)}
-        assert {key for key, _ in held} == self.filled
-        for key, node in held:
-            assert self.copies[(node, *key)] == self.newest[key]
+# ---------------------------------------------------------------- results
 
 
 @pytest.mark.parametrize("nodes", NODES)
-@pytest.mark.parametrize("name", ["rotated", "tensor"])
-def test_every_tile_finds_the_newest_blocks(name, nodes):
-    loop = prepared_loop(name, len(NODES[nodes]))
-    for seed in range(15):
-        simulation = Simulation(loop, NODES[nodes], 3, seed)
-        simulation.run()
-        simulation.check_finals()
-        assert sum(simulation.newest.values()) > 3 * loop.schedule.tiles
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "sweeps"])  # 300,000 elements: see below
+def test_nodes_that_share_nothing_but_messages_give_the_serial_result(name, nodes, expected):
+    for seed in range(3 * TIMES):
+        found, exchange = simulated(name, NODES[nodes], seed, driver=["a", "driver"][seed % 2])
+        assert_same(found, expected[name])
+        assert max(len(loop.tiles) for loop in exchange.loops) == len({*NODES[nodes]})
+
+
+@orion.parallel_for
+def smooth(a, b, rounds):
+    for _ in range(rounds):
+        for i in range(1, a.shape[0] - 1):
+            b[i] = (a[i - 1] + 2 * a[i] - a[i + 1]) % 1009
+        for i in range(1, a.shape[0] - 1):
+            a[i] = b[i] - b[i - 1]
+
+
+@orion.parallel_for
+def pivots(A):
+    """Rows that every worker needs, another one in each round."""
+    for k in range(A.shape[0] - 1):
+        for i in range(k + 1, A.shape[0]):
+            for j in range(k + 1, A.shape[0]):
+                A[i, j] = (A[i, j] - A[i, k] * A[k, j]) % 1009
+
+
+@orion.parallel_for
+def there_and_back(a, b, rounds):
+    """Blocks in one loop and in the other way round in the next one."""
+    n = a.shape[0]
+    for t in range(rounds):
+        for i in range(n):
+            a[i] = (a[i] * 3 + t) % 1009
+        for i in range(n):
+            b[n - 1 - i] = (a[i] + b[n - 1 - i]) % 1009
+        if t % 2 == 1:
+            for i in range(n):
+                a[i] = (b[i] + a[i]) % 1009
+
+
+@orion.parallel_for
+def conditional(a, which):
+    if which > 1:
+        for i in range(a.shape[0]):
+            a[i] += 1
+    if which > 0:
+        for i in range(1, a.shape[0]):
+            a[i] += 2
+    return which
+
+
+@orion.parallel_for
+def if_odd(a, b):
+    for i in range(1, a.shape[0] - 1):
+        if a[i] % 2 == 1:
+            b[i + 1] = a[i - 1]
+
+
+MORE = {
+    "smooth": (smooth, lambda: {"a": integers(40), "b": integers(40, seed=5), "rounds": 4}),
+    "pivots": (pivots, lambda: {"A": integers(9, 9)}),
+    "there and back": (there_and_back, lambda: {"a": integers(30), "b": integers(30, seed=4), "rounds": 5}),
+    "no loop": (conditional, lambda: {"a": integers(30), "which": 0}),
+    "one loop": (conditional, lambda: {"a": integers(30), "which": 1}),
+    "both loops": (conditional, lambda: {"a": integers(30), "which": 2}),
+    "a condition": (if_odd, lambda: {"a": integers(50), "b": integers(51, seed=6)}),
+}
 
 
 @pytest.mark.parametrize("nodes", NODES)
-@pytest.mark.parametrize("name", ["rotated", "tensor", "wavefront", "stencil"])
-def test_the_last_contents_of_every_block_have_one_holder(name, nodes):
-    loop = prepared_loop(name, len(NODES[nodes]))
-    exchange = loop_exchange(loop, NODES[nodes])
-    for placement in (p for p in loop.plan.placements if p.is_written):
-        parts = [region for finals in exchange.finals for region in finals if region.array == placement.array]
-        assert parts
-        for k, first in enumerate(parts):
-            for second in parts[k + 1 :]:
-                assert first.axis is not None
-                assert first.high <= second.low or second.high <= first.low
+@pytest.mark.parametrize("name", MORE)
+def test_more_loops_give_the_serial_result(name, nodes):
+    function, given = MORE[name]
+    expected = given()
+    result = function.serial(**expected)
+    for seed in range(3 * TIMES):
+        arguments = given()
+        found = prepared(function, arguments, len(NODES[nodes]))
+        codes = [kernel_code(loop.kernel.text) for loop in found.program.loops]
+        driver = ["a", "driver"][seed % 2]
+        own = {**arguments, **found.local.take()}
+        assert run_on_nodes(found.program, codes, own, Order(seed), NODES[nodes], driver)[0] == result
+        for key, array in dense_of(arguments).items():
+            np.testing.assert_array_equal(array, expected[key], err_msg=f"{key}, seed {seed}")
 
 
-def test_tiles_on_one_node_send_nothing():
-    for name in ("rotated", "tensor", "wavefront", "stencil"):
-        assert loop_exchange(prepared_loop(name, 2), "aa").sends == {}
+# ---------------------------------------------------------------- what is sent
 
 
-def test_a_loop_that_writes_next_to_its_own_block_runs_on_the_home_node():
-    loop = prepared_loop("wavefront", 4)
-    exchange = loop_exchange(loop, "aabb")
-    assert [order.size > 0 for order in exchange.order] == [True, True, False, False]
-    assert np.sort(np.concatenate(exchange.order)).tolist() == list(range(loop.schedule.tiles))
-    assert exchange.is_gathered
-    assert exchange.finals == ((Region("A"),), (), (), ())
-    rank = {int(tile): place for place, tile in enumerate(loop.schedule.serial_tiles())}
-    for order in exchange.order:
-        assert [rank[int(t)] for t in order] == sorted(rank[int(t)] for t in order)
+def test_what_is_sent_of_a_wavefront_is_what_crosses_nodes():
+    """By the definition: an element is sent once to each node that reads what a tile elsewhere wrote last."""
+    arguments = {"A": integers(40, 50), "sweeps": 3}
+    for nodes in ("ab", "abc", "aabb"):
+        program = prepared(cases()["wavefront"][0], arguments, len(nodes)).program
+        (loop,) = program.loops
+        exchange = program_exchange(program, nodes, {"A": (40, 50)})
+        assert {*exchange.loops[0].tiles} == {*nodes}
+        sent = {
+            (send.node, tile, place)
+            for tile, sends in exchange.loops[0].sends.items()
+            for send in sends
+            for region in send.regions
+            for place in elements(region)
+        }
+        assert sent == crossing(loop.schedule, nodes, (40, 50), 3)
 
 
-def test_rounds_on_the_home_node_wait_for_one_another_where_the_plan_says_so():
-    loop = prepared_loop("row by row", 4)
-    assert not loop.plan.rounds_overlap
-    assert loop_exchange(loop, "aabb").is_gathered
-    assert not loop_exchange(loop, "aabb").rounds_overlap
+def elements(region):
+    return {(i, j) for i in range(*region.box[0]) for j in range(*region.box[1])}
 
 
-@pytest.mark.parametrize(
-    ("regions", "merged"),
-    [
-        ([], []),
-        ([Region("A", 0, 0, 4), Region("A", 0, 4, 8)], [Region("A", 0, 0, 8)]),
-        ([Region("A", 0, 5, 8), Region("A", 0, 0, 4)], [Region("A", 0, 0, 4), Region("A", 0, 5, 8)]),
-        ([Region("A", 0, 0, 9), Region("A", 0, 2, 4)], [Region("A", 0, 0, 9)]),
-        ([Region("A", 0, 3, 3)], []),
-        ([Region("A", 0, 0, 4), Region("A", 1, 4, 8)], [Region("A")]),
-        ([Region("A", 0, 0, 4), Region("A")], [Region("A")]),
-        ([Region("B", 0, 0, 4), Region("A", 0, 0, 4)], [Region("A", 0, 0, 4), Region("B", 0, 0, 4)]),
-    ],
-)
-def test_regions_are_merged(regions, merged):
-    assert merged_regions(regions) == tuple(merged)
+def crossing(schedule, nodes, shape, sweeps):
+    """(node, tile that wrote it last, element) for all that tiles of the node read and another node's wrote last. The
+    coordinates of tiles are t, t + i, t + j (`plan.loops[0]` has them)."""
+    last, found = {}, set()
+    for t in range(sweeps):
+        for i in range(1, shape[0] - 1):
+            for j in range(1, shape[1] - 1):
+                at = zip(schedule.bounds, (t, t + i, t + j), strict=True)
+                blocks = [int(np.searchsorted(edges, x, side="right")) - 1 for edges, x in at]
+                tile = int(np.ravel_multi_index(blocks, schedule.grid))
+                node = nodes[schedule.owner[tile]]
+                for place in ((i, j), (i - 1, j), (i + 1, j), (i, j - 1), (i, j + 1)):
+                    before = last.get(place)
+                    if before is not None and nodes[schedule.owner[before]] != node:
+                        found.add((node, before, place))
+                last[i, j] = tile
+    return found
+
+
+def test_blocks_that_rotate_are_sent_to_their_next_user_only():
+    program, exchange = exchange_of("rotated", "ab")
+    (loop,) = exchange.loops
+    to = defaultdict(set)
+    for tile, sends in loop.sends.items():
+        for send in sends:
+            for region in send.regions:
+                assert region.array == "H"
+                to[region].add((tile, send.node))
+    assert to
+    assert loop.rounds_overlap
+    columns = {int(tile) % program.loops[0].schedule.grid[1] for users in to.values() for tile, _ in users}
+    assert len(columns) == program.loops[0].schedule.grid[1]
+
+
+def test_loops_in_a_row_send_what_the_next_one_lacks_and_no_more():
+    arguments = MORE["smooth"][1]()
+    program = prepared(smooth, arguments, 2).program
+    exchange = program_exchange(program, "ab", {"a": (40,), "b": (40,)})
+    holdings = Holdings(exchange)
+    state, sizes = 0, []
+    assert len(program.loops) == 2
+    for _ in range(3):
+        for number in range(2):
+            moves, state = holdings.before(state, number)
+            sizes.append(sum(r.elements((40,)) for sends in moves for send in sends for r in send.regions))
+            state = holdings.after(state, number)
+    assert sizes == [0, 1, 2, 1, 2, 1]  # b[i - 1] of the neighbour; a[i - 1] and a[i + 1]
+    moves = holdings.at_end(state)
+    assert all(send.node == "a" for sends in moves for send in sends)
+
+
+def test_states_repeat_and_steps_are_worked_out_once():
+    _, exchange = exchange_of("two loops", "aabb")
+    holdings = Holdings(exchange)
+    state, seen = 0, []
+    for _ in range(20):
+        for number in range(len(exchange.loops)):
+            _, state = holdings.before(state, number)
+            state = holdings.after(state, number)
+        seen.append(state)
+    assert len({*seen[2:]}) == 1
+    assert len(holdings._states) < 12
+
+
+def test_what_has_not_been_written_comes_back_as_it_was():
+    """The home node is not the driver's: it must not give back what it never had."""
+    _, exchange = exchange_of("wavefront", "ab")
+    traffic = program_traffic(exchange)
+    cells = exchange.cells["A"]
+    there = np.zeros((40, 50), bool)
+    for region in traffic.shares["a"].dense:
+        region.of(there)[...] = True
+    for region in traffic.written:
+        assert region.of(there).all()
+    assert cells.regions(exchange.written("A")) == traffic.written
+
+
+@pytest.mark.parametrize("name", ["rotated", "tensor", "wavefront", "stencil", "two loops"])
+def test_tiles_on_one_node_send_nothing(name):
+    _, exchange = exchange_of(name, "aa")
+    assert all(loop.sends == {} for loop in exchange.loops)
+
+
+def test_loops_with_copies_of_an_array_run_on_the_home_node():
+    @orion.parallel_for
+    def count(bins, of):
+        for k in range(of.shape[0]):
+            bins[of[k]] += 1
+
+    arguments = {"bins": np.zeros(10, np.int64), "of": np.arange(400) % 7}
+    program = prepared(count, arguments, 4).program
+    exchange = program_exchange(program, "aabb", {"bins": (10,), "of": (400,)})
+    (loop,) = exchange.loops
+    assert program.loops[0].plan.copies
+    assert [order.size > 0 for order in loop.order] == [True, True, False, False]
+    assert np.sort(np.concatenate(loop.order)).tolist() == list(range(program.loops[0].schedule.tiles))
+    assert loop.is_gathered
+    assert {*loop.tiles} == {"a"}
+
+
+# ---------------------------------------------------------------- what is broken is found
+
+
+def without(change):
+    """A run whose exchange is changed."""
+
+    def changed(prepared_program, nodes, shapes):
+        exchange = program_exchange(prepared_program, nodes, shapes)
+        return replace(exchange, loops=tuple(change(loop) for loop in exchange.loops))
+
+    return changed
+
+
+def without_data(loop):
+    cut = {tile: tuple(replace(send, regions=()) for send in sends) for tile, sends in loop.sends.items()}
+    return replace(loop, sends=cut)
+
+
+def without_flags(loop):
+    return replace(loop, sends={})
+
+
+def without_first(loop):
+    return replace(loop, usage={a: replace(u, first=np.zeros_like(u.first)) for a, u in loop.usage.items()})
+
+
+def without_end(loop):
+    return replace(loop, usage={a: replace(u, after=np.ones_like(u.after)) for a, u in loop.usage.items()})
+
+
+@pytest.mark.parametrize("change", [without_data, without_flags, without_first, without_end])
+def test_an_exchange_that_leaves_something_out_is_found(change, expected, monkeypatch):
+    monkeypatch.setattr("tests.oracles.nodes.program_exchange", without(change))
+    with pytest.raises((AssertionError, StuckError)):  # noqa: PT012 - one of the seeds will do
+        for seed in range(10):
+            found, _ = simulated("wavefront", "ab", seed, driver="driver")
+            assert_same(found, expected["wavefront"])
+
+
+# ---------------------------------------------------------------- regions
+
+
+def test_cells_are_cut_where_boxes_begin_and_end():
+    low, high = np.array([[[0, 2]], [[3, 2]]]), np.array([[[3, 5]], [[6, 5]]])
+    cells = Cells.around("A", (8, 9), [(low, high)])
+    assert [cuts.tolist() for cuts in cells.cuts] == [[0, 3, 6, 8], [0, 2, 5, 9]]
+    first, end = cells.places(low, high)
+    assert first.tolist() == [[[0, 1]], [[1, 1]]]
+    assert end.tolist() == [[[1, 2]], [[2, 2]]]
+
+
+def test_regions_of_cells_cover_them_once():
+    generator = np.random.default_rng(4)
+    for _ in range(50):
+        shape = tuple(generator.integers(0, 6, generator.integers(1, 4)))
+        cells = Cells("A", tuple(np.arange(n + 1) * 2 for n in shape))
+        mask = generator.random(shape) < 0.5
+        found = np.zeros([2 * n for n in shape], int)
+        for region in cells.regions(mask):
+            region.of(found)[...] += 1
+        whole = mask.astype(int)
+        for axis in range(len(shape)):
+            whole = np.repeat(whole, 2, axis=axis)
+        np.testing.assert_array_equal(found, whole)
+
+
+def test_an_array_without_elements_has_no_cells():
+    cells = Cells.around("A", (0, 3), [])
+    assert cells.shape == (0, 1)
+    assert cells.regions(cells.none()) == ()
+    assert Region("A").elements((0, 3)) == 0
+    assert Region("A", ((1, 3),)).elements((5, 3)) == 6

@@ -138,7 +138,7 @@ def test_the_skeleton_is_the_function_with_calls_in_place_of_its_loops():
         "worker": ScalarType("float64", weak=True),
         "rounds": ScalarType("int64", weak=True),
     }
-    prepared = PreparedProgram(split_program(parse_function(train), types), (Loop(),))
+    prepared = PreparedProgram(split_program(parse_function(train), types), (Loop(),), {})
     assert skeleton_source(prepared) == SKELETON
     seen = []
     worker = type("Recorder", (), {"loop": lambda self, *values: seen.append(values)})()

@@ -174,7 +174,7 @@ class Memory:
 
 
 def delivery(run, number, place, value, array="a", sender=1):
-    piece = Piece(Region(array, 0, place, place + 1), np.array([value]))
+    piece = Piece(Region(array, ((place, place + 1),)), np.array([value]))
     return Delivery(run, sender, number, (), (piece,), ())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -73,11 +73,13 @@ class PreparedProgram:
     """A function ready to run with arguments of given types and shapes.
 
     What a session keeps for a program (flags, compiled kernels, what the actors know) is kept for this
-    object: the caller makes one per signature and hands in the same one again.
+    object: the caller makes one per signature and hands in the same one again. `known` are the values of the isl
+    parameters that it is for (`orion.cost.sizes.Sizes.known`).
     """
 
     program: Program
     loops: tuple[PreparedLoop, ...]
+    known: Mapping[str, int]
 
     @property
     def workers(self) -> int:

@@ -42,11 +42,15 @@ from orion.verify.check import check
 from tests.oracles.carried import mentions, update_of
 from tests.oracles.interpreted import Order, kernel_code, run_interpreted
 from tests.oracles.nests import Nest
+from tests.oracles.nodes import run_on_nodes
 from tests.oracles.tally import Failure, Tally
 from tests.oracles.verdict_check import check_at_call, check_verdicts, verdicts_for_any
 
 WORKERS = (1, 2, 3)
 COMPILED_WORKERS = (1, 2, 4)
+NODES = ("ab", "abc", "aab", "abb")
+"""Which worker is on which node, where nests are run on several."""
+
 ORDERS = 2
 """Orders of the tiles that are tried on each number of workers."""
 
@@ -311,6 +315,8 @@ def check_results(prepared: Prepared, nest: Nest, expected: Mapping[str, Any]) -
     prove(prepared.plan, [program for program, _ in runs])
     for program, turns in runs:
         check_program(program, codes, nest, expected, turns, prepared.local)
+        if program.workers > 1:
+            check_on_nodes(program, codes, nest, expected, turns, prepared.local)
 
 
 def scheduled(prepared: Prepared, workers: int, coarse: Order | None = None) -> PreparedProgram:
@@ -364,6 +370,28 @@ def check_program(
         result = run_interpreted(program, codes, {**arguments, **own}, turns)
     except AssertionError as error:
         raise Failure("wrong", f"{error} ({where})", re.sub(r"-?\d+", "…", str(error))) from error
+    except Exception as error:
+        raise crash(error) from error
+    compare(arguments | {"return": result}, expected, where, nest, program)
+
+
+def check_on_nodes(
+    program: PreparedProgram,
+    codes: Sequence[CodeType],
+    nest: Nest,
+    expected: Mapping[str, Any],
+    turns: Order,
+    local: LocalArrays | None,
+) -> None:
+    """Run a scheduled program on nodes that share nothing but messages, and compare its results."""
+    arguments, own = nest.arguments(), local_arrays_at(local)
+    nodes = turns.random.choice([one for one in NODES if len(one) == program.workers])
+    driver = turns.random.choice([nodes[0], "driver"])
+    where = f"interpreted, nodes {nodes}, driver {driver}, order {turns.seed}"
+    try:
+        result, _ = run_on_nodes(program, codes, {**arguments, **own}, turns, nodes, driver)
+    except AssertionError as error:
+        raise Failure("wrong", f"{error} ({where})", "nodes: " + re.sub(r"-?\d+", "…", str(error))) from error
     except Exception as error:
         raise crash(error) from error
     compare(arguments | {"return": result}, expected, where, nest, program)

@@ -21,13 +21,15 @@ from orion.runtime.arguments import LoopData, order_of, read_only
 from orion.runtime.barrier import KERNEL
 from orion.runtime.failures import failure_in
 from orion.runtime.memory import RunMemory, allocate_run_memory
-from orion.runtime.parts import LoopPart, RoundsPart, Walk, compile_rounds, loop_parts, rounds_parts
+from orion.runtime.parts import LoopPart, RoundsPart, Walk, compile_rounds, loop_parts, rounds_parts, worker_tiles
 from orion.runtime.prepared import PreparedProgram
-from orion.runtime.ray.exchange import LoopExchange, Region, loop_exchange
+from orion.runtime.ray.exchange import ProgramExchange
+from orion.runtime.ray.holdings import Holdings
 from orion.runtime.ray.inbox import Inbox, Landing
 from orion.runtime.ray.lines import read_message, write_message
 from orion.runtime.ray.node_worker import NodeWorker
 from orion.runtime.ray.orders import Delivery, Filling, Flag, Outcome, Piece, Results, RunOrder
+from orion.runtime.ray.regions import Region
 from orion.runtime.ray.segments import (
     Arena,
     Block,
@@ -54,7 +56,8 @@ class ActorProgram:
     prepared: PreparedProgram
     skeleton: Skeleton
     memory: RunMemory
-    exchange: tuple[LoopExchange, ...]
+    exchange: ProgramExchange | None
+    holdings: Holdings | None
     parts: tuple[LoopPart, ...]
     boxes: tuple[NDArray[np.int64] | None, ...]
     meet: Walk
@@ -190,6 +193,8 @@ class WorkerActor:
         others = tuple(sorted(set(nodes) - {here}))
         if not others:
             return Worker(self._number, workers, program.parts, program.memory, program.meet, program.compiled)
+        assert program.exchange is not None
+        assert program.holdings is not None
         arrays = self._dense(program, order)
         self._inbox.begin(order.run, Landing(arrays, program.memory, program.meet))
         deliver = {node: delivery_method(self._receiver(nodes, node)) for node in others}
@@ -201,7 +206,7 @@ class WorkerActor:
 
         return NodeWorker(
             self._number, workers, program.parts, program.memory, program.meet,
-            program.exchange, others, self._nodes[0], arrays, post,
+            program.exchange, program.holdings, others, arrays, post,
         )  # fmt: skip
 
     def _receiver(self, nodes: tuple[str, ...], node: str) -> Any:
@@ -215,26 +220,32 @@ class WorkerActor:
         known = self._programs.get(order.program)
         if known is None:
             assert order.prepared is not None
-            known = self._load(order.prepared, order.memory)
+            known = self._load(order.prepared, order.exchange, order.memory)
             self._programs[order.program] = known
         return known
 
-    def _load(self, prepared: PreparedProgram, segment: int) -> ActorProgram:
+    def _load(self, prepared: PreparedProgram, exchange: ProgramExchange | None, segment: int) -> ActorProgram:
         from orion.kernel.build.compile import compile_kernel
 
         walks = [compile_kernel(loop.kernel).walk for loop in prepared.loops]
         meet = compile_kernel(KERNEL).walk
         memory = allocate_run_memory(prepared, Arena(segment, self._memory[segment]).allocate)
-        nodes = self._nodes[: prepared.workers]
-        exchange = tuple(loop_exchange(loop, nodes) for loop in prepared.loops)
-        parts = loop_parts(prepared, memory, walks, [loop.order[self._number] for loop in exchange])
+        is_alone = len(set(self._nodes[: prepared.workers])) == 1
+        if exchange is None:
+            parts = loop_parts(prepared, memory, walks, worker_tiles(prepared, self._number, prepared.workers))
+        else:
+            parts = loop_parts(prepared, memory, walks, [loop.order[self._number] for loop in exchange.loops])
+            for part, loop in zip(parts, exchange.loops, strict=True):
+                offsets, waits, lags = map(read_only, loop.waits)
+                part.waits = (offsets, waits, lags)
         # what other nodes wait for is sent between walks
-        rounds = compiled_rounds(prepared.program, prepared.loops) if len(set(nodes)) == 1 else ()
+        rounds = compiled_rounds(prepared.program, prepared.loops) if is_alone else ()
         return ActorProgram(
             prepared=prepared,
             skeleton=make_skeleton(prepared, rounds),
             memory=memory,
             exchange=exchange,
+            holdings=None if exchange is None or is_alone else Holdings(exchange),
             parts=parts,
             boxes=tuple(None if loop.sparse else read_only(tile_boxes(loop.schedule)) for loop in prepared.loops),
             meet=meet,

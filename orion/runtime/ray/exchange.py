@@ -1,48 +1,40 @@
-"""What goes from node to node while a loop runs: worked out from its schedule and placements before it does.
+"""What goes from node to node while a program runs: worked out from its schedules and footprints before it does.
 
-Inside a node workers share memory. Between nodes the data of a tile travels with its flag: where a tile of
-another node waits for it, the blocks of rotated arrays that both touch are sent, and the flag is set there
-once they have arrived. A loop that writes arrays in another way than in blocks of its own (served ones, and
-partitioned ones whose blocks overlap) runs on one node, the home node, whose workers then share out the tiles
-of all.
+Inside a node workers share memory. Between nodes the data of a tile travels with its flag. Tiles are gone through in a
+serial order that keeps every dependence (`Schedule.serial_tiles`), with, for each cell of each array, the tile that
+wrote it last and the nodes that have it as it is then: a tile that touches a cell which its node does not have has it
+sent by the tile that wrote it last, and waits for that one. This is the last-writer analysis of array dataflow
+(Feautrier 1991; Maydan, Amarasinghe and Lam 1993) over cells (`orion.runtime.ray.regions`) and tiles instead of
+elements and iterations.
+
+Why that is right, also where a footprint has more than a tile touches. A tile that may write a cell is taken to read it
+first: it then has it as it was, and hands on what it does not change. So for each cell the tiles that may write it are
+a chain, each waiting for the one before it, and whoever sends the cell has all of it. A tile waits for the sender of
+what it touches itself, not by way of others: that one's flag comes with the data. What arrives at a node overwrites
+elements there that were read before (the order of true dependences holds over all nodes), or that are the same already.
+
+Tiles of one step have no order between them, and no element of which one writes what another one touches. So each of
+them sees what tiles of earlier steps have written. Two that may write the same cell cannot be on different workers: the
+loop then runs on one node, the home node, whose workers share out the tiles of all.
+
+Where a loop ends some nodes have cells that others have not: what the next one needs goes on its way before it
+(`orion.runtime.ray.holdings`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.cost.placement import Placement, PlacementKind
-from orion.runtime.prepared import PreparedLoop
+from orion.plan.plan import Inspected
+from orion.runtime.prepared import PreparedLoop, PreparedProgram
+from orion.runtime.ray.regions import Cells, Mask, Region
+from orion.runtime.waits import Waits
+from orion.schedule.footprints import Footprint, footprints
 from orion.schedule.schedule import Ints, Schedule
-
-
-def part_of(array: NDArray[Any], axis: int | None, low: int, high: int) -> NDArray[Any]:
-    """The part of an array whose index along `axis` is in `low` … `high` - 1, as a view; all of it where
-    `axis` is None.
-    """
-    return array if axis is None else array[(slice(None),) * axis + (slice(low, high),)]
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Region:
-    """The part of a dense array whose index along `axis` is in `low` … `high` - 1; the whole array where
-    `axis` is None.
-    """
-
-    array: str
-    axis: int | None = None
-    low: int = 0
-    high: int = 0
-
-    def of(self, memory: NDArray[Any]) -> NDArray[Any]:
-        """This part of the array, as a view."""
-        return part_of(memory, self.axis, self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,186 +45,328 @@ class Send:
     regions: tuple[Region, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
+class Usage:
+    """How a loop uses the cells of an array: bool (nodes, *cells) and int16 (*cells).
+
+    `first[n]` are those that node n must have as they are when the loop begins. `writer` is the worker that writes a
+    cell last, -1 for one that is not written, and `after[n]` the written ones that node n has after the loop.
+    """
+
+    first: Mask
+    writer: NDArray[np.int16]
+    after: Mask
+
+    @property
+    def written(self) -> Mask:
+        """The cells that are written."""
+        return np.asarray(self.writer >= 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class LoopExchange:
     """The exchange of one loop.
 
-    `order[w]` are the tiles of worker w in the order in which it runs them. `sends` says for a tile what is
-    to be sent where when it is done, in each round. After the loop, worker w holds the last contents of the
-    regions `finals[w]`. Before the run, node n needs the regions `needs[n]` of the dense arrays, and the
-    elements of `tiles[n]` of the sparse one. `is_gathered`: all workers of the home node have written into
-    arrays that worker 0 then holds. `rounds_overlap` is False where a round must be done on all nodes before
-    the next one begins.
+    `order[w]` are the tiles of worker w in the order in which it runs them, and `waits` what tiles wait for: (offsets,
+    tiles, lags) as in a schedule. `sends` says for a tile what is to be sent where when it is done, in each round.
+    `tiles[n]` are the tiles whose elements of the sparse array node n needs. `usage` is that of each array.
+    `is_gathered`: all workers of the home node have written what worker 0 then sends. `rounds_overlap` is False where a
+    round must be done on all nodes before the next one begins.
     """
 
     order: tuple[Ints, ...]
+    waits: Waits
     sends: Mapping[int, tuple[Send, ...]]
-    finals: tuple[tuple[Region, ...], ...]
-    needs: Mapping[str, tuple[Region, ...]]
     tiles: Mapping[str, Ints]
+    usage: Mapping[str, Usage]
     is_gathered: bool
     rounds_overlap: bool
 
 
-def loop_exchange(loop: PreparedLoop, nodes: Sequence[str]) -> LoopExchange:
-    """The exchange of a loop whose worker w is on node `nodes[w]`. The home node is that of worker 0."""
-    dense = [p for p in loop.plan.placements if p.array != loop.sparse]
-    if loop.schedule.workers > 1 and any(_needs_one_node(placement) for placement in dense):
-        return _on_home_node(loop, dense, nodes)
-    return _shared_out(loop, dense, nodes)
+@dataclass(frozen=True, slots=True, eq=False)
+class ProgramExchange:
+    """The exchange of a program on the nodes `nodes`, the home node first; worker w is on node `nodes[place[w]]`."""
+
+    nodes: tuple[str, ...]
+    place: tuple[int, ...]
+    cells: Mapping[str, Cells]
+    loops: tuple[LoopExchange, ...]
+
+    def written(self, array: str) -> Mask:
+        """The cells of an array that loops of the program write."""
+        found = self.cells[array].none()
+        for loop in self.loops:
+            if array in loop.usage:
+                found |= loop.usage[array].written
+        return found
+
+    def needed(self, array: str) -> Mask:
+        """The cells of an array that each node has when the program begins, bool (nodes, *cells): all that it reads
+        of what was there before, whichever loops run; and at home, where all is brought in the end, all that may be
+        written."""
+        found = self.cells[array].none(len(self.nodes))
+        for loop in self.loops:
+            if array in loop.usage:
+                found |= loop.usage[array].first
+        found[0] |= self.written(array)
+        return found
 
 
-def _needs_one_node(placement: Placement) -> bool:
-    return placement.is_written and (placement.loop_dim is None or placement.halo != (0, 0))
+def program_exchange(
+    prepared: PreparedProgram, nodes: Sequence[str], shapes: Mapping[str, tuple[int, ...]]
+) -> ProgramExchange:
+    """The exchange of a program whose worker w is on node `nodes[w]`, for dense arrays of these shapes. The home node
+    is that of worker 0."""
+    prints = [footprints(loop.plan, loop.schedule, prepared.known, _named(shapes, loop)) for loop in prepared.loops]
+    cells = {}
+    for array, shape in shapes.items():
+        own = [(one.low, one.high) for found in prints for one in found if one.array == array]
+        cells[array] = Cells.around(array, shape, own)
+    names = tuple(dict.fromkeys(nodes))
+    place = tuple(names.index(node) for node in nodes)
+    loops = tuple(
+        _shared_out(loop, _touches(found, cells), cells, names, place)
+        or _on_home_node(loop, _touches(found, cells), cells, names, place)
+        for loop, found in zip(prepared.loops, prints, strict=True)
+    )
+    return ProgramExchange(names, place, cells, loops)
+
+
+def _named(shapes: Mapping[str, tuple[int, ...]], loop: PreparedLoop) -> dict[str, tuple[int, ...]]:
+    """The arrays among the arguments of a loop's kernel."""
+    names = {argument.name for argument in loop.kernel.arguments if argument.kind == "array"}
+    return {name: shape for name, shape in shapes.items() if name in names}
+
+
+# ------------------------------------------------------------ what tiles touch
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Touch:
+    """What the tiles of a loop touch of one array: for each tile the cells from `first` to `end`, (tiles, axes), and of
+    these the ones that it touches and may write, as masks of that size; None for a tile that touches nothing."""
+
+    array: str
+    window: tuple[tuple[slice, ...] | None, ...]
+    touched: tuple[Mask | None, ...]
+    written: tuple[Mask | None, ...]
+
+
+def _touches(prints: Sequence[Footprint], cells: Mapping[str, Cells]) -> list[Touch]:
+    found = []
+    for array in dict.fromkeys(one.array for one in prints):
+        own = [one for one in prints if one.array == array]
+        places = [(one.is_write, *cells[array].places(one.low, one.high)) for one in own]
+        tiles = [_touch_of(tile, places) for tile in range(len(own[0].low))]
+        found.append(Touch(array, *map(tuple, zip(*tiles, strict=True))))
+    return found
+
+
+def _touch_of(
+    tile: int, places: Sequence[tuple[bool, Ints, Ints]]
+) -> tuple[tuple[slice, ...] | None, Mask | None, Mask | None]:
+    boxes = [
+        (is_write, low, high)
+        for is_write, first, end in places
+        for low, high in zip(first[tile].tolist(), end[tile].tolist(), strict=True)
+        if all(a < b for a, b in zip(low, high, strict=True))
+    ]
+    if not boxes:
+        return None, None, None
+    least = [min(axis) for axis in zip(*(low for _, low, _ in boxes), strict=True)]
+    most = [max(axis) for axis in zip(*(high for _, _, high in boxes), strict=True)]
+    touched, written = np.zeros((2, *(b - a for a, b in zip(least, most, strict=True))), np.bool_)
+    for is_write, low, high in boxes:
+        inside = tuple(slice(a - base, b - base) for a, b, base in zip(low, high, least, strict=True))
+        touched[inside] = True
+        if is_write:
+            written[inside] = True
+    return tuple(map(slice, least, most)), touched, written
 
 
 # ------------------------------------------------------------ a loop whose tiles are shared out among nodes
 
 
-def _shared_out(loop: PreparedLoop, dense: list[Placement], nodes: Sequence[str]) -> LoopExchange:
+class _ApartError(Exception):
+    """Tiles without an order between them may write the same cell."""
+
+
+@dataclass(eq=False)
+class _Walk:
+    """Tiles gone through in a serial order."""
+
+    schedule: Schedule
+    names: Sequence[str]
+    place: Sequence[int]
+    cells: Mapping[str, Cells]
+
+    def __post_init__(self) -> None:
+        schedule, count = self.schedule, len(self.names)
+        self.owner = schedule.owner.tolist()
+        waiting = np.repeat(np.arange(schedule.tiles), np.diff(schedule.wait_offsets))
+        own = (waiting.tolist(), schedule.waits.tolist(), schedule.lags.tolist())
+        self.waits = set(zip(*own, strict=True))
+        self.sent: dict[tuple[int, int], dict[str, Mask]] = {}
+        self.last = {array: np.full(cells.shape, -1, np.int64) for array, cells in self.cells.items()}
+        self.holds = {array: cells.none(count) for array, cells in self.cells.items()}
+        self.first = {array: cells.none(count) for array, cells in self.cells.items()}
+
+    def go(self, touches: Sequence[Touch], rounds: int) -> None:
+        """Go through all tiles, in each round. Those of one step have no order between them: all see what tiles of
+        earlier steps have written."""
+        ranked = self.schedule.serial_tiles()
+        steps = np.split(ranked, np.flatnonzero(np.diff(self.schedule.step[ranked])) + 1)
+        if any(not lag and self.schedule.step[before] >= self.schedule.step[tile] for tile, before, lag in self.waits):
+            raise _ApartError  # no schedule of today has such a wait
+        for number in range(rounds):
+            for tiles in steps:
+                for touch in touches:
+                    present = [tile for tile in tiles.tolist() if touch.window[tile] is not None]
+                    for tile in present:
+                        self.touch(number, tile, touch)
+                    for tile in present:
+                        self.write(number, tile, touch, number * self.schedule.tiles + tiles)
+
+    def touch(self, number: int, tile: int, touch: Touch) -> None:
+        """A tile touches cells of an array: it comes after those that wrote them last, and has them sent."""
+        window, touched = touch.window[tile], touch.touched[tile]
+        assert window is not None
+        assert touched is not None
+        node = self.place[self.owner[tile]]
+        last, holds = self.last[touch.array][window], self.holds[touch.array][node][window]
+        self.first[touch.array][node][window] |= touched & (last < 0)
+        for value in np.unique(last[touched]).tolist():
+            round_before, before = divmod(value, self.schedule.tiles)
+            if value < 0 or self.owner[before] == self.owner[tile]:
+                continue
+            self.waits.add((tile, before, number - round_before))
+            missing = touched & (last == value) & ~holds
+            if missing.any():
+                masks = self.sent.setdefault((before, node), {})
+                masks.setdefault(touch.array, self.cells[touch.array].none())[window] |= missing
+        holds |= touched
+
+    def write(self, number: int, tile: int, touch: Touch, same_step: Ints) -> None:
+        """A tile may write cells of an array. _ApartError where one of another worker may too, in the same step."""
+        window, written = touch.window[tile], touch.written[tile]
+        assert window is not None
+        assert written is not None
+        if not written.any():
+            return
+        last, holds = self.last[touch.array][window], self.holds[touch.array][:, *window]
+        beside = np.unique(last[written])
+        beside = beside[np.isin(beside, same_step)] % self.schedule.tiles
+        if (self.schedule.owner[beside] != self.owner[tile]).any():
+            raise _ApartError
+        last[written] = number * self.schedule.tiles + tile
+        holds[:, written] = False
+        holds[self.place[self.owner[tile]]][written] = True
+
+    def sends(self) -> dict[int, tuple[Send, ...]]:
+        """Flags for all tiles that are waited for on another node, with the cells that go there."""
+        for tile, before, _ in self.waits:
+            node = self.place[self.owner[tile]]
+            if node != self.place[self.owner[before]]:
+                self.sent.setdefault((before, node), {})
+        found: dict[int, tuple[Send, ...]] = {}
+        for (tile, node), masks in sorted(self.sent.items()):
+            regions = tuple(region for array in sorted(masks) for region in self.cells[array].regions(masks[array]))
+            found[tile] = (*found.get(tile, ()), Send(self.names[node], regions))
+        return found
+
+    def all_waits(self) -> Waits:
+        """What tiles wait for, as in a schedule."""
+        waiting, before, lags = np.array(sorted(self.waits), np.int64).reshape(-1, 3).T
+        offsets = np.searchsorted(waiting, np.arange(self.schedule.tiles + 1)).astype(np.int64)
+        return offsets, before.copy(), lags.copy()
+
+    def usage(self, array: str, overlap: bool) -> Usage:
+        """The use of an array, once all tiles were gone through."""
+        last, after = self.last[array], self.holds[array]
+        workers = np.append(self.schedule.owner, -1).astype(np.int16)
+        written = last >= 0
+        writer = np.where(written, workers[last % self.schedule.tiles], -1).astype(np.int16)
+        if overlap:  # has been sent for the next round
+            after = after | self.first[array]
+        return Usage(self.first[array], writer, after & written)
+
+
+def _shared_out(
+    loop: PreparedLoop,
+    touches: Sequence[Touch],
+    cells: Mapping[str, Cells],
+    names: tuple[str, ...],
+    place: Sequence[int],
+) -> LoopExchange | None:
+    """The exchange of a loop on all nodes; None where it must be on one."""
     schedule = loop.schedule
-    blocks = np.indices(schedule.grid).reshape(len(schedule.grid), -1)
-    node_of = np.array([nodes[owner] for owner in schedule.owner])
-    ranked = schedule.serial_tiles()
+    if isinstance(loop.plan.tiles, Inspected) or loop.plan.copies:
+        return None
+    overlap = loop.plan.rounds_overlap
+    used = {touch.array: cells[touch.array] for touch in touches}
+    walk = _Walk(schedule, names, place, used)
+    try:
+        walk.go(touches, 1 + overlap)
+    except _ApartError:
+        return None
     none = np.zeros(0, np.int64)
-    # The tiles of an ordered loop wait for the end of the round before through others: no message would be waited for.
-    overlap = loop.plan.rounds_overlap and not loop.plan.ordered
-    order = tuple(schedule.order[w] if w < schedule.workers else none for w in range(len(nodes)))
-    present = sorted(set(node_of))
-    needs = {
-        node: merged_regions(
-            region for p in dense for region in _needed(p, schedule, blocks, ranked, np.flatnonzero(node_of == node))
-        )
-        for node in present
-    }
+    at = np.array(place)[schedule.owner]
     return LoopExchange(
-        order=order,
-        sends=_sends(schedule, dense, blocks, node_of, overlap),
-        finals=tuple(_finals(schedule, dense, blocks, ranked, w) for w in range(len(nodes))),
-        needs=needs,
-        tiles={node: np.flatnonzero(node_of == node) for node in present},
+        order=tuple(schedule.order[w] if w < schedule.workers else none for w in range(len(place))),
+        waits=walk.all_waits(),
+        sends=walk.sends(),
+        tiles={names[node]: np.flatnonzero(at == node) for node in sorted({*at.tolist()})},
+        usage={array: walk.usage(array, overlap) for array in used},
         is_gathered=False,
         rounds_overlap=overlap,
     )
 
 
-def _needed(placement: Placement, schedule: Schedule, blocks: Ints, ranked: Ints, tiles: Ints) -> list[Region]:
-    """What tiles of one node need of an array before the loop: of a written rotated one, the blocks that they
-    are the first to use; of any other, all that they touch.
-    """
-    if placement.loop_dim is None:
-        return [Region(placement.array)]
-    used = blocks[placement.loop_dim]
-    if placement.kind is PlacementKind.ROTATED and placement.is_written:
-        _, first = np.unique(used[ranked], return_index=True)
-        tiles = np.intersect1d(tiles, ranked[first])
-    return [_block(placement, schedule, int(block)) for block in np.unique(used[tiles])]
-
-
-def _finals(schedule: Schedule, dense: list[Placement], blocks: Ints, ranked: Ints, worker: int) -> tuple[Region, ...]:
-    """The blocks of written arrays whose last user is a tile of the worker."""
-    found: list[Region] = []
-    for placement in (p for p in dense if p.is_written):
-        if placement.loop_dim is None:  # the loop runs on one node
-            found += [Region(placement.array)] if worker == 0 else []
-            continue
-        used = blocks[placement.loop_dim][ranked[::-1]]
-        values, last = np.unique(used, return_index=True)
-        owners = schedule.owner[ranked[::-1][last]]
-        found += [_block(placement, schedule, int(block)) for block in values[owners == worker]]
-    return merged_regions(found)
-
-
-def _sends(
-    schedule: Schedule, dense: list[Placement], blocks: Ints, node_of: NDArray[np.str_], overlap: bool
-) -> dict[int, tuple[Send, ...]]:
-    """Flags for all tiles that are waited for on another node; blocks for the next user of a block there.
-
-    A block goes only from a user to the very next one: anything else could overwrite, on its way, what is
-    newer.
-    """
-    wanted: dict[tuple[int, str], set[Region]] = {}
-    for tile in range(schedule.tiles):
-        for before in schedule.waits[schedule.wait_offsets[tile] : schedule.wait_offsets[tile + 1]]:
-            if node_of[before] != node_of[tile]:
-                wanted.setdefault((int(before), str(node_of[tile])), set())
-    for placement in (p for p in dense if p.kind is PlacementKind.ROTATED and p.is_written):
-        assert placement.loop_dim is not None
-        for before, tile in _next_users(blocks[placement.loop_dim], schedule.serial_tiles(), overlap):
-            if node_of[before] != node_of[tile]:
-                block = _block(placement, schedule, int(blocks[placement.loop_dim][tile]))
-                wanted[before, str(node_of[tile])].add(block)
-    sends: dict[int, tuple[Send, ...]] = {}
-    for (tile, node), regions in sorted(wanted.items()):
-        sends[tile] = (*sends.get(tile, ()), Send(node, tuple(sorted(regions))))
-    return sends
-
-
-def _next_users(used: Ints, ranked: Ints, overlap: bool) -> Iterator[tuple[int, int]]:
-    """(tile, the next tile that uses the same block), the first one of the next round after the last where
-    rounds overlap.
-    """
-    for block in np.unique(used):
-        chain = [int(tile) for tile in ranked[used[ranked] == block]]
-        yield from pairwise(chain)
-        if overlap:
-            yield chain[-1], chain[0]
-
-
-def _block(placement: Placement, schedule: Schedule, block: int) -> Region:
-    """What one block of the placement's loop dimension touches of the array."""
-    assert placement.loop_dim is not None
-    bounds, (below, above) = schedule.bounds[placement.loop_dim], placement.halo
-    return Region(placement.array, placement.dim, max(0, int(bounds[block]) + below), int(bounds[block + 1]) + above)
-
-
 # ------------------------------------------------------------ a loop on the home node
 
 
-def _on_home_node(loop: PreparedLoop, dense: list[Placement], nodes: Sequence[str]) -> LoopExchange:
+def _on_home_node(
+    loop: PreparedLoop,
+    touches: Sequence[Touch],
+    cells: Mapping[str, Cells],
+    names: tuple[str, ...],
+    place: Sequence[int],
+) -> LoopExchange:
     schedule = loop.schedule
-    home = [w for w, node in enumerate(nodes) if node == nodes[0]]
+    home = [worker for worker, node in enumerate(place) if node == 0]
     ranked = schedule.serial_tiles()
-    taken_by = np.array([home[owner % len(home)] for owner in schedule.owner])
-    regions = tuple(Region(p.array) for p in dense)
-    written = tuple(Region(p.array) for p in dense if p.is_written)
+    taken_by = np.array([home[owner % len(home)] for owner in schedule.owner], np.int64)
     return LoopExchange(
-        order=tuple(ranked[taken_by[ranked] == w] for w in range(len(nodes))),
+        order=tuple(ranked[taken_by[ranked] == w] for w in range(len(place))),
+        waits=(schedule.wait_offsets, schedule.waits, schedule.lags),
         sends={},
-        finals=tuple(written if w == 0 else () for w in range(len(nodes))),
-        needs={nodes[0]: regions},
-        tiles={nodes[0]: np.arange(schedule.tiles)},
+        tiles={names[0]: np.arange(schedule.tiles)},
+        usage=dict(_at_home(loop, touches, cells, len(names))),
         is_gathered=len(home) > 1,
         rounds_overlap=loop.plan.rounds_overlap,
     )
 
 
-# ------------------------------------------------------------ regions
+def _at_home(
+    loop: PreparedLoop, touches: Sequence[Touch], cells: Mapping[str, Cells], nodes: int
+) -> Iterator[tuple[str, Usage]]:
+    """The usage of arrays by a loop on the home node. Those with copies have no footprint: all of them is written."""
+    for touch in touches:
+        own = cells[touch.array]
+        first, writer = own.none(nodes), np.full(own.shape, -1, np.int16)
+        for window, touched, written in zip(touch.window, touch.touched, touch.written, strict=True):
+            if window is not None and touched is not None and written is not None:
+                first[0][window] |= touched
+                writer[window][written] = 0
+        yield touch.array, _held_at_home(first, writer)
+    for copies in loop.plan.copies:
+        own = cells[copies.array]
+        first = own.none(nodes)
+        first[0] = True
+        yield copies.array, _held_at_home(first, np.zeros(own.shape, np.int16))
 
 
-def merged_regions(regions: Iterable[Region]) -> tuple[Region, ...]:
-    """The same parts of arrays in as few regions: neighbours joined; the whole array where it is among them,
-    or where regions lie along different axes.
-
-    >>> merged_regions([Region("H", 0, 0, 4), Region("H", 0, 4, 6), Region("W", 0, 2, 3), Region("W")])
-    (Region(array='H', axis=0, low=0, high=6), Region(array='W', axis=None, low=0, high=0))
-    """
-    by_array: dict[str, list[Region]] = {}
-    for region in regions:
-        by_array.setdefault(region.array, []).append(region)
-    return tuple(joined for array, parts in sorted(by_array.items()) for joined in _joined(array, parts))
-
-
-def _joined(array: str, parts: list[Region]) -> list[Region]:
-    axes = {part.axis for part in parts}
-    if None in axes or len(axes) > 1:
-        return [Region(array)]
-    found: list[Region] = []
-    for part in sorted(parts):
-        if part.high <= part.low:
-            continue
-        if found and part.low <= found[-1].high:
-            found[-1] = Region(array, part.axis, found[-1].low, max(found[-1].high, part.high))
-        else:
-            found.append(part)
-    return found
+def _held_at_home(first: Mask, writer: NDArray[np.int16]) -> Usage:
+    after = np.zeros_like(first)
+    after[0] = writer >= 0
+    return Usage(first, writer, after)

@@ -14,10 +14,10 @@ from ray.exceptions import RayActorError
 from orion.errors import WorkerLostError, describe
 from orion.runtime.ray.actor import DELIVER, WorkerActor
 from orion.runtime.ray.cluster import connection, is_running, kill_actors, nodes_of, own_node, start_actors
-from orion.runtime.ray.exchange import Region
 from orion.runtime.ray.lines import Line, LostError, PipeLine, RayLine
 from orion.runtime.ray.orders import Filling, Outcome, RunOrder
 from orion.runtime.ray.processes import end_stopped, have_ended
+from orion.runtime.ray.regions import Region
 from orion.runtime.ray.segments import TOKEN, Block, SegmentName, can_be_anonymous, create_segment, token_in
 from orion.runtime.ray.standstill import Standstill
 

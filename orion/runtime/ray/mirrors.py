@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from orion.errors import ArgumentError, describe
 from orion.runtime.prepared import PreparedLoop, PreparedProgram
-from orion.runtime.ray.exchange import Region, loop_exchange, merged_regions
+from orion.runtime.ray.exchange import ProgramExchange, program_exchange
 from orion.runtime.ray.group import Group
 from orion.runtime.ray.orders import Filling
+from orion.runtime.ray.regions import Region
 from orion.runtime.ray.segments import Block, SegmentName
 from orion.runtime.ray.store import LoopBlocks, PlacedRun, Store
 from orion.schedule.schedule import Ints
@@ -37,26 +38,28 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What goes between the driver and the nodes of a program: worked out once, for it takes as long as there are
-    tiles. `written` are the regions that come back.
+    """What goes between the driver and the nodes of a program, and between these: worked out once, for it takes as long
+    as there are tiles. `written` are the regions that come back.
     """
 
+    exchange: ProgramExchange
     shares: Mapping[str, Share]
     written: tuple[Region, ...]
 
 
-def program_traffic(prepared: PreparedProgram, nodes: Sequence[str]) -> Traffic:
-    """The traffic of a program whose worker w is on node `nodes[w]`."""
-    exchange = [loop_exchange(loop, nodes) for loop in prepared.loops]
+def program_traffic(exchange: ProgramExchange) -> Traffic:
+    """The traffic of a program."""
     shares = {}
-    for node in dict.fromkeys(nodes):
-        tiles = [loop.tiles.get(node) for loop in exchange]
+    needed = {array: exchange.needed(array) for array in exchange.cells}
+    for number, node in enumerate(exchange.nodes):
+        tiles = [loop.tiles.get(node) for loop in exchange.loops]
         shares[node] = Share(
-            dense=merged_regions(region for loop in exchange for region in loop.needs.get(node, ())),
+            dense=tuple(r for array, masks in needed.items() for r in exchange.cells[array].regions(masks[number])),
             tiles=tuple(None if found is None else (found, found.tobytes()) for found in tiles),
         )
-    written = merged_regions(region for loop in exchange for finals in loop.finals for region in finals)
-    return Traffic(shares, written)
+    cells = exchange.cells.items()
+    written = tuple(region for array, own in cells for region in own.regions(exchange.written(array)))
+    return Traffic(exchange, shares, written)
 
 
 class Mirrors:
@@ -93,7 +96,7 @@ class Mirrors:
             return
         if prepared.stored:
             raise _stores_elsewhere(prepared.stored[0])
-        shares = self._traffic_of(prepared).shares
+        shares = self._traffic_of(prepared, placed).shares
         fillings, new = {}, {}
         for node in remote:
             self._create(node, {run_memory, *placed.segments()})
@@ -112,17 +115,24 @@ class Mirrors:
         home = self._group.nodes[0]
         if home not in self._names:
             return
-        parts = [(placed.dense[region.array], region) for region in self._traffic_of(prepared).written]
+        parts = [(placed.dense[region.array], region) for region in self._traffic_of(prepared, placed).written]
         for (block, region), data in zip(parts, self._group.read(home, parts), strict=True):
             region.of(self._array(block))[...] = data
 
     def _nodes(self, prepared: PreparedProgram) -> list[str]:
         return list(dict.fromkeys(self._group.nodes[: prepared.workers]))
 
-    def _traffic_of(self, prepared: PreparedProgram) -> Traffic:
+    def exchange_of(self, prepared: PreparedProgram, placed: PlacedRun) -> ProgramExchange | None:
+        """What the nodes of a program send each other; None where all its workers are on the driver's node."""
+        is_here = self._nodes(prepared) == [self._group.driver_node]
+        return None if is_here else self._traffic_of(prepared, placed).exchange
+
+    def _traffic_of(self, prepared: PreparedProgram, placed: PlacedRun) -> Traffic:
         found = self._traffic.get(prepared)
         if found is None:
-            found = self._traffic[prepared] = program_traffic(prepared, self._group.nodes[: prepared.workers])
+            shapes = {array: block.shape for array, block in placed.dense.items()}
+            exchange = program_exchange(prepared, self._group.nodes[: prepared.workers], shapes)
+            found = self._traffic[prepared] = program_traffic(exchange)
         return found
 
     def _create(self, node: str, segments: set[int]) -> None:
@@ -135,7 +145,7 @@ class Mirrors:
     def _dense(self, share: Share, placed: PlacedRun) -> Iterator[Filling]:
         for region in share.dense:
             block = placed.dense[region.array]
-            yield Filling(block, region.axis, region.low, region.high, region.of(self._array(block)))
+            yield Filling(block, region.box, region.of(self._array(block)))
 
     def _missing(
         self, prepared: PreparedProgram, share: Share, node: str, placed: PlacedRun
@@ -151,11 +161,11 @@ class Mirrors:
                 if key in self._sent[node] or key in found:
                     continue
                 if block is blocks.extents:
-                    found[key] = [Filling(block, None, 0, 0, offsets)]
+                    found[key] = [Filling(block, (), offsets)]
                 else:
                     array = self._array(block)
                     parts = _ranges(offsets, tiles[0])
-                    found[key] = [Filling(block, 0, low, high, array[low:high]) for low, high in parts]
+                    found[key] = [Filling(block, ((low, high),), array[low:high]) for low, high in parts]
         return found
 
     def _array(self, block: Block) -> NDArray[Any]:

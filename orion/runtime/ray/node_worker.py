@@ -13,8 +13,11 @@ from numpy.typing import NDArray
 from orion.kernel.calling import GO
 from orion.runtime.memory import RunMemory
 from orion.runtime.parts import LoopPart, Walk
-from orion.runtime.ray.exchange import LoopExchange, Region, Send, merged_regions
+from orion.runtime.prepared import conflict
+from orion.runtime.ray.exchange import ProgramExchange, Send
+from orion.runtime.ray.holdings import Holdings
 from orion.runtime.ray.orders import BARRIER, Flag, Piece, Results
+from orion.runtime.ray.regions import Region
 from orion.runtime.waits import Waits
 from orion.runtime.worker import AbortedError, Worker
 
@@ -23,10 +26,9 @@ Post = Callable[[str, tuple[Flag, ...], tuple[Piece, ...], tuple[Results, ...]],
 
 
 class NodeWorker(Worker):
-    """Worker `number`, whose node is the first of `nodes`; the others are those that take part in the run.
+    """Worker `number`, whose node is not the only one of the run; `others` are those that take part in it.
 
-    `arrays` are the dense arrays of the run by name. `home` is the node that the final contents of arrays go
-    to.
+    `arrays` are the dense arrays of the run by name.
     """
 
     def __init__(
@@ -36,16 +38,17 @@ class NodeWorker(Worker):
         parts: tuple[LoopPart, ...],
         memory: RunMemory,
         meet: Walk,
-        exchange: tuple[LoopExchange, ...],
+        exchange: ProgramExchange,
+        holdings: Holdings,
         others: tuple[str, ...],
-        home: str,
         arrays: Mapping[str, NDArray[Any]],
         post: Post,
     ) -> None:
         super().__init__(number, workers, parts, memory, meet)
-        self._exchange = exchange
+        self._exchange = exchange.loops
+        self._holdings = holdings
+        self._state = 0
         self._others = others
-        self._home = home
         self._arrays = arrays
         self._post = post
 
@@ -77,9 +80,20 @@ class NodeWorker(Worker):
 
     # ------------------------------------------------------------ meeting the other workers
 
+    def _keep_order(self, part: LoopPart) -> None:
+        """Meet where nodes lack what the loop needs, or where it must wait for what was run before it."""
+        moves, self._state = self._holdings.before(self._state, part.number)
+        is_touched = any(other is not part and conflict(other.loop, part.loop) for other in self.pending)
+        if is_touched or any(moves) or (part in self.pending and not self.may_overlap(part)):
+            self._bring(moves[self.number], any(moves))
+        part.wait_for(None)
+        self._state = self._holdings.after(self._state, part.number)
+        if part not in self.pending:
+            self.pending.append(part)
+
     def meet(self, finished: LoopPart | None = None) -> None:
-        """Wait for all workers on all nodes; what was written since the last time is then everywhere."""
-        self._meet_after(self._finals(), self._others, finished)
+        """Wait for all workers on all nodes; the results of a loop that was just `finished` are then everywhere."""
+        self._arrive((), () if finished is None else self._own_results(finished))
 
     def waits_after(self, before: LoopPart | None, part: LoopPart) -> Waits | None:
         """None: workers meet, which is when arrays are sent to other nodes."""
@@ -91,7 +105,8 @@ class NodeWorker(Worker):
 
     def finish(self) -> None:
         """Bring what was written to the home node."""
-        self._meet_after(self._finals(), (self._home,), None)
+        moves = self._holdings.at_end(self._state)
+        self._bring(moves[self.number], any(moves))
 
     def may_overlap(self, part: LoopPart) -> bool:
         """Whether a loop may begin its next round before all workers have finished this one."""
@@ -101,21 +116,18 @@ class NodeWorker(Worker):
         """Worker 0 has the arrays that are written on one node alone, and combines all of their elements."""
         return () if self.number else (0, 1)
 
-    def _finals(self) -> tuple[Region, ...]:
-        """What this worker has to send of the arrays written since the last meeting, once it is all there."""
-        loops = [self._exchange[part.number] for part in self.pending]
-        if any(loop.is_gathered for loop in loops):
-            self._arrive((), (), ())
-        return merged_regions(region for loop in loops for region in loop.finals[self.number])
+    def _bring(self, sends: tuple[Send, ...], any_sends: bool) -> None:
+        """Meet, with what this worker sends to other nodes. Where other workers of its node have written some of that,
+        they meet before."""
+        if any_sends and any(self._exchange[part.number].is_gathered for part in self.pending):
+            self._arrive((), ())
+        self._arrive(sends, ())
 
-    def _meet_after(self, regions: tuple[Region, ...], receivers: tuple[str, ...], finished: LoopPart | None) -> None:
-        results = () if finished is None else self._own_results(finished)
-        self._arrive(regions, receivers, results)
-
-    def _arrive(self, regions: tuple[Region, ...], receivers: tuple[str, ...], results: tuple[Results, ...]) -> None:
+    def _arrive(self, sends: tuple[Send, ...], results: tuple[Results, ...]) -> None:
         flag = Flag(BARRIER, self.number, self.barriers)
+        regions = {send.node: send.regions for send in sends}
         for node in self._others:
-            self._post(node, (flag,), self._pieces(regions) if node in receivers else (), results)
+            self._post(node, (flag,), self._pieces(regions.get(node, ())), results)
         super().meet()
 
     def _own_results(self, part: LoopPart) -> tuple[Results, ...]:

@@ -8,7 +8,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from orion.runtime.prepared import PreparedProgram
-from orion.runtime.ray.exchange import Region, part_of
+from orion.runtime.ray.exchange import ProgramExchange
+from orion.runtime.ray.regions import Box, Region, part_of
 from orion.runtime.ray.segments import Block, SegmentName
 from orion.runtime.ray.store import LoopBlocks
 from orion.schedule.schedule import Ints
@@ -21,7 +22,8 @@ BARRIER = -1
 class RunOrder:
     """One worker's part in one run of a program.
 
-    `program` is its number; `prepared` is the program itself, where this actor does not know it yet. `run`
+    `program` is its number; `prepared` is the program itself, with what nodes send each other, where this actor does
+    not know it yet; None and None where it does, and no exchange where all is on one node. `run`
     counts the runs of the session. `memory` is the segment of flags and results, `segments` how this
     machine's segments are opened, `dropped` those that are no longer needed, as are the programs `ended`.
     `given` are the arguments of the skeleton.
@@ -29,6 +31,7 @@ class RunOrder:
 
     program: int
     prepared: PreparedProgram | None
+    exchange: ProgramExchange | None
     run: int
     memory: int
     segments: dict[int, SegmentName]
@@ -98,16 +101,12 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """What the driver puts into a node's copy of a block: the part `low` … `high` - 1 along `axis`, all of it
-    for None.
-    """
+    """What the driver puts into a box of a node's copy of a block."""
 
     block: Block
-    axis: int | None
-    low: int
-    high: int
+    box: Box
     data: NDArray[Any]
 
     def of(self, memory: NDArray[Any]) -> NDArray[Any]:
         """The part of the block's array that it is for, as a view."""
-        return part_of(memory, self.axis, self.low, self.high)
+        return part_of(memory, self.box)

@@ -139,7 +139,8 @@ class Team:
             opened = {number: names[number] for number in segments}
             told = (tuple(news.dropped), tuple(news.ended))
             parts = (run, program.segment, opened, placed.loops, placed.given, *told)
-            orders.append(RunOrder(program.number, sent, *parts))
+            exchange = None if sent is None else self._mirrors.exchange_of(prepared, placed)
+            orders.append(RunOrder(program.number, sent, exchange, *parts))
         return orders
 
     # ------------------------------------------------------------ segments without /proc

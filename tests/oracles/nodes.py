@@ -1,0 +1,171 @@
+"""Runs a prepared program on nodes that share nothing but messages, in one process: each has arrays of its own, which
+hold what nobody wrote but where the exchange says that a node needs what was there before.
+
+The kernels are run by the interpreter (`tests/oracles/interpreted.py`); a random choice decides which worker goes on
+and which message arrives next, those of one sender to one node in their order. All that decides what is sent where is
+the runtime's own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from orion.kernel.calling import FLAG_STRIDE, GO
+from orion.runtime.arguments import DataSource, GivenArrays, dense_memory, skeleton_arguments
+from orion.runtime.barrier import KERNEL
+from orion.runtime.failures import failure_in
+from orion.runtime.memory import RunMemory, allocate_run_memory
+from orion.runtime.parts import LoopPart, loop_parts
+from orion.runtime.prepared import PreparedProgram
+from orion.runtime.ray.exchange import ProgramExchange, program_exchange
+from orion.runtime.ray.holdings import Holdings
+from orion.runtime.ray.inbox import Landing
+from orion.runtime.ray.mirrors import program_traffic
+from orion.runtime.ray.node_worker import NodeWorker
+from orion.runtime.ray.orders import Delivery, Flag, Piece, Results
+from orion.runtime.skeleton import make_skeleton
+from orion.runtime.worker import AbortedError
+from tests.oracles.interpreted import BARRIER, UNWRITTEN, Order, Turns
+
+MOST_UNDER_WAY = 0.3
+"""How often a message arrives before the next tile, where one is under way."""
+
+
+class Network(Turns):
+    """Workers that take turns, and messages under way between nodes."""
+
+    def __init__(self, order: Order) -> None:
+        super().__init__(order)
+        self.under_way: dict[tuple[int, str], deque[Delivery]] = defaultdict(deque)
+        self.landings: dict[str, Landing] = {}
+        self.bytes: Counter[str] = Counter()
+
+    def choose(self) -> int:
+        while any(self.under_way.values()):
+            able = [number for number, is_ready in self.waiting.items() if is_ready()]
+            if able and self.order.random.random() > MOST_UNDER_WAY:
+                break
+            sender, node = self.order.random.choice([route for route, found in self.under_way.items() if found])
+            self.landings[node].put(self.under_way[sender, node].popleft())
+        return super().choose()
+
+
+@dataclass
+class Node:
+    """One node: what its workers share."""
+
+    arguments: Mapping[str, Any]
+    memory: RunMemory
+
+    def array(self, name: str) -> Any:
+        return dense_memory(self.arguments[name])
+
+
+def run_on_nodes(
+    prepared: PreparedProgram,
+    codes: Sequence[CodeType],
+    arguments: Mapping[str, Any],
+    order: Order,
+    nodes: Sequence[str],
+    driver: str | None,
+) -> tuple[Any, ProgramExchange]:
+    """Run a program whose worker w is on node `nodes[w]`. The arrays of `driver` are those that are given; where it is
+    none of the nodes, results are fetched from the home node. Returns the result, and what was exchanged."""
+    dense = {
+        argument.name: dense_memory(arguments[argument.name]).shape
+        for loop in prepared.loops
+        for argument in loop.kernel.arguments
+        if argument.kind == "array"
+    }
+    exchange = program_exchange(prepared, nodes, dense)
+    traffic = program_traffic(exchange)
+    network = Network(order)
+    network.wide = frozenset(name for name, value in arguments.items() if isinstance(value, np.int64))
+    places: dict[str, Node] = {}
+    for node in exchange.nodes:
+        own = {} if node == driver else {name: unwritten(dense_memory(arguments[name])) for name in dense}
+        places[node] = Node({**arguments, **own}, allocate_run_memory(prepared))
+        for region in traffic.shares[node].dense if node != driver else ():
+            region.of(own[region.array])[...] = region.of(dense_memory(arguments[region.array]))
+        arrays = {name: places[node].array(name) for name in dense}
+        network.landings[node] = Landing(arrays, places[node].memory, set_now)
+    errors: list[BaseException] = []
+    returned: list[Any] = []
+    skeleton = make_skeleton(prepared)
+    given = skeleton_arguments(prepared, arguments)
+    holdings = {node: Holdings(exchange) for node in exchange.nodes}
+    walks = tuple(network.walk(code, loop.kernel.entry) for code, loop in zip(codes, prepared.loops, strict=True))
+    meet = network.walk(BARRIER, KERNEL.entry)
+
+    def abort() -> None:
+        for place in places.values():
+            place.memory.abort()
+
+    def body(number: int) -> None:
+        node = nodes[number]
+        place = places[node]
+        parts = loop_parts(prepared, place.memory, walks, [loop.order[number] for loop in exchange.loops])
+        arrays = GivenArrays(place.arguments)
+        sent: Counter[str] = Counter()
+
+        def post(to: str, flags: tuple[Flag, ...], pieces: tuple[Piece, ...], results: tuple[Results, ...]) -> None:
+            copies = tuple(Piece(piece.region, piece.data.copy()) for piece in pieces)
+            delivery = Delivery(1, number, sent[to], flags, copies, results)
+            network.bytes[to] += sum(piece.data.nbytes for piece in copies)
+            network.under_way[number, to].append(delivery)
+            sent[to] += 1
+
+        try:
+            for part, loop in zip(parts, exchange.loops, strict=True):
+                begin(part, loop.waits, arrays)
+            others = tuple(other for other in exchange.nodes if other != node)
+            own = {name: place.array(name) for name in dense}
+            worker = NodeWorker(
+                number, prepared.workers, parts, place.memory, meet, exchange, holdings[node], others, own, post
+            )
+            result = skeleton(worker, *given)
+            worker.finish()
+            if number == 0:
+                returned.append(result)
+        except AbortedError:
+            pass
+        except BaseException as error:
+            errors.append(error)
+            abort()
+
+    network.run(body, prepared.workers, abort)
+    for place in places.values():
+        failure = failure_in(prepared, place.memory)
+        if failure is not None:
+            raise failure
+    if errors:
+        raise errors[0]
+    assert all((place.memory.control[:, 0] == GO).all() for place in places.values())
+    if driver not in exchange.nodes:
+        home = places[exchange.nodes[0]]
+        for region in traffic.written:
+            region.of(dense_memory(arguments[region.array]))[...] = region.of(home.array(region.array))
+    return returned[0], exchange
+
+
+def begin(part: LoopPart, waits: Any, arrays: GivenArrays) -> None:
+    part.waits = waits
+    part.begin(DataSource(part.loop).data(arrays))
+
+
+def unwritten(array: Any) -> Any:
+    """An array of the same kind, full of what nobody wrote."""
+    return np.full_like(array, UNWRITTEN[array.dtype.kind])
+
+
+def set_now(tiles: Any, round: int, *rest: Any) -> None:
+    """Stands for the walk by which flags are set."""
+    done = rest[4]
+    for tile in tiles:
+        done[tile * FLAG_STRIDE] = round + 1
