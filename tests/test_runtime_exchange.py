@@ -213,13 +213,13 @@ def test_loops_in_a_row_send_what_the_next_one_lacks_and_no_more():
     program = prepared(smooth, arguments, 2).program
     exchange = program_exchange(program, "ab", {"a": (40,), "b": (40,)})
     holdings = Holdings(exchange)
-    state, sizes = 0, []
+    state, sizes = holdings.begin, []
     assert len(program.loops) == 2
     for _ in range(3):
         for number in range(2):
-            moves, state = holdings.before(state, number)
+            moves, state = holdings.before(state, number, exchange.loops[number].usage)
             sizes.append(sum(r.elements((40,)) for sends in moves for send in sends for r in send.regions))
-            state = holdings.after(state, number)
+            state = holdings.after(state, number, exchange.loops[number].usage)
     assert sizes == [0, 1, 2, 1, 2, 1]  # b[i - 1] of the neighbour; a[i - 1] and a[i + 1]
     moves = holdings.at_end(state)
     assert all(send.node == "a" for sends in moves for send in sends)
@@ -228,14 +228,14 @@ def test_loops_in_a_row_send_what_the_next_one_lacks_and_no_more():
 def test_states_repeat_and_steps_are_worked_out_once():
     _, exchange = exchange_of("two loops", "aabb")
     holdings = Holdings(exchange)
-    state, seen = 0, []
+    state, seen = holdings.begin, []
     for _ in range(20):
-        for number in range(len(exchange.loops)):
-            _, state = holdings.before(state, number)
-            state = holdings.after(state, number)
+        for number, loop in enumerate(exchange.loops):
+            _, state = holdings.before(state, number, loop.usage)
+            state = holdings.after(state, number, loop.usage)
         seen.append(state)
     assert len({*seen[2:]}) == 1
-    assert len(holdings._states) < 12
+    assert len(holdings._known) < 12
 
 
 def test_what_has_not_been_written_comes_back_as_it_was():

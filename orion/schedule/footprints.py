@@ -47,43 +47,85 @@ class Footprint:
     high: Ints
 
 
-def footprints(plan: LoopPlan, schedule: Schedule, known: Mapping[str, int], shapes: Shapes) -> tuple[Footprint, ...]:
-    """The footprints of all accesses of a loop to the arrays of `shapes`, those that it adds to by copies not among
-    them. `known` are the values of parameters. What is written is also handed on where it is not: whether a statement
-    under a condition runs is not asked."""
+@dataclass(frozen=True, slots=True)
+class Accessed:
+    """One access of a loop to an array, as boxes over the coordinates of an iteration and, after these, the scalars
+    that are given to the loop; None: all of the array."""
+
+    array: str
+    is_write: bool
+    forms: BoxForms | None
+
+
+@dataclass(frozen=True, slots=True)
+class LoopAccesses:
+    """All accesses of a loop to the arrays of `shapes`, those that it adds to by copies not among them.
+
+    `given` are the names, in isl, of scalars that it is given when it begins. Arrays that are `private` are those of
+    which each tile has its own, but for the last one, which has the array itself.
+    """
+
+    accesses: tuple[Accessed, ...]
+    given: tuple[str, ...]
+    private: frozenset[str]
+    shapes: Shapes
+
+    def varying(self, dims: int) -> frozenset[tuple[str, int]]:
+        """The axes, (array, axis), along which what is touched depends on the scalars; `dims` is the number of the
+        loop's dimensions."""
+        return frozenset(
+            (one.array, axis)
+            for one in self.accesses
+            for axis, forms in enumerate(one.forms or ())
+            if any(max(form.dims, default=0) >= dims for form in (*forms.low, *forms.high))
+        )
+
+    def at(self, schedule: Schedule, values: Mapping[str, object]) -> tuple[Footprint, ...]:
+        """The footprints for values of the scalars; those that are no integers, or not among `values`, may have any."""
+        found = [_of_last_tile(array, schedule, self.shapes[array]) for array in sorted(self.private)]
+        first, end = boxes(schedule)
+        known = [values.get(name) for name in self.given]
+        low = [int(one) if isinstance(one, int | np.integer) else -FAR for one in known]
+        high = [int(one) + 1 if isinstance(one, int | np.integer) else FAR for one in known]
+        box = (_with_columns(first, low), _with_columns(end, high))
+        return (*found, *(_footprint(one, box, first.shape[1], self.shapes[one.array]) for one in self.accesses))
+
+
+def loop_accesses(
+    plan: LoopPlan, known: Mapping[str, int], shapes: Shapes, given: tuple[str, ...] = ()
+) -> LoopAccesses:
+    """The accesses of a loop to the arrays of `shapes`. `known` are the values of parameters, and `given` names of
+    others. What is written is also handed on where it is not: whether a statement under a condition runs is not
+    asked."""
     values = {**known, **{extent_name(a, axis): n for a, shape in shapes.items() for axis, n in enumerate(shape)}}
+    given = tuple(name for name in given if name not in values)
     copied = {copies.array for copies in plan.copies}
-    private = {one.name for one in plan.private_arrays}
+    private = frozenset(one.name for one in plan.private_arrays) & shapes.keys()
     in_bounds = {one.base.name for one in every(Subscript, *(loop.space for loop in plan.nest.loops))}
     read_only = {placement.array for placement in plan.placements if not placement.is_written}
-    found = []
-    for array in shapes.keys() - copied:
-        if array in private:
-            found.append(_of_last_tile(array, schedule, shapes[array]))
-            continue
-        accesses = _accesses(plan, array, values, schedule)
+    found: list[Accessed] = []
+    for array in (one for one in shapes if one not in copied and one not in private):
+        accesses = _accesses(plan, array, values, given)
         if accesses is None:
             accesses = [(array not in read_only, None)]
         if array in in_bounds:
             accesses = [*accesses, (False, None)]
-        for is_write, forms in accesses:
-            found.append(_footprint(array, is_write, forms, schedule, shapes[array]))
-    return tuple(found)
+        found += [Accessed(array, is_write, forms) for is_write, forms in accesses]
+    return LoopAccesses(tuple(found), given, private, shapes)
 
 
 def _accesses(
-    plan: LoopPlan, array: str, values: Mapping[str, int], schedule: Schedule
+    plan: LoopPlan, array: str, values: Mapping[str, int], given: Sequence[str]
 ) -> list[tuple[bool, BoxForms | None]] | None:
     """Whether it writes, and the boxes, of each access to an array; None where they are not known."""
     import islpy as isl
 
-    context, dims = isl.Context(), len(schedule.grid)
+    context = isl.Context()
     found: dict[tuple[bool, BoxForms | None], None] = {}
     try:
         with capped(context):
-            relations = [*_relations(plan, array, context)]
-            for is_write, relation in relations:
-                for forms in box_forms(relation, values, dims):
+            for is_write, relation in _relations(plan, array, context):
+                for forms in box_forms(relation, values, len(plan.nest.dims), given):
                     found[is_write, forms] = None
     except (CapReached, _UnknownError, isl.Error):
         return None
@@ -131,18 +173,23 @@ def _maps(places: str, context: isl.Context) -> Sequence[isl.Map]:
 # ---------------------------------------------------------------- numbers
 
 
-def _footprint(
-    array: str, is_write: bool, forms: BoxForms | None, schedule: Schedule, shape: tuple[int, ...]
-) -> Footprint:
-    if forms is None or len(forms) != len(shape):
-        low = np.zeros((schedule.tiles, 1, len(shape)), np.int64)
-        return Footprint(array, is_write, low, low + np.array(shape, np.int64))
-    first, end = _sliced(*boxes(schedule), _sliced_dims(forms))
+def _footprint(one: Accessed, box: tuple[Ints, Ints], dims: int, shape: tuple[int, ...]) -> Footprint:
+    """The footprint of an access; `box` has the first and one past last values of its coordinates, of which `dims` are
+    those of the loop, for each tile."""
+    if one.forms is None or len(one.forms) != len(shape):
+        low = np.zeros((len(box[0]), 1, len(shape)), np.int64)
+        return Footprint(one.array, one.is_write, low, low + np.array(shape, np.int64))
+    first, end = _sliced(*box, _sliced_dims(one.forms, dims))
     low, high = np.empty((2, *first.shape[:2], len(shape)), np.int64)
-    for axis, (one, length) in enumerate(zip(forms, shape, strict=True)):
-        low[..., axis], high[..., axis] = _along(one, first, end, length)
+    for axis, (forms, length) in enumerate(zip(one.forms, shape, strict=True)):
+        low[..., axis], high[..., axis] = _along(forms, first, end, length)
     high[(first >= end).any(axis=-1)] = 0
-    return Footprint(array, is_write, low, high)
+    return Footprint(one.array, one.is_write, low, high)
+
+
+def _with_columns(edges: Ints, values: Sequence[int]) -> Ints:
+    """Edges of boxes with the same further coordinates for all of them."""
+    return np.hstack([edges, np.broadcast_to(np.array(values, np.int64), (len(edges), len(values)))])
 
 
 def _along(axis: AxisForms, first: Ints, end: Ints, length: int) -> tuple[Ints, Ints]:
@@ -176,15 +223,16 @@ def boxes(schedule: Schedule) -> tuple[Ints, Ints]:
     return np.clip(low, -FAR, FAR), np.clip(high, -FAR, FAR)
 
 
-def _sliced_dims(forms: BoxForms) -> tuple[int, ...]:
-    """The coordinates whose values are looked at one by one, so that no form depends on two others: those that appear
-    in the most forms first."""
-    left = [form.dims for axis in forms for form in (*axis.low, *axis.high)]
+def _sliced_dims(forms: BoxForms, dims: int) -> tuple[int, ...]:
+    """Those of the loop's coordinates whose values are looked at one by one, so that no form depends on two others:
+    those that appear in the most forms first."""
+    of_loop = frozenset(range(dims))
+    left = [form.dims & of_loop for axis in forms for form in (*axis.low, *axis.high)]
     sliced: list[int] = []
-    while any(len(dims) > 1 for dims in left):
-        several = [dim for dims in left if len(dims) > 1 for dim in dims]
+    while any(len(own) > 1 for own in left):
+        several = [dim for own in left if len(own) > 1 for dim in own]
         sliced.append(min(dict.fromkeys(several), key=lambda dim: (-several.count(dim), dim)))
-        left = [dims - {sliced[-1]} for dims in left]
+        left = [own - {sliced[-1]} for own in left]
     return tuple(sliced)
 
 

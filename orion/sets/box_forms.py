@@ -6,7 +6,7 @@ affine in x, piece by piece (parametric integer programming, Feautrier 1988, by 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -43,9 +43,12 @@ class AxisForms:
 BoxForms = tuple[AxisForms, ...]
 
 
-def box_forms(relation: isl.Map, values: Mapping[str, int], dims: int) -> tuple[BoxForms, ...]:
+def box_forms(
+    relation: isl.Map, values: Mapping[str, int], dims: int, given: Sequence[str] = ()
+) -> tuple[BoxForms, ...]:
     """The boxes of a relation whose first `dims` inputs are coordinates of iterations; together they have all elements
-    that an iteration touches. Parameters without a value may have any, and inputs after the first `dims` too.
+    that an iteration touches. Parameters without a value may have any, and inputs after the first `dims` too; those
+    whose names are `given` are further coordinates, after the others.
 
     >>> import islpy as isl
     >>> relation = isl.Map("[n, k] -> { [t, i] -> A[i - t, j] : 0 <= t < 4 and t < i < n and 0 <= j <= k }")
@@ -57,12 +60,26 @@ def box_forms(relation: isl.Map, values: Mapping[str, int], dims: int) -> tuple[
     """
     import islpy as isl
 
-    relation = _at_values(relation, values)
     extra = relation.dim(isl.dim_type.in_) - dims
-    relation = coalesced(relation.project_out(isl.dim_type.in_, dims, extra))
+    relation = relation.project_out(isl.dim_type.in_, dims, extra)
+    for name in given:
+        relation = _with_coordinate(relation, name)
+    relation = coalesced(_at_values(relation, values))
     axes = range(relation.dim(isl.dim_type.out))
     parts = [isl.Map.from_basic_map(part) for part in relation.get_basic_maps() if not part.is_empty()]
-    return tuple(tuple(_axis(part, axis, dims) for axis in axes) for part in parts)
+    return tuple(tuple(_axis(part, axis, dims + len(given)) for axis in axes) for part in parts)
+
+
+def _with_coordinate(relation: isl.Map, name: str) -> isl.Map:
+    """The relation with a parameter as its last input; with an input that means nothing where it has none of the
+    name."""
+    import islpy as isl
+
+    last = relation.dim(isl.dim_type.in_)
+    place = relation.find_dim_by_name(isl.dim_type.param, name)
+    if place < 0:
+        return relation.add_dims(isl.dim_type.in_, 1)
+    return relation.move_dims(isl.dim_type.in_, last, isl.dim_type.param, place, 1)
 
 
 def _at_values(relation: isl.Map, values: Mapping[str, int]) -> isl.Map:

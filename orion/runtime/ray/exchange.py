@@ -24,7 +24,7 @@ Where a loop ends some nodes have cells that others have not: what the next one 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +33,9 @@ from orion.plan.plan import Inspected
 from orion.runtime.prepared import PreparedLoop, PreparedProgram
 from orion.runtime.ray.regions import Cells, Mask, Region
 from orion.runtime.waits import Waits
-from orion.schedule.footprints import Footprint, footprints
+from orion.schedule.footprints import Footprint, LoopAccesses, loop_accesses
 from orion.schedule.schedule import Ints, Schedule
+from orion.sets.names import isl_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,8 @@ class LoopExchange:
     tiles, lags) as in a schedule. `sends` says for a tile what is to be sent where when it is done, in each round.
     `tiles[n]` are the tiles whose elements of the sparse array node n needs. `usage` is that of each array.
     `is_gathered`: all workers of the home node have written what worker 0 then sends. `rounds_overlap` is False where a
-    round must be done on all nodes before the next one begins.
+    round must be done on all nodes before the next one begins. `accesses` are those of a loop without tiles that wait,
+    of which less is used in each round than in all rounds together (`usage`): `Usages` has what a round uses.
     """
 
     order: tuple[Ints, ...]
@@ -81,6 +83,7 @@ class LoopExchange:
     usage: Mapping[str, Usage]
     is_gathered: bool
     rounds_overlap: bool
+    accesses: LoopAccesses | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,19 +120,59 @@ def program_exchange(
 ) -> ProgramExchange:
     """The exchange of a program whose worker w is on node `nodes[w]`, for dense arrays of these shapes. The home node
     is that of worker 0."""
-    prints = [footprints(loop.plan, loop.schedule, prepared.known, _named(shapes, loop)) for loop in prepared.loops]
+    accesses = [
+        loop_accesses(loop.plan, prepared.known, _named(shapes, loop), tuple(map(isl_name, loop.inputs)))
+        for loop in prepared.loops
+    ]
+    prints = [found.at(loop.schedule, {}) for loop, found in zip(prepared.loops, accesses, strict=True)]
+    varying = [
+        found.varying(len(loop.plan.nest.dims)) if not loop.schedule.step.any() else frozenset()
+        for loop, found in zip(prepared.loops, accesses, strict=True)
+    ]
     cells = {}
     for array, shape in shapes.items():
         own = [(one.low, one.high) for found in prints for one in found if one.array == array]
-        cells[array] = Cells.around(array, shape, own)
+        axes = {axis for found in varying for name, axis in found if name == array}
+        cells[array] = Cells.around(array, shape, own, axes)
     names = tuple(dict.fromkeys(nodes))
     place = tuple(names.index(node) for node in nodes)
-    loops = tuple(
-        _shared_out(loop, _touches(found, cells), cells, names, place)
-        or _on_home_node(loop, _touches(found, cells), cells, names, place)
-        for loop, found in zip(prepared.loops, prints, strict=True)
-    )
-    return ProgramExchange(names, place, cells, loops)
+    loops = []
+    for loop, found, by_round, varies in zip(prepared.loops, prints, accesses, varying, strict=True):
+        touches = _touches(found, cells)
+        one = _shared_out(loop, touches, cells, names, place)
+        if one is None:
+            loops.append(_on_home_node(loop, touches, cells, names, place))
+        else:
+            loops.append(replace(one, accesses=by_round, rounds_overlap=False) if varies else one)
+    return ProgramExchange(names, place, cells, tuple(loops))
+
+
+def usage_in_round(
+    exchange: ProgramExchange, number: int, loop: PreparedLoop, values: Mapping[str, object]
+) -> Mapping[str, Usage]:
+    """What a loop uses in a round in which its scalars have these values, by their names in isl."""
+    own = exchange.loops[number]
+    if own.accesses is None:
+        return own.usage
+    schedule = loop.schedule
+    found = {}
+    for one in own.accesses.at(schedule, values):
+        cells = exchange.cells[one.array]
+        if one.array not in found:
+            first = cells.none(len(exchange.nodes))
+            found[one.array] = Usage(first, np.full(cells.shape, -1, np.int16), np.zeros_like(first))
+        usage = found[one.array]
+        low, high = cells.places(one.low, one.high)
+        tiles, slices = np.nonzero((low < high).all(axis=-1))
+        for tile, owner, box in zip(tiles.tolist(), schedule.owner[tiles].tolist(), slices.tolist(), strict=True):
+            window = tuple(map(slice, low[tile, box].tolist(), high[tile, box].tolist()))
+            node = exchange.place[owner]
+            usage.first[node][window] = True
+            if one.is_write:
+                usage.writer[window] = owner
+                usage.after[:, *window] = False
+                usage.after[node][window] = True
+    return found
 
 
 def _named(shapes: Mapping[str, tuple[int, ...]], loop: PreparedLoop) -> dict[str, tuple[int, ...]]:
@@ -319,6 +362,7 @@ def _shared_out(
         usage={array: walk.usage(array, overlap) for array in used},
         is_gathered=False,
         rounds_overlap=overlap,
+        accesses=None,
     )
 
 
@@ -344,6 +388,7 @@ def _on_home_node(
         usage=dict(_at_home(loop, touches, cells, len(names))),
         is_gathered=len(home) > 1,
         rounds_overlap=loop.plan.rounds_overlap,
+        accesses=None,
     )
 
 

@@ -2,23 +2,25 @@
 
 All workers of a run go through the same loops in the same order, so that each of them knows what the others have
 without asking. What there is to send before a loop depends on the loops before it through a state alone: for each cell
-the worker that wrote it last, and the nodes that have it. States have numbers, and each step from one to the next is
+the worker that wrote it last, and the nodes that have it. Equal states are one, and each step from one to the next is
 worked out once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.runtime.ray.exchange import ProgramExchange, Send
+from orion.runtime.ray.exchange import ProgramExchange, Send, Usage
 from orion.runtime.ray.regions import Mask, Region
 
 Moves = tuple[tuple[Send, ...], ...]
-"""What each worker sends."""
+"""What each worker sends; empty where nobody sends anything."""
+
+NO_MOVES: Moves = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,59 +32,74 @@ class Held:
     by: Mask
 
 
-State = Mapping[str, Held]
+@dataclass(eq=False)
+class State:
+    """What nodes have, and the steps from there that are known: what each worker sends, and the next state."""
+
+    held: Mapping[str, Held]
+    steps: dict[tuple[str, int], tuple[Moves, State]] = field(default_factory=dict)
 
 
 class Holdings:
-    """The states of the runs of a program. State 0 is that at the beginning of a run."""
+    """The states of the runs of a program. A program with loops that use other cells in each round goes from state to
+    state without end: these are not kept."""
 
     def __init__(self, exchange: ProgramExchange) -> None:
         self._exchange = exchange
-        self._states: list[State] = []
-        self._numbers: dict[bytes, int] = {}
-        self._before: dict[tuple[int, int], tuple[Moves, int]] = {}
-        self._after: dict[tuple[int, int], int] = {}
-        self._at_end: dict[int, Moves] = {}
+        self._known: dict[bytes, State] = {}
+        self._repeats = all(loop.accesses is None for loop in exchange.loops)
         cells = exchange.cells.items()
-        self._number({array: Held(np.full(own.shape, -1, np.int16), exchange.needed(array)) for array, own in cells})
+        self.begin = self._state(
+            {array: Held(np.full(own.shape, -1, np.int16), exchange.needed(array)) for array, own in cells}
+        )
+        """The state at the beginning of a run."""
 
-    def before(self, state: int, loop: int) -> tuple[Moves, int]:
-        """What is sent before a loop, and the state then."""
-        known = self._before.get((state, loop))
-        if known is None:
-            first = {array: usage.first for array, usage in self._exchange.loops[loop].usage.items()}
-            known = self._before[state, loop] = self._brought(self._states[state], first)
-        return known
+    def before(self, state: State, loop: int, usage: Mapping[str, Usage]) -> tuple[Moves, State]:
+        """What is sent before a loop that uses so much, and the state then."""
+        return self._step(state, ("before", loop), lambda: self._brought(state, usage))
 
-    def after(self, state: int, loop: int) -> int:
+    def after(self, state: State, loop: int, usage: Mapping[str, Usage]) -> State:
         """The state after a loop."""
-        known = self._after.get((state, loop))
-        if known is None:
-            changed = dict(self._states[state])
-            for array, usage in self._exchange.loops[loop].usage.items():
-                written, held = usage.written, changed[array]
-                writer = np.where(written, usage.writer, held.writer)
-                changed[array] = Held(writer, np.where(written, usage.after, held.by))
-            known = self._after[state, loop] = self._number(changed)
-        return known
+        return self._step(state, ("after", loop), lambda: (NO_MOVES, self._changed(state, usage)))[1]
 
-    def at_end(self, state: int) -> Moves:
+    def at_end(self, state: State) -> Moves:
         """What is sent to the home node at the end of a run: all that was written."""
-        known = self._at_end.get(state)
-        if known is None:
-            wanted = {}
-            for array, held in self._states[state].items():
-                wanted[array] = np.zeros_like(held.by)
-                wanted[array][0] = held.writer >= 0
-            known = self._at_end[state] = self._brought(self._states[state], wanted)[0]
-        return known
+        return self._step(state, ("end", 0), lambda: self._home(state))[0]
 
-    def _brought(self, state: State, wanted: Mapping[str, Mask]) -> tuple[Moves, int]:
+    def _step(
+        self, state: State, step: tuple[str, int], worked_out: Callable[[], tuple[Moves, State]]
+    ) -> tuple[Moves, State]:
+        if not self._repeats:
+            return worked_out()
+        if step not in state.steps:
+            state.steps[step] = worked_out()
+        return state.steps[step]
+
+    def _changed(self, state: State, usage: Mapping[str, Usage]) -> State:
+        changed = dict(state.held)
+        for array, used in usage.items():
+            held, written = changed[array], used.written
+            if written.any():
+                writer = np.where(written, used.writer, held.writer)
+                changed[array] = Held(writer, np.where(written, used.after, held.by))
+        return self._state(changed)
+
+    def _home(self, state: State) -> tuple[Moves, State]:
+        wanted = {}
+        for array, held in state.held.items():
+            wanted[array] = np.zeros_like(held.by)
+            wanted[array][0] = held.writer >= 0
+        return self._with(state, wanted)
+
+    def _brought(self, state: State, usage: Mapping[str, Usage]) -> tuple[Moves, State]:
+        return self._with(state, {array: used.first for array, used in usage.items()})
+
+    def _with(self, state: State, wanted: Mapping[str, Mask]) -> tuple[Moves, State]:
         """What is sent so that each node has what is wanted there, and the state then."""
         sent: dict[tuple[int, int], list[Region]] = {}
-        changed = dict(state)
+        changed = dict(state.held)
         for array, wanted_here in wanted.items():
-            held = state[array]
+            held = changed[array]
             missing = wanted_here & ~held.by
             if not missing.any():
                 continue
@@ -91,16 +108,16 @@ class Holdings:
                 for writer in np.unique(held.writer[cells]).tolist():
                     regions = self._exchange.cells[array].regions(cells & (held.writer == writer))
                     sent.setdefault((writer, node), []).extend(regions)
+        if not sent:
+            return NO_MOVES, state
         moves: list[tuple[Send, ...]] = [()] * len(self._exchange.place)
         for (worker, node), found in sorted(sent.items()):
             assert worker >= 0, "what no loop has written is where it is needed from the beginning"
             moves[worker] = (*moves[worker], Send(self._exchange.nodes[node], tuple(found)))
-        return tuple(moves), self._number(changed)
+        return tuple(moves), self._state(changed)
 
-    def _number(self, state: State) -> int:
-        parts = [part for array in sorted(state) for part in (state[array].writer, state[array].by)]
-        key = b"".join(part.tobytes() for part in parts)
-        number = self._numbers.setdefault(key, len(self._states))
-        if number == len(self._states):
-            self._states.append(state)
-        return number
+    def _state(self, held: Mapping[str, Held]) -> State:
+        if not self._repeats:
+            return State(held)
+        parts = [part for array in sorted(held) for part in (held[array].writer, held[array].by)]
+        return self._known.setdefault(b"".join(part.tobytes() for part in parts), State(held))

@@ -14,12 +14,13 @@ from orion.kernel.calling import GO
 from orion.runtime.memory import RunMemory
 from orion.runtime.parts import LoopPart, Walk
 from orion.runtime.prepared import conflict
-from orion.runtime.ray.exchange import ProgramExchange, Send
-from orion.runtime.ray.holdings import Holdings
+from orion.runtime.ray.exchange import ProgramExchange, Send, Usage, usage_in_round
+from orion.runtime.ray.holdings import Holdings, Moves
 from orion.runtime.ray.orders import BARRIER, Flag, Piece, Results
 from orion.runtime.ray.regions import Region
 from orion.runtime.waits import Waits
 from orion.runtime.worker import AbortedError, Worker
+from orion.sets.names import isl_name
 
 Post = Callable[[str, tuple[Flag, ...], tuple[Piece, ...], tuple[Results, ...]], None]
 """Sends flags, pieces of arrays and results to a node."""
@@ -45,12 +46,19 @@ class NodeWorker(Worker):
         post: Post,
     ) -> None:
         super().__init__(number, workers, parts, memory, meet)
+        self._program = exchange
         self._exchange = exchange.loops
         self._holdings = holdings
-        self._state = 0
+        self._state = holdings.begin
+        self._values: tuple[Any, ...] = ()
         self._others = others
         self._arrays = arrays
         self._post = post
+
+    def loop(self, number: int, *values: Any) -> tuple[Any, ...]:
+        """As of any worker. Which elements a loop touches may depend on the scalars that it is given."""
+        self._values = values
+        return super().loop(number, *values)
 
     def walk(self, part: LoopPart, arguments: list[Any]) -> None:
         """Run the tiles, and send what other nodes wait for as soon as it is there."""
@@ -82,12 +90,13 @@ class NodeWorker(Worker):
 
     def _keep_order(self, part: LoopPart) -> None:
         """Meet where nodes lack what the loop needs, or where it must wait for what was run before it."""
-        moves, self._state = self._holdings.before(self._state, part.number)
+        usage = self._usage(part)
+        moves, self._state = self._holdings.before(self._state, part.number, usage)
         is_touched = any(other is not part and conflict(other.loop, part.loop) for other in self.pending)
-        if is_touched or any(moves) or (part in self.pending and not self.may_overlap(part)):
-            self._bring(moves[self.number], any(moves))
+        if is_touched or moves or (part in self.pending and not self.may_overlap(part)):
+            self._bring(moves)
         part.wait_for(None)
-        self._state = self._holdings.after(self._state, part.number)
+        self._state = self._holdings.after(self._state, part.number, usage)
         if part not in self.pending:
             self.pending.append(part)
 
@@ -105,8 +114,7 @@ class NodeWorker(Worker):
 
     def finish(self) -> None:
         """Bring what was written to the home node."""
-        moves = self._holdings.at_end(self._state)
-        self._bring(moves[self.number], any(moves))
+        self._bring(self._holdings.at_end(self._state))
 
     def may_overlap(self, part: LoopPart) -> bool:
         """Whether a loop may begin its next round before all workers have finished this one."""
@@ -116,12 +124,12 @@ class NodeWorker(Worker):
         """Worker 0 has the arrays that are written on one node alone, and combines all of their elements."""
         return () if self.number else (0, 1)
 
-    def _bring(self, sends: tuple[Send, ...], any_sends: bool) -> None:
+    def _bring(self, moves: Moves) -> None:
         """Meet, with what this worker sends to other nodes. Where other workers of its node have written some of that,
         they meet before."""
-        if any_sends and any(self._exchange[part.number].is_gathered for part in self.pending):
+        if moves and any(self._exchange[part.number].is_gathered for part in self.pending):
             self._arrive((), ())
-        self._arrive(sends, ())
+        self._arrive(moves[self.number] if moves else (), ())
 
     def _arrive(self, sends: tuple[Send, ...], results: tuple[Results, ...]) -> None:
         flag = Flag(BARRIER, self.number, self.barriers)
@@ -129,6 +137,11 @@ class NodeWorker(Worker):
         for node in self._others:
             self._post(node, (flag,), self._pieces(regions.get(node, ())), results)
         super().meet()
+
+    def _usage(self, part: LoopPart) -> Mapping[str, Usage]:
+        """What the loop that is begun uses."""
+        values = dict(zip(map(isl_name, part.loop.inputs), self._values, strict=True))
+        return usage_in_round(self._program, part.number, part.loop, values)
 
     def _own_results(self, part: LoopPart) -> tuple[Results, ...]:
         """The partial results of this worker's tiles; carried scalars are those of worker 0."""

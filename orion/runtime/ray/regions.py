@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ from numpy.typing import NDArray
 from orion.schedule.schedule import Ints
 
 Mask = NDArray[np.bool_]
+
+MOST_CELLS = 1 << 18
+"""Arrays are not cut at each element where they would have more cells than this."""
 
 Box = tuple[tuple[int, int], ...]
 """The elements whose index along axis k is in `box[k][0]` … `box[k][1]` - 1; all of further axes."""
@@ -54,12 +58,20 @@ class Cells:
     cuts: tuple[Ints, ...]
 
     @staticmethod
-    def around(array: str, shape: tuple[int, ...], boxes: Iterable[tuple[Ints, Ints]]) -> Cells:
-        """The cells of an array for boxes: (low, high), each int64 (…, axes)."""
+    def around(
+        array: str, shape: tuple[int, ...], boxes: Iterable[tuple[Ints, Ints]], varying: Iterable[int] = ()
+    ) -> Cells:
+        """The cells of an array for boxes: (low, high), each int64 (…, axes). Along axes that are `varying` the array
+        is cut at each element, as far as there are not more than `MOST_CELLS` then."""
         edges = [np.array([[0] * len(shape), shape], np.int64)]
         edges += [edge.reshape(-1, len(shape)) for pair in boxes for edge in pair]
         joined = np.concatenate(edges)
-        return Cells(array, tuple(np.unique(joined[:, axis]) for axis in range(len(shape))))
+        cuts = [np.unique(joined[:, axis]) for axis in range(len(shape))]
+        for axis in sorted(varying):
+            others = prod(len(own) for other, own in enumerate(cuts) if other != axis)
+            if others * shape[axis] <= MOST_CELLS:
+                cuts[axis] = np.arange(shape[axis] + 1)
+        return Cells(array, tuple(cuts))
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -71,10 +83,11 @@ class Cells:
         return np.zeros((*leading, *self.shape), np.bool_)
 
     def places(self, low: Ints, high: Ints) -> tuple[Ints, Ints]:
-        """First and one past last cell of boxes along each axis, for boxes as in `around`."""
+        """First and one past last cell of boxes along each axis, for boxes as in `around`; all cells that a box has a
+        part of."""
         first, end = np.empty_like(low), np.empty_like(high)
         for axis, cuts in enumerate(self.cuts):
-            first[..., axis] = np.searchsorted(cuts, low[..., axis])
+            first[..., axis] = np.searchsorted(cuts, low[..., axis], "right") - 1
             end[..., axis] = np.searchsorted(cuts, high[..., axis])
         return first, end
 
