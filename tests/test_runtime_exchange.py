@@ -121,7 +121,24 @@ def if_odd(a, b):
             b[i + 1] = a[i - 1]
 
 
+@orion.parallel_for
+def counts(bins, best, of, rounds):
+    """Arrays that iterations add to, each with copies; read by a loop after them."""
+    total = 0
+    for t in range(rounds):
+        for k in range(of.shape[0]):
+            bins[of[k]] += k % 5 + t
+            best[of[k]] = max(best[of[k]], (k * 37) % 101 - t)
+        for k in range(bins.shape[0]):
+            total += bins[k] * best[k]
+    return total
+
+
 MORE = {
+    "counts": (
+        counts,
+        lambda: {"bins": integers(11), "best": integers(11, seed=9), "of": integers(400) % 11, "rounds": 3},
+    ),
     "smooth": (smooth, lambda: {"a": integers(40), "b": integers(40, seed=5), "rounds": 4}),
     "pivots": (pivots, lambda: {"A": integers(9, 9)}),
     "there and back": (there_and_back, lambda: {"a": integers(30), "b": integers(30, seed=4), "rounds": 5}),
@@ -257,21 +274,33 @@ def test_tiles_on_one_node_send_nothing(name):
     assert all(loop.sends == {} for loop in exchange.loops)
 
 
-def test_loops_with_copies_of_an_array_run_on_the_home_node():
-    @orion.parallel_for
-    def count(bins, of):
-        for k in range(of.shape[0]):
-            bins[of[k]] += 1
+def test_a_loop_whose_blocks_are_others_in_each_round_runs_on_the_home_node():
+    """Each worker writes what another one has written in the round before."""
 
-    arguments = {"bins": np.zeros(10, np.int64), "of": np.arange(400) % 7}
-    program = prepared(count, arguments, 4).program
-    exchange = program_exchange(program, "aabb", {"bins": (10,), "of": (400,)})
+    @orion.parallel_for
+    def shifting(a, rounds):
+        for t in range(rounds):
+            for i in range(40):
+                a[i + t] = a[i + t] * 3 + t
+
+    program = prepared(shifting, {"a": np.zeros(60, np.int64), "rounds": 4}, 4).program
+    exchange = program_exchange(program, "aabb", {"a": (60,)})
     (loop,) = exchange.loops
-    assert program.loops[0].plan.copies
     assert [order.size > 0 for order in loop.order] == [True, True, False, False]
     assert np.sort(np.concatenate(loop.order)).tolist() == list(range(program.loops[0].schedule.tiles))
-    assert loop.is_gathered
+    assert loop.is_at_home
     assert {*loop.tiles} == {"a"}
+
+
+def test_copies_of_an_array_go_to_those_who_combine_them():
+    function, given = MORE["counts"]
+    program = prepared(function, given(), 4).program
+    exchange = program_exchange(program, "aabb", {"bins": (11,), "best": (11,), "of": (400,)})
+    assert program.loops[0].plan.copies
+    assert {*exchange.loops[0].tiles} == {"a", "b"}
+    usage = exchange.loops[0].usage["bins"]
+    assert np.unique(usage.writer).tolist() == [0, 1, 2, 3]
+    assert (usage.first.sum(axis=0) == 1).all()
 
 
 # ---------------------------------------------------------------- what is broken is found

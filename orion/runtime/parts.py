@@ -45,8 +45,17 @@ class CopiedArray:
 
     def combine(self, turn: int, array: NDArray[Any], worker: int, workers: int) -> None:
         """Combine this worker's share of the elements of all copies into the array."""
-        first, last = (len(array) * k // workers for k in (worker, worker + 1))
+        first, last = share_of(len(array), worker, workers)
         combine_elements(self.op, array[first:last], self.pair[turn][:, first:last])
+
+
+def share_of(length: int, worker: int, workers: int) -> tuple[int, int]:
+    """The range of elements that a worker combines.
+
+    >>> [share_of(10, worker, 3) for worker in range(3)]
+    [(0, 3), (3, 6), (6, 10)]
+    """
+    return length * worker // workers, length * (worker + 1) // workers
 
 
 @dataclass(slots=True, eq=False)

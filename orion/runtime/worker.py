@@ -188,14 +188,15 @@ class Worker:
 
     def _combine(self, part: LoopPart, turn: int) -> None:
         """Combine this worker's share of the arrays that the loop has copies of: it then writes them once more."""
-        share = self.share()
+        share = self.share(part)
         for one in part.copied if share else ():
             one.combine(turn, part.template[one.array], *share)
         if part.copied and self.workers > 1:
             self.pending.append(part)
 
-    def share(self) -> tuple[int, ...]:
-        """Which share of the elements of an array this worker combines, of how many; nothing where it has none."""
+    def share(self, part: LoopPart) -> tuple[int, ...]:
+        """Which share of the elements this worker combines of arrays that a loop has copies of, and of how many shares;
+        nothing where it has none."""
         return self.number, self.workers
 
 

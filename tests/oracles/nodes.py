@@ -28,7 +28,7 @@ from orion.runtime.ray.holdings import Holdings
 from orion.runtime.ray.inbox import Landing
 from orion.runtime.ray.mirrors import program_traffic
 from orion.runtime.ray.node_worker import NodeWorker
-from orion.runtime.ray.orders import Delivery, Flag, Piece, Results
+from orion.runtime.ray.orders import CopiedParts, Delivery, Flag, Piece, Results
 from orion.runtime.skeleton import make_skeleton
 from orion.runtime.worker import AbortedError
 from tests.oracles.interpreted import BARRIER, UNWRITTEN, Order, Turns
@@ -114,7 +114,9 @@ def run_on_nodes(
         arrays = GivenArrays(place.arguments)
         sent: Counter[str] = Counter()
 
-        def post(to: str, flags: tuple[Flag, ...], pieces: tuple[Piece, ...], results: tuple[Results, ...]) -> None:
+        def post(
+            to: str, flags: tuple[Flag, ...], pieces: tuple[Piece, ...], results: tuple[Results | CopiedParts, ...]
+        ) -> None:
             copies = tuple(Piece(piece.region, piece.data.copy()) for piece in pieces)
             delivery = Delivery(1, number, sent[to], flags, copies, results)
             network.bytes[to] += sum(piece.data.nbytes for piece in copies)

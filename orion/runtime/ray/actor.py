@@ -28,7 +28,7 @@ from orion.runtime.ray.holdings import Holdings
 from orion.runtime.ray.inbox import Inbox, Landing
 from orion.runtime.ray.lines import read_message, write_message
 from orion.runtime.ray.node_worker import NodeWorker
-from orion.runtime.ray.orders import Delivery, Filling, Flag, Outcome, Piece, Results, RunOrder
+from orion.runtime.ray.orders import CopiedParts, Delivery, Filling, Flag, Outcome, Piece, Results, RunOrder
 from orion.runtime.ray.regions import Region
 from orion.runtime.ray.segments import (
     Arena,
@@ -200,7 +200,9 @@ class WorkerActor:
         deliver = {node: delivery_method(self._receiver(nodes, node)) for node in others}
         sent: Counter[str] = Counter()
 
-        def post(node: str, flags: tuple[Flag, ...], pieces: tuple[Piece, ...], results: tuple[Results, ...]) -> None:
+        def post(
+            node: str, flags: tuple[Flag, ...], pieces: tuple[Piece, ...], results: tuple[Results | CopiedParts, ...]
+        ) -> None:
             deliver[node].remote(Delivery(order.run, self._number, sent[node], flags, pieces, results))
             sent[node] += 1
 

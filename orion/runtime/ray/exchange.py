@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.plan.plan import Inspected
+from orion.runtime.parts import share_of
 from orion.runtime.prepared import PreparedLoop, PreparedProgram
 from orion.runtime.ray.regions import Cells, Mask, Region
 from orion.runtime.waits import Waits
@@ -71,9 +72,9 @@ class LoopExchange:
     `order[w]` are the tiles of worker w in the order in which it runs them, and `waits` what tiles wait for: (offsets,
     tiles, lags) as in a schedule. `sends` says for a tile what is to be sent where when it is done, in each round.
     `tiles[n]` are the tiles whose elements of the sparse array node n needs. `usage` is that of each array.
-    `is_gathered`: all workers of the home node have written what worker 0 then sends. `rounds_overlap` is False where a
-    round must be done on all nodes before the next one begins. `accesses` are those of a loop without tiles that wait,
-    of which less is used in each round than in all rounds together (`usage`): `Usages` has what a round uses.
+    `is_at_home`: the home node alone runs it, whose worker 0 then sends what all of them have written. `rounds_overlap`
+    is False where a round must be done on all nodes before the next one begins. `accesses` are those of a loop without
+    tiles that wait, of which less is used in each round than in all rounds together (`usage_in_round`).
     """
 
     order: tuple[Ints, ...]
@@ -81,7 +82,7 @@ class LoopExchange:
     sends: Mapping[int, tuple[Send, ...]]
     tiles: Mapping[str, Ints]
     usage: Mapping[str, Usage]
-    is_gathered: bool
+    is_at_home: bool
     rounds_overlap: bool
     accesses: LoopAccesses | None
 
@@ -132,6 +133,8 @@ def program_exchange(
     cells = {}
     for array, shape in shapes.items():
         own = [(one.low, one.high) for found in prints for one in found if one.array == array]
+        if any(copies.array == array for loop in prepared.loops for copies in loop.plan.copies):
+            own.append(_shares(shape, len(nodes)))
         axes = {axis for found in varying for name, axis in found if name == array}
         cells[array] = Cells.around(array, shape, own, axes)
     names = tuple(dict.fromkeys(nodes))
@@ -343,7 +346,7 @@ def _shared_out(
 ) -> LoopExchange | None:
     """The exchange of a loop on all nodes; None where it must be on one."""
     schedule = loop.schedule
-    if isinstance(loop.plan.tiles, Inspected) or loop.plan.copies:
+    if isinstance(loop.plan.tiles, Inspected):
         return None
     overlap = loop.plan.rounds_overlap
     used = {touch.array: cells[touch.array] for touch in touches}
@@ -359,11 +362,36 @@ def _shared_out(
         waits=walk.all_waits(),
         sends=walk.sends(),
         tiles={names[node]: np.flatnonzero(at == node) for node in sorted({*at.tolist()})},
-        usage={array: walk.usage(array, overlap) for array in used},
-        is_gathered=False,
+        usage={array: walk.usage(array, overlap) for array in used} | dict(_combined(loop, cells, place)),
+        is_at_home=False,
         rounds_overlap=overlap,
         accesses=None,
     )
+
+
+# ------------------------------------------------------------ arrays with copies
+
+
+def _shares(shape: tuple[int, ...], workers: int) -> tuple[Ints, Ints]:
+    """The boxes of an array that each worker combines the copies of, int64 (workers, axes)."""
+    low, high = np.zeros((2, workers, len(shape)), np.int64)
+    high[:] = shape
+    for worker in range(workers):
+        low[worker, 0], high[worker, 0] = share_of(shape[0], worker, workers)
+    return low, high
+
+
+def _combined(loop: PreparedLoop, cells: Mapping[str, Cells], place: Sequence[int]) -> Iterator[tuple[str, Usage]]:
+    """The usage of arrays that a loop has copies of: each worker combines its share of the elements into them."""
+    for copies in loop.plan.copies:
+        own = cells[copies.array]
+        first, writer = own.none(max(place) + 1), np.full(own.shape, -1, np.int16)
+        low, high = own.places(*_shares(copies.shape, len(place)))
+        for worker, node in enumerate(place):
+            share = tuple(map(slice, low[worker].tolist(), high[worker].tolist()))
+            first[node][share] = True
+            writer[share] = worker
+        yield copies.array, Usage(first, writer, first)
 
 
 # ------------------------------------------------------------ a loop on the home node
@@ -386,7 +414,7 @@ def _on_home_node(
         sends={},
         tiles={names[0]: np.arange(schedule.tiles)},
         usage=dict(_at_home(loop, touches, cells, len(names))),
-        is_gathered=len(home) > 1,
+        is_at_home=True,
         rounds_overlap=loop.plan.rounds_overlap,
         accesses=None,
     )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from orion.runtime.barrier import set_flag
 from orion.runtime.memory import RunMemory
 from orion.runtime.parts import Walk
-from orion.runtime.ray.orders import BARRIER, Delivery, Flag
+from orion.runtime.ray.orders import BARRIER, CopiedParts, Delivery, Flag, Results
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,12 @@ class Landing:
         for piece in delivery.pieces:
             piece.region.of(self.arrays[piece.region.array])[...] = piece.data
         for found in delivery.results:
-            self.memory.outputs[found.loop][found.output][found.turn][found.tiles] = found.values
+            match found:
+                case Results():
+                    self.memory.outputs[found.loop][found.output][found.turn][found.tiles] = found.values
+                case CopiedParts():
+                    copies = self.memory.copies[found.loop][found.copy][found.turn]
+                    copies[found.blocks, found.first : found.first + found.values.shape[1]] = found.values
         for flag in delivery.flags:
             self._set(flag)
 

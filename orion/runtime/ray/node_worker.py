@@ -4,7 +4,7 @@ waits for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 
 from orion.kernel.calling import GO
 from orion.runtime.memory import RunMemory
-from orion.runtime.parts import LoopPart, Walk
+from orion.runtime.parts import LoopPart, Walk, share_of
 from orion.runtime.prepared import conflict
 from orion.runtime.ray.exchange import ProgramExchange, Send, Usage, usage_in_round
 from orion.runtime.ray.holdings import Holdings, Moves
-from orion.runtime.ray.orders import BARRIER, Flag, Piece, Results
+from orion.runtime.ray.orders import BARRIER, CopiedParts, Flag, Piece, Results
 from orion.runtime.ray.regions import Region
 from orion.runtime.waits import Waits
 from orion.runtime.worker import AbortedError, Worker
 from orion.sets.names import isl_name
 
-Post = Callable[[str, tuple[Flag, ...], tuple[Piece, ...], tuple[Results, ...]], None]
+Post = Callable[[str, tuple[Flag, ...], tuple[Piece, ...], tuple[Results | CopiedParts, ...]], None]
 """Sends flags, pieces of arrays and results to a node."""
 
 
@@ -102,7 +102,10 @@ class NodeWorker(Worker):
 
     def meet(self, finished: LoopPart | None = None) -> None:
         """Wait for all workers on all nodes; the results of a loop that was just `finished` are then everywhere."""
-        self._arrive((), () if finished is None else self._own_results(finished))
+        if finished is None:
+            self._arrive((), ())
+        else:
+            self._arrive((), self._own_results(finished), finished)
 
     def waits_after(self, before: LoopPart | None, part: LoopPart) -> Waits | None:
         """None: workers meet, which is when arrays are sent to other nodes."""
@@ -120,23 +123,39 @@ class NodeWorker(Worker):
         """Whether a loop may begin its next round before all workers have finished this one."""
         return self._exchange[part.number].rounds_overlap
 
-    def share(self) -> tuple[int, ...]:
-        """Worker 0 has the arrays that are written on one node alone, and combines all of their elements."""
-        return () if self.number else (0, 1)
+    def share(self, part: LoopPart) -> tuple[int, ...]:
+        """As of any worker; of a loop on one node alone worker 0 combines all elements."""
+        if self._exchange[part.number].is_at_home:
+            return () if self.number else (0, 1)
+        return super().share(part)
 
     def _bring(self, moves: Moves) -> None:
         """Meet, with what this worker sends to other nodes. Where other workers of its node have written some of that,
         they meet before."""
-        if moves and any(self._exchange[part.number].is_gathered for part in self.pending):
+        if moves and any(self._exchange[part.number].is_at_home for part in self.pending):
             self._arrive((), ())
         self._arrive(moves[self.number] if moves else (), ())
 
-    def _arrive(self, sends: tuple[Send, ...], results: tuple[Results, ...]) -> None:
+    def _arrive(self, sends: tuple[Send, ...], results: tuple[Results, ...], finished: LoopPart | None = None) -> None:
         flag = Flag(BARRIER, self.number, self.barriers)
         regions = {send.node: send.regions for send in sends}
         for node in self._others:
-            self._post(node, (flag,), self._pieces(regions.get(node, ())), results)
+            copies = () if finished is None else tuple(self._copied_parts(finished, node))
+            self._post(node, (flag,), self._pieces(regions.get(node, ())), (*results, *copies))
         super().meet()
+
+    def _copied_parts(self, part: LoopPart, node: str) -> Iterator[CopiedParts]:
+        """Of this worker's copies, the elements that workers of a node combine."""
+        if self._exchange[part.number].is_at_home:
+            return
+        number = self._program.nodes.index(node)
+        there = [worker for worker, place in enumerate(self._program.place) if place == number]
+        turn = part.round & 1
+        for copy, one in enumerate(part.copied):
+            length = one.pair.shape[2]
+            first, last = share_of(length, there[0], self.workers)[0], share_of(length, there[-1], self.workers)[1]
+            values = one.pair[turn][one.blocks, first:last]
+            yield CopiedParts(part.number, copy, turn, one.blocks, first, values)
 
     def _usage(self, part: LoopPart) -> Mapping[str, Usage]:
         """What the loop that is begun uses."""

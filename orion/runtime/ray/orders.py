@@ -86,6 +86,19 @@ class Results:
 
 
 @dataclass(frozen=True, slots=True)
+class CopiedParts:
+    """Of copy number `copy` of a loop, in one of the two arrays that take turns: the elements from `first` on of some
+    blocks' copies, as many as `values` has of each."""
+
+    loop: int
+    copy: int
+    turn: int
+    blocks: Ints
+    first: int
+    values: NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Delivery:
     """A message from a worker to another node: data first, then the flags that tell of it. `number` counts
     the messages from this sender to this node in run `run`, from 0.
@@ -96,7 +109,7 @@ class Delivery:
     number: int
     flags: tuple[Flag, ...]
     pieces: tuple[Piece, ...]
-    results: tuple[Results, ...]
+    results: tuple[Results | CopiedParts, ...]
 
 
 @dataclass(frozen=True, slots=True)
