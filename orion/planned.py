@@ -41,6 +41,8 @@ from orion.verify.tiles import broken_in_round
 if TYPE_CHECKING:
     import networkx as nx
 
+    from orion.estimate import Estimate
+
 
 def found_conflicts(plan: LoopPlan, values: Mapping[str, int]) -> Iterator[Conflict]:
     """The dependences that planning found, for values of isl's parameters, over the coordinates of tiles."""
@@ -198,6 +200,36 @@ class Plan:
             return element_order(self.arrays[plan.nest.elements.array], schedule, plan.ordered)
         return range_order(plan, schedule, self._values())
 
+    @ends_in_users_line
+    def estimate(self, workers: int | None = None, nodes: int = 1) -> Estimate:
+        """What a call takes on several nodes: the bytes that go between them, loop by loop, which loops use one node
+        alone, and why, and the memory of each node. On the workers that the plan is for, or on others; they are shared
+        out evenly. Nothing runs. PlanError where the plan was made without arguments.
+
+        >>> import numpy as np, orion
+        >>> @orion.parallel_for
+        ... def smooth(a, b):
+        ...     for i in range(1, a.shape[0] - 1):
+        ...         b[i] = a[i - 1] + a[i + 1]
+        ...     for i in range(1, a.shape[0] - 1):
+        ...         a[i] = b[i - 1] * b[i + 1]
+        >>> with orion.session(workers=4, force_parallel=True):
+        ...     plan = smooth.plan(np.ones(1000), np.ones(1000))
+        >>> plan.estimate(nodes=2).bytes  # two elements of b; and half of both arrays is brought back to the first node
+        7984
+        """
+        from orion.estimate import estimated
+
+        function = self.with_bodies()
+        count = None if workers is None else _at_least_one(workers)
+        schedules = {
+            number: self.schedule_of(loop, loop.runs_on if count is None else count)
+            for number, loop in enumerate(function.loops)
+        }
+        return estimated(
+            function, self._values(), schedules, _at_least_one(nodes, "an estimate is for at least one node")
+        )
+
     def with_bodies(self) -> FunctionPlan:
         """The plan of the function with the text of all its loops, which a plan by itself does without."""
         made = with_deferred_bodies(self.function.program, self.function.deferred, dict(self.function.types))
@@ -295,8 +327,8 @@ class Plan:
             return None
 
 
-def _at_least_one(workers: int) -> int:
-    """A number of workers that a user gave. PlanError where it is none."""
-    if not isinstance(workers, Integral) or workers < 1:
-        raise PlanError(f"a schedule needs at least one worker, not {workers!r}")
-    return int(workers)
+def _at_least_one(number: int, what: str = "a schedule needs at least one worker") -> int:
+    """A number of workers, or of something else, that a user gave. PlanError where it is none."""
+    if not isinstance(number, Integral) or number < 1:
+        raise PlanError(f"{what}, not {number!r}")
+    return int(number)

@@ -30,6 +30,7 @@ LAYERS = (
     (
         "orion.checkpointing",
         "orion.planned",
+        "orion.estimate",
         "orion.known",
         "orion.pipeline",
         "orion.inspecting",

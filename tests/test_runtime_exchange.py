@@ -47,15 +47,17 @@ def dense_of(arguments):
 def exchange_of(name, nodes):
     function, arguments = cases()[name]
     program = prepared(function, arguments, len(nodes)).program
-    return program, program_exchange(program, nodes, {key: value.shape for key, value in dense_of(arguments).items()})
+    return program, program_exchange(
+        program.loops, program.known, nodes, {key: value.shape for key, value in dense_of(arguments).items()}
+    )
 
 
-def simulated(name, nodes, seed, driver=None, change=lambda program: program):
+def simulated(name, nodes, seed, driver=None):
     function, arguments = cases()[name]
     found = prepared(function, arguments, len(nodes))
     codes = [kernel_code(loop.kernel.text) for loop in found.program.loops]
     given = {**arguments, **found.local.take()}
-    result, exchange = run_on_nodes(change(found.program), codes, given, Order(seed), nodes, driver or nodes[0])
+    result, exchange, _ = run_on_nodes(found.program, codes, given, Order(seed), nodes, driver or nodes[0])
     return (result, {key: np.array(value) for key, value in dense_of(arguments).items()}), exchange
 
 
@@ -134,7 +136,17 @@ def counts(bins, best, of, rounds):
     return total
 
 
+@orion.parallel_for
+def counts_of_rows(bins, A, of):
+    """Copies of an array that each round adds to, from a row of its own."""
+    for t in range(A.shape[0]):
+        for k in range(of.shape[0]):
+            bins[of[k]] += A[t, k] * (t + 1)
+        A[t, 0] = bins[t]
+
+
 MORE = {
+    "counts of rows": (counts_of_rows, lambda: {"bins": integers(11), "A": integers(9, 200), "of": integers(200) % 11}),
     "counts": (
         counts,
         lambda: {"bins": integers(11), "best": integers(11, seed=9), "of": integers(400) % 11, "rounds": 3},
@@ -175,7 +187,7 @@ def test_what_is_sent_of_a_wavefront_is_what_crosses_nodes():
     for nodes in ("ab", "abc", "aabb"):
         program = prepared(cases()["wavefront"][0], arguments, len(nodes)).program
         (loop,) = program.loops
-        exchange = program_exchange(program, nodes, {"A": (40, 50)})
+        exchange = program_exchange(program.loops, program.known, nodes, {"A": (40, 50)})
         assert {*exchange.loops[0].tiles} == {*nodes}
         sent = {
             (send.node, tile, place)
@@ -228,7 +240,7 @@ def test_blocks_that_rotate_are_sent_to_their_next_user_only():
 def test_loops_in_a_row_send_what_the_next_one_lacks_and_no_more():
     arguments = MORE["smooth"][1]()
     program = prepared(smooth, arguments, 2).program
-    exchange = program_exchange(program, "ab", {"a": (40,), "b": (40,)})
+    exchange = program_exchange(program.loops, program.known, "ab", {"a": (40,), "b": (40,)})
     holdings = Holdings(exchange)
     state, sizes = holdings.begin, []
     assert len(program.loops) == 2
@@ -284,7 +296,7 @@ def test_a_loop_whose_blocks_are_others_in_each_round_runs_on_the_home_node():
                 a[i + t] = a[i + t] * 3 + t
 
     program = prepared(shifting, {"a": np.zeros(60, np.int64), "rounds": 4}, 4).program
-    exchange = program_exchange(program, "aabb", {"a": (60,)})
+    exchange = program_exchange(program.loops, program.known, "aabb", {"a": (60,)})
     (loop,) = exchange.loops
     assert [order.size > 0 for order in loop.order] == [True, True, False, False]
     assert np.sort(np.concatenate(loop.order)).tolist() == list(range(program.loops[0].schedule.tiles))
@@ -295,12 +307,67 @@ def test_a_loop_whose_blocks_are_others_in_each_round_runs_on_the_home_node():
 def test_copies_of_an_array_go_to_those_who_combine_them():
     function, given = MORE["counts"]
     program = prepared(function, given(), 4).program
-    exchange = program_exchange(program, "aabb", {"bins": (11,), "best": (11,), "of": (400,)})
+    exchange = program_exchange(program.loops, program.known, "aabb", {"bins": (11,), "best": (11,), "of": (400,)})
     assert program.loops[0].plan.copies
     assert {*exchange.loops[0].tiles} == {"a", "b"}
     usage = exchange.loops[0].usage["bins"]
     assert np.unique(usage.writer).tolist() == [0, 1, 2, 3]
     assert (usage.first.sum(axis=0) == 1).all()
+
+
+# ---------------------------------------------------------------- what is predicted is what is sent
+
+EVEN = {2: "ab", 3: "aab", 4: "aabb"}
+KNOWN = [name for name in NAMES if name != "sweeps"] + ["counts", "counts of rows", "smooth", "pivots", "a condition"]
+
+
+@pytest.mark.parametrize("workers", EVEN)
+@pytest.mark.parametrize("name", KNOWN)
+def test_the_bytes_that_a_plan_predicts_are_those_that_are_sent(name, workers):
+    function, given = MORE[name] if name in MORE else (cases()[name][0], lambda: cases()[name][1])
+    arguments = given()
+    found = prepared(function, arguments, workers)
+    nodes = EVEN[workers][: found.program.workers] if workers == 2 else EVEN[workers]
+    assert found.program.workers == len(nodes)
+    codes = [kernel_code(loop.kernel.text) for loop in found.program.loops]
+    own = {**arguments, **found.local.take()}
+    sent = run_on_nodes(found.program, codes, own, Order(1), nodes, "a")[2]
+    estimate = found.plan.estimate(nodes=2)
+    assert estimate.bytes == sent
+    assert sum(loop.bytes for loop in estimate.loops) + estimate.bytes_at_end == sent
+    assert found.plan.estimate(nodes=1).bytes == 0
+
+
+def test_what_depends_on_data_is_not_predicted():
+    function, given = MORE["both loops"]
+    estimate = prepared(function, given(), 2).plan.estimate(nodes=2)
+    assert estimate.bytes is None
+    assert "the `if` in line" in estimate.unknown
+    assert "unknown number of bytes" in str(estimate)
+
+
+def test_an_estimate_says_why_a_loop_is_on_one_node():
+    @orion.parallel_for
+    def shifting(a, rounds):
+        for t in range(rounds):
+            for i in range(40):
+                a[i + t] = a[i + t] * 3 + t
+
+    plan = prepared(shifting, {"a": np.zeros(60, np.int64), "rounds": 4}, 4).plan
+    estimate = plan.estimate(nodes=2)
+    assert estimate.loops[0].nodes == 1
+    assert "tiles with no order between them write the same elements of `a`" in str(estimate)
+    assert estimate.bytes == 0
+    with pytest.raises(orion.PlanError, match="at least one node, not 0"):
+        plan.estimate(nodes=0)
+
+
+def test_many_rounds_are_predicted_without_going_through_them_all():
+    arguments = {**MORE["smooth"][1](), "rounds": 10**9}
+    plan = prepared(smooth, arguments, 2).plan
+    few = prepared(smooth, {**arguments, "rounds": 11}, 2).plan
+    each = plan.estimate(nodes=2).bytes - few.estimate(nodes=2).bytes
+    assert each == (10**9 - 11) * 3 * 8
 
 
 # ---------------------------------------------------------------- what is broken is found
@@ -309,8 +376,8 @@ def test_copies_of_an_array_go_to_those_who_combine_them():
 def without(change):
     """A run whose exchange is changed."""
 
-    def changed(prepared_program, nodes, shapes):
-        exchange = program_exchange(prepared_program, nodes, shapes)
+    def changed(*given):
+        exchange = program_exchange(*given)
         return replace(exchange, loops=tuple(change(loop) for loop in exchange.loops))
 
     return changed

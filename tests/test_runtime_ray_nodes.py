@@ -64,6 +64,18 @@ def test_nodes_give_the_serial_result(name, nodes, expected):
     assert len(set(nodes._backend._team.group.nodes)) == 2
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "sweeps"])
+def test_nodes_send_as_many_bytes_as_the_plan_predicts(name, nodes):
+    function, arguments = cases()[name]
+    estimate = function.plan(**arguments).estimate(nodes=2)
+    function(**arguments)
+    team = nodes._backend._team
+    if estimate.workers == len(team.group.nodes):
+        assert estimate.bytes == team.sent_bytes > 0
+    else:
+        assert estimate.workers < len(team.group.nodes)  # these may be on one node
+
+
 def test_the_workers_of_the_driver_s_node_come_first(nodes):
     mix(**cases()["rotated"][1])
     group = nodes._backend._team.group

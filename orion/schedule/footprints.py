@@ -10,6 +10,7 @@ array.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
@@ -91,20 +92,19 @@ class LoopAccesses:
         return (*found, *(_footprint(one, box, first.shape[1], self.shapes[one.array]) for one in self.accesses))
 
 
-def loop_accesses(
-    plan: LoopPlan, known: Mapping[str, int], shapes: Shapes, given: tuple[str, ...] = ()
-) -> LoopAccesses:
-    """The accesses of a loop to the arrays of `shapes`. `known` are the values of parameters, and `given` names of
-    others. What is written is also handed on where it is not: whether a statement under a condition runs is not
-    asked."""
+def loop_accesses(plan: LoopPlan, known: Mapping[str, int], shapes: Shapes) -> LoopAccesses:
+    """The accesses of a loop to those of its arrays that are among `shapes`. `known` are the values of parameters. What
+    is written is also handed on where it is not: whether a statement under a condition runs is not asked."""
     values = {**known, **{extent_name(a, axis): n for a, shape in shapes.items() for axis, n in enumerate(shape)}}
-    given = tuple(name for name in given if name not in values)
     copied = {copies.array for copies in plan.copies}
     private = frozenset(one.name for one in plan.private_arrays) & shapes.keys()
     in_bounds = {one.base.name for one in every(Subscript, *(loop.space for loop in plan.nest.loops))}
     read_only = {placement.array for placement in plan.placements if not placement.is_written}
+    touched = ({placement.array for placement in plan.placements} | in_bounds) - copied - private
+    own = [array for array in shapes if array in touched]
+    given = tuple(sorted(_parameters(plan, own) - values.keys()))
     found: list[Accessed] = []
-    for array in (one for one in shapes if one not in copied and one not in private):
+    for array in own:
         accesses = _accesses(plan, array, values, given)
         if accesses is None:
             accesses = [(array not in read_only, None)]
@@ -112,6 +112,18 @@ def loop_accesses(
             accesses = [*accesses, (False, None)]
         found += [Accessed(array, is_write, forms) for is_write, forms in accesses]
     return LoopAccesses(tuple(found), given, private, shapes)
+
+
+def _parameters(plan: LoopPlan, arrays: Sequence[str]) -> set[str]:
+    """The names of the parameters of accesses."""
+    import islpy as isl
+
+    context, found = isl.Context(), set[str]()
+    with suppress(CapReached, _UnknownError, isl.Error), capped(context):
+        for array in arrays:
+            for _, one in _relations(plan, array, context):
+                found |= {one.get_dim_name(isl.dim_type.param, k) for k in range(one.dim(isl.dim_type.param))}
+    return found
 
 
 def _accesses(

@@ -389,7 +389,7 @@ def check_on_nodes(
     driver = turns.random.choice([nodes[0], "driver"])
     where = f"interpreted, nodes {nodes}, driver {driver}, order {turns.seed}"
     try:
-        result, _ = run_on_nodes(program, codes, {**arguments, **own}, turns, nodes, driver)
+        result, *_ = run_on_nodes(program, codes, {**arguments, **own}, turns, nodes, driver)
     except AssertionError as error:
         raise Failure("wrong", f"{error} ({where})", "nodes: " + re.sub(r"-?\d+", "…", str(error))) from error
     except Exception as error:

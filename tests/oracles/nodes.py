@@ -44,7 +44,6 @@ class Network(Turns):
         super().__init__(order)
         self.under_way: dict[tuple[int, str], deque[Delivery]] = defaultdict(deque)
         self.landings: dict[str, Landing] = {}
-        self.bytes: Counter[str] = Counter()
 
     def choose(self) -> int:
         while any(self.under_way.values()):
@@ -74,16 +73,17 @@ def run_on_nodes(
     order: Order,
     nodes: Sequence[str],
     driver: str | None,
-) -> tuple[Any, ProgramExchange]:
+) -> tuple[Any, ProgramExchange, int]:
     """Run a program whose worker w is on node `nodes[w]`. The arrays of `driver` are those that are given; where it is
-    none of the nodes, results are fetched from the home node. Returns the result, and what was exchanged."""
+    none of the nodes, results are fetched from the home node. Returns the result, the exchange, and the bytes of arrays
+    that were sent."""
     dense = {
         argument.name: dense_memory(arguments[argument.name]).shape
         for loop in prepared.loops
         for argument in loop.kernel.arguments
         if argument.kind == "array"
     }
-    exchange = program_exchange(prepared, nodes, dense)
+    exchange = program_exchange(prepared.loops, prepared.known, nodes, dense)
     traffic = program_traffic(exchange)
     network = Network(order)
     network.wide = frozenset(name for name, value in arguments.items() if isinstance(value, np.int64))
@@ -97,6 +97,7 @@ def run_on_nodes(
         network.landings[node] = Landing(arrays, places[node].memory, set_now)
     errors: list[BaseException] = []
     returned: list[Any] = []
+    sent_bytes: list[int] = []
     skeleton = make_skeleton(prepared)
     given = skeleton_arguments(prepared, arguments)
     holdings = {node: Holdings(exchange) for node in exchange.nodes}
@@ -119,7 +120,6 @@ def run_on_nodes(
         ) -> None:
             copies = tuple(Piece(piece.region, piece.data.copy()) for piece in pieces)
             delivery = Delivery(1, number, sent[to], flags, copies, results)
-            network.bytes[to] += sum(piece.data.nbytes for piece in copies)
             network.under_way[number, to].append(delivery)
             sent[to] += 1
 
@@ -133,6 +133,7 @@ def run_on_nodes(
             )
             result = skeleton(worker, *given)
             worker.finish()
+            sent_bytes.append(worker.sent_bytes)
             if number == 0:
                 returned.append(result)
         except AbortedError:
@@ -153,7 +154,7 @@ def run_on_nodes(
         home = places[exchange.nodes[0]]
         for region in traffic.written:
             region.of(dense_memory(arguments[region.array]))[...] = region.of(home.array(region.array))
-    return returned[0], exchange
+    return returned[0], exchange, sum(sent_bytes)
 
 
 def begin(part: LoopPart, waits: Any, arrays: GivenArrays) -> None:

@@ -176,7 +176,7 @@ class WorkerActor:
             worker = self._worker(program, order)
             returned = program.skeleton(worker, *order.given)
             worker.finish()
-            return Outcome(returned)
+            return Outcome(returned, sent_bytes=worker.sent_bytes if isinstance(worker, NodeWorker) else 0)
         except AbortedError:
             return Outcome(error=failure_in(program.prepared, program.memory), left=True)
         except BaseException as error:

@@ -25,18 +25,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.plan.plan import Inspected
+from orion.ir.types import Shapes
+from orion.plan.plan import Inspected, LoopPlan
 from orion.runtime.parts import share_of
-from orion.runtime.prepared import PreparedLoop, PreparedProgram
 from orion.runtime.ray.regions import Cells, Mask, Region
 from orion.runtime.waits import Waits
 from orion.schedule.footprints import Footprint, LoopAccesses, loop_accesses
 from orion.schedule.schedule import Ints, Schedule
-from orion.sets.names import isl_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,10 @@ class LoopExchange:
     `order[w]` are the tiles of worker w in the order in which it runs them, and `waits` what tiles wait for: (offsets,
     tiles, lags) as in a schedule. `sends` says for a tile what is to be sent where when it is done, in each round.
     `tiles[n]` are the tiles whose elements of the sparse array node n needs. `usage` is that of each array.
-    `is_at_home`: the home node alone runs it, whose worker 0 then sends what all of them have written. `rounds_overlap`
-    is False where a round must be done on all nodes before the next one begins. `accesses` are those of a loop without
-    tiles that wait, of which less is used in each round than in all rounds together (`usage_in_round`).
+    `why_at_home`: the home node alone runs it, whose worker 0 then sends what all of them have written, and why; None
+    where all nodes do. `rounds_overlap` is False where a round must be done on all nodes before the next one begins.
+    `accesses` are those of a loop without tiles that wait, of which less is used in each round than in all rounds
+    together (`usage_in_round`).
     """
 
     order: tuple[Ints, ...]
@@ -82,9 +83,14 @@ class LoopExchange:
     sends: Mapping[int, tuple[Send, ...]]
     tiles: Mapping[str, Ints]
     usage: Mapping[str, Usage]
-    is_at_home: bool
+    why_at_home: str | None
     rounds_overlap: bool
     accesses: LoopAccesses | None
+
+    @property
+    def is_at_home(self) -> bool:
+        """Whether the home node alone runs it."""
+        return self.why_at_home is not None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,49 +122,57 @@ class ProgramExchange:
         return found
 
 
+class Scheduled(Protocol):
+    """A planned loop with the schedule that it runs by."""
+
+    @property
+    def plan(self) -> LoopPlan: ...
+
+    @property
+    def schedule(self) -> Schedule: ...
+
+
 def program_exchange(
-    prepared: PreparedProgram, nodes: Sequence[str], shapes: Mapping[str, tuple[int, ...]]
+    scheduled: Sequence[Scheduled], known: Mapping[str, int], nodes: Sequence[str], shapes: Shapes
 ) -> ProgramExchange:
-    """The exchange of a program whose worker w is on node `nodes[w]`, for dense arrays of these shapes. The home node
-    is that of worker 0."""
-    accesses = [
-        loop_accesses(loop.plan, prepared.known, _named(shapes, loop), tuple(map(isl_name, loop.inputs)))
-        for loop in prepared.loops
-    ]
-    prints = [found.at(loop.schedule, {}) for loop, found in zip(prepared.loops, accesses, strict=True)]
+    """The exchange of a program with these loops, for dense arrays of these shapes, whose worker w is on node
+    `nodes[w]`. `known` are the values of the isl parameters that it is for. The home node is that of worker 0."""
+    accesses = [loop_accesses(loop.plan, known, shapes) for loop in scheduled]
+    prints = [found.at(loop.schedule, {}) for loop, found in zip(scheduled, accesses, strict=True)]
     varying = [
         found.varying(len(loop.plan.nest.dims)) if not loop.schedule.step.any() else frozenset()
-        for loop, found in zip(prepared.loops, accesses, strict=True)
+        for loop, found in zip(scheduled, accesses, strict=True)
     ]
     cells = {}
     for array, shape in shapes.items():
         own = [(one.low, one.high) for found in prints for one in found if one.array == array]
-        if any(copies.array == array for loop in prepared.loops for copies in loop.plan.copies):
+        if any(copies.array == array for loop in scheduled for copies in loop.plan.copies):
             own.append(_shares(shape, len(nodes)))
         axes = {axis for found in varying for name, axis in found if name == array}
         cells[array] = Cells.around(array, shape, own, axes)
     names = tuple(dict.fromkeys(nodes))
     place = tuple(names.index(node) for node in nodes)
     loops = []
-    for loop, found, by_round, varies in zip(prepared.loops, prints, accesses, varying, strict=True):
+    for loop, found, by_round, varies in zip(scheduled, prints, accesses, varying, strict=True):
         touches = _touches(found, cells)
-        one = _shared_out(loop, touches, cells, names, place)
-        if one is None:
-            loops.append(_on_home_node(loop, touches, cells, names, place))
+        try:
+            one = _shared_out(loop, touches, cells, names, place)
+        except _ApartError as error:
+            loops.append(_on_home_node(loop, touches, cells, names, place, str(error)))
         else:
             loops.append(replace(one, accesses=by_round, rounds_overlap=False) if varies else one)
     return ProgramExchange(names, place, cells, tuple(loops))
 
 
 def usage_in_round(
-    exchange: ProgramExchange, number: int, loop: PreparedLoop, values: Mapping[str, object]
+    exchange: ProgramExchange, number: int, schedule: Schedule, values: Mapping[str, object]
 ) -> Mapping[str, Usage]:
     """What a loop uses in a round in which its scalars have these values, by their names in isl."""
     own = exchange.loops[number]
     if own.accesses is None:
         return own.usage
-    schedule = loop.schedule
-    found = {}
+    by_tiles = {one.array for one in own.accesses.accesses} | own.accesses.private
+    found = {array: usage for array, usage in own.usage.items() if array not in by_tiles}  # those with copies
     for one in own.accesses.at(schedule, values):
         cells = exchange.cells[one.array]
         if one.array not in found:
@@ -176,12 +190,6 @@ def usage_in_round(
                 usage.after[:, *window] = False
                 usage.after[node][window] = True
     return found
-
-
-def _named(shapes: Mapping[str, tuple[int, ...]], loop: PreparedLoop) -> dict[str, tuple[int, ...]]:
-    """The arrays among the arguments of a loop's kernel."""
-    names = {argument.name for argument in loop.kernel.arguments if argument.kind == "array"}
-    return {name: shape for name, shape in shapes.items() if name in names}
 
 
 # ------------------------------------------------------------ what tiles touch
@@ -234,7 +242,7 @@ def _touch_of(
 
 
 class _ApartError(Exception):
-    """Tiles without an order between them may write the same cell."""
+    """A loop cannot be shared out among nodes, and why."""
 
 
 @dataclass(eq=False)
@@ -263,7 +271,7 @@ class _Walk:
         ranked = self.schedule.serial_tiles()
         steps = np.split(ranked, np.flatnonzero(np.diff(self.schedule.step[ranked])) + 1)
         if any(not lag and self.schedule.step[before] >= self.schedule.step[tile] for tile, before, lag in self.waits):
-            raise _ApartError  # no schedule of today has such a wait
+            raise _ApartError("tiles wait for each other in another order than that of their steps")
         for number in range(rounds):
             for tiles in steps:
                 for touch in touches:
@@ -303,7 +311,9 @@ class _Walk:
         beside = np.unique(last[written])
         beside = beside[np.isin(beside, same_step)] % self.schedule.tiles
         if (self.schedule.owner[beside] != self.owner[tile]).any():
-            raise _ApartError
+            raise _ApartError(
+                f"as far as is known, tiles with no order between them write the same elements of `{touch.array}`"
+            )
         last[written] = number * self.schedule.tiles + tile
         holds[:, written] = False
         holds[self.place[self.owner[tile]]][written] = True
@@ -338,23 +348,20 @@ class _Walk:
 
 
 def _shared_out(
-    loop: PreparedLoop,
+    loop: Scheduled,
     touches: Sequence[Touch],
     cells: Mapping[str, Cells],
     names: tuple[str, ...],
     place: Sequence[int],
-) -> LoopExchange | None:
-    """The exchange of a loop on all nodes; None where it must be on one."""
+) -> LoopExchange:
+    """The exchange of a loop on all nodes. _ApartError where it must be on one."""
     schedule = loop.schedule
     if isinstance(loop.plan.tiles, Inspected):
-        return None
+        raise _ApartError("its tiles were found by inspection, and workers take them from each other")
     overlap = loop.plan.rounds_overlap
     used = {touch.array: cells[touch.array] for touch in touches}
     walk = _Walk(schedule, names, place, used)
-    try:
-        walk.go(touches, 1 + overlap)
-    except _ApartError:
-        return None
+    walk.go(touches, 1 + overlap)
     none = np.zeros(0, np.int64)
     at = np.array(place)[schedule.owner]
     return LoopExchange(
@@ -363,7 +370,7 @@ def _shared_out(
         sends=walk.sends(),
         tiles={names[node]: np.flatnonzero(at == node) for node in sorted({*at.tolist()})},
         usage={array: walk.usage(array, overlap) for array in used} | dict(_combined(loop, cells, place)),
-        is_at_home=False,
+        why_at_home=None,
         rounds_overlap=overlap,
         accesses=None,
     )
@@ -381,7 +388,7 @@ def _shares(shape: tuple[int, ...], workers: int) -> tuple[Ints, Ints]:
     return low, high
 
 
-def _combined(loop: PreparedLoop, cells: Mapping[str, Cells], place: Sequence[int]) -> Iterator[tuple[str, Usage]]:
+def _combined(loop: Scheduled, cells: Mapping[str, Cells], place: Sequence[int]) -> Iterator[tuple[str, Usage]]:
     """The usage of arrays that a loop has copies of: each worker combines its share of the elements into them."""
     for copies in loop.plan.copies:
         own = cells[copies.array]
@@ -398,11 +405,12 @@ def _combined(loop: PreparedLoop, cells: Mapping[str, Cells], place: Sequence[in
 
 
 def _on_home_node(
-    loop: PreparedLoop,
+    loop: Scheduled,
     touches: Sequence[Touch],
     cells: Mapping[str, Cells],
     names: tuple[str, ...],
     place: Sequence[int],
+    why: str,
 ) -> LoopExchange:
     schedule = loop.schedule
     home = [worker for worker, node in enumerate(place) if node == 0]
@@ -414,14 +422,14 @@ def _on_home_node(
         sends={},
         tiles={names[0]: np.arange(schedule.tiles)},
         usage=dict(_at_home(loop, touches, cells, len(names))),
-        is_at_home=True,
+        why_at_home=why,
         rounds_overlap=loop.plan.rounds_overlap,
         accesses=None,
     )
 
 
 def _at_home(
-    loop: PreparedLoop, touches: Sequence[Touch], cells: Mapping[str, Cells], nodes: int
+    loop: Scheduled, touches: Sequence[Touch], cells: Mapping[str, Cells], nodes: int
 ) -> Iterator[tuple[str, Usage]]:
     """The usage of arrays by a loop on the home node. Those with copies have no footprint: all of them is written."""
     for touch in touches:

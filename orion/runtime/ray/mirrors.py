@@ -131,7 +131,7 @@ class Mirrors:
         found = self._traffic.get(prepared)
         if found is None:
             shapes = {array: block.shape for array, block in placed.dense.items()}
-            exchange = program_exchange(prepared, self._group.nodes[: prepared.workers], shapes)
+            exchange = program_exchange(prepared.loops, prepared.known, self._group.nodes[: prepared.workers], shapes)
             found = self._traffic[prepared] = program_traffic(exchange)
         return found
 

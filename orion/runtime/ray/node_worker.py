@@ -51,6 +51,8 @@ class NodeWorker(Worker):
         self._holdings = holdings
         self._state = holdings.begin
         self._values: tuple[Any, ...] = ()
+        self.sent_bytes = 0
+        """The contents of arrays, and of copies of arrays, that this worker has sent to other nodes."""
         self._others = others
         self._arrays = arrays
         self._post = post
@@ -84,7 +86,9 @@ class NodeWorker(Worker):
             self._post(send.node, (flag,), self._pieces(send.regions), ())
 
     def _pieces(self, regions: tuple[Region, ...]) -> tuple[Piece, ...]:
-        return tuple(Piece(region, region.of(self._arrays[region.array])) for region in regions)
+        pieces = tuple(Piece(region, region.of(self._arrays[region.array])) for region in regions)
+        self.sent_bytes += sum(piece.data.nbytes for piece in pieces)
+        return pieces
 
     # ------------------------------------------------------------ meeting the other workers
 
@@ -155,12 +159,13 @@ class NodeWorker(Worker):
             length = one.pair.shape[2]
             first, last = share_of(length, there[0], self.workers)[0], share_of(length, there[-1], self.workers)[1]
             values = one.pair[turn][one.blocks, first:last]
+            self.sent_bytes += values.nbytes
             yield CopiedParts(part.number, copy, turn, one.blocks, first, values)
 
     def _usage(self, part: LoopPart) -> Mapping[str, Usage]:
         """What the loop that is begun uses."""
         values = dict(zip(map(isl_name, part.loop.inputs), self._values, strict=True))
-        return usage_in_round(self._program, part.number, part.loop, values)
+        return usage_in_round(self._program, part.number, part.loop.schedule, values)
 
     def _own_results(self, part: LoopPart) -> tuple[Results, ...]:
         """The partial results of this worker's tiles; carried scalars are those of worker 0."""

@@ -44,12 +44,14 @@ class RunOrder:
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How a worker's run ended: `returned` is what the skeleton returned; `error` why it failed; `left` where
-    it left the program because another worker failed or the run was aborted.
+    it left the program because another worker failed or the run was aborted. `sent_bytes` are the contents of arrays
+    that it has sent to other nodes.
     """
 
     returned: Any = None
     error: BaseException | None = None
     left: bool = False
+    sent_bytes: int = 0
 
 
 # ---------------------------------------------------------------- between nodes

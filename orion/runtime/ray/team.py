@@ -70,6 +70,8 @@ class Team:
         self._mirrors = Mirrors(self.group, self._store)
         self._numbers, self._runs = count(1), count(1)
         self._attached: set[int] = set()
+        self.sent_bytes = 0
+        """The contents of arrays that nodes sent to each other in the last run."""
 
     def run(self, prepared: PreparedProgram, arguments: Mapping[str, object]) -> Any:
         """Run a program on the first `prepared.workers` actors."""
@@ -82,6 +84,7 @@ class Team:
         orders = self._orders(prepared, program, placed)
         outcomes = self.group.run(orders, program.memory.abort, partial(place_of, prepared, program.memory))
         _raise_failure(prepared, outcomes)
+        self.sent_bytes = sum(outcome.sent_bytes for outcome in outcomes)
         for news, order in zip(self._news, orders, strict=False):
             news.told(order)
         self._mirrors.fetch(prepared, placed)
