@@ -91,6 +91,7 @@ BAD = [
     ("nan 1:2\n", {}, r"line 2, column 1: of the label, the value is NaN"),
     ("+ 1:2\n", {}, r"line 2, column 1: there is no label"),
     ("+-1 1:2\n", {}, r"line 2, column 1: of the label, '\+-1' is not a number"),
+    ("++1 1:2\n", {}, r"line 2, column 1: of the label, '\+\+1' is not a number"),
     ("1 3\n", {}, r"line 2, column 3: '3' is no pair `index:value`"),
     ("1 2:\n", {}, r"line 2, column 5: a value is missing"),
     ("1 :2\n", {}, r"line 2, column 3: the index '' is not an integer"),

@@ -8,6 +8,7 @@ Python runs them, and what it does is what counts.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
 from threading import RLock
 from typing import Any, Self
 
@@ -17,12 +18,16 @@ from numpy.typing import NDArray
 from orion.arrays.check import Arrays, extents_of, key_dtype, largest_extent
 from orion.arrays.collected import Column, WrongResultError
 from orion.arrays.sparse import SparseArray, adopt
-from orion.arrays.steps import MapKeys, MapValues, MixedTypesError, Part, Shuffle, Step, name_of
+from orion.arrays.steps import Calling, MapKeys, MapValues, MixedTypesError, Part, Shuffle, Step, name_of
+from orion.aside import aside
 from orion.errors import ArgumentError, DataFormatError, describe
 from orion.tracebacks import ends_in_users_line
 
 AT_ONCE = 1 << 16
 """Elements that are Python's objects at the same time."""
+
+COMPILED_FROM = 1 << 21
+"""Fewer calls of functions than that Python has done before they would be compiled."""
 
 STATE = frozenset(vars(SparseArray((), (), (), (), False)))
 """What an array of elements has, and one whose elements are not computed yet has not."""
@@ -139,10 +144,17 @@ def _chunks(whole: Part) -> Iterator[Part]:
 def _together(whole: Part, steps: tuple[Step, ...], shape: tuple[int, ...]) -> tuple[Part, tuple[int, ...]]:
     """What all steps make of some elements in one pass, and the shape. MixedTypesError where values of some elements
     have another dtype than those of others."""
-    applies, known = [], _shapes(steps, shape)
+    known = _shapes(steps, shape)
     reaches = [_Reach(step) for step in steps if isinstance(step, MapKeys)]
-    for step, before in zip(steps, known, strict=False):
-        applies.append(step.begin(before, len(whole)))
+    found = _compiled(steps, known, whole)
+    if found is not None:
+        part, extents, count = found
+        end = known[-1]
+        if end is None:
+            reaches[-1].take(extents, count)
+            end = reaches[-1].shape(len(part.keys))
+        return part, end
+    applies = [step.begin(before, len(whole)) for step, before in zip(steps, known, strict=False)]
     forms: list[Part | None] = [None for _ in steps]
     parts = []
     for part in _chunks(whole):
@@ -159,6 +171,23 @@ def _together(whole: Part, steps: tuple[Step, ...], shape: tuple[int, ...]) -> t
     if parts:
         return _joined(parts), end
     return Part(tuple(np.empty(0, np.int32) for _ in end), last.values, last.is_tuple), end
+
+
+def _compiled(
+    steps: tuple[Step, ...], known: list[tuple[int, ...] | None], whole: Part
+) -> tuple[Part, tuple[int, ...] | None, int] | None:
+    """What compiled steps make of some elements (`run_compiled`). None where they are few, where a step is not
+    compiled, where an error was raised, or where nothing is left: then Python does it, and its errors and types count.
+    """
+    if not len(whole) or len(whole) * sum(isinstance(step, Calling) for step in steps) < COMPILED_FROM:
+        return None
+    maps = [step.maps(shape, len(whole)) for step, shape in zip(steps, known, strict=False)]
+    try:
+        run = import_module("orion.kernel.build.elementwise").run_compiled
+        found: tuple[Part, tuple[int, ...] | None, int] = aside(lambda: run(steps, maps, whole))
+    except Exception:
+        return None
+    return found if len(found[0]) else None
 
 
 def _shapes(steps: tuple[Step, ...], shape: tuple[int, ...]) -> list[tuple[int, ...] | None]:
@@ -183,6 +212,10 @@ class _Reach:
             found = extents_of(part.keys)
             self._extents = tuple(map(max, found, self._extents or found))
             self._count += len(part)
+
+    def take(self, extents: tuple[int, ...] | None, count: int) -> None:
+        """Take over what compiled code has seen."""
+        self._extents, self._count = extents, count
 
     def shape(self, dims: int) -> tuple[int, ...]:
         """The smallest shape that holds all of them. DataFormatError where it is far longer than there are elements."""

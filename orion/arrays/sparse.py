@@ -50,7 +50,8 @@ class Lines:
 
 
 class SparseArray(Transformed):
-    """A sparse array. Make one with `orion.sparse`, `from_scipy`, `from_pandas`, `from_arrow` or `read_csv`.
+    """A sparse array. Make one with `orion.sparse`, `from_scipy`, `from_pandas`, `from_arrow`, or from a file by
+    `read_csv`, `read_parquet`, `read_libsvm` or `text_file`.
 
     Element e has one key per dimension and one value, or a tuple of values. The same key may occur more than
     once. `for (i, j), r in ratings` goes through the elements by ascending keys, in Python as in a loop with

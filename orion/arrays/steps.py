@@ -66,6 +66,10 @@ class Step:
         of others before, if anything has: there must be as many keys and values."""
         raise NotImplementedError
 
+    def maps(self, shape: tuple[int, ...] | None, count: int) -> Arrays:
+        """The arrays that keys are looked up in, for `count` elements of an array of this shape."""
+        return ()
+
 
 @dataclass(frozen=True, slots=True)
 class Calling(Step):
@@ -280,14 +284,17 @@ class Shuffle(Step):
     method = "shuffle_keys"
 
     def begin(self, shape: tuple[int, ...] | None, count: int) -> Callable[[Part, Part | None], Part]:
-        if shape is None or max(self.dims, default=-1) >= len(shape):
-            raise ArgumentError(f"`shuffle_keys` of dimensions {self.dims}: the array has {len(shape or ())}")
-        for dim in self.dims:
-            check_length(shape[dim], dim, count)
-        maps = {dim: key_permutation(shape[dim], dim, self.seed) for dim in self.dims}
+        maps = dict(zip(self.dims, self.maps(shape, count), strict=True))
 
         def apply(part: Part, before: Part | None) -> Part:
             keys = tuple(maps[dim][axis] if dim in maps else axis for dim, axis in enumerate(part.keys))
             return Part(keys, part.values, part.is_tuple)
 
         return apply
+
+    def maps(self, shape: tuple[int, ...] | None, count: int) -> Arrays:
+        if shape is None or max(self.dims, default=-1) >= len(shape):
+            raise ArgumentError(f"`shuffle_keys` of dimensions {self.dims}: the array has {len(shape or ())}")
+        for dim in self.dims:
+            check_length(shape[dim], dim, count)
+        return tuple(key_permutation(shape[dim], dim, self.seed) for dim in self.dims)

@@ -205,7 +205,7 @@ def _covered(length: int, starts: NDArray[np.int64], stops: NDArray[np.int64]) -
 
 
 def _without_plus(data: Bytes) -> NDArray[np.bool_]:
-    """All places but those of plus signs before labels, indices and values, which Arrow does not take."""
+    """All places but those of plus signs before numbers, which Arrow does not take before integers."""
     keep = np.ones(len(data), bool)
     places = np.flatnonzero(data == PLUS)
     before = np.where(places == 0, SPACE, data[places - 1])

@@ -64,7 +64,7 @@ def _problem(line: str, rules: Rules) -> tuple[int, str, str] | None:
 
 
 def _without_sign(text: str) -> str:
-    return _SIGN.sub("", text, count=1) if text.startswith("+") else text
+    return text[1:] if _SIGN.match(text) else text
 
 
 def _pair_problem(word: str, rules: Rules, last: int) -> tuple[int, str, str] | None:
