@@ -1,5 +1,6 @@
 """Sparse arrays made of others: what `map`, `map_keys`, `filter`, `shuffle_keys`, `group_by` give, and refuse."""
 
+import copy
 import re
 import traceback
 
@@ -263,6 +264,16 @@ def test_every_use_computes_it(use):
     use(s)
     assert len(calls) == 4
     use(s)
+    assert len(calls) == 4
+
+
+@pytest.mark.parametrize("make", [copy.copy, copy.deepcopy])
+def test_copies_are_arrays_like_any_other(make):
+    f, calls = counted(lambda v: v * 2)
+    s = small().map(f)
+    first, second = make(s), make(s)
+    assert type(first) is type(small())
+    assert second.values.tolist() == (R * 2).tolist()
     assert len(calls) == 4
 
 

@@ -14,11 +14,17 @@ from orion.kernel.build import elementwise
 
 SCALE, COUNT, SINGLE = 0.1, 3, np.float32(0.1)
 PLACES = np.array([4, 0, 2, 1, 3], np.int32)
+TABLE = np.array([[5, 3, 1], [0, 2, 4]])
 WEIGHTS = np.array([0.1, 0.2, 0.3, 0.4, 0.5], np.float32)
 
 
 def helper(v):
     return v * 2.0 + 1.0
+
+
+def spread(key):
+    i, j = key
+    return i < j or i == j
 
 
 def with_loop(v):
@@ -55,6 +61,8 @@ MAPS = {
     "from a constant": (ANY, lambda v: 1 - v),
     "a global": (ANY, lambda v: v * SCALE + COUNT),
     "division": (ANY, lambda v: v / 4),
+    "inverse": (ANY, lambda v: 1 / v if v else v / 3),
+    "by itself": (ANY, lambda v: (v + v) / (v - 3) if v != 3 else v / 1),
     "negative": (ANY, lambda v: -v),
     "absolute": (ANY, lambda v: abs(v)),  # noqa: PLW0108
     "truncated": (ANY, lambda v: int(v)),  # noqa: PLW0108
@@ -133,6 +141,9 @@ CHAINS = {
     "looked up": lambda a: a.map_keys(lambda i, j: (PLACES[i % 5], j)),
     "a shape": lambda a: a.map_keys(lambda i, j: (j, i), shape=(50, 50)).shuffle_keys([0, 1], 3),
     "filtered": lambda a: a.filter(lambda key, v: key[0] != key[1] and v > 0.5),
+    "any key": lambda a: a.filter(lambda key, v: key[key[0] % 3 - 2] > 3),
+    "unpacked": lambda a: a.filter(lambda key, v: spread(key) and key[-1] < 15),
+    "of an array": lambda a: a.map_keys(lambda i, j: (min(i, TABLE.shape[0] - 1), TABLE[i % 2, j % 3])),
     "filtered keys": lambda a: a.map_keys(lambda i, j: (j, i)).filter(lambda key, v: key[0] < 3),
     "shuffled": lambda a: a.shuffle_keys(0, 3).map(lambda v: v + 1.0).shuffle_keys([1], 4),
     "values": lambda a: a.map(lambda v: (v, v > 0.5)).filter(lambda key, v: v[1]).map(lambda v, w: v * 2.0),
@@ -228,6 +239,23 @@ def test_loops_are_kept_while_what_they_depend_on_stays(runs, monkeypatch):
         np.testing.assert_array_equal(scaled(factor), matrix().values * factor)
     assert len(written) == 3
     assert len(runs) == 5
+
+
+def test_random_chains(monkeypatch):
+    """Each of some steps after each other, also where only some of them are compiled."""
+    steps = [make for name, make in CHAINS.items() if name not in ("three keys", "one key", "far", "near", "values")]
+    rng = np.random.default_rng(3)
+    for _ in range(12):
+        picked = [steps[at] for at in rng.integers(len(steps), size=3)]
+
+        def chain(picked=picked):
+            made = matrix()
+            for make in picked:
+                made = make(made)
+            return made
+
+        monkeypatch.setattr(lazy, "COMPILED_FROM", 1)
+        assert_same(chain().materialize(), by_python(chain(), monkeypatch))
 
 
 OPERANDS = {"int64": st.integers(-(2**63), 2**63 - 1), "float64": st.floats(), "float32": st.floats(width=32)}

@@ -7,7 +7,7 @@ Python runs them, and what it does is what counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from threading import RLock
 from typing import Any, Self
@@ -31,6 +31,10 @@ COMPILED_FROM = 1 << 21
 
 STATE = frozenset(vars(SparseArray((), (), (), (), False)))
 """What an array of elements has, and one whose elements are not computed yet has not."""
+
+
+OWN = frozenset({"_pending", "_lock", "_failed"})
+"""What only such an array has."""
 
 
 class LazySparseArray(SparseArray):
@@ -69,6 +73,10 @@ class LazySparseArray(SparseArray):
         """The array that it is computed from, how often that had stored values then, and how. None once it is done."""
         return self._pending
 
+    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
+        self.materialize()  # copies are arrays like any other
+        return _blank, (), {name: value for name, value in vars(self).items() if name not in OWN}
+
     def __repr__(self) -> str:
         pending = self._pending
         if pending is None:
@@ -78,6 +86,11 @@ class LazySparseArray(SparseArray):
 
     def _repr_html_(self) -> str:
         return super()._repr_html_() if self._pending is None else f"<pre>{self!r}</pre>"
+
+
+def _blank() -> SparseArray:
+    """An array that is to be given its state."""
+    return SparseArray.__new__(SparseArray)
 
 
 def after(array: SparseArray, step: Step) -> SparseArray:
@@ -273,3 +286,18 @@ def _mapped(whole: Part, step: MapValues) -> Part:
         what = f"`{step.method}`: a value that {name_of(step.function)} returns for {whole.element(error.place)}"
         raise ArgumentError(describe(f"{what} has no place among the others", why=str(error))) from None
     return Part(whole.keys, values, is_tuple)
+
+
+def mapped(values: NDArray[Any], function: Callable[[Any], Any]) -> NDArray[Any]:
+    """What a function returns for each element of an array, as an array of the same shape (`DenseArray.map`)."""
+    step, flat = MapValues(function), values.reshape(-1)
+    step.check(0, 1)
+    if not flat.size:
+        return values
+    found = _compiled((step,), [None], Part((), (flat,), False))
+    places = np.unravel_index(np.arange(flat.size), values.shape) if found is None and values.ndim else ()
+    part = _mapped(Part(places, (flat,), False), step) if found is None else found[0]
+    if part.is_tuple:
+        what = f"`map` of a dense array: {name_of(function)} returns tuples, and there is one value for each element"
+        raise ArgumentError(describe(what, hint="call it once for each of the values"))
+    return part.values[0].reshape(values.shape)

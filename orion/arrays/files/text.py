@@ -164,6 +164,8 @@ class _Reader:
 
     def _check_form(self, line: Line, result: object, form: tuple[int, int, bool]) -> None:
         """DataFormatError unless a line gives as many keys and values as the first one."""
+        if form == self._form:
+            return
         returned = f"{_name(self._parse)} returns {shown(result)}"
         if self._form is None:
             if not form[0] or not form[1]:
@@ -174,7 +176,7 @@ class _Reader:
             self._form, self._form_line = form, line.number
             self._values = [Column() for _ in range(form[1])]
             self._farthest = [(0, 0)] * form[0]
-        elif form != self._form:
+        else:
             keys, values, is_tuple = self._form
             kind = f"a tuple of {values}" if is_tuple else "a number"
             raise self._error(line, returned, f"line {self._form_line} gives {keys} keys, and {kind} as value")
