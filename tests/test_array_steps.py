@@ -2,7 +2,9 @@
 
 import copy
 import re
+import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -275,6 +277,15 @@ def test_copies_are_arrays_like_any_other(make):
     assert type(first) is type(small())
     assert second.values.tolist() == (R * 2).tolist()
     assert len(calls) == 4
+
+
+def test_it_is_computed_once_by_several_threads():
+    f, calls = counted(lambda v: time.sleep(0.01) or v * 2)
+    s = small().map(f)
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(len, [s] * 8)) == [4] * 8
+    assert len(calls) == 4
+    assert type(s) is type(small())
 
 
 def test_saving(tmp_path):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from threading import RLock
-from typing import Any, Self
+from typing import Any, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,17 +33,16 @@ STATE = frozenset(vars(SparseArray((), (), (), (), False)))
 """What an array of elements has, and one whose elements are not computed yet has not."""
 
 
-OWN = frozenset({"_pending", "_lock", "_failed"})
-"""What only such an array has."""
+Pending = tuple[SparseArray, int, tuple[Step, ...]]
+"""The array that another is computed from, how often that had stored values then, and the steps."""
 
 
 class LazySparseArray(SparseArray):
-    """A sparse array that computes its elements when they are first used. Then it is one like any other."""
+    """A sparse array that computes its elements when they are first used. Then it is a SparseArray."""
 
-    def __init__(self, source: SparseArray, version: int, steps: tuple[Step, ...]) -> None:
-        self._pending: tuple[SparseArray, int, tuple[Step, ...]] | None = (source, version, steps)
+    def __init__(self, pending: Pending) -> None:
+        self._pending = pending
         self._lock = RLock()
-        self._failed: AttributeError | None = None
 
     def __getattr__(self, name: str) -> Any:
         if name in STATE:
@@ -53,58 +52,50 @@ class LazySparseArray(SparseArray):
                 self._failed = error
                 raise
             return vars(self)[name]
-        failed = vars(self).get("_failed")
-        if failed is not None:
-            self._failed = None
-            raise failed
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        failed = vars(self).pop("_failed", None)
+        raise failed or AttributeError(f"'SparseArray' object has no attribute {name!r}")
 
     @ends_in_users_line
     def materialize(self) -> Self:
-        with self._lock:
-            if self._pending is not None:
-                made = _run(*self._pending)
-                vars(self).update(vars(made))
-                self._pending = None
+        lock = vars(self).get("_lock")
+        if lock is not None:
+            with lock:
+                pending = pending_of(self)
+                if pending is not None:  # no other thread has been quicker
+                    vars(self).update(vars(_run(*pending)))
+                    for name in ("_pending", "_lock", "_failed"):
+                        vars(self).pop(name, None)
+                    self.__class__ = SparseArray  # type: ignore[assignment]
         return self
 
-    @property
-    def pending(self) -> tuple[SparseArray, int, tuple[Step, ...]] | None:
-        """The array that it is computed from, how often that had stored values then, and how. None once it is done."""
-        return self._pending
-
-    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
-        self.materialize()  # copies are arrays like any other
-        return _blank, (), {name: value for name, value in vars(self).items() if name not in OWN}
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        return super(SparseArray, self.materialize()).__reduce_ex__(protocol)
 
     def __repr__(self) -> str:
-        pending = self._pending
-        if pending is None:
-            return super().__repr__()
-        steps = ", ".join(step.method for step in pending[2])
-        return f"SparseArray(not computed yet: {steps} of {pending[0]!r})"
+        source, _, steps = self._pending
+        return f"SparseArray(not computed yet: {', '.join(step.method for step in steps)} of {source!r})"
 
     def _repr_html_(self) -> str:
-        return super()._repr_html_() if self._pending is None else f"<pre>{self!r}</pre>"
+        return f"<pre>{self!r}</pre>"
 
 
-def _blank() -> SparseArray:
-    """An array that is to be given its state."""
-    return SparseArray.__new__(SparseArray)
+def pending_of(array: SparseArray) -> Pending | None:
+    """What an array is yet to be computed from, None where it holds its elements."""
+    return vars(array).get("_pending")
 
 
 def after(array: SparseArray, step: Step) -> SparseArray:
     """The array with one more step."""
-    pending = array.pending if isinstance(array, LazySparseArray) else None
+    pending = pending_of(array)
     if pending is None or (isinstance(step, Shuffle) and _shape(*pending) is None):
-        return LazySparseArray(array, vars(array).get("version", 0), (step,))
+        return LazySparseArray((array, vars(array).get("version", 0), (step,)))
     source, version, steps = pending
-    return LazySparseArray(source, version, (*steps, step))
+    return LazySparseArray((source, version, (*steps, step)))
 
 
 def form(array: SparseArray) -> tuple[int | None, int | None]:
     """The numbers of keys and of values of an element, None where they are not known before they are computed."""
-    pending = array.pending if isinstance(array, LazySparseArray) else None
+    pending = pending_of(array)
     if pending is None:
         return array.ndim, len(array.value_dtypes)
     source, _, steps = pending
@@ -118,7 +109,7 @@ def form(array: SparseArray) -> tuple[int | None, int | None]:
 
 def _shape(source: SparseArray, version: int, steps: tuple[Step, ...]) -> tuple[int, ...] | None:
     """The shape after some steps, None where it is not known before they run."""
-    is_pending = isinstance(source, LazySparseArray) and source.pending is not None
+    is_pending = pending_of(source) is not None
     shape = None if is_pending else source.shape
     for step in steps:
         shape = step.shape(shape)

@@ -65,7 +65,7 @@ def text_file(
         _check_encoding(encoding)
         limits = None if shape is None else checked_shape(tuple(shape))
         return _read(_Reader(os.fspath(path), parse_line, limits, encoding, allow_nan), skip_lines)
-    except Exception as error:
+    except BaseException as error:
         cause = error.__cause__
         shorten(error)
         if isinstance(error, DataFormatError):
