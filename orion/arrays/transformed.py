@@ -20,25 +20,12 @@ if TYPE_CHECKING:
 
 
 class Transformed(DistArray):
-    """Sparse arrays, as far as others are made of them.
-
-    `map`, `map_keys`, `filter` and `shuffle_keys` give a new array at once, and compute nothing: its elements are
-    computed by `materialize()`, or when they are first used (by a loop, `len`, `shape`, `to_numpy`, iteration, …). All
-    steps between two such arrays are done in one pass. An array that is used is computed once; what it is made of, if
-    that is not used by itself, is not kept, and is computed anew for each array that is made of it.
-
-    Functions are called for each element, in the order in which the elements were given, which is the order of the
-    results, too. They are given what a loop over the array gives: Python's integers as keys, NumPy's numbers as values.
-    They are to have no effects, as they may be called more than once for an element, or compiled. What the names in
-    them stand for is looked up when the elements are computed, as in any function of Python's; the elements are those
-    that the array had when the method was called (if values have been stored in between, that is an `ArgumentError`).
-
-    Where a function raises an error, that is raised, and says for which element; the array is not computed then.
-    """
+    """Sparse arrays, as far as others are made of them. `materialize` says when elements are computed, and how."""
 
     @ends_in_users_line
     def map(self, f: Callable[..., Any]) -> SparseArray:
-        """An array with the same keys and shape, and `f(value)` as the value of each element, lazily (`Transformed`).
+        """An array with the same keys and shape, and `f(value)` as the value of each element, which are computed when
+        it is first used (`materialize` says how).
 
         `f` is given the value, or for tuples as many arguments: `f(v1, v2)`. It returns a number, or a tuple of as many
         numbers for each element. The dtype of a value is that of NumPy's numbers that are returned, promoted by NumPy's
@@ -63,7 +50,8 @@ class Transformed(DistArray):
 
     @ends_in_users_line
     def map_keys(self, f: Callable[..., Any], shape: Sequence[int] | None = None) -> SparseArray:
-        """An array with the same values, and `f(i, j)` as the key of each element, lazily (`Transformed`).
+        """An array with the same values, and `f(i, j)` as the key of each element, which are computed when
+        it is first used (`materialize` says how).
 
         `f` is given the key of each dimension, as many arguments as there are. It returns a tuple of integers, of any
         length that is the same for all elements, or an integer for an array of one dimension. `shape` is the shape of
@@ -92,7 +80,8 @@ class Transformed(DistArray):
 
     @ends_in_users_line
     def filter(self, f: Callable[[Any, Any], Any]) -> SparseArray:
-        """An array of the same shape with those elements for which `f(key, value)` is True, lazily (`Transformed`).
+        """An array of the same shape with those elements for which `f(key, value)` is True, which are found when
+        it is first used (`materialize` says how).
 
         `f` is given what `for key, value in array` gives: the key is a tuple of integers, the value a number, or for
         tuples a tuple. It returns True or False, Python's or NumPy's.
@@ -113,8 +102,9 @@ class Transformed(DistArray):
 
     @ends_in_users_line
     def shuffle_keys(self, dims: int | Sequence[int], seed: int) -> SparseArray:
-        """An array with the same values and shape in which the keys of some dimensions have other places, lazily
-        (`Transformed`): those of each dimension are permuted, all indices of the shape, by one random permutation.
+        """An array with the same values and shape in which the keys of some dimensions have other places: those
+        of each dimension are permuted, all indices of the shape, by one random permutation. They are computed when it
+        is first used (`materialize` says how).
 
         It depends on the seed, the dimension and its length alone, and is the same on any machine. `key_permutation`
         gives it. Blocks of a dimension then hold about as many elements each, also where neighbours were alike.
@@ -187,6 +177,20 @@ class Transformed(DistArray):
 
     def materialize(self) -> Self:
         """Compute the elements now, if they are not computed yet. Returns the array itself.
+
+        `map`, `map_keys`, `filter` and `shuffle_keys` give a new array at once, and compute nothing: its elements are
+        computed here, or when they are first used (by a loop, `len`, `shape`, `to_numpy`, iteration, …). All steps
+        between two such arrays are done in one pass. An array that is used is computed once; what it is made of, if
+        that is not used by itself, is not kept, and is computed anew for each array that is made of it.
+
+        Functions are called for each element, in the order in which the elements were given, which is the order of the
+        results, too. They are given what a loop over the array gives: Python's integers as keys, NumPy's numbers as
+        values. They are to have no effects: they may be called more than once for an element, or be compiled (with the
+        same results, but without NumPy's warnings). What the names in them stand for is looked up when the elements are
+        computed, as in any function of Python's; the elements are those that the array had when the method was called:
+        if values have been stored since, that is an `ArgumentError`.
+
+        Where a function raises an error, that is raised, and says for which element; the array is not computed then.
 
         >>> from orion.arrays.sparse import sparse
         >>> sparse(([2, 0], [0, 3]), np.array([4.0, 3.5])).filter(lambda key, v: v > 10).materialize()
