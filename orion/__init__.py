@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from orion.arrays import normal as normal
     from orion.arrays import ones as ones
     from orion.arrays import read_csv as read_csv
+    from orion.arrays import read_libsvm as read_libsvm
+    from orion.arrays import read_parquet as read_parquet
     from orion.arrays import sparse as sparse
+    from orion.arrays import text_file as text_file
     from orion.arrays import uniform as uniform
     from orion.arrays import zeros as zeros
     from orion.arrays.files.saved import load as load
@@ -66,7 +69,7 @@ HOMES = {
     "orion.planned": ("Plan",),
     "orion.arrays": (
         "DenseArray", "DistArray", "SparseArray", "array", "from_arrow", "from_pandas", "from_scipy", "full",
-        "normal", "ones", "read_csv", "sparse", "uniform", "zeros",
+        "normal", "ones", "read_csv", "read_libsvm", "read_parquet", "sparse", "text_file", "uniform", "zeros",
     ),
     "orion.arrays.files.saved": ("load",),
     "orion.arrays.frozen": ("freeze",),

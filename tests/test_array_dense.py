@@ -171,3 +171,36 @@ def test_distributions():
     g = oa.normal(200_000, mean=2.0, std=0.5, seed=5).to_numpy()
     assert abs(g.mean() - 2.0) < 0.01
     assert abs(g.std() - 0.5) < 0.01
+
+
+@pytest.mark.parametrize("least", [1, 1 << 60])
+def test_map(least, monkeypatch):
+    monkeypatch.setattr("orion.arrays.lazy.COMPILED_FROM", least)
+    monkeypatch.setattr("orion.arrays.lazy.AT_ONCE", 3)
+    for shape in ((), (7,), (3, 5), (2, 3, 2), (0, 4)):
+        a = oa.array(np.arange(np.prod(shape, dtype=int), dtype="float32").reshape(shape))
+        made = a.map(lambda v: v * 2 + 1)
+        assert (made.shape, made.dtype) == (shape, np.float32)
+        np.testing.assert_array_equal(made.view, a.view * 2 + 1)
+        assert a.map(lambda v: v > 3).dtype == (bool if a.view.size else np.float32)
+    mixed = oa.array([1.5, 2.5]).map(lambda v: v if v > 2 else 0)
+    assert mixed.to_numpy().tolist() == [0.0, 2.5]
+
+
+def test_map_is_refused_with_the_element():
+    a = oa.array([[1.0, 2.0], [4.0, 0.0]])
+    with pytest.raises(ZeroDivisionError, match=r"for the element with the key \(1, 1\) and the value 0.0"):
+        a.map(lambda v: 1 / int(v))
+    for f, message in (
+        (lambda v: "x", "'x' is a str"),
+        (lambda v: (v, v), "returns tuples"),
+        (lambda v: v if v < 3 else None, r"\(1, 0\)(.|\n)*NoneType"),
+        (lambda a, b: a, r"f\(v\); the lambda"),
+        (3, "takes a function"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            a.map(f)
+    with pytest.raises(AttributeError, match="a dense array has no `filter`"):
+        a.filter(lambda key, v: True)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = a.nothing

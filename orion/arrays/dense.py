@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from orion.arrays.aligned import aligned_zeros, is_aligned, padded_shape
 from orion.arrays.base import DistArray, bytes_text, place_text
 from orion.arrays.dtypes import checked_shape, supported_dtype
-from orion.errors import ArgumentError
+from orion.errors import ArgumentError, describe
 from orion.tracebacks import ends_in_users_line
 
 
@@ -62,6 +62,29 @@ class DenseArray(DistArray):
 
     def to_numpy(self) -> NDArray[Any]:
         return self.view.copy()
+
+    @ends_in_users_line
+    def map(self, f: Callable[[Any], Any]) -> DenseArray:
+        """A new array of the same shape with `f(value)` for each element, which is computed at once. `f` is given
+        NumPy's numbers, is called in the order of the elements in C, and returns a number; all else, compiling too, is
+        as for `SparseArray.map`.
+
+        `ArgumentError` where `f` cannot be called with one argument, or returns anything but a number. Where it raises
+        an error, that is raised, and says for which element.
+
+        >>> array([[1, 2], [3, 4]]).map(lambda v: v / 2).to_numpy()
+        array([[0.5, 1. ],
+               [1.5, 2. ]])
+        """
+        from orion.arrays.lazy import mapped
+
+        return array(mapped(self.view, f))
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("map_keys", "filter", "group_by", "shuffle_keys", "key_permutation", "materialize"):
+            hint = "make a sparse array of the elements that are meant, by `orion.sparse`"
+            raise AttributeError(describe(f"a dense array has no `{name}`, as its elements have no keys", hint=hint))
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def replace_storage(self, storage: NDArray[Any]) -> None:
         """Move the array to `storage`, for example in shared memory. The caller has copied the contents

@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from orion.arrays.base import DistArray, bytes_text, place_text
+from orion.arrays.base import bytes_text, place_text
 from orion.arrays.check import Arrays, checked_extents, checked_keys, checked_values, largest_extent
 from orion.arrays.keyed import KeyedElements
 from orion.arrays.layout import (
@@ -28,6 +28,7 @@ from orion.arrays.layout import (
     user_order,
 )
 from orion.arrays.partition import balanced_bounds, even_bounds
+from orion.arrays.transformed import Transformed
 from orion.errors import ArgumentError, OutOfBoundsError, PlanError, describe
 from orion.tracebacks import ends_in_users_line
 
@@ -48,8 +49,9 @@ class Lines:
         return sum(array.nbytes for array in (self.indptr, self.indices, *self.values))
 
 
-class SparseArray(DistArray):
-    """A sparse array. Make one with `orion.sparse`, `from_scipy`, `from_pandas`, `from_arrow` or `read_csv`.
+class SparseArray(Transformed):
+    """A sparse array. Make one with `orion.sparse`, `from_scipy`, `from_pandas`, `from_arrow`, or from a file by
+    `read_csv`, `read_parquet`, `read_libsvm` or `text_file`.
 
     Element e has one key per dimension and one value, or a tuple of values. The same key may occur more than
     once. `for (i, j), r in ratings` goes through the elements by ascending keys, in Python as in a loop with

@@ -17,7 +17,7 @@ from orion.arrays.files.columns import Columns
 from orion.arrays.files.lines import BLOCK, Line, Row, Separator, cut, read_lines
 from orion.errors import DataFormatError, describe
 
-_INTEGER = re.compile(r"-?[0-9]+|0[xX][0-9a-fA-F]+")
+INTEGER = re.compile(r"-?[0-9]+|0[xX][0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|[-+]?(nan|inf|infinity)", re.IGNORECASE)
 _TRUTH = frozenset(("0", "1", "true", "false"))
 _LARGEST_KEY = int(np.iinfo(np.int64).max) - 1
@@ -127,11 +127,11 @@ def _problems(row: Row, columns: Columns) -> Iterator[tuple[str, str]]:
 def _key_problem(text: str, lowest: int, limit: int | None) -> str | None:
     if not text:
         return "an id is missing"
-    if not _INTEGER.fullmatch(text):
-        return f"{_shortened(text)!r} is not an integer"
-    key = _integer(text)
+    if not INTEGER.fullmatch(text):
+        return f"{shortened(text)!r} is not an integer"
+    key = integer_of(text)
     if key is None:
-        return f"the id {_shortened(text)} is too large"
+        return f"the id {shortened(text)} is too large"
     if key < lowest:
         return f"the id {text} is negative" if key < 0 else f"the id is {text}, with one_based ids count from 1"
     if key - lowest > _LARGEST_KEY:
@@ -141,14 +141,15 @@ def _key_problem(text: str, lowest: int, limit: int | None) -> str | None:
     return None
 
 
-def _integer(text: str) -> int | None:
-    """The number that a text stands for, None where it is longer than any of 64 bits."""
+def integer_of(text: str) -> int | None:
+    """The integer that a text stands for, None where it is longer than any of 64 bits."""
     base = 16 if text[:2] in ("0x", "0X") else 10
     digits = text.lstrip("-")[2 if base == 16 else 0 :].lstrip("0")
     return None if len(digits) > _DIGITS else int(f"{'-' * (text[0] == '-')}{digits or '0'}", base)
 
 
-def _shortened(text: str) -> str:
+def shortened(text: str) -> str:
+    """A text as messages show it."""
     return text if len(text) <= 2 * _DIGITS else f"{text[:_DIGITS]}… of {len(text):,} characters"
 
 
@@ -156,22 +157,23 @@ def _value_problem(text: str, dtype: np.dtype, allow_nan: bool) -> str | None:
     if not text:
         return None if allow_nan and dtype.kind == "f" else "a value is missing"
     if dtype.kind == "f":
-        return _float_problem(text, dtype, allow_nan)
+        return float_problem(text, dtype, allow_nan)
     if dtype.kind == "b":
-        return None if text.lower() in _TRUTH else f"{_shortened(text)!r} is not a bool"
-    if not _INTEGER.fullmatch(text):
-        return f"{_shortened(text)!r} is not an integer, as dtype={dtype} asks for"
+        return None if text.lower() in _TRUTH else f"{shortened(text)!r} is not a bool"
+    if not INTEGER.fullmatch(text):
+        return f"{shortened(text)!r} is not an integer, as dtype={dtype} asks for"
     info = np.iinfo(dtype)
-    number = _integer(text)
+    number = integer_of(text)
     in_range = number is not None and info.min <= number <= info.max
-    return None if in_range else f"{_shortened(text)} is out of range for dtype={dtype}"
+    return None if in_range else f"{shortened(text)} is out of range for dtype={dtype}"
 
 
-def _float_problem(text: str, dtype: np.dtype, allow_nan: bool) -> str | None:
+def float_problem(text: str, dtype: np.dtype, allow_nan: bool) -> str | None:
+    """Why a text is no float of this dtype, None where it is one."""
     if allow_nan and text in _stand_for_missing():
         return None
     if not _FLOAT.fullmatch(text):
-        return f"{_shortened(text)!r} is not a number"
+        return f"{shortened(text)!r} is not a number"
     number = float(text)
     if allow_nan:
         return None

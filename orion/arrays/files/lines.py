@@ -45,7 +45,7 @@ FOREIGN = {
     rb"\x04\x22\x4d\x18": ("packed by lz4, which its name does not say", "name it ….lz4"),
     rb"\xfd7zXZ": ("packed by xz, which is not unpacked here", "unpack it first"),
     rb"PK\x03\x04": ("an archive or a workbook, not text", "unpack it, or save the sheet as CSV, first"),
-    rb"PAR1[\x00-\x1f]": ("a Parquet file, not text", "read it with pyarrow, and give the columns to `orion.sparse`"),
+    rb"PAR1[\x00-\x1f]": ("a Parquet file, not text", "read it with `orion.read_parquet`"),
 }
 """What the first bytes say of files that are no lines of UTF-8 (patterns), and what to do with them."""
 
@@ -130,7 +130,7 @@ def read_lines(path: str, skip_lines: int = 0) -> Iterator[Line]:
                 raise DataFormatError(f"{path}, line {number} has more than {BLOCK:,} bytes\n    | {line[:100]}")
             data = line.encode("latin-1")
             if not start:
-                _refuse_foreign(path, data)
+                refuse_foreign(path, data)
             if not start and data.startswith(codecs.BOM_UTF8):
                 start, data = len(codecs.BOM_UTF8), data.removeprefix(codecs.BOM_UTF8)
             if number > skip_lines and data.rstrip(b"\r\n"):
@@ -138,7 +138,8 @@ def read_lines(path: str, skip_lines: int = 0) -> Iterator[Line]:
             start = end
 
 
-def _refuse_foreign(path: str, data: bytes) -> None:
+def refuse_foreign(path: str, data: bytes) -> None:
+    """DataFormatError where the first bytes of a file are not those of lines of UTF-8."""
     for first, (what, hint) in FOREIGN.items():
         if re.match(first, data):
             raise DataFormatError(describe(f"{path} is {what}", hint=hint))

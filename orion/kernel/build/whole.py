@@ -59,7 +59,7 @@ def compile_whole(function: FunctionType, arguments: tuple[object, ...]) -> Call
     if numba.config.DISABLE_JIT:
         raise NotCompiledError("NUMBA_DISABLE_JIT is set")
     made: dict[FunctionType, Any] = {}
-    compiled = _compiled(function, made)
+    compiled = compiled_copy(function, made)
     try:
         with warnings.catch_warnings():  # of types that it tries while it looks for those of names, and does not take
             warnings.simplefilter("ignore", NumbaTypeSafetyWarning)
@@ -112,14 +112,15 @@ def _codes(function: FunctionType) -> list[CodeType]:
 def helpers_of(function: FunctionType) -> dict[str, FunctionType]:
     """The functions in Python that it may call by a name of its own, decorated ones too."""
     found = {}
-    for name, value in _outside(function).items():
+    for name, value in outside_of(function).items():
         plain = getattr(value, "py_func", value)
         if isinstance(plain, FunctionType) and not isinstance(value, CPUDispatcher):
             found[name] = plain
     return found
 
 
-def _outside(function: FunctionType) -> dict[str, Any]:
+def outside_of(function: FunctionType) -> dict[str, Any]:
+    """What a function takes from outside, by name."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     found: dict[str, Any] = {}
     for code in _codes(function):
@@ -138,17 +139,17 @@ def _content(cell: CellType) -> object:
         return None
 
 
-def _compiled(function: FunctionType, made: dict[FunctionType, Any]) -> Any:
+def compiled_copy(function: FunctionType, made: dict[FunctionType, Any], pipeline: type = LookingCompiler) -> Any:
     """The dispatcher of a function; `made` are those that there are, by functions."""
     helpers = helpers_of(function)
     space = {**IN_PLACE, **function.__globals__}
     closure = tuple(CellType(_content(cell)) for cell in function.__closure__ or ())
     copy = FunctionType(function.__code__, space, function.__name__, function.__defaults__, closure or None)
     copy.__kwdefaults__ = function.__kwdefaults__
-    made[function] = found = numba.njit(copy, boundscheck=True, error_model="python", pipeline_class=LookingCompiler)
+    made[function] = found = numba.njit(copy, boundscheck=True, error_model="python", pipeline_class=pipeline)
     cells: Mapping[str, CellType] = dict(zip(function.__code__.co_freevars, closure, strict=True))
     for name, helper in helpers.items():
-        inner = made.get(helper) or _compiled(helper, made)
+        inner = made.get(helper) or compiled_copy(helper, made, pipeline)
         if name in cells:
             cells[name].cell_contents = inner
         else:
@@ -181,7 +182,7 @@ def _defaults(function: FunctionType) -> dict[str, object]:
 def _reached(function: FunctionType) -> Iterator[tuple[str, object]]:
     """What a function may look up outside, by name: also in modules, by any name that stands in its code."""
     names = {*names_outside(function)}
-    waiting, seen = [*_outside(function).items()], set[int]()
+    waiting, seen = [*outside_of(function).items()], set[int]()
     for name, value in waiting:
         yield name, value
         if isinstance(value, ModuleType) and id(value) not in seen:
