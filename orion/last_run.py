@@ -8,6 +8,7 @@ from orion.errors import PlanError
 from orion.inspect.profiles.text import call_text
 from orion.plan.source_plans import main_part
 from orion.planned import Plan
+from orion.runtime.profile.collector import of_call
 from orion.runtime.profile.records import CallRecord
 from orion.schedule.schedule import Ints
 from orion.tracebacks import ends_in_users_line
@@ -59,22 +60,19 @@ class LastRun:
     @ends_in_users_line
     def times(self) -> tuple[LoopTimes, ...]:
         """The times of each worker in each loop that ran."""
-        record = self._measured()
+        loops = of_call(self._measured()).loops
         return tuple(
-            LoopTimes(
-                record.loops[part.loop].span.line, worker.worker, part.tiles, part.compute / 1e9, part.wait / 1e9,
-                part.sent / 1e9,
-            )
-            for worker in record.workers
-            for part in worker.totals
-        )  # fmt: skip
+            LoopTimes(label.span.line, worker, one.tiles, one.compute / 1e9, one.wait / 1e9, one.transfer / 1e9)
+            for label, loop in loops.items()
+            for worker, one in sorted(loop.workers.items())
+        )
 
     @property
     @ends_in_users_line
     def bytes_moved(self) -> int:
         """The bytes that were copied or sent: between the driver and memory that actors share, and between nodes."""
         record = self._measured()
-        return record.copied + sum(message.bytes for worker in record.workers for message in worker.sent)
+        return record.copied + sum(worker.bytes for worker in record.workers)
 
     def _measured(self) -> CallRecord:
         if self.record is None:

@@ -16,6 +16,7 @@ LABEL = LoopLabel(
 )  # fmt: skip
 SINGLE = replace(LABEL, workers=1, has_waits=False)
 APART = replace(LABEL, strategy="independent", has_waits=False)
+COMPILED = replace(APART, is_compiled=True)
 
 
 def worker(number, compute=90, wait=2, transfer=0, other=1, tiles=32, cpu=None):
@@ -28,8 +29,8 @@ def rates(*middles, spread=1.05):
     return tuple(Rate(number, middle / spread, middle, middle * spread) for number, middle in enumerate(middles))
 
 
-def loop(*workers, label=LABEL, **others):
-    return LoopNumbers(label, 10, 10, workers, **others)
+def loop(*workers, label=LABEL, rounds=10, **others):
+    return LoopNumbers(label, 10, rounds, workers, **others)
 
 
 def numbers(*workers, wall=100, loops=None, **others):
@@ -58,6 +59,9 @@ CASES = {
     "half of it plans, and copies more": (Kind.LINK, numbers(worker(0, 5), worker(1, 5), planning=30, copying=60)),
     "one of two workers has no core": (Kind.WORKER, in_loop(worker(0, 50, 45), worker(1, 95, 0, cpu=50))),
     "none has a core": (Kind.WORKER, in_loop(worker(0, cpu=45), worker(1, cpu=46))),
+    "none has a core, but they wait longer": (
+        Kind.UNEVEN, in_loop(worker(0, 30, 60, cpu=20), worker(1, 90, 0, cpu=60), rates=rates(1.0, 1.0))
+    ),
     "one takes twice as long in all tiles": (Kind.WORKER, in_loop(*IDLE, rates=rates(1.0, 2.0), uneven=2.0)),
     "a few long tiles": (Kind.UNEVEN, in_loop(*IDLE, rates=rates(1.0, 1.2, spread=2.0), uneven=3.0)),
     "a triangle": (Kind.UNEVEN, in_loop(*IDLE, rates=rates(1.0, 3.0, spread=1.6), uneven=1.9)),
@@ -67,8 +71,15 @@ CASES = {
     ),
     "short rounds": (
         Kind.SMALL,
-        numbers(*(two := (worker(0, 5, 50, 0, 40, 4000), worker(1, 5, 50, 0, 40, 4000))),
-                loops=(replace(loop(*two, label=APART), rounds=1000),)),
+        in_loop(worker(0, 5, 50, 0, 40, 4000), worker(1, 5, 50, 0, 40, 4000), label=APART, rounds=1000),
+    ),
+    "short compiled rounds": (
+        Kind.SMALL,
+        in_loop(worker(0, 5, 50, 0, 40), worker(1, 5, 50, 0, 40), label=COMPILED, rounds=1000),
+    ),
+    "compiled rounds that a profile cannot see into": (
+        Kind.NONE,
+        in_loop(worker(0, 20, 40, 0, 30), worker(1, 20, 40, 0, 30), label=COMPILED, rounds=1000),
     ),
     "short tiles, but nobody waits": (
         Kind.NONE, in_loop(worker(0, 90, 1, 0, 5, 90_000), worker(1, 90, 1, 0, 5, 90_000))

@@ -20,8 +20,9 @@ WAITING = 0.12
 SLOW, STARVED = 1.35, 0.75
 """A worker is slow that takes so many times as long per iteration as the others, or gets less of a core."""
 
-JUDGED_NS = 50_000
-"""Of shorter tiles it is not said whether they had a core: taking the time of that is not exact enough."""
+JUDGED_NS, SAMPLED_NS = 50_000, 20_000
+"""Of shorter tiles it is not said whether they had a core, and whether they take longer beside others: the clock of a
+thread is not exact enough."""
 
 STEADY = 1.25
 """How far the slowest tiles of a worker may be from its fastest ones for the worker to be to blame, not its tiles."""
@@ -39,6 +40,12 @@ FLAG_NS = 1_000
 SHARED, BYTES_PER_NS = 1.3, 5.0
 """A tile that takes so many times as long beside others lacks what they share: memory where all together move so many
 bytes per nanosecond, at least, as cores that compute seldom do."""
+
+
+NOTHING = (
+    "No loop of this session ran while the profile was on: `with orion.session(…)` and `orion.init(…)` come before "
+    "`with orion.profile()`."
+)
 
 
 class Kind(StrEnum):
@@ -68,7 +75,7 @@ class Bottleneck:
 def bottleneck_of(numbers: Numbers) -> Bottleneck:
     """The bottleneck that these numbers tell of."""
     if not numbers.calls:
-        return Bottleneck(Kind.NONE, None, "No loop of this session ran while the profile was on.")
+        return Bottleneck(Kind.NONE, None, NOTHING)
     wall = max(1, numbers.wall)
     driver = numbers.outside + numbers.planning + numbers.preparing
     moving = numbers.copying + _mean([one.transfer for one in numbers.workers])
@@ -89,13 +96,17 @@ def _link(numbers: Numbers, share: float) -> Bottleneck:
     size = numbers.copied + numbers.sent
     seconds = (numbers.copying + _mean([one.transfer for one in numbers.workers])) / 1e9
     rate = bytes_in_words(int(size / seconds)) if seconds else "unknown"
-    where = "between nodes" if numbers.sent > numbers.copied else "between the driver and the workers"
+    where, todo = "between the driver and the workers", "make arrays that are used again Orion's, `orion.array(a)`"
+    if numbers.sent > numbers.copied:
+        where, todo = (
+            "between nodes",
+            "use fewer nodes, or do more with what is moved (`print(f.plan(…))` says what that is)",
+        )
     return Bottleneck(
         Kind.LINK,
         None,
         f"The link is the bottleneck: {_percent(share)} of the time goes into moving {bytes_in_words(size)} {where} "
-        f"({rate}/s); keep arrays that stay the same where the workers are (`orion.array(a)`, `orion.sparse(…)`), use "
-        "narrower dtypes, or fewer nodes.",
+        f"({rate}/s); {todo}, or use narrower dtypes.",
     )
 
 
@@ -148,11 +159,13 @@ def _of_loop(numbers: Numbers) -> Bottleneck:
     starved = _starved(loop, waits)
     if starved is not None:
         return starved
+    if loop.label.is_compiled and _per_round(loop) < STARTED_NS:
+        return _small(loop) if _per_round(loop) < SMALL * _overhead(loop) else _too_short(loop)
     if idle >= IDLE and _per_round(loop) < SMALL * _overhead(loop):
         return _small(loop)
     if waits >= WAITING:
         return _slow(loop, waits) or _uneven(loop, waits) or _order(loop, waits)
-    if loop.alone and loop.together >= SHARED * loop.alone:
+    if loop.alone >= SAMPLED_NS and loop.together >= SHARED * loop.alone:
         return _shared(numbers, loop)
     return _nothing(numbers, loop)
 
@@ -177,6 +190,8 @@ def _starved(loop: LoopNumbers, waits: float) -> Bottleneck | None:
     if not slow or loop.label.is_inspected or loop.tile_ns < JUDGED_NS:
         return None
     if len(slow) == len(got):
+        if sum(one.compute - one.cpu for one in loop.workers) < sum(one.wait for one in loop.workers):
+            return None
         least, most = min(got.values()), max(got.values())
         parts = _percent(least) if round(least, 2) == round(most, 2) else f"{_percent(least)} to {_percent(most)}"
         return Bottleneck(
@@ -216,6 +231,17 @@ def _small(loop: LoopNumbers) -> Bottleneck:
         f"Too small tiles are the bottleneck: in {_where(loop)} a tile takes {time_in_words(loop.tile_ns)}, a worker "
         f"computes {time_in_words(_per_round(loop))} in a round, and beginning with it and waiting for single tiles "
         f"costs about {time_in_words(_overhead(loop))}; give the loop more to do per round, or use fewer workers.",
+    )
+
+
+def _too_short(loop: LoopNumbers) -> Bottleneck:
+    """Of rounds that compiled code starts without a profile, in less time than Python takes."""
+    return Bottleneck(
+        Kind.NONE,
+        loop.label,
+        f"No bottleneck can be told: a worker computes {time_in_words(_per_round(loop))} in a round of {_where(loop)}, "
+        f"which compiled code starts without a profile; what a profile takes to start it ({time_in_words(STARTED_NS)}) "
+        "hides how long workers wait for each other.",
     )
 
 
@@ -293,7 +319,11 @@ def _shared(numbers: Numbers, loop: LoopNumbers) -> Bottleneck:
 def _nothing(numbers: Numbers, loop: LoopNumbers) -> Bottleneck:
     share = _mean([one.compute for one in numbers.workers]) / max(1, numbers.wall)
     working = counted(len(loop.workers), "worker")
-    sample = "" if loop.alone else "; whether they share memory bandwidth is not known: no tile of it was run alone"
+    sample = (
+        ""
+        if loop.alone >= SAMPLED_NS
+        else "; whether they share memory bandwidth is not known: no tile of it was run alone"
+    )
     return Bottleneck(
         Kind.NONE,
         loop.label,

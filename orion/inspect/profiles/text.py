@@ -66,7 +66,7 @@ def driver_rows(numbers: Numbers) -> Iterator[Row]:
     ]
     for name, time, about in parts:
         share = 100 * time / max(1, numbers.wall)
-        if share >= 1 or name.strip() in ("planning", "workers run"):
+        if share >= 1 or name.strip() in ("planning", "workers run") or (about and time and "copying" in name):
             yield name, f"{_time(time)} ({share:.0f} %)", about
 
 
@@ -76,7 +76,9 @@ def notes(numbers: Numbers) -> list[str]:
     if any(loop.label.is_inspected for loop in numbers.loops):
         found.append("In inspected loops workers take each other's tiles: waiting is counted as computing there.")
     if any(loop.label.is_compiled for loop in numbers.loops):
-        found.append("Rounds that run compiled without a profile were started one by one: `other` is less without it.")
+        found.append(
+            "Rounds that compiled code starts were started one by one: without a profile `wait` and `other` are less."
+        )
     return [*found, ""] if found else []
 
 

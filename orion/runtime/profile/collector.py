@@ -132,8 +132,9 @@ class Collector:
             return
         sums.planning += record.planned - record.start
         sums.queueing += record.entered - record.planned
-        sums.preparing += record.begun - record.entered + record.end - record.ended - record.copying
-        sums.running += record.ended - record.begun
+        running = record.last - record.first
+        sums.preparing += record.end - record.entered - record.copying - running
+        sums.running += running
         sums.copying += record.copying
         sums.copied += record.copied
         for one in record.workers:
@@ -144,13 +145,13 @@ class Collector:
     def _add_worker(self, record: CallRecord, one: WorkerRecord) -> None:
         total = self.workers.setdefault(one.worker, WorkerSums())
         moving = under_way(record, one)
-        tail = max(0, record.ended - one.end)  # until the others are through
+        tail = record.last - one.end  # until the others are through
         total.rounds += 1
         total.length += one.end - one.start + tail
         total.wait += one.waited - moving + tail
         total.transfer += one.sends + moving
-        self.sums.messages += len(one.sent)
-        self.sums.sent += sum(message.bytes for message in one.sent)
+        self.sums.messages += one.messages
+        self.sums.sent += one.bytes
         share = moving / one.waited if one.waited else 0.0
         for part in one.totals:
             loop = self.loops.setdefault(record.loops[part.loop], LoopSums())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import get_ident
 from time import perf_counter_ns, time_ns
@@ -63,6 +64,8 @@ class Recorder:
     arrived: list[Message] = field(default_factory=list)
     waited: int = 0
     sends: int = 0
+    messages: int = 0
+    bytes: int = 0
     last: int = BARRIER
 
     def of_loop(self, part: LoopPart) -> TileSums:
@@ -79,6 +82,19 @@ class Recorder:
         self.waited += end - start
         if end - start >= SHORT_WAIT and len(self.waits) < KEPT:
             self.waits.append(Wait(loop, start, end))
+
+    def send(self, node: str, number: int, size: int, start: int) -> None:
+        """Since `start` the worker has handed over a message to another node."""
+        self.sends += perf_counter_ns() - start
+        if len(self.sent) < KEPT:
+            self.sent.append(Message(start, self.worker, node, number, size))
+        self.messages += 1
+        self.bytes += size
+
+    def arrive(self, sender: int, number: int, size: int) -> None:
+        """A message of a worker of another node has come."""
+        if len(self.arrived) < KEPT:
+            self.arrived.append(Message(perf_counter_ns(), sender, self.node, number, size))
 
     def part(self, found: Part) -> None:
         """The worker is through with its part of a round."""
@@ -106,7 +122,7 @@ class Recorder:
         )  # fmt: skip
         return WorkerRecord(
             self.worker, self.node, self.start, perf_counter_ns(), totals, tiles, tuple(self.parts), tuple(self.waits),
-            self.waited, self.sends, self.last, tuple(self.sent), tuple(self.arrived),
+            self.waited, self.sends, self.messages, self.bytes, self.last, tuple(self.sent), tuple(self.arrived),
         )  # fmt: skip
 
     def sendable(self) -> tuple[WorkerRecord, tuple[int, int]]:
@@ -223,6 +239,22 @@ class Recording:
             "" if error is None else type(error).__name__,
         )  # fmt: skip
         self.keep(self.record)
+
+
+@contextmanager
+def measured_run(recording: Recording | None) -> Iterator[list[tuple[WorkerRecord, tuple[int, int]]]]:
+    """Around the run of workers in other processes. What they have measured is to be put into the list."""
+    found: list[tuple[WorkerRecord, tuple[int, int]]] = []
+    if recording is None:
+        yield found
+        return
+    recording.begin()
+    try:
+        yield found
+    finally:
+        recording.end()
+        for record, clocks in found:
+            recording.worker(on_drivers_clock(record, clocks, recording.bounds))
 
 
 def _touched(prepared: PreparedProgram, number: int, arguments: Mapping[str, object]) -> int:

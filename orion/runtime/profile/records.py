@@ -130,7 +130,8 @@ class TileTimes:
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkerRecord:
     """What one worker did in one call. `totals` has the sums of its parts by loop, also of parts that are not kept:
-    their number for `round`, their length for `end`. `last` is the loop that it ran last."""
+    their number for `round`, their length for `end`. `last` is the loop that it ran last; `messages` and `bytes` are
+    what it sent to other nodes in `sends` nanoseconds, of which `sent` has the first."""
 
     worker: int
     node: str
@@ -142,6 +143,8 @@ class WorkerRecord:
     waits: tuple[Wait, ...]
     waited: int
     sends: int
+    messages: int
+    bytes: int
     last: int
     sent: tuple[Message, ...]
     arrived: tuple[Message, ...]
@@ -168,3 +171,13 @@ class CallRecord:
     workers: tuple[WorkerRecord, ...]
     is_planned: bool
     error: str = ""
+
+    @property
+    def first(self) -> int:
+        """When the first worker began."""
+        return min((one.start for one in self.workers), default=self.begun)
+
+    @property
+    def last(self) -> int:
+        """When the last worker was through."""
+        return max((one.end for one in self.workers), default=self.ended)

@@ -36,8 +36,9 @@ LOCK_NS = 100_000
 it had no core for less than this, that is not a part of the tile; a thread that another one takes the core from has
 none for some milliseconds."""
 
-SHORT_NS, TIMED = 50_000, 8
-"""Of loops with shorter tiles only one in so many rounds is walked tile by tile, after the first."""
+SHORT_NS, TIMED = 50_000, 12
+"""Of loops with shorter tiles only three in so many rounds are walked tile by tile, the second with a tile that runs
+alone."""
 
 
 class Timed(Base):
@@ -71,11 +72,13 @@ class Timed(Base):
         sums = self.recorder.of_loop(part)
         if is_taken_by_all(part.loop):
             return self._walk_all(part, sums, arguments)
-        if self._is_whole(part):
+        if first == 0:
+            self._walks_whole = self._is_whole(part)
+        if self._walks_whole:
             return self._walk_whole(part, first, last, arguments)
         if first == 0:
             sums.rounds += 1
-            sums.overhead = _overhead(part, arguments)
+            sums.overhead, part.tile_ns = _overhead(part, arguments), 0
         before = self._compute
         is_sampled = self._is_sampled(part)
         for place in range(first, last):
@@ -85,7 +88,7 @@ class Timed(Base):
                 return None
             if place == 1 and self.number == 0 and (is_sampled or part.round or self.recorder.number):
                 self._note_sample(sums, is_sampled)
-        part.tile_ns = self._compute - before
+        part.tile_ns = (part.tile_ns or 0) + self._compute - before
         return None
 
     # ------------------------------------------------------------ one tile
@@ -131,7 +134,7 @@ class Timed(Base):
     def _is_whole(self, part: LoopPart) -> bool:
         """Whether the tiles of this round are walked at once, as they are so short that workers would wait for what
         taking their times costs."""
-        is_due = (self.recorder.number + part.round) % TIMED == 0
+        is_due = (self.recorder.number + part.round) % TIMED < 3
         return part.tile_ns is not None and not is_due and part.tile_ns < SHORT_NS * part.tiles.size
 
     def _walk_whole(self, part: LoopPart, first: int, last: int, arguments: list[Any]) -> None:

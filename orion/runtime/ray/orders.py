@@ -8,6 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from orion.runtime.prepared import PreparedProgram
+from orion.runtime.profile.records import WorkerRecord
 from orion.runtime.ray.exchange import Region, part_of
 from orion.runtime.ray.segments import Block, SegmentName
 from orion.runtime.ray.store import LoopBlocks
@@ -24,7 +25,7 @@ class RunOrder:
     `program` is its number; `prepared` is the program itself, where this actor does not know it yet. `run`
     counts the runs of the session. `memory` is the segment of flags and results, `segments` how this
     machine's segments are opened, `dropped` those that are no longer needed, as are the programs `ended`.
-    `given` are the arguments of the skeleton.
+    `given` are the arguments of the skeleton. Times are taken where `measured` has the number of such a call.
     """
 
     program: int
@@ -36,17 +37,20 @@ class RunOrder:
     given: tuple[object, ...]
     dropped: tuple[int, ...]
     ended: tuple[int, ...]
+    measured: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How a worker's run ended: `returned` is what the skeleton returned; `error` why it failed; `left` where
-    it left the program because another worker failed or the run was aborted.
+    it left the program because another worker failed or the run was aborted. `measured` are the times that it took,
+    and one moment on its own clock and on that of all machines.
     """
 
     returned: Any = None
     error: BaseException | None = None
     left: bool = False
+    measured: tuple[WorkerRecord, tuple[int, int]] | None = None
 
 
 # ---------------------------------------------------------------- between nodes
