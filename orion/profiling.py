@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import os
 from contextlib import AbstractContextManager
 from time import perf_counter_ns
+from typing import Any
 
 from orion.errors import ArgumentError, describe
 from orion.inspect.profiles.bottleneck import Bottleneck, bottleneck_of
+from orion.inspect.profiles.data import profile_to_dict
+from orion.inspect.profiles.html import profile_html
 from orion.inspect.profiles.numbers import Numbers, numbers_of
 from orion.inspect.profiles.text import profile_text
+from orion.inspect.profiles.timeline import timeline_svg
+from orion.inspect.profiles.trace import trace_of
 from orion.runtime.profile.collector import Collector
 from orion.runtime.session import Session, current_session
 from orion.tracebacks import ends_in_users_line
@@ -46,6 +53,32 @@ class Profile(AbstractContextManager["Profile"]):
     def numbers(self) -> Numbers:
         """All sums as a frozen value, in nanoseconds."""
         return numbers_of(self._collected)
+
+    @ends_in_users_line
+    def save_trace(self, path: str | os.PathLike[str]) -> None:
+        """Write a trace that ui.perfetto.dev and chrome://tracing open: a track for the driver and one for each worker.
+        The first calls are in it, up to some 200,000 parts; all are in the sums."""
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(trace_of(self._collected.calls, self._collected.start), file)
+
+    @ends_in_users_line
+    def save_svg(self, path: str | os.PathLike[str]) -> None:
+        """Write a picture of what each worker did when."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self._picture())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The sums and the bottleneck as plain dicts, lists, strings and numbers; times are seconds."""
+        numbers = self.numbers
+        return profile_to_dict(numbers, bottleneck_of(numbers))
+
+    def _picture(self) -> str:
+        collected = self._collected
+        return timeline_svg(collected.calls, collected.start, collected.start + collected.wall(), self.bottleneck)
+
+    def _repr_html_(self) -> str:
+        numbers = self.numbers
+        return profile_html(numbers, bottleneck_of(numbers), self._picture())
 
     def __str__(self) -> str:
         return profile_text(self.numbers)

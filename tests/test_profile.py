@@ -1,8 +1,13 @@
 """`orion.profile` on threads: what it measures, what it says, and that results have the same bits."""
 
+import html
+import json
 import re
+import signal
 import threading
 import time
+import xml.etree.ElementTree as ET
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -198,6 +203,19 @@ def test_what_raises_is_measured_until_then(workers):
         assert profile.numbers.failed == 1
 
 
+def test_ctrl_c_leaves_what_was_measured(two):
+    a, out = np.random.default_rng(1).random(60_000), np.zeros(60_000)
+    triangle(a[:100], out[:100])
+    triangle.plan(a, out)
+    threading.Timer(0.5, signal.raise_signal, [signal.SIGINT]).start()
+    with pytest.raises(KeyboardInterrupt), orion.profile() as profile:
+        triangle(a, out)
+    assert profile.numbers.failed == 1
+    assert {one.worker for one in profile.numbers.workers} == {0, 1}
+    assert sum(one.compute for one in profile.numbers.workers) > 0
+    assert "1 call, 1 of which raised" in str(profile)
+
+
 @pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 def test_a_function_without_a_plan_is_told(two):
     @orion.parallel_for
@@ -262,7 +280,101 @@ def test_the_driver_that_plans(two):
     assert re.search("planning|compiling", profile.bottleneck.sentence)
 
 
+def test_one_tile_is_tried_alone(two):
+    """Whether it is memory that workers lack depends on the machine, and on what else runs there."""
+    a = np.ones(4_000_000)
+    double(a)
+    with orion.profile() as profile:
+        for _ in range(6):
+            double(a)
+    (loop,) = profile.numbers.loops
+    assert loop.alone > 0
+    assert loop.together > 0
+    assert profile.bottleneck.kind in (Kind.MEMORY, Kind.NONE, Kind.WORKER, Kind.UNEVEN, Kind.ORDER, Kind.DRIVER)
+
+
 # ---------------------------------------------------------------- what is shown
+
+
+def measured(name="two loops", calls=2):
+    function, arguments = cases()[name]
+    function(**arguments)
+    with orion.profile() as profile:
+        for _ in range(calls):
+            function(**arguments)
+    return profile
+
+
+def test_the_trace_has_a_track_for_the_driver_and_each_worker(two, tmp_path):
+    profile = measured()
+    profile.save_trace(tmp_path / "trace.json")
+    trace = json.loads((tmp_path / "trace.json").read_text())
+    events = trace["traceEvents"]
+    tracks = {one["tid"]: one["args"]["name"] for one in events if one["name"] == "thread_name"}
+    assert tracks == {0: "driver", 1: "worker 0", 2: "worker 1"}
+    slices = [one for one in events if one["ph"] == "X"]
+    kinds = {one["cat"] for one in slices}
+    assert {"call", "planning", "preparation", "run", "loop"} <= kinds
+    assert len([one for one in slices if one["cat"] == "call"]) == 2
+    assert len([one for one in slices if one["cat"] == "loop"]) == 2 * 2 * 6  # calls, workers, loops in rounds
+    wall = profile.numbers.wall / 1e3
+    for one in slices:
+        assert 0 <= one["ts"] <= one["ts"] + one["dur"] <= wall
+    for track in (1, 2):  # parts of a worker follow each other
+        loops = sorted(
+            (one["ts"], one["ts"] + one["dur"]) for one in slices if (one["tid"], one["cat"]) == (track, "loop")
+        )
+        assert all(before[1] <= after[0] for before, after in pairwise(loops))
+
+
+def test_the_timeline_has_a_row_for_the_driver_and_each_worker(two, tmp_path):
+    profile = measured()
+    profile.save_svg(tmp_path / "profile.svg")
+    picture = ET.fromstring((tmp_path / "profile.svg").read_text())
+    words = [one.text for one in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"driver", "worker 0", "worker 1"} <= set(words)
+    titles = [one.text for one in picture.iter("{http://www.w3.org/2000/svg}title")]
+    assert any("computing" in title for title in titles)
+    width = float(picture.get("width"))
+    for one in picture.iter("{http://www.w3.org/2000/svg}rect"):
+        assert float(one.get("x")) + float(one.get("width")) <= width + 1
+
+
+def test_a_notebook_shows_picture_tables_and_sentence(two):
+    profile = measured()
+    page = profile._repr_html_()
+    ET.fromstring(page.replace("<style>", "<style><![CDATA[").replace("</style>", "]]></style>"))
+    assert "<svg" in page
+    assert page.count("worker 0</th>") == 2
+    assert html.escape(profile.bottleneck.sentence) in page
+
+
+def test_as_data_it_is_plain_and_has_the_same_numbers(two):
+    profile = measured()
+    data = json.loads(json.dumps(profile.to_dict()))
+    assert data["calls"] == 2
+    assert len(data["loops"]) == 2
+    assert {one["worker"] for one in data["workers"]} == {0, 1}
+    assert data["bottleneck"]["kind"] == profile.bottleneck.kind
+    assert data["seconds"] == profile.numbers.wall / 1e9
+
+
+def test_an_empty_profile_can_be_shown_and_saved(two, tmp_path):
+    with orion.profile() as profile:
+        pass
+    assert "No loop" in str(profile)
+    profile.save_trace(tmp_path / "trace.json")
+    profile.save_svg(tmp_path / "profile.svg")
+    assert profile.to_dict()["loops"] == []
+    assert "No loop" in profile._repr_html_()
+
+
+def test_sums_go_on_when_calls_are_no_longer_kept(two, monkeypatch):
+    monkeypatch.setattr("orion.runtime.profile.collector.KEPT_PARTS", 10)
+    profile = measured(calls=3)
+    assert profile.numbers.calls == 3
+    assert len(profile._collected.calls) + profile._collected.left_out == 3
+    assert profile._collected.left_out > 0
 
 
 def test_the_table_has_a_row_for_each_worker_and_the_sentence(two):
