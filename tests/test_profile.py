@@ -141,7 +141,7 @@ def test_times_add_up(two):
     for one in numbers.workers:
         assert one.total <= numbers.running * 1.01
         assert one.total >= numbers.running * 0.5
-    driver = numbers.outside + numbers.planning + numbers.preparing + numbers.queueing
+    driver = numbers.outside + numbers.own + numbers.planning + numbers.preparing + numbers.queueing
     assert abs(driver + numbers.running - numbers.wall) < 0.05 * numbers.wall
 
 

@@ -95,6 +95,10 @@ CASES = {
         Kind.NONE, in_loop(*EVEN, label=replace(APART, bytes=800 * MS), alone=MS, together=MS)
     ),
     "a serial loop of two workers": (Kind.SERIAL, in_loop(worker(0), worker(1, 0, 90, tiles=0), label=SINGLE)),
+    "one worker, and short rounds": (
+        Kind.SMALL, in_loop(worker(0, 3, 0, 0, 40, 48_000), label=replace(APART, workers=1), rounds=3000)
+    ),
+    "one worker, and a busy driver": (Kind.DRIVER, in_loop(worker(0, 30, 0, 0, 30), label=SINGLE)),
     "one worker": (Kind.SERIAL, in_loop(worker(0), label=SINGLE)),
     "as it is": (
         Kind.SERIAL, replace(numbers(wall=100, unplanned=80, loops=()), functions=(("f", 80 * MS),))

@@ -26,11 +26,10 @@ def worker(number, *, node="", start=100, end=200, compute=60, waits=(), sent=()
 
 
 def call(*workers, start=0, end=300, **others):
-    times = {"planned": start + 10, "entered": start + 20, "begun": start + 90, "ended": end - 50, **others}
+    times = {"copying": 0, "copied": 0, **others}
     return CallRecord(
-        "f", 1, start, times["planned"], times["entered"], times["begun"], times["ended"], end, times.get("copying", 0),
-        times.get("copied", 0), (LABEL,), workers, True,
-    )  # fmt: skip
+        "f", 1, start, start + 10, start + 20, end, loops=(LABEL,), workers=workers, is_planned=True, **times
+    )
 
 
 def test_waiting_while_a_message_is_under_way_is_the_links():

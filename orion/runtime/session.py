@@ -94,7 +94,7 @@ class Session:
             for profile in profiles:
                 profile.keep(record)
 
-        return Recording(function, keep, profiles[0].numbered)
+        return Recording(function, keep, profiles[0].known)
 
     def profile(self, profile: Collector, *, is_on: bool) -> None:
         """Have a profile collect the calls of this session, or no longer."""

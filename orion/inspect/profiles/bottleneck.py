@@ -172,6 +172,8 @@ def _of_loop(numbers: Numbers) -> Bottleneck:
 
 def _one_worker(numbers: Numbers, loop: LoopNumbers) -> Bottleneck:
     share = loop.compute / max(1, numbers.wall)
+    if share < SERIAL:
+        return _small(loop) if _per_round(loop) < SMALL * _overhead(loop) else _driver(numbers)
     if len(numbers.workers) == 1:
         why = "the session has one worker, or the plans use one; `.explain(…)` says what the plans would use"
     else:
@@ -230,7 +232,8 @@ def _small(loop: LoopNumbers) -> Bottleneck:
         loop.label,
         f"Too small tiles are the bottleneck: in {_where(loop)} a tile takes {time_in_words(loop.tile_ns)}, a worker "
         f"computes {time_in_words(_per_round(loop))} in a round, and beginning with it and waiting for single tiles "
-        f"costs about {time_in_words(_overhead(loop))}; give the loop more to do per round, or use fewer workers.",
+        f"costs about {time_in_words(_overhead(loop))}; give the loop more to do per round"
+        f"{', or use fewer workers' if len(loop.workers) > 1 else ''}.",
     )
 
 

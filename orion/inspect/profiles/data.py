@@ -7,7 +7,7 @@ from typing import Any
 from orion.inspect.profiles.bottleneck import Bottleneck
 from orion.inspect.profiles.numbers import LoopNumbers, Numbers, WorkerNumbers
 
-DRIVER = ("outside", "planning", "queueing", "preparing", "copying", "running", "unplanned")
+DRIVER = ("outside", "own", "planning", "queueing", "preparing", "copying", "running", "unplanned")
 WORKER = ("compute", "cpu", "wait", "transfer", "other")
 
 

@@ -74,13 +74,15 @@ class LoopNumbers:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """A whole profile. `wall` is its length, `outside` the part of it in which no call was under way. The driver's time
+    """A whole profile. `wall` is its length, `outside` the part of it in which no call was under way, without what the
+    profile took to add them up (`own`). The driver's time
     in calls: `planning` until it was known what to run, `queueing` for another thread's call, `preparing` all else
     outside of the workers, `copying` arguments. `unplanned` is that of functions that ran as they are. `running` is
     the time in which workers ran, and `workers` are the sums of each."""
 
     wall: int
     outside: int = 0
+    own: int = 0
     planning: int = 0
     queueing: int = 0
     preparing: int = 0
@@ -99,11 +101,17 @@ class Numbers:
 
 def numbers_of(collected: Collector) -> Numbers:
     """The numbers of a profile."""
+    with collected.lock:
+        return _numbers(collected)
+
+
+def _numbers(collected: Collector) -> Numbers:
     sums, wall = collected.sums, collected.wall()
-    loops = [_loop(label, one) for label, one in list(collected.loops.items()) if one.workers]
+    loops = [_loop(label, one) for label, one in collected.loops.items() if one.workers]
     return Numbers(
         wall=wall,
-        outside=max(0, wall - collected.inside()),
+        outside=max(0, wall - collected.inside() - collected.own),
+        own=collected.own,
         planning=sums.planning,
         queueing=sums.queueing,
         preparing=sums.preparing,

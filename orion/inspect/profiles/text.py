@@ -63,10 +63,15 @@ def driver_rows(numbers: Numbers) -> Iterator[Row]:
         ("  preparing", numbers.preparing, "compiling, preparing arguments, telling workers"),
         ("  copying", numbers.copying, _copied(numbers)),
         ("  workers run", numbers.running, ""),
+        ("  the profile", numbers.own, "adding up its numbers, which no other run does"),
     ]
     for name, time, about in parts:
         share = 100 * time / max(1, numbers.wall)
-        if share >= 1 or name.strip() in ("planning", "workers run") or (about and time and "copying" in name):
+        if (
+            share >= (5 if "turn" in name else 1)
+            or name.strip() in ("planning", "workers run")
+            or (about and time and "copying" in name)
+        ):
             yield name, f"{_time(time)} ({share:.0f} %)", about
 
 

@@ -83,7 +83,7 @@ def _of_worker(
     for wait in worker.waits:
         yield Bar(row, wait.start - zero, wait.end - zero, WAITING, f"waiting {time_in_words(wait.end - wait.start)}")
     if worker.parts:
-        yield Bar(row, worker.end - zero, call.last - zero, WAITING, "waiting for the end")
+        yield Bar(row, worker.end - zero, call.ended - zero, WAITING, "waiting for the end")
 
 
 def _drawn(bar: Bar, length: int) -> str:

@@ -72,8 +72,8 @@ def _of_worker(call: CallRecord, worker: WorkerRecord, zero: int) -> Iterator[Ev
     for wait in worker.waits:
         name = "wait for all" if wait.loop == BARRIER else "wait for tiles"
         yield _slice(name, "wait", track, (wait.start - zero, wait.end - zero))
-    if worker.parts and call.last > worker.end:
-        yield _slice("wait for the end", "wait", track, (worker.end - zero, call.last - zero))
+    if worker.parts and call.ended > worker.end:
+        yield _slice("wait for the end", "wait", track, (worker.end - zero, call.ended - zero))
     for message in worker.sent:
         sent: Event = {"to node": message.node, "bytes": message.bytes}
         yield {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from dataclasses import dataclass, field
-from threading import Lock
+from threading import RLock
 from time import perf_counter_ns
 from weakref import WeakKeyDictionary
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.runtime.prepared import PreparedProgram
-from orion.runtime.profile.records import CallRecord, LoopLabel, TileTimes, WorkerRecord
+from orion.runtime.profile.records import CallRecord, LoopLabel, TileTimes, WorkerRecord, loop_label
 from orion.runtime.profile.under_way import under_way
 
 KEPT_PARTS = 200_000
@@ -86,24 +86,32 @@ class Collector:
         self._parts = 0
         self._spans = array("q"), array("q")
         self._numbers: WeakKeyDictionary[PreparedProgram, int] = WeakKeyDictionary()
-        self._lock = Lock()
+        self._labels: WeakKeyDictionary[PreparedProgram, dict[tuple[int, ...], tuple[LoopLabel, ...]]] = (
+            WeakKeyDictionary()
+        )
+        self.own = 0
+        self.lock = RLock()
 
-    def numbered(self, prepared: PreparedProgram) -> int:
-        """How many calls of a program came before this one."""
-        with self._lock:
-            found = self._numbers.get(prepared, 0)
-            self._numbers[prepared] = found + 1
-            return found
+    def known(self, prepared: PreparedProgram, touched: tuple[int, ...]) -> tuple[int, tuple[LoopLabel, ...]]:
+        """How many calls of a program came before this one, and the labels of its loops, which touch so many bytes."""
+        with self.lock:
+            number = self._numbers.get(prepared, 0)
+            self._numbers[prepared] = number + 1
+            labels = self._labels.setdefault(prepared, {})
+            if touched not in labels:
+                labels[touched] = tuple(loop_label(prepared, k, size) for k, size in enumerate(touched))
+            return number, labels[touched]
 
     def keep(self, record: CallRecord) -> None:
         """Add a call. What was before this profile was on, or comes after, is not in it."""
-        with self._lock:
+        with self.lock:
             self._parts += 1 + sum(len(one.parts) + len(one.waits) for one in record.workers)
             if self._parts <= KEPT_PARTS:
                 self.calls.append(record)
             else:
                 self.left_out += 1
             self._add(record)
+            self.own += perf_counter_ns() - record.end
 
     def wall(self) -> int:
         """Nanoseconds from the beginning of the profile to its end, or to now."""
@@ -111,7 +119,7 @@ class Collector:
 
     def inside(self) -> int:
         """Nanoseconds in which at least one call was under way."""
-        with self._lock:
+        with self.lock:
             starts, ends = (np.array(times, np.int64) for times in self._spans)
         order = np.argsort(starts, kind="stable")
         starts, ends = np.maximum(starts[order], self.start), ends[order]
@@ -132,7 +140,7 @@ class Collector:
             return
         sums.planning += record.planned - record.start
         sums.queueing += record.entered - record.planned
-        running = record.last - record.first
+        running = record.ended - record.begun
         sums.preparing += record.end - record.entered - record.copying - running
         sums.running += running
         sums.copying += record.copying
@@ -145,7 +153,7 @@ class Collector:
     def _add_worker(self, record: CallRecord, one: WorkerRecord) -> None:
         total = self.workers.setdefault(one.worker, WorkerSums())
         moving = under_way(record, one)
-        tail = record.last - one.end  # until the others are through
+        tail = record.ended - one.end  # until the others are through
         total.rounds += 1
         total.length += one.end - one.start + tail
         total.wait += one.waited - moving + tail

@@ -22,7 +22,6 @@ from orion.runtime.profile.records import (
     TileTimes,
     Wait,
     WorkerRecord,
-    loop_label,
 )
 
 KEPT = 4_000
@@ -170,19 +169,17 @@ def on_drivers_clock(record: WorkerRecord, clocks: tuple[int, int], bounds: tupl
 
 @dataclass(slots=True)
 class Recording:
-    """Collects the times of one call, on the driver. `keep` takes the record when it is over; `numbered` counts the
-    calls of a program."""
+    """Collects the times of one call, on the driver. `keep` takes the record when it is over; `known` counts the calls
+    of a program, and has the labels of its loops, given the bytes that each touches."""
 
     function: str
     keep: Callable[[CallRecord], None]
-    numbered: Callable[[PreparedProgram], int]
+    known: Callable[[PreparedProgram, tuple[int, ...]], tuple[int, tuple[LoopLabel, ...]]]
     start: int = field(default_factory=perf_counter_ns)
     number: int = 0
     is_planned: bool = False
     _planned: int = 0
     _entered: int = 0
-    _begun: int = 0
-    _ended: int = 0
     _copying: int = 0
     _copied: int = 0
     _loops: tuple[LoopLabel, ...] = ()
@@ -198,23 +195,8 @@ class Recording:
         """It is this call's turn."""
         self._entered = perf_counter_ns()
         self._workers.clear()
-        self.number = self.numbered(prepared)
-        self._loops = tuple(
-            loop_label(prepared, k, _touched(prepared, k, arguments)) for k in range(len(prepared.loops))
-        )
-
-    def begin(self) -> None:
-        """The workers begin."""
-        self._begun = perf_counter_ns()
-
-    def end(self) -> None:
-        """The workers are through."""
-        self._ended = perf_counter_ns()
-
-    @property
-    def bounds(self) -> tuple[int, int]:
-        """When the workers began and were through."""
-        return self._begun, self._ended
+        touched = tuple([_touched(prepared, number, arguments) for number in range(len(prepared.loops))])
+        self.number, self._loops = self.known(prepared, touched)
 
     def copied(self, start: int, size: int) -> None:
         """Since `start` so many bytes of arguments were copied or sent."""
@@ -232,10 +214,9 @@ class Recording:
         end = perf_counter_ns()
         planned = self._planned or end
         entered = self._entered or end
-        begun = self._begun or end
         self.record = CallRecord(
-            self.function, get_ident(), self.start, planned, entered, begun, self._ended or end, end, self._copying,
-            self._copied, self._loops, tuple(sorted(self._workers, key=lambda one: one.worker)), self.is_planned,
+            self.function, get_ident(), self.start, planned, entered, end, self._copying, self._copied,
+            self._loops, tuple(sorted(self._workers, key=lambda one: one.worker)), self.is_planned,
             "" if error is None else type(error).__name__,
         )  # fmt: skip
         self.keep(self.record)
@@ -248,13 +229,13 @@ def measured_run(recording: Recording | None) -> Iterator[list[tuple[WorkerRecor
     if recording is None:
         yield found
         return
-    recording.begin()
+    start = perf_counter_ns()
     try:
         yield found
     finally:
-        recording.end()
+        bounds = start, perf_counter_ns()
         for record, clocks in found:
-            recording.worker(on_drivers_clock(record, clocks, recording.bounds))
+            recording.worker(on_drivers_clock(record, clocks, bounds))
 
 
 def _touched(prepared: PreparedProgram, number: int, arguments: Mapping[str, object]) -> int:

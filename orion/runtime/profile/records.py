@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from orion.ir.program import RunLoop, Step, blocks_of
-from orion.runtime.prepared import PreparedLoop, PreparedProgram
+from orion.plan.plan import Inspected
+from orion.runtime.prepared import PreparedProgram
 from orion.runtime.rounds import compiled_rounds
 from orion.schedule.schedule import Ints
 from orion.source import Span
@@ -48,15 +49,10 @@ def loop_label(prepared: PreparedProgram, number: int, touched: int) -> LoopLabe
         workers=loop.schedule.workers,
         tiles=loop.schedule.tiles,
         has_waits=bool(loop.schedule.waits.size),
-        is_inspected=is_taken_by_all(loop),
+        is_inspected=isinstance(plan.tiles, Inspected),
         is_compiled=number in compiled_loops(prepared),
         bytes=touched,
     )
-
-
-def is_taken_by_all(loop: PreparedLoop) -> bool:
-    """Whether workers take each other's tiles of a loop."""
-    return type(loop.plan.tiles).__name__ == "Inspected"
 
 
 def compiled_loops(prepared: PreparedProgram) -> frozenset[int]:
@@ -152,18 +148,16 @@ class WorkerRecord:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CallRecord:
-    """One call of a function. It began at `start`; its plan was there at `planned`, it was its turn at `entered`, the
-    workers began at `begun`, were through at `ended`, and it returned or raised at `end`. `copying` is the time in
-    which the driver copied arguments to and from the workers' memory and sent them to other nodes, `copied` their
-    bytes. `error` names the class of what it raised. A function that ran as it is, without a plan, has no `loops`."""
+    """One call of a function. It began at `start`; its plan was there at `planned`, it was its turn at `entered`, and
+    it returned or raised at `end`. `copying` is the time in which the driver copied arguments to and from the workers'
+    memory and sent them to other nodes, `copied` their bytes. `error` names the class of what it raised. A function
+    that ran as it is, without a plan, has no `loops`."""
 
     function: str
     thread: int
     start: int
     planned: int
     entered: int
-    begun: int
-    ended: int
     end: int
     copying: int
     copied: int
@@ -173,11 +167,11 @@ class CallRecord:
     error: str = ""
 
     @property
-    def first(self) -> int:
-        """When the first worker began."""
-        return min((one.start for one in self.workers), default=self.begun)
+    def begun(self) -> int:
+        """When the first worker began; the end where none did."""
+        return min((one.start for one in self.workers), default=self.end)
 
     @property
-    def last(self) -> int:
+    def ended(self) -> int:
         """When the last worker was through."""
-        return max((one.end for one in self.workers), default=self.ended)
+        return max((one.end for one in self.workers), default=self.end)

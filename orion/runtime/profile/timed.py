@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from orion.kernel.calling import GO
+from orion.plan.plan import Inspected
 from orion.runtime.arguments import read_only
 from orion.runtime.parts import LoopPart
 from orion.runtime.profile.recorder import Recorder, TileSums
-from orion.runtime.profile.records import BARRIER, Part, is_taken_by_all
+from orion.runtime.profile.records import BARRIER, Part
 from orion.runtime.waits import Waits
 from orion.runtime.worker import EVERYWHERE, AbortedError, Worker
 from orion.schedule.schedule import Ints
@@ -70,7 +71,7 @@ class Timed(Base):
     def walk_timed(self, part: LoopPart, first: int, last: int, arguments: list[Any]) -> None:
         """Run tiles `first` … `last` - 1 of this worker's order. Where the loop is left, so does this."""
         sums = self.recorder.of_loop(part)
-        if is_taken_by_all(part.loop):
+        if isinstance(part.loop.plan.tiles, Inspected):
             return self._walk_all(part, sums, arguments)
         if first == 0:
             self._walks_whole = self._is_whole(part)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from orion.runtime.arguments import DataSource, GivenArrays, begin_stores, skeleton_arguments
@@ -90,10 +91,10 @@ def run_locally(
     watch: Watch,
     recording: Recording | None = None,
 ) -> Any:
-    """Run a program on members of the pool and return what worker 0, the calling thread, returns. Times are taken where
-    there is a `recording`.
+    """Run a program on members of the pool and return what worker 0, the calling thread, returns.
 
-    The first error of any worker is raised once all have left; so is KeyboardInterrupt.
+    Times are taken where there is a `recording`. The first error of any worker is raised once all have left; so is
+    KeyboardInterrupt.
     """
     memory = loaded.memory
     memory.reset()
@@ -104,16 +105,14 @@ def run_locally(
     given = skeleton_arguments(prepared, arguments)
     errors: list[BaseException] = []
     returned: list[Any] = []
+    run = _run if recording is None else partial(_run_timed, recording)
 
     def body(number: int) -> None:
         parts = loaded.parts[number]
         try:
             for part, found in zip(parts, data, strict=True):
                 part.begin(found)
-            if recording is None:
-                result = loaded.skeleton(worker_of(prepared, loaded, number), *given)
-            else:
-                result = _run_timed(prepared, loaded, number, given, recording)
+            result = run(prepared, loaded, number, given)
             if number == 0:
                 returned.append(result)
         except (AbortedError, FinishedError):
@@ -128,14 +127,10 @@ def run_locally(
                 part.end()
 
     watch.begin(memory.control)
-    if recording is not None:
-        recording.begin()
     try:
         pool.run(body, loaded.workers, memory.abort)
     finally:
         watch.end()
-        if recording is not None:
-            recording.end()
     failure = failure_in(prepared, memory)
     if failure is not None:
         raise failure
@@ -152,8 +147,13 @@ def worker_of(prepared: PreparedProgram, loaded: LoadedProgram, number: int) -> 
     return Worker(number, loaded.workers, loaded.parts[number], loaded.memory, loaded.meet, compiled, prepared.last)
 
 
+def _run(prepared: PreparedProgram, loaded: LoadedProgram, number: int, given: tuple[object, ...]) -> Any:
+    """Run a worker's part of a program."""
+    return loaded.skeleton(worker_of(prepared, loaded, number), *given)
+
+
 def _run_timed(
-    prepared: PreparedProgram, loaded: LoadedProgram, number: int, given: tuple[object, ...], recording: Recording
+    recording: Recording, prepared: PreparedProgram, loaded: LoadedProgram, number: int, given: tuple[object, ...]
 ) -> Any:
     """Run a worker's part of a program, and take times."""
     worker = TimedWorker(number, loaded.workers, loaded.parts[number], loaded.memory, loaded.meet, last=prepared.last)
