@@ -168,7 +168,7 @@ def test_a_profile_is_used_once(two):
         profile.__enter__()
 
 
-def test_calls_of_all_threads_are_in_it(two):
+def test_calls_of_all_threads_are_in_it(two, tmp_path):
     with orion.profile() as profile:
         callers = [threading.Thread(target=lambda: double(np.ones(1000))) for _ in range(4)]
         for caller in callers:
@@ -177,6 +177,35 @@ def test_calls_of_all_threads_are_in_it(two):
             caller.join(60)
     assert profile.numbers.calls == 4
     assert profile.numbers.outside <= profile.numbers.wall
+    profile.save_trace(tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    names = [one["args"]["name"] for one in events if one["name"] == "thread_name"]
+    assert len([name for name in names if name.startswith("driver")]) == len({one.ident for one in callers})
+
+
+def test_profiles_may_begin_and_end_while_other_threads_call(two):
+    is_over = threading.Event()
+    failures = []
+
+    def call():
+        try:
+            while not is_over.is_set():
+                double(np.ones(1000))
+        except BaseException as error:
+            failures.append(error)
+
+    callers = [threading.Thread(target=call) for _ in range(2)]
+    for caller in callers:
+        caller.start()
+    for _ in range(30):
+        with orion.profile() as profile:
+            time.sleep(0.005)
+            str(profile)
+    is_over.set()
+    for caller in callers:
+        caller.join(60)
+    assert not failures
+    assert profile.numbers.outside >= 0
 
 
 def test_a_session_inside_is_not_in_it_and_that_is_said(two):

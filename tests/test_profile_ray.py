@@ -141,3 +141,38 @@ def test_results_of_nodes_are_those_without_a_profile(name, nodes, expected):
         assert profile.numbers.messages > 0
         assert "between nodes" in str(profile)
         assert any(one.transfer for one in profile.numbers.workers)
+
+
+@pytest.mark.filterwarnings("ignore::orion.WorkerReplacedWarning")
+def test_a_call_that_is_done_again_is_in_it_once():
+    """The times are those of the workers that have done it."""
+    a = np.random.default_rng(2).random(100_000)
+    expected = a.copy()
+    with orion.session("threads", 1):
+        heavy(expected, 2000)
+    with orion.session("ray", 2, force_parallel=True) as session:
+        heavy(np.ones(100_000), 2)
+        process = session._backend._team.group.processes[1]
+        killing = threading.Timer(0.3, os.kill, [process, signal.SIGKILL])
+        with orion.profile() as profile:
+            killing.start()
+            heavy(a, 2000)
+        killing.join()
+    np.testing.assert_array_equal(a, expected)
+    assert (profile.numbers.calls, profile.numbers.failed) == (1, 0)
+    (loop,) = profile.numbers.loops
+    assert loop.runs == loop.label.tiles
+
+
+def test_ctrl_c_leaves_what_the_driver_has_measured(actors):
+    a = np.random.default_rng(2).random(200_000)
+    heavy(a[:1000], 2)
+    heavy.plan(a, 3_000)
+    threading.Timer(0.7, signal.raise_signal, [signal.SIGINT]).start()
+    with pytest.raises(KeyboardInterrupt), orion.profile() as profile:
+        heavy(a, 3_000)
+    assert profile.numbers.failed == 1
+    assert "1 of which raised" in str(profile)
+    with orion.profile() as profile:
+        heavy(a, 2)
+    assert profile.numbers.calls == 1

@@ -67,8 +67,11 @@ def test_times_of_another_machine_lie_where_the_driver_knows_that_it_ran():
 
 def test_calls_of_several_threads_at_once_are_inside_once():
     collected = Collector()
-    collected.start, collected.end = 50, 1000
+    collected.start = 50
     for start, end in ((0, 300), (100, 400), (600, 700)):
         collected.keep(call(worker(0, start=start + 95, end=end - 60), start=start, end=end))
+    collected.end = 1000
+    collected.keep(call(worker(0, start=1095, end=1140), start=1000, end=1200))  # it ends when the profile is over
     assert collected.inside() == 350 + 100
+    assert collected.wall() == 950
     assert collected.sums.calls == 3

@@ -86,9 +86,11 @@ class Session:
             self._backend.between_runs(self.checkpoints.after_run)
         return returned
 
-    def recording(self, function: str) -> Recording:
-        """The recording of a call that begins now, for the profiles that are on."""
+    def recording(self, function: str) -> Recording | None:
+        """The recording of a call that begins now, for the profiles that are on; None where none is any more."""
         profiles = self.profiles
+        if not profiles:
+            return None
 
         def keep(record: CallRecord) -> None:
             for profile in profiles:

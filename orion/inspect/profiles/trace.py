@@ -9,19 +9,27 @@ from orion.inspect.text.words import place
 from orion.runtime.profile.records import BARRIER, CallRecord, LoopLabel, WorkerRecord
 
 PROCESS = 1
-DRIVER = 0
-"""The track of the driver; worker w has track w + 1."""
+DRIVER, OTHER_THREADS = 0, 1_000_000
+"""The track of the driver; worker w has track w + 1. Where several threads call loops each has a track, the second one
+and those after it from the larger number on."""
 
 Event = dict[str, Any]
 
 
 def trace_of(calls: Sequence[CallRecord], start: int) -> dict[str, Any]:
     """The trace of some calls, with times from `start` on: one track for the driver, and one for each worker."""
+    threads = {thread: number for number, thread in enumerate(dict.fromkeys(call.thread for call in calls))}
+    tracks = {thread: OTHER_THREADS + number if number else DRIVER for thread, number in threads.items()}
     workers = sorted({worker.worker: worker.node for call in calls for worker in call.workers}.items())
     events = [_named("process_name", DRIVER, "orion"), _named("thread_name", DRIVER, "driver")]
     events += (_named("thread_name", number + 1, _worker_name(number, node)) for number, node in workers)
+    events += (
+        _named("thread_name", track, f"driver, thread {track - OTHER_THREADS + 1}")
+        for track in tracks.values()
+        if track
+    )
     for call in calls:
-        events += _of_call(call, start)
+        events += _of_call(call, tracks[call.thread], start)
     return {"traceEvents": events, "displayTimeUnit": "ms"}
 
 
@@ -40,20 +48,20 @@ def _slice(name: str, kind: str, track: int, span: tuple[int, int], **told: Any)
     return {**found, "dur": max(0, end - start) / 1e3, "args": told}
 
 
-def _of_call(call: CallRecord, zero: int) -> Iterator[Event]:
+def _of_call(call: CallRecord, track: int, zero: int) -> Iterator[Event]:
     def between(first: int, last: int) -> tuple[int, int]:
         return first - zero, last - zero
 
     told = {"error": call.error} if call.error else {}
-    yield _slice(call.function, "call", DRIVER, between(call.start, call.end), thread=call.thread, **told)
+    yield _slice(call.function, "call", track, between(call.start, call.end), thread=call.thread, **told)
     if not call.is_planned:
         return
-    yield _slice("planning", "planning", DRIVER, between(call.start, call.planned))
+    yield _slice("planning", "planning", track, between(call.start, call.planned))
     if call.entered > call.planned:
-        yield _slice("another call's turn", "queue", DRIVER, between(call.planned, call.entered))
+        yield _slice("another call's turn", "queue", track, between(call.planned, call.entered))
     copied = {"copied bytes": call.copied} if call.copied else {}
-    yield _slice("preparation", "preparation", DRIVER, between(call.entered, call.begun), **copied)
-    yield _slice("workers run", "run", DRIVER, between(call.begun, call.ended))
+    yield _slice("preparation", "preparation", track, between(call.entered, call.begun), **copied)
+    yield _slice("workers run", "run", track, between(call.begun, call.ended))
     for worker in call.workers:
         yield from _of_worker(call, worker, zero)
 

@@ -103,8 +103,10 @@ class Collector:
             return number, labels[touched]
 
     def keep(self, record: CallRecord) -> None:
-        """Add a call. What was before this profile was on, or comes after, is not in it."""
+        """Add a call. One that another thread ends when this profile is over is not in it."""
         with self.lock:
+            if self.end:
+                return
             self._parts += 1 + sum(len(one.parts) + len(one.waits) for one in record.workers)
             if self._parts <= KEPT_PARTS:
                 self.calls.append(record)
@@ -197,6 +199,7 @@ def _add_tiles(loop: LoopSums, worker: int, found: TileTimes) -> None:
 def of_call(record: CallRecord) -> Collector:
     """A collector that has one call alone."""
     found = Collector()
-    found.start, found.end = record.start, record.end
+    found.start = record.start
     found.keep(record)
+    found.end = record.end
     return found
