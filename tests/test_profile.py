@@ -277,7 +277,7 @@ def test_uneven_tiles(two):
 
 
 def test_too_small_tiles(two):
-    A = np.ones((12, 12))
+    A = np.ones((9, 9))
     relax(A, 4)
     with orion.profile() as profile:
         for _ in range(50):
@@ -412,7 +412,7 @@ def test_the_table_has_a_row_for_each_worker_and_the_sentence(two):
     with orion.profile() as profile:
         function(**arguments)
     text = str(profile)
-    assert text.count("worker 0") == text.count("worker 1") == 2
+    assert text.count("\n  worker 0") == text.count("\n  worker 1") == 2
     for word in ("compute", "wait", "transfer", "tiles", "driver", "workers run"):
         assert word in text
     assert " ".join(text.split()).endswith(profile.bottleneck.sentence)

@@ -123,41 +123,32 @@ def test_large_arguments_for_little_work_are_a_slow_link(actors):
 
     a = np.zeros(10_000_000, np.int64)
     touch(a)
-    with orion.profile() as profile:
-        for _ in range(3):
-            touch(a)
-    assert profile.bottleneck.kind is Kind.LINK, str(profile)
-    assert profile.numbers.copied == 6 * a.nbytes
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_results_of_nodes_are_those_without_a_profile(name, nodes, expected):
-    with orion.profile() as profile:
-        for _ in range(2):
-            assert_same(outcome(name), expected[name])
-    assert {one.worker for one in profile.numbers.workers} == {0, 1}
-    if name == "rotated":
-        assert profile.numbers.sent > 0
-        assert profile.numbers.messages > 0
-        assert "between nodes" in str(profile)
-        assert any(one.transfer for one in profile.numbers.workers)
+    for _attempt in range(3):  # a machine that is busy with other things has other bottlenecks
+        with orion.profile() as profile:
+            for _ in range(3):
+                touch(a)
+        assert profile.numbers.copied == 6 * a.nbytes
+        assert profile.numbers.copying > 0
+        if profile.bottleneck.kind is Kind.LINK:
+            break
+    else:
+        pytest.fail(str(profile))
 
 
 @pytest.mark.filterwarnings("ignore::orion.WorkerReplacedWarning")
-def test_a_call_that_is_done_again_is_in_it_once():
+def test_a_call_that_is_done_again_is_in_it_once(actors):
     """The times are those of the workers that have done it."""
     a = np.random.default_rng(2).random(100_000)
     expected = a.copy()
     with orion.session("threads", 1):
         heavy(expected, 2000)
-    with orion.session("ray", 2, force_parallel=True) as session:
-        heavy(np.ones(100_000), 2)
-        process = session._backend._team.group.processes[1]
-        killing = threading.Timer(0.3, os.kill, [process, signal.SIGKILL])
-        with orion.profile() as profile:
-            killing.start()
-            heavy(a, 2000)
-        killing.join()
+    heavy(np.ones(100_000), 2)
+    heavy.plan(a, 2000)
+    killing = threading.Timer(0.3, os.kill, [actors._backend._team.group.processes[1], signal.SIGKILL])
+    with orion.profile() as profile:
+        killing.start()
+        heavy(a, 2000)
+    killing.join()
     np.testing.assert_array_equal(a, expected)
     assert (profile.numbers.calls, profile.numbers.failed) == (1, 0)
     (loop,) = profile.numbers.loops
@@ -176,3 +167,16 @@ def test_ctrl_c_leaves_what_the_driver_has_measured(actors):
     with orion.profile() as profile:
         heavy(a, 2)
     assert profile.numbers.calls == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_results_of_nodes_are_those_without_a_profile(name, nodes, expected):
+    with orion.profile() as profile:
+        for _ in range(2):
+            assert_same(outcome(name), expected[name])
+    assert {one.worker for one in profile.numbers.workers} == {0, 1}
+    if name == "rotated":
+        assert profile.numbers.sent > 0
+        assert profile.numbers.messages > 0
+        assert "between nodes" in str(profile)
+        assert any(one.transfer for one in profile.numbers.workers)

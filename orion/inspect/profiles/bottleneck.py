@@ -30,7 +30,7 @@ STEADY = 1.25
 UNEVEN = 1.4
 """How many times as long as those in the middle the longest tiles take, at least, that are called uneven."""
 
-IDLE, SMALL = 0.3, 3.0
+IDLE, SMALL = 0.3, 4.0
 """Tiles are too small where workers do not compute for this part of the time, and what they compute in a round takes
 less than so many times what beginning and waiting cost."""
 
@@ -217,7 +217,7 @@ def _starved(loop: LoopNumbers, waits: float) -> Bottleneck | None:
 
 def _per_round(loop: LoopNumbers) -> float:
     """What a worker computes in a round."""
-    return loop.compute / max(1, loop.rounds * len(loop.workers))
+    return loop.cpu / max(1, loop.rounds * len(loop.workers))
 
 
 def _overhead(loop: LoopNumbers) -> float:

@@ -42,9 +42,9 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class LoopNumbers:
-    """One loop. `rounds` is how often it ran, `runs` how many tiles, `tile_ns` what one took on average. `uneven` is
-    the time of the longest tiles over that of those in the middle. `alone` and `together` are the times of one tile
-    while the other workers stood still and while they did not; 0 where there is no sample."""
+    """One loop. `rounds` is how often it ran, `runs` how many tiles, `tile_ns` what one took of a core on average.
+    `uneven` is the time of the longest tiles over that of those in the middle. `alone` and `together` are the times of
+    one tile while the other workers stood still and while they did not; 0 where there is no sample."""
 
     label: LoopLabel
     calls: int
@@ -64,12 +64,16 @@ class LoopNumbers:
         return sum(one.compute for one in self.workers)
 
     @property
+    def cpu(self) -> int:
+        return sum(one.cpu for one in self.workers)
+
+    @property
     def total(self) -> int:
         return sum(one.total for one in self.workers)
 
     @property
     def tile_ns(self) -> float:
-        return self.compute / self.runs if self.runs else 0.0
+        return self.cpu / self.runs if self.runs else 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ class Timed(Base):
         if first == 0:
             sums.rounds += 1
             sums.overhead, part.tile_ns = _overhead(part, arguments), 0
-        before = self._compute
+        before = self._cpu
         is_sampled = self._is_sampled(part)
         for place in range(first, last):
             if is_sampled and place == 1:
@@ -89,7 +89,7 @@ class Timed(Base):
                 return None
             if place == 1 and self.number == 0 and (is_sampled or part.round or self.recorder.number):
                 self._note_sample(sums, is_sampled)
-        part.tile_ns = (part.tile_ns or 0) + self._compute - before
+        part.tile_ns = (part.tile_ns or 0) + self._cpu - before
         return None
 
     # ------------------------------------------------------------ one tile
