@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     from orion.errors import WorkerReplacedWarning as WorkerReplacedWarning
     from orion.keyed_random import random as random
     from orion.planned import Plan as Plan
+    from orion.profiling import Profile as Profile
+    from orion.profiling import profile as profile
     from orion.runtime.session import init as init
     from orion.runtime.session import scale as scale
     from orion.runtime.session import session as session
@@ -80,6 +82,7 @@ HOMES = {
         "UnprovedWarning", "UnsupportedLoopError", "WorkerLostError", "WorkerReplacedWarning",
     ),
     "orion.keyed_random": ("random",),
+    "orion.profiling": ("Profile", "profile"),
     "orion.runtime.session": ("init", "scale", "session", "shutdown"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in HOMES.items() for name in names}

@@ -33,9 +33,11 @@ from orion.frontend.matrices import Matrix
 from orion.frontend.outside import version_of
 from orion.frontend.parse import maps_of, matrix_names
 from orion.ir.function import Rekeyed
+from orion.last_run import LastRun
 from orion.methods import is_method, method_refusal
 from orion.planned import Plan
 from orion.prepare import Options, Preparation, Prepared
+from orion.runtime.profile.recorder import Recording
 from orion.runtime.rekeyings import Rekeyings
 from orion.source import Span
 from orion.tracebacks import ends_in_users_line, shorten
@@ -82,27 +84,42 @@ class ParallelFunction(Generic[P, R]):
             self.__dict__.pop(found, None)
         self._unanalysed: dict[tuple[object, ...], Unanalysed] = {}
         self._by_types: set[tuple[object, ...]] = set()  # those of them whose sizes do not matter
+        self._ran: tuple[Prepared, Recording | None] | None = None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         from orion.runtime.session import current_session
 
+        recording: Recording | None = None
         try:
             session = current_session()
+            if session.profiles:
+                recording = session.recording(self.__wrapped__.__name__)
             preparation, given = self._bind(args, kwargs)
             if self._unanalysed and (found := self._compiled_before(given)) is not None:
+                self._ran = None
                 return cast(R, found.run(*given.values()))
             while True:
                 try:
                     arguments = preparation.with_outside(given)
                     prepared = preparation.prepare(arguments, session.workers, session.force_parallel)
                 except OrionError as error:
-                    return cast(R, self._compiled_as_it_is(given, error).run(*given.values()))
+                    run, self._ran = self._compiled_as_it_is(given, error).run, None
+                    return cast(R, run(*given.values()))
+                if recording is not None:
+                    recording.planned()
                 self._warn_if_serial(prepared)
                 with suppress(RescaledError):  # workers are gone for good: prepared anew for those that are left
-                    return cast(R, prepared.run(arguments, session))
+                    returned = prepared.run(arguments, session, recording)
+                    self._ran = prepared, recording
+                    return cast(R, returned)
         except BaseException as error:  # what `ends_in_users_line` does, without a call more
+            if recording is not None:
+                recording.finish(error)
             shorten(error)
             raise
+        finally:
+            if recording is not None:
+                recording.finish()
 
     @overload
     def plan(self, *args: P.args, **kwargs: P.kwargs) -> Plan: ...
@@ -143,6 +160,14 @@ class ParallelFunction(Generic[P, R]):
             if not error.is_for_numba or self.options.require_parallel:
                 raise
             return f"{self.__wrapped__.__name__}: no loop is planned; {AS_IT_IS}\n\n{error}"
+
+    @property
+    def last_run(self) -> LastRun | None:
+        """What the last call in this process that came to its end has run: its plan, the serial order that it equals,
+        and, where a profile was on (`orion.profile`), the times of its loops and workers. None before the first call,
+        and after one that ran as it is, without a plan."""
+        ran = self._ran
+        return None if ran is None else LastRun(ran[0].plan, None if ran[1] is None else ran[1].record)
 
     @property
     def serial(self) -> Callable[P, R]:

@@ -56,6 +56,7 @@ from orion.typing.lengths import check_lengths, check_unpacked
 if TYPE_CHECKING:
     from orion.runtime.local_arrays import LocalArrays
     from orion.runtime.prepared import PreparedProgram
+    from orion.runtime.profile.recorder import Recording
     from orion.runtime.session import Session
 
 KEPT, KEPT_LARGE = 64, 8
@@ -105,14 +106,14 @@ class Prepared:
         """The arguments as the loops take them: flattened arrays as arrays of rows."""
         return in_rows(arguments, self.rows)
 
-    def run(self, arguments: Mapping[str, Any], session: Session) -> Any:
+    def run(self, arguments: Mapping[str, Any], session: Session, recording: Recording | None = None) -> Any:
         """Run it in a session: arrays change in place, the function's result is returned."""
         from orion.runtime.failures import with_place
         from orion.runtime.returned import resolved
 
         own, function = self.local.take() if self.local.specs else {}, self.program.program.function
         try:
-            returned = session.run(self.program, {**self.given(arguments), **own})
+            returned = session.run(self.program, {**self.given(arguments), **own}, recording)
             return resolved(returned, {**arguments, **own}, function)
         except OutOfBoundsError as error:
             raise with_place(error, arguments, function) from None

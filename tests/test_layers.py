@@ -29,6 +29,8 @@ LAYERS = (
     ("orion.inspect",),
     (
         "orion.checkpointing",
+        "orion.last_run",
+        "orion.profiling",
         "orion.planned",
         "orion.estimate",
         "orion.known",

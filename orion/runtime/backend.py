@@ -11,6 +11,7 @@ from orion.aside import aside
 from orion.errors import RescaledError
 from orion.runtime.notice import said_if_slow
 from orion.runtime.prepared import PreparedProgram
+from orion.runtime.profile.recorder import Recording
 from orion.runtime.threads.backend import LoadedProgram, load_program, run_locally
 from orion.runtime.threads.pool import Pool
 from orion.runtime.threads.watch import Watch
@@ -26,8 +27,11 @@ class Backend(Protocol):
     def workers(self) -> int:
         """The number of workers that programs are planned for."""
 
-    def run(self, prepared: PreparedProgram, arguments: Mapping[str, object]) -> Any:
-        """Run a program on the arrays in `arguments`, in place, and return its result."""
+    def run(
+        self, prepared: PreparedProgram, arguments: Mapping[str, object], recording: Recording | None = None
+    ) -> Any:
+        """Run a program on the arrays in `arguments`, in place, and return its result. Times are taken where there is a
+        `recording`."""
 
     def between_runs(self, action: Callable[[], R]) -> R:
         """Call `action` while no program runs, and return what it returns."""
@@ -49,9 +53,11 @@ class LocalBackend:
         self._watch = Watch()
         self._loaded: WeakKeyDictionary[PreparedProgram, LoadedProgram] = WeakKeyDictionary()
 
-    def run(self, prepared: PreparedProgram, arguments: Mapping[str, object]) -> Any:
+    def run(
+        self, prepared: PreparedProgram, arguments: Mapping[str, object], recording: Recording | None = None
+    ) -> Any:
         """Run a program. One at a time: a second caller, in another thread, waits."""
-        return self._turn.run(lambda: self._run(prepared, arguments))
+        return self._turn.run(lambda: self._run(prepared, arguments, recording))
 
     def between_runs(self, action: Callable[[], R]) -> R:
         """Call `action` while no program runs."""
@@ -70,7 +76,9 @@ class LocalBackend:
         """End the threads, once the run under way is over."""
         self._turn.close()
 
-    def _run(self, prepared: PreparedProgram, arguments: Mapping[str, object]) -> Any:
+    def _run(self, prepared: PreparedProgram, arguments: Mapping[str, object], recording: Recording | None) -> Any:
+        if recording is not None:
+            recording.enter(prepared, arguments)
         workers = 1 if self.workers == 1 else prepared.workers
         if workers > self.workers:  # another thread has scaled the session meanwhile
             raise RescaledError(f"the program is scheduled for {workers} workers, the session has {self.workers}")
@@ -81,7 +89,9 @@ class LocalBackend:
             self._loaded[prepared] = loaded
         if self._pool is None:
             self._pool = Pool()
-        return run_locally(prepared, loaded, arguments, self._pool, self._watch)
+        if recording is None:
+            return run_locally(prepared, loaded, arguments, self._pool, self._watch)
+        return run_locally(prepared, loaded, arguments, self._pool, self._watch, recording)
 
     def _end(self) -> None:
         pool, self._pool = self._pool, None

@@ -71,7 +71,7 @@ class LoopPart:
     `outputs` are (position among the kernel's arguments, position among the loop's inputs, operator, "place" or
     "", its pair of arrays), of these kinds `outside` of the loop, and `choices` those that are not reductions; `ranks`
     are those of the tiles where the loop may be run in any order. A loop that `is_empty` has no iterations. `round`
-    counts the rounds of this run.
+    counts the rounds of this run. `tile_ns` is the time of a core that a profile found last in the tiles of a round.
     """
 
     number: int
@@ -92,6 +92,7 @@ class LoopPart:
     leading: tuple[Any, ...] = ()
     template: tuple[Any, ...] = ()
     after: dict[int, Waits | None] = field(default_factory=dict)
+    tile_ns: int | None = None
 
     def begin(self, data: LoopData) -> None:
         """Make ready for a run on these arrays."""

@@ -20,6 +20,9 @@ from orion.errors import ArgumentError, describe, did_you_mean
 from orion.runtime.backend import Backend, LocalBackend, cores
 from orion.runtime.checkpoints import Checkpoints
 from orion.runtime.prepared import PreparedProgram
+from orion.runtime.profile.collector import Collector
+from orion.runtime.profile.recorder import Recording
+from orion.runtime.profile.records import CallRecord
 from orion.tracebacks import ends_in_users_line
 
 BACKENDS = ("threads", "ray", "serial")
@@ -51,6 +54,7 @@ class Session:
         self.settings = settings
         self._backend = _make_backend(settings)
         self.checkpoints = Checkpoints()
+        self.profiles: tuple[Collector, ...] = ()
 
     @property
     def workers(self) -> int:
@@ -62,8 +66,11 @@ class Session:
         """Whether loops use every worker wherever that is legal, whatever the cost model says."""
         return self.settings.force_parallel
 
-    def run(self, prepared: PreparedProgram, arguments: Mapping[str, object]) -> Any:
-        """Run a program and return what the user's function returns; arrays change in place.
+    def run(
+        self, prepared: PreparedProgram, arguments: Mapping[str, object], recording: Recording | None = None
+    ) -> Any:
+        """Run a program and return what the user's function returns; arrays change in place. Times are taken where
+        there is a `recording`.
 
         `arguments` has a value for every parameter of the function, of checked types, layouts and bounds, without
         aliases. Raises the first error of any worker, `OutOfBoundsError` for a subscript that is checked at run time,
@@ -71,13 +78,31 @@ class Session:
         each.
         """
         try:
-            returned = self._backend.run(prepared, arguments)
+            returned = self._backend.run(prepared, arguments, recording)
         except BaseException:
             self.checkpoints.after_failure(arguments[name] for name in prepared.written.union(prepared.stored))
             raise
         if self.checkpoints.are_due():
             self._backend.between_runs(self.checkpoints.after_run)
         return returned
+
+    def recording(self, function: str) -> Recording | None:
+        """The recording of a call that begins now, for the profiles that are on; None where none is any more."""
+        profiles = self.profiles
+        if not profiles:
+            return None
+
+        def keep(record: CallRecord) -> None:
+            for profile in profiles:
+                profile.keep(record)
+
+        return Recording(function, keep, profiles[0].known)
+
+    def profile(self, profile: Collector, *, is_on: bool) -> None:
+        """Have a profile collect the calls of this session, or no longer."""
+        with _beginning:
+            others = tuple(one for one in self.profiles if one is not profile)
+            self.profiles = (*others, profile) if is_on else others
 
     def checkpoint(self, folder: Path, values: Mapping[str, object], every: float | None) -> Path:
         """Write a checkpoint while no loop runs (`orion.checkpoint`)."""

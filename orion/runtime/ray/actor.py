@@ -10,7 +10,8 @@ import traceback
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ from orion.runtime.failures import failure_in
 from orion.runtime.memory import RunMemory, allocate_run_memory
 from orion.runtime.parts import LoopPart, RoundsPart, Walk, compile_rounds, loop_parts, rounds_parts, worker_tiles
 from orion.runtime.prepared import PreparedProgram
+from orion.runtime.profile.recorder import Recorder
+from orion.runtime.profile.timed import TimedWorker
 from orion.runtime.ray.exchange import ProgramExchange
 from orion.runtime.ray.holdings import Holdings
 from orion.runtime.ray.inbox import Inbox, Landing
@@ -41,6 +44,7 @@ from orion.runtime.ray.segments import (
     token_in,
 )
 from orion.runtime.ray.store import LoopBlocks
+from orion.runtime.ray.timed import TimedNodeWorker, size_of
 from orion.runtime.rounds import compiled_rounds
 from orion.runtime.skeleton import Skeleton, make_skeleton
 from orion.runtime.worker import AbortedError, Worker
@@ -62,6 +66,13 @@ class ActorProgram:
     boxes: tuple[NDArray[np.int64] | None, ...]
     meet: Walk
     compiled: tuple[RoundsPart, ...]
+    _uncompiled: list[Skeleton] = field(default_factory=list)
+
+    def uncompiled(self) -> Skeleton:
+        """The skeleton that starts each loop itself: what a profile sees."""
+        if not self._uncompiled:
+            self._uncompiled.append(make_skeleton(self.prepared))
+        return self._uncompiled[0]
 
 
 class WorkerActor:
@@ -75,6 +86,7 @@ class WorkerActor:
         self._memory: dict[int, Bytes] = {}
         self._inbox = Inbox()
         self._pipes = (-1, -1)
+        self._recorder: Recorder | None = None
 
     def connect(self, number: int, nodes: tuple[str, ...], actors: tuple[Any, ...]) -> int:
         """Be worker `number` of a group whose worker w is `actors[w]`, on node `nodes[w]`. Returns the process id."""
@@ -130,6 +142,8 @@ class WorkerActor:
         except BaseException as error:
             outcome = Outcome(error=_sendable(error))
         failed = self._inbox.end(order.run)
+        if self._recorder is not None:
+            outcome, self._recorder = replace(outcome, measured=self._recorder.sendable()), None
         return outcome if failed is None else replace(outcome, error=outcome.error or _sendable(failed))
 
     def open_pipes(self, orders: str, outcomes: str) -> None:
@@ -159,6 +173,9 @@ class WorkerActor:
     def deliver(self, delivery: Delivery) -> None:
         """Take what a worker on another node has sent to this one."""
         self._inbox.deliver(delivery)
+        recorder = self._recorder
+        if recorder is not None:
+            recorder.arrive(delivery.sender, delivery.number, size_of(delivery))
 
     def abort(self, program: int, run: int) -> None:
         """Make this node's workers leave a run of a program."""
@@ -170,11 +187,14 @@ class WorkerActor:
         self._forget(order)
         self.attach({number: name for number, name in order.segments.items() if number not in self._memory})
         program = self._program(order)
+        if order.measured is not None:
+            self._recorder = Recorder(self._number, order.measured, self._nodes[self._number])
         try:
             for part, blocks, boxes in zip(program.parts, order.loops, program.boxes, strict=True):
                 part.begin(self._data(part, blocks, boxes))
             worker = self._worker(program, order)
-            returned = program.skeleton(worker, *order.given)
+            skeleton = program.skeleton if order.measured is None else program.uncompiled()
+            returned = skeleton(worker, *order.given)
             worker.finish()
             return Outcome(returned, sent_bytes=worker.sent_bytes if isinstance(worker, NodeWorker) else 0)
         except AbortedError:
@@ -191,8 +211,10 @@ class WorkerActor:
         nodes = self._nodes[:workers]
         here = self._nodes[self._number]
         others = tuple(sorted(set(nodes) - {here}))
-        if not others:
+        if not others and self._recorder is None:
             return Worker(self._number, workers, program.parts, program.memory, program.meet, program.compiled)
+        if not others:
+            return self._timed(TimedWorker(self._number, workers, program.parts, program.memory, program.meet))
         assert program.exchange is not None
         assert program.holdings is not None
         arrays = self._dense(program, order)
@@ -206,10 +228,25 @@ class WorkerActor:
             deliver[node].remote(Delivery(order.run, self._number, sent[node], flags, pieces, results))
             sent[node] += 1
 
-        return NodeWorker(
+        def post_timed(
+            node: str, flags: tuple[Flag, ...], pieces: tuple[Piece, ...], results: tuple[Results | CopiedParts, ...]
+        ) -> None:
+            start, number = perf_counter_ns(), sent[node]
+            post(node, flags, pieces, results)
+            size = size_of(Delivery(order.run, self._number, number, flags, pieces, results))
+            assert self._recorder is not None
+            self._recorder.send(node, number, size, start)
+
+        given = (
             self._number, workers, program.parts, program.memory, program.meet,
-            program.exchange, program.holdings, others, arrays, post,
+            program.exchange, program.holdings, others, arrays,
         )  # fmt: skip
+        return NodeWorker(*given, post) if self._recorder is None else self._timed(TimedNodeWorker(*given, post_timed))
+
+    def _timed(self, worker: TimedWorker | TimedNodeWorker) -> Worker:
+        assert self._recorder is not None
+        worker.recorder = self._recorder
+        return worker
 
     def _receiver(self, nodes: tuple[str, ...], node: str) -> Any:
         """The actor on a node that takes what this worker sends there: always the same one."""

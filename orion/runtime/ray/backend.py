@@ -11,6 +11,7 @@ from orion.arrays.base import DistArray
 from orion.errors import ArgumentError, RescaledError, WorkerLostError, WorkerReplacedWarning, describe
 from orion.runtime.backend import LocalBackend, cores
 from orion.runtime.prepared import PreparedProgram
+from orion.runtime.profile.recorder import Recording
 from orion.runtime.ray.before_images import BeforeImages, written_by
 from orion.runtime.ray.cluster import NoRoomError, cluster_cpus
 from orion.runtime.ray.group import NotBegunError
@@ -42,13 +43,15 @@ class RayBackend:
         self._store: Store | None = None
         self.workers = workers or self._available()
 
-    def run(self, prepared: PreparedProgram, arguments: Mapping[str, object]) -> Any:
+    def run(
+        self, prepared: PreparedProgram, arguments: Mapping[str, object], recording: Recording | None = None
+    ) -> Any:
         """Run a program. One that is scheduled for a single one of several workers is run by the driver,
         where its data is.
         """
         if prepared.workers == 1 < self.workers:
-            return self._driver.run(prepared, arguments)
-        return self._turn.run(lambda: self._run(prepared, arguments))
+            return self._driver.run(prepared, arguments, recording)
+        return self._turn.run(lambda: self._run(prepared, arguments, recording))
 
     @property
     def cluster_cpus(self) -> int:
@@ -83,7 +86,9 @@ class RayBackend:
         self._turn.close()
         self._driver.close()
 
-    def _run(self, prepared: PreparedProgram, arguments: Mapping[str, object]) -> Any:
+    def _run(self, prepared: PreparedProgram, arguments: Mapping[str, object], recording: Recording | None) -> Any:
+        if recording is not None:
+            recording.enter(prepared, arguments)
         if prepared.workers > self.workers:  # another thread has scaled the session meanwhile
             raise RescaledError(
                 f"the program is scheduled for {prepared.workers} workers, the session has {self.workers}"
@@ -91,7 +96,7 @@ class RayBackend:
         for attempts_left in reversed(range(ATTEMPTS)):
             try:
                 with self._images.of(prepared, arguments):
-                    return self._try(prepared, arguments)
+                    return self._try(prepared, arguments, recording)
             except NotBegunError:
                 if not attempts_left:
                     raise
@@ -105,10 +110,10 @@ class RayBackend:
                 warn_in_users_line(WorkerReplacedWarning(_told(error, prepared, self._store is not None)))
         raise AssertionError("the last attempt returns or raises")
 
-    def _try(self, prepared: PreparedProgram, arguments: Mapping[str, object]) -> Any:
+    def _try(self, prepared: PreparedProgram, arguments: Mapping[str, object], recording: Recording | None) -> Any:
         """Run a program. Where a worker is lost the others are ended, and arrays are as they were before."""
         try:
-            return self._usable_team().run(prepared, arguments)
+            return self._usable_team().run(prepared, arguments, recording)
         except WorkerLostError:
             self._leave_team()
             self._images.restore(in_place=self._store is not None)

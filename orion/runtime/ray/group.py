@@ -56,6 +56,8 @@ class Group:
             kill_actors(actors)
             raise
         self.is_whole = True
+        self.moved = 0
+        """The bytes that have gone between the driver and other nodes."""
 
     def _connect(self, actors: list[Any]) -> None:
         self._connection, self.driver_node = connection(), own_node()
@@ -89,15 +91,18 @@ class Group:
 
     def fill(self, run_memory: int, fillings: Mapping[str, tuple[Filling, ...]]) -> None:
         """Make the memory of nodes ready for a run."""
+        self.moved += sum(part.data.nbytes for parts in fillings.values() for part in parts)
         self._prepared([self.leader(node).fill.remote(run_memory, parts) for node, parts in fillings.items()])
 
     def read(self, node: str, parts: list[tuple[Block, Region]]) -> list[Any]:
         """The contents of parts of blocks on a node."""
         try:
-            return list(ray.get(self.leader(node).read.remote(parts)))
+            found = list(ray.get(self.leader(node).read.remote(parts)))
         except RayActorError as error:
             self.close()
             raise _lost(_lost_actor(error)) from error
+        self.moved += sum(data.nbytes for data in found)
+        return found
 
     # ------------------------------------------------------------ runs
 

@@ -8,6 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from orion.runtime.prepared import PreparedProgram
+from orion.runtime.profile.records import WorkerRecord
 from orion.runtime.ray.exchange import ProgramExchange
 from orion.runtime.ray.regions import Box, Region, part_of
 from orion.runtime.ray.segments import Block, SegmentName
@@ -26,7 +27,7 @@ class RunOrder:
     not know it yet; None and None where it does, and no exchange where all is on one node. `run`
     counts the runs of the session. `memory` is the segment of flags and results, `segments` how this
     machine's segments are opened, `dropped` those that are no longer needed, as are the programs `ended`.
-    `given` are the arguments of the skeleton.
+    `given` are the arguments of the skeleton. Times are taken where `measured` has the number of such a call.
     """
 
     program: int
@@ -39,19 +40,22 @@ class RunOrder:
     given: tuple[object, ...]
     dropped: tuple[int, ...]
     ended: tuple[int, ...]
+    measured: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How a worker's run ended: `returned` is what the skeleton returned; `error` why it failed; `left` where
     it left the program because another worker failed or the run was aborted. `sent_bytes` are the contents of arrays
-    that it has sent to other nodes.
+    that it has sent to other nodes. `measured` are the times that it took, and one moment on its own clock and on that
+    of all machines.
     """
 
     returned: Any = None
     error: BaseException | None = None
     left: bool = False
     sent_bytes: int = 0
+    measured: tuple[WorkerRecord, tuple[int, int]] | None = None
 
 
 # ---------------------------------------------------------------- between nodes

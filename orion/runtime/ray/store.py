@@ -55,6 +55,14 @@ class PlacedRun:
         blocks = (b for loop in self.loops for b in (loop.extents, *loop.arguments))
         return {block.segment for block in (*blocks, *self.dense.values()) if isinstance(block, Block)}
 
+    def bytes_in(self) -> int:
+        """The bytes that `copy_in` copies."""
+        return sum(source.nbytes for source, _, _ in self.copies.values())
+
+    def bytes_out(self) -> int:
+        """The bytes that `copy_out` copies."""
+        return sum(source.nbytes for source, _, is_written in self.copies.values() if is_written)
+
     def copy_in(self) -> None:
         """Bring the shared copies up to date."""
         for source, shared, _ in self.copies.values():

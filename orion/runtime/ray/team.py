@@ -4,10 +4,12 @@ actor is lost.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
+from time import perf_counter_ns
 from typing import Any
 from weakref import WeakKeyDictionary, finalize, ref
 
@@ -16,6 +18,7 @@ from orion.runtime.failures import left_without_error
 from orion.runtime.memory import RunMemory, place_of
 from orion.runtime.notice import said_if_slow
 from orion.runtime.prepared import PreparedProgram
+from orion.runtime.profile.recorder import Recording, measured_run
 from orion.runtime.ray.group import Group
 from orion.runtime.ray.mirrors import Mirrors
 from orion.runtime.ray.orders import Outcome, RunOrder
@@ -73,23 +76,41 @@ class Team:
         self.sent_bytes = 0
         """The contents of arrays that nodes sent to each other in the last run."""
 
-    def run(self, prepared: PreparedProgram, arguments: Mapping[str, object]) -> Any:
+    def run(
+        self, prepared: PreparedProgram, arguments: Mapping[str, object], recording: Recording | None = None
+    ) -> Any:
         """Run a program on the first `prepared.workers` actors."""
         program = self._program(prepared)
         placed = self._store.place(prepared, arguments)
-        placed.copy_in()
-        program.memory.reset()
-        self._tell_dropped()
-        self._mirrors.prepare(prepared, program.segment, placed)
-        orders = self._orders(prepared, program, placed)
-        outcomes = self.group.run(orders, program.memory.abort, partial(place_of, prepared, program.memory))
+        with self._copying(recording, placed.bytes_in()):
+            placed.copy_in()
+            program.memory.reset()
+            self._tell_dropped()
+            self._mirrors.prepare(prepared, program.segment, placed)
+        orders = self._orders(prepared, program, placed, None if recording is None else recording.number)
+        with measured_run(recording) as took:
+            outcomes = self.group.run(orders, program.memory.abort, partial(place_of, prepared, program.memory))
+            took += [outcome.measured for outcome in outcomes if outcome.measured is not None]
         _raise_failure(prepared, outcomes)
         self.sent_bytes = sum(outcome.sent_bytes for outcome in outcomes)
         for news, order in zip(self._news, orders, strict=False):
             news.told(order)
-        self._mirrors.fetch(prepared, placed)
-        placed.copy_out()
+        with self._copying(recording, placed.bytes_out()):
+            self._mirrors.fetch(prepared, placed)
+            placed.copy_out()
         return outcomes[0].returned
+
+    @contextmanager
+    def _copying(self, recording: Recording | None, size: int) -> Iterator[None]:
+        """Around what copies `size` bytes on the driver's node, and others to other nodes or from them."""
+        if recording is None:
+            yield
+            return
+        start, before = perf_counter_ns(), self.group.moved
+        try:
+            yield
+        finally:
+            recording.copied(start, size + self.group.moved - before)
 
     def leave_store(self) -> Store | None:
         """End the actors, and leave the arrays where they are for the next team, so that views of them stay what they
@@ -130,7 +151,9 @@ class Team:
             news.dropped.extend(dropped)
         del self._store.dropped[: len(dropped)]
 
-    def _orders(self, prepared: PreparedProgram, program: KnownProgram, placed: PlacedRun) -> list[RunOrder]:
+    def _orders(
+        self, prepared: PreparedProgram, program: KnownProgram, placed: PlacedRun, measured: int | None
+    ) -> list[RunOrder]:
         if not self._store.anonymous:
             self._attach_files()
         segments = {program.segment, *placed.segments()}
@@ -143,7 +166,7 @@ class Team:
             told = (tuple(news.dropped), tuple(news.ended))
             parts = (run, program.segment, opened, placed.loops, placed.given, *told)
             exchange = None if sent is None else self._mirrors.exchange_of(prepared, placed)
-            orders.append(RunOrder(program.number, sent, exchange, *parts))
+            orders.append(RunOrder(program.number, sent, exchange, *parts, measured))
         return orders
 
     # ------------------------------------------------------------ segments without /proc

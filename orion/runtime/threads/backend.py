@@ -5,7 +5,8 @@ for.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from orion.runtime.arguments import DataSource, GivenArrays, begin_stores, skeleton_arguments
@@ -23,6 +24,8 @@ from orion.runtime.parts import (
     worker_tiles,
 )  # fmt: skip
 from orion.runtime.prepared import PreparedProgram
+from orion.runtime.profile.recorder import Recorder, Recording
+from orion.runtime.profile.timed import TimedWorker
 from orion.runtime.rounds import compiled_rounds
 from orion.runtime.skeleton import Skeleton, make_skeleton
 from orion.runtime.threads.pool import Pool
@@ -34,7 +37,7 @@ from orion.runtime.worker import AbortedError, FinishedError, Worker
 class LoadedProgram:
     """What this process made for a program: kernels, skeleton, shared memory. `parts` has the loop parts of
     each worker, and `compiled` its parts of compiled serial loops; `meet` is the walk of the barrier, None for one
-    worker.
+    worker. `bars` are those that the skeleton shows.
     """
 
     sources: tuple[DataSource, ...]
@@ -43,10 +46,18 @@ class LoadedProgram:
     parts: tuple[tuple[LoopPart, ...], ...]
     meet: Walk | None
     compiled: tuple[tuple[RoundsPart, ...], ...] = ()
+    bars: Bars | None = None
+    _uncompiled: list[Skeleton] = field(default_factory=list)
 
     @property
     def workers(self) -> int:
         return len(self.parts)
+
+    def uncompiled(self, prepared: PreparedProgram) -> Skeleton:
+        """The skeleton that starts each loop itself, also those of compiled serial loops: what a profile sees."""
+        if not self._uncompiled:
+            self._uncompiled.append(make_skeleton(prepared, (), self.bars))
+        return self._uncompiled[0]
 
 
 def load_program(prepared: PreparedProgram, workers: int) -> LoadedProgram:
@@ -55,6 +66,7 @@ def load_program(prepared: PreparedProgram, workers: int) -> LoadedProgram:
 
     walks = tuple(compile_kernel(loop.kernel).walk for loop in prepared.loops)
     bars = prepared.program.function.bars
+    shown = Bars(bars) if bars else None
     rounds = compiled_rounds(prepared.program, prepared.loops, {bar.line for bar in bars})
     meet = compile_kernel(KERNEL).walk if workers > 1 or rounds else None
     functions = compile_rounds(rounds, prepared.loops)
@@ -62,20 +74,27 @@ def load_program(prepared: PreparedProgram, workers: int) -> LoadedProgram:
     parts = tuple(loop_parts(prepared, memory, walks, worker_tiles(prepared, w, workers)) for w in range(workers))
     return LoadedProgram(
         sources=tuple(DataSource(loop) for loop in prepared.loops),
-        skeleton=make_skeleton(prepared, rounds, Bars(bars) if bars else None),
+        skeleton=make_skeleton(prepared, rounds, shown),
         memory=memory,
         parts=parts,
         meet=meet,
         compiled=tuple(rounds_parts(rounds, functions, own) for own in parts),
+        bars=shown,
     )
 
 
 def run_locally(
-    prepared: PreparedProgram, loaded: LoadedProgram, arguments: Mapping[str, object], pool: Pool, watch: Watch
+    prepared: PreparedProgram,
+    loaded: LoadedProgram,
+    arguments: Mapping[str, object],
+    pool: Pool,
+    watch: Watch,
+    recording: Recording | None = None,
 ) -> Any:
     """Run a program on members of the pool and return what worker 0, the calling thread, returns.
 
-    The first error of any worker is raised once all have left; so is KeyboardInterrupt.
+    Times are taken where there is a `recording`. The first error of any worker is raised once all have left; so is
+    KeyboardInterrupt.
     """
     memory = loaded.memory
     memory.reset()
@@ -86,13 +105,14 @@ def run_locally(
     given = skeleton_arguments(prepared, arguments)
     errors: list[BaseException] = []
     returned: list[Any] = []
+    run = _run if recording is None else partial(_run_timed, recording)
 
     def body(number: int) -> None:
         parts = loaded.parts[number]
         try:
             for part, found in zip(parts, data, strict=True):
                 part.begin(found)
-            result = loaded.skeleton(worker_of(prepared, loaded, number), *given)
+            result = run(prepared, loaded, number, given)
             if number == 0:
                 returned.append(result)
         except (AbortedError, FinishedError):
@@ -125,3 +145,20 @@ def worker_of(prepared: PreparedProgram, loaded: LoadedProgram, number: int) -> 
     """Worker `number` of a loaded program."""
     compiled = loaded.compiled[number] if loaded.compiled else ()
     return Worker(number, loaded.workers, loaded.parts[number], loaded.memory, loaded.meet, compiled, prepared.last)
+
+
+def _run(prepared: PreparedProgram, loaded: LoadedProgram, number: int, given: tuple[object, ...]) -> Any:
+    """Run a worker's part of a program."""
+    return loaded.skeleton(worker_of(prepared, loaded, number), *given)
+
+
+def _run_timed(
+    recording: Recording, prepared: PreparedProgram, loaded: LoadedProgram, number: int, given: tuple[object, ...]
+) -> Any:
+    """Run a worker's part of a program, and take times."""
+    worker = TimedWorker(number, loaded.workers, loaded.parts[number], loaded.memory, loaded.meet, last=prepared.last)
+    worker.recorder = Recorder(number, recording.number)
+    try:
+        return loaded.uncompiled(prepared)(worker, *given)
+    finally:
+        recording.worker(worker.recorder.record())

@@ -1,0 +1,86 @@
+"""`f.last_run`: what the last call of a function has run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from orion.errors import PlanError
+from orion.inspect.profiles.text import call_text
+from orion.plan.source_plans import main_part
+from orion.planned import Plan
+from orion.runtime.profile.collector import of_call
+from orion.runtime.profile.records import CallRecord
+from orion.schedule.schedule import Ints
+from orion.tracebacks import ends_in_users_line
+
+NO_TIMES = "no times were taken of this run: they are where the call stands inside of `with orion.profile():`"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoopTimes:
+    """The times of one worker in one loop of a call, in seconds: in its tiles, waiting for other workers, and sending
+    to other nodes or receiving from them."""
+
+    line: int
+    worker: int
+    tiles: int
+    compute: float
+    wait: float
+    transfer: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LastRun:
+    """The last call of a function that came to its end: `plan` is the plan as it ran. Times and bytes are known of
+    calls inside of `with orion.profile():` alone, as taking them costs time; PlanError elsewhere."""
+
+    plan: Plan
+    record: CallRecord | None
+
+    @ends_in_users_line
+    def serial_order(self, loop: int | None = None) -> Ints:
+        """A serial order of the iterations that the run equals, as `plan.serial_order` gives it, for the workers that
+        ran. `loop` is the number of the loop; the only one, if not given."""
+        plan = self.plan.only if loop is None else self.plan.loops[loop]
+        return self.plan.serial_order(main_part(plan).runs_on, loop)
+
+    @property
+    def workers(self) -> int:
+        """The number of workers that the plan shares the loops out among."""
+        return self.plan.runs_on
+
+    @property
+    @ends_in_users_line
+    def seconds(self) -> float:
+        """The time of the whole call."""
+        record = self._measured()
+        return (record.end - record.start) / 1e9
+
+    @property
+    @ends_in_users_line
+    def times(self) -> tuple[LoopTimes, ...]:
+        """The times of each worker in each loop that ran."""
+        loops = of_call(self._measured()).loops
+        return tuple(
+            LoopTimes(label.span.line, worker, one.tiles, one.compute / 1e9, one.wait / 1e9, one.transfer / 1e9)
+            for label, loop in loops.items()
+            for worker, one in sorted(loop.workers.items())
+        )
+
+    @property
+    @ends_in_users_line
+    def bytes_moved(self) -> int:
+        """The bytes that were copied or sent: between the driver and memory that actors share, and between nodes."""
+        record = self._measured()
+        return record.copied + sum(worker.bytes for worker in record.workers)
+
+    def _measured(self) -> CallRecord:
+        if self.record is None:
+            raise PlanError(NO_TIMES)
+        return self.record
+
+    def __str__(self) -> str:
+        return f"{self.plan!r}\n{NO_TIMES if self.record is None else call_text(self.record)}"
+
+    def __repr__(self) -> str:
+        return f"<orion.LastRun of {self.plan!r}{'' if self.record is None else f', {self.seconds:.3g} s'}>"

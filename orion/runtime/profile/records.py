@@ -1,0 +1,177 @@
+"""What a profile measures of a call, as values. Times are nanoseconds of the driver's clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from orion.ir.program import RunLoop, Step, blocks_of
+from orion.plan.plan import Inspected
+from orion.runtime.prepared import PreparedProgram
+from orion.runtime.rounds import compiled_rounds
+from orion.schedule.schedule import Ints
+from orion.source import Span
+
+BARRIER = -1
+"""Stands for the barrier where the number of a loop is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopLabel:
+    """Which loop, and what of its plan matters for judging times.
+
+    `has_waits`: tiles wait for tiles of other workers. `is_inspected`: workers take each other's tiles, so that waiting
+    cannot be told from computing. `is_compiled`: without a profile its rounds run without Python. `bytes` are those of
+    the arrays that it touches.
+    """
+
+    function: str
+    span: Span
+    dims: tuple[str, ...]
+    number: int
+    strategy: str
+    workers: int
+    tiles: int
+    has_waits: bool
+    is_inspected: bool
+    is_compiled: bool
+    bytes: int
+
+
+def loop_label(prepared: PreparedProgram, number: int, touched: int) -> LoopLabel:
+    """The label of one of the loops of a program, whose arrays have so many bytes."""
+    loop, plan = prepared.loops[number], prepared.loops[number].plan
+    return LoopLabel(
+        function=prepared.program.function.name,
+        span=plan.nest.span,
+        dims=plan.nest.dims,
+        number=number,
+        strategy=str(plan.strategy),
+        workers=loop.schedule.workers,
+        tiles=loop.schedule.tiles,
+        has_waits=bool(loop.schedule.waits.size),
+        is_inspected=isinstance(plan.tiles, Inspected),
+        is_compiled=number in compiled_loops(prepared),
+        bytes=touched,
+    )
+
+
+def compiled_loops(prepared: PreparedProgram) -> frozenset[int]:
+    """The loops of a program that are started by compiled code."""
+    found = compiled_rounds(prepared.program, prepared.loops)
+    return frozenset(number for rounds in found for number in _loops_in(rounds.repeat))
+
+
+def _loops_in(step: Step) -> set[int]:
+    inner = {number for steps in blocks_of(step) for one in steps for number in _loops_in(one)}
+    return inner | {step.number} if isinstance(step, RunLoop) else inner
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One worker's part of one round of a loop, in nanoseconds.
+
+    `compute` is the time in tiles, `cpu` that in which a core ran them, `wait` the time for other workers' tiles, and
+    `sent` that of sending to other nodes. The rest, up to the `end`, is the start of the loop in Python and the
+    profile's own.
+    """
+
+    loop: int
+    round: int
+    start: int
+    end: int
+    tiles: int
+    compute: int
+    cpu: int
+    wait: int
+    sent: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A time in which a worker waited, in a loop or at the barrier."""
+
+    loop: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What one worker sent to another node, or what came from a worker of one: when, message `number` between worker
+    and node, and its bytes."""
+
+    time: int
+    worker: int
+    node: str
+    number: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TileTimes:
+    """The tiles of one worker in a loop: which, how much is in each (iterations, at most), and the sums of their times
+    over all rounds. `alone` and `together` are the least times of a core in one and the same tile, run while the other
+    workers stood still and while they did not; 0 where there is no such sample."""
+
+    loop: int
+    rounds: int
+    tiles: Ints
+    work: Ints
+    compute: Ints
+    cpu: Ints
+    alone: int = 0
+    together: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WorkerRecord:
+    """What one worker did in one call. `totals` has the sums of its parts by loop, also of parts that are not kept:
+    their number for `round`, their length for `end`. `last` is the loop that it ran last; `messages` and `bytes` are
+    what it sent to other nodes in `sends` nanoseconds, of which `sent` has the first."""
+
+    worker: int
+    node: str
+    start: int
+    end: int
+    totals: tuple[Part, ...]
+    tiles: tuple[TileTimes, ...]
+    parts: tuple[Part, ...]
+    waits: tuple[Wait, ...]
+    waited: int
+    sends: int
+    messages: int
+    bytes: int
+    last: int
+    sent: tuple[Message, ...]
+    arrived: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CallRecord:
+    """One call of a function. It began at `start`; its plan was there at `planned`, it was its turn at `entered`, and
+    it returned or raised at `end`. `copying` is the time in which the driver copied arguments to and from the workers'
+    memory and sent them to other nodes, `copied` their bytes. `error` names the class of what it raised. A function
+    that ran as it is, without a plan, has no `loops`."""
+
+    function: str
+    thread: int
+    start: int
+    planned: int
+    entered: int
+    end: int
+    copying: int
+    copied: int
+    loops: tuple[LoopLabel, ...]
+    workers: tuple[WorkerRecord, ...]
+    is_planned: bool
+    error: str = ""
+
+    @property
+    def begun(self) -> int:
+        """When the first worker began; the end where none did."""
+        return min((one.start for one in self.workers), default=self.end)
+
+    @property
+    def ended(self) -> int:
+        """When the last worker was through."""
+        return max((one.end for one in self.workers), default=self.end)

@@ -1,0 +1,32 @@
+"""Workers of actors that take times while a profile is on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orion.kernel.calling import GO
+from orion.runtime.parts import LoopPart
+from orion.runtime.profile.timed import Timed
+from orion.runtime.ray.node_worker import NodeWorker
+from orion.runtime.ray.orders import Delivery
+from orion.runtime.worker import AbortedError
+
+
+class TimedNodeWorker(Timed, NodeWorker):
+    """A worker of a run that goes over several nodes, and takes times."""
+
+    def _walk_some(self, part: LoopPart, start: int, stop: int, arguments: list[Any]) -> None:
+        self.walk_timed(part, start, stop, arguments)
+        if part.control[0] != GO:
+            self.memory.abort()
+            raise AbortedError
+
+    def samples_alone(self) -> bool:
+        """Whether the workers of a run can stand still for one: flags of other nodes take too long."""
+        return False
+
+
+def size_of(delivery: Delivery) -> int:
+    """The bytes of arrays, copies and results in a delivery."""
+    pieces = sum(piece.data.nbytes for piece in delivery.pieces)
+    return pieces + sum(found.values.nbytes for found in delivery.results)
