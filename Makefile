@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 PEERS  := $(VENV)/.peers
 
 .DEFAULT_GOAL := help
-.PHONY: help run test cpus check bench fuzz everyday indirect sparse polybench wavefront cliffs peers interrupts planning ablation kill planted house docs clean setup
+.PHONY: help run test cpus check bench fuzz everyday indirect sparse polybench wavefront cliffs peers interrupts planning ablation bottlenecks cluster kill planted house docs clean setup
 
 help:            ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -50,6 +50,12 @@ polybench: $(STAMP) ## the 30 PolyBench kernels: serial Numba, hand-written pran
 
 wavefront: $(STAMP) ## chains of dependent iterations: Gauss-Seidel, common subsequence; serial Numba and Orion
 	$(BIN)/python -m benchmarks.wavefront $(ARGS)
+
+cluster: $(STAMP) ## loops of every kind on Ray clusters of one, two and three nodes: bits, nodes used, bytes predicted and sent
+	$(BIN)/python tests/cluster.py $(ARGS)
+
+bottlenecks: $(STAMP) ## bottlenecks planted on purpose, and whether a profile names them; wants a machine that does nothing else
+	$(BIN)/python -m pytest -m timing tests/test_profile.py tests/test_profile_ray.py $(ARGS)
 
 peers: $(PEERS)  ## programs next to igraph, scikit-learn, LightGBM, xgboost, tomotopy (installs them)
 	$(BIN)/python -m benchmarks.peers.run $(ARGS)

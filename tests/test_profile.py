@@ -265,6 +265,7 @@ def test_a_function_without_a_plan_is_told(two):
 # ---------------------------------------------------------------- planted bottlenecks
 
 
+@pytest.mark.timing
 def test_uneven_tiles(two):
     a, out = np.random.default_rng(1).random(6000), np.zeros(6000)
     triangle(a, out)
@@ -276,6 +277,7 @@ def test_uneven_tiles(two):
     assert slowest.compute > 1.3 * min(one.compute for one in profile.numbers.loops[0].workers)
 
 
+@pytest.mark.timing
 def test_too_small_tiles(two):
     A = np.ones((9, 9))
     relax(A, 4)
@@ -286,6 +288,7 @@ def test_too_small_tiles(two):
     assert "too small tiles" in repr(profile)
 
 
+@pytest.mark.timing
 def test_the_driver_between_calls(two):
     a = np.ones(1000)
     double(a)
@@ -297,6 +300,7 @@ def test_the_driver_between_calls(two):
     assert "in the program between calls" in profile.bottleneck.sentence
 
 
+@pytest.mark.timing
 def test_the_driver_that_plans(two):
     @orion.parallel_for
     def new(a):

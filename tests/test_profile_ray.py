@@ -84,6 +84,7 @@ def test_an_error_in_an_actor_leaves_its_times(actors):
     assert profile.numbers.workers
 
 
+@pytest.mark.timing
 def test_a_stopped_and_continued_actor_is_the_slow_worker(actors):
     """One actor has its core only for a third of the time."""
     a = np.random.default_rng(2).random(200_000)
@@ -115,6 +116,7 @@ def test_a_stopped_and_continued_actor_is_the_slow_worker(actors):
     assert shares[1] < shares[0]
 
 
+@pytest.mark.timing
 def test_large_arguments_for_little_work_are_a_slow_link(actors):
     @orion.parallel_for
     def touch(a):

@@ -1,0 +1,31 @@
+"""Part of `make cluster` (`tests.cluster`): loops on a cluster of three nodes, on four workers."""
+
+import pytest
+
+import orion
+from tests.cluster import all_cases, cluster, row
+from tests.runtime_programs import NAMES
+
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(200)]
+
+CASES = [case for case in all_cases() if case.name not in NAMES]  # those: `test_runtime_ray_nodes.py`
+
+
+@pytest.fixture(scope="module")
+def expected():
+    with orion.session("threads", 4, force_parallel=True):
+        return {case.name: case.run() for case in CASES}
+
+
+@pytest.fixture(scope="module")
+def three():
+    with cluster(3) as address, orion.session("ray", 4, address=address, force_parallel=True) as session:
+        yield session
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_three_nodes_give_the_bits_of_threads_and_send_what_is_predicted(case, expected, three):
+    found = row(case, 4, expected[case.name], three)
+    assert not found.wrong, str(found)
+    assert found.nodes > 1
+    assert found.used > 1 or found.why
