@@ -370,6 +370,16 @@ def test_many_rounds_are_predicted_without_going_through_them_all():
     assert each == (10**9 - 11) * 3 * 8
 
 
+@pytest.mark.parametrize("most", [0, 20, 400])
+@pytest.mark.parametrize("name", ["wavefront", "stencil", "row by row", "two loops"])
+def test_arrays_with_too_many_cells_are_told_apart_less(name, most, expected, monkeypatch):
+    monkeypatch.setattr("orion.runtime.ray.exchange.MOST_CELLS", most)
+    for seed in range(3):
+        found, exchange = simulated(name, "abb", seed, driver="driver")
+        assert_same(found, expected[name])
+    assert max(np.prod(cells.shape) for cells in exchange.cells.values()) <= max(most, 20)
+
+
 # ---------------------------------------------------------------- what is broken is found
 
 

@@ -29,7 +29,7 @@ from orion.sets.names import extent_name
 if TYPE_CHECKING:
     import islpy as isl
 
-MOST_SLICES = 1 << 17
+MOST_SLICES = 1 << 14
 """Tiles are not looked at by slices where there would be more of them than this, all tiles together."""
 
 FAR = 1 << 40
@@ -81,15 +81,20 @@ class LoopAccesses:
             if any(max(form.dims, default=0) >= dims for form in (*forms.low, *forms.high))
         )
 
-    def at(self, schedule: Schedule, values: Mapping[str, object]) -> tuple[Footprint, ...]:
-        """The footprints for values of the scalars; those that are no integers, or not among `values`, may have any."""
+    def at(
+        self, schedule: Schedule, values: Mapping[str, object], most_slices: int = MOST_SLICES
+    ) -> tuple[Footprint, ...]:
+        """The footprints for values of the scalars; those that are no integers, or not among `values`, may have any.
+        Tiles are not looked at by slices where there would be more than `most_slices`, all tiles together."""
         found = [_of_last_tile(array, schedule, self.shapes[array]) for array in sorted(self.private)]
         first, end = boxes(schedule)
         known = [values.get(name) for name in self.given]
         low = [int(one) if isinstance(one, int | np.integer) else -FAR for one in known]
         high = [int(one) + 1 if isinstance(one, int | np.integer) else FAR for one in known]
         box = (_with_columns(first, low), _with_columns(end, high))
-        return (*found, *(_footprint(one, box, first.shape[1], self.shapes[one.array]) for one in self.accesses))
+        shapes = self.shapes
+        own = (_footprint(one, box, first.shape[1], shapes[one.array], most_slices) for one in self.accesses)
+        return (*found, *own)
 
 
 def loop_accesses(plan: LoopPlan, known: Mapping[str, int], shapes: Shapes) -> LoopAccesses:
@@ -185,13 +190,13 @@ def _maps(places: str, context: isl.Context) -> Sequence[isl.Map]:
 # ---------------------------------------------------------------- numbers
 
 
-def _footprint(one: Accessed, box: tuple[Ints, Ints], dims: int, shape: tuple[int, ...]) -> Footprint:
+def _footprint(one: Accessed, box: tuple[Ints, Ints], dims: int, shape: tuple[int, ...], most_slices: int) -> Footprint:
     """The footprint of an access; `box` has the first and one past last values of its coordinates, of which `dims` are
     those of the loop, for each tile."""
     if one.forms is None or len(one.forms) != len(shape):
         low = np.zeros((len(box[0]), 1, len(shape)), np.int64)
         return Footprint(one.array, one.is_write, low, low + np.array(shape, np.int64))
-    first, end = _sliced(*box, _sliced_dims(one.forms, dims))
+    first, end = _sliced(*box, _sliced_dims(one.forms, dims), most_slices)
     low, high = np.empty((2, *first.shape[:2], len(shape)), np.int64)
     for axis, (forms, length) in enumerate(zip(one.forms, shape, strict=True)):
         low[..., axis], high[..., axis] = _along(forms, first, end, length)
@@ -248,10 +253,10 @@ def _sliced_dims(forms: BoxForms, dims: int) -> tuple[int, ...]:
     return tuple(sliced)
 
 
-def _sliced(low: Ints, high: Ints, dims: Sequence[int]) -> tuple[Ints, Ints]:
+def _sliced(low: Ints, high: Ints, dims: Sequence[int], most: int) -> tuple[Ints, Ints]:
     """Boxes cut into slices of one value of each of some coordinates: int64 (tiles, slices, dims)."""
     lengths = [max(1, int((high[:, dim] - low[:, dim]).max(initial=1))) for dim in dims]
-    if not dims or len(low) * prod(lengths) > MOST_SLICES:
+    if not dims or len(low) * prod(lengths) > most:
         return low[:, None], high[:, None]
     steps = np.indices(lengths).reshape(len(dims), -1)
     first, end = (np.repeat(edge[:, None], steps.shape[1], axis=1) for edge in (low, high))

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Protocol
 
 import numpy as np
@@ -37,6 +38,9 @@ from orion.runtime.ray.regions import Cells, Mask, Region
 from orion.runtime.waits import Waits
 from orion.schedule.footprints import Footprint, LoopAccesses, loop_accesses
 from orion.schedule.schedule import Ints, Schedule
+
+MOST_CELLS = 1 << 19
+"""Of an array with more cells than this less is told apart: boxes of tiles instead of slices, or all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,18 +142,17 @@ def program_exchange(
     """The exchange of a program with these loops, for dense arrays of these shapes, whose worker w is on node
     `nodes[w]`. `known` are the values of the isl parameters that it is for. The home node is that of worker 0."""
     accesses = [loop_accesses(loop.plan, known, shapes) for loop in scheduled]
-    prints = [found.at(loop.schedule, {}) for loop, found in zip(scheduled, accesses, strict=True)]
     varying = [
         found.varying(len(loop.plan.nest.dims)) if not loop.schedule.step.any() else frozenset()
         for loop, found in zip(scheduled, accesses, strict=True)
     ]
-    cells = {}
-    for array, shape in shapes.items():
-        own = [(one.low, one.high) for found in prints for one in found if one.array == array]
-        if any(copies.array == array for loop in scheduled for copies in loop.plan.copies):
-            own.append(_shares(shape, len(nodes)))
-        axes = {axis for found in varying for name, axis in found if name == array}
-        cells[array] = Cells.around(array, shape, own, axes)
+    prints = [found.at(loop.schedule, {}) for loop, found in zip(scheduled, accesses, strict=True)]
+    cells = _cells(scheduled, prints, varying, shapes, len(nodes))
+    if any(prod(own.shape) > MOST_CELLS for own in cells.values()):  # less exact, and less to go through
+        prints = [found.at(loop.schedule, {}, 0) for loop, found in zip(scheduled, accesses, strict=True)]
+        cells = _cells(scheduled, prints, varying, shapes, len(nodes))
+        whole = _cells(scheduled, (), (), shapes, len(nodes))
+        cells = {array: own if prod(own.shape) <= MOST_CELLS else whole[array] for array, own in cells.items()}
     names = tuple(dict.fromkeys(nodes))
     place = tuple(names.index(node) for node in nodes)
     loops = []
@@ -162,6 +165,24 @@ def program_exchange(
         else:
             loops.append(replace(one, accesses=by_round, rounds_overlap=False) if varies else one)
     return ProgramExchange(names, place, cells, tuple(loops))
+
+
+def _cells(
+    scheduled: Sequence[Scheduled],
+    prints: Sequence[tuple[Footprint, ...]],
+    varying: Sequence[frozenset[tuple[str, int]]],
+    shapes: Shapes,
+    workers: int,
+) -> dict[str, Cells]:
+    """The cells of all arrays, for some footprints of each loop."""
+    cells = {}
+    for array, shape in shapes.items():
+        own = [(one.low, one.high) for found in prints for one in found if one.array == array]
+        if any(copies.array == array for loop in scheduled for copies in loop.plan.copies):
+            own.append(_shares(shape, workers))
+        axes = {axis for found in varying for name, axis in found if name == array}
+        cells[array] = Cells.around(array, shape, own, axes)
+    return cells
 
 
 def usage_in_round(

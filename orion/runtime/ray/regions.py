@@ -16,7 +16,7 @@ from orion.schedule.schedule import Ints
 
 Mask = NDArray[np.bool_]
 
-MOST_CELLS = 1 << 18
+CUT_AT_EACH = 1 << 18
 """Arrays are not cut at each element where they would have more cells than this."""
 
 Box = tuple[tuple[int, int], ...]
@@ -62,14 +62,14 @@ class Cells:
         array: str, shape: tuple[int, ...], boxes: Iterable[tuple[Ints, Ints]], varying: Iterable[int] = ()
     ) -> Cells:
         """The cells of an array for boxes: (low, high), each int64 (…, axes). Along axes that are `varying` the array
-        is cut at each element, as far as there are not more than `MOST_CELLS` then."""
+        is cut at each element, as far as there are not more than `CUT_AT_EACH` then."""
         edges = [np.array([[0] * len(shape), shape], np.int64)]
         edges += [edge.reshape(-1, len(shape)) for pair in boxes for edge in pair]
         joined = np.concatenate(edges)
         cuts = [np.unique(joined[:, axis]) for axis in range(len(shape))]
         for axis in sorted(varying):
             others = prod(len(own) for other, own in enumerate(cuts) if other != axis)
-            if others * shape[axis] <= MOST_CELLS:
+            if others * shape[axis] <= CUT_AT_EACH:
                 cuts[axis] = np.arange(shape[axis] + 1)
         return Cells(array, tuple(cuts))
 
