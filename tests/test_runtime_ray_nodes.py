@@ -13,7 +13,6 @@ import pytest
 
 import orion
 from orion.arrays.dense import array
-from orion.errors import ArgumentError
 from tests.element_stores import scale
 from tests.runtime_programs import (
     NAMES,
@@ -94,11 +93,23 @@ def test_a_second_loop_finds_the_keys_that_the_first_had_no_use_for(nodes):
     np.testing.assert_array_equal(H, expected[1])
 
 
-def test_stores_of_elements_are_refused(nodes):
+def test_a_loop_that_stores_elements_runs_on_one_node(nodes):
     tokens = orion.sparse((np.arange(60), np.arange(60) % 7), np.arange(60.0))
-    with pytest.raises(ArgumentError, match="stored on one node alone"):
+
+    @orion.parallel_for
+    def twice(out, tokens):
+        for (d, w), z in tokens:
+            tokens[d, w] = 2 * z
+        for (d, _), z in tokens:
+            out[d] += z
+
+    for times in (1, 2, 3):
+        out = np.zeros(60)
         scale(tokens, 2.0)
-    np.testing.assert_array_equal(tokens.values, np.arange(60.0))
+        twice(out, tokens)
+        np.testing.assert_array_equal(tokens.values, np.arange(60.0) * 4**times)
+        np.testing.assert_array_equal(out, tokens.values)
+    assert "are stored, which are on one node" in str(twice.plan(out, tokens).estimate(nodes=2))
 
 
 def test_elements_that_were_stored_are_sent_again(nodes):

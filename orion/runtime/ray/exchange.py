@@ -23,7 +23,7 @@ Where a loop ends some nodes have cells that others have not: what the next one 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Protocol
@@ -155,11 +155,13 @@ def program_exchange(
         cells = {array: own if prod(own.shape) <= MOST_CELLS else whole[array] for array, own in cells.items()}
     names = tuple(dict.fromkeys(nodes))
     place = tuple(names.index(node) for node in nodes)
+    nests = [loop.plan.nest for loop in scheduled]
+    stored = {nest.elements.array for nest in nests if nest.elements is not None and nest.stored}
     loops = []
     for loop, found, by_round, varies in zip(scheduled, prints, accesses, varying, strict=True):
         touches = _touches(found, cells)
         try:
-            one = _shared_out(loop, touches, cells, names, place)
+            one = _shared_out(loop, touches, cells, names, place, stored)
         except _ApartError as error:
             loops.append(_on_home_node(loop, touches, cells, names, place, str(error)))
         else:
@@ -374,11 +376,17 @@ def _shared_out(
     cells: Mapping[str, Cells],
     names: tuple[str, ...],
     place: Sequence[int],
+    stored: Set[str],
 ) -> LoopExchange:
-    """The exchange of a loop on all nodes. _ApartError where it must be on one."""
+    """The exchange of a loop on all nodes. _ApartError where it must be on one. `stored` are the sparse arrays of which
+    some loop stores values."""
     schedule = loop.schedule
     if isinstance(loop.plan.tiles, Inspected):
         raise _ApartError("its tiles were found by inspection, and workers take them from each other")
+    if loop.plan.nest.elements is not None and loop.plan.nest.elements.array in stored:
+        raise _ApartError(
+            f"values of the elements of `{loop.plan.nest.elements.array}` are stored, which are on one node"
+        )
     overlap = loop.plan.rounds_overlap
     used = {touch.array: cells[touch.array] for touch in touches}
     walk = _Walk(schedule, names, place, used)

@@ -12,7 +12,6 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.errors import ArgumentError, describe
 from orion.runtime.prepared import PreparedLoop, PreparedProgram
 from orion.runtime.ray.exchange import ProgramExchange, program_exchange
 from orion.runtime.ray.group import Group
@@ -94,8 +93,6 @@ class Mirrors:
         remote = [node for node in self._nodes(prepared) if node in self._names]
         if not remote:
             return
-        if prepared.stored:
-            raise _stores_elsewhere(prepared.stored[0])
         shares = self._traffic_of(prepared, placed).shares
         fillings, new = {}, {}
         for node in remote:
@@ -116,6 +113,8 @@ class Mirrors:
         if home not in self._names:
             return
         parts = [(placed.dense[region.array], region) for region in self._traffic_of(prepared, placed).written]
+        for loop, blocks in zip(prepared.loops, placed.loops, strict=True):
+            parts += [(block, Region(name)) for name, block in _stored_blocks(loop, blocks)]
         for (block, region), data in zip(parts, self._group.read(home, parts), strict=True):
             region.of(self._array(block))[...] = data
 
@@ -172,11 +171,11 @@ class Mirrors:
         return self._store.array(block)
 
 
-def _stores_elsewhere(array: str) -> ArgumentError:
-    """What to say of a loop that stores values of elements and would run on several nodes."""
-    why = "the values that workers on other nodes store would not come back"
-    hint = 'use backend="threads", or no more workers than this node has CPUs for'
-    return ArgumentError(describe(f"argument `{array}`: its values are stored on one node alone", why=why, hint=hint))
+def _stored_blocks(loop: PreparedLoop, blocks: LoopBlocks) -> Iterator[tuple[str, Block]]:
+    """The blocks of the values of elements that the loop stores."""
+    for argument, block in zip(loop.kernel.arguments, blocks.arguments, strict=True):
+        if argument.kind == "value" and argument.writeable and isinstance(block, Block):
+            yield argument.name, block
 
 
 def _element_blocks(loop: PreparedLoop, blocks: LoopBlocks) -> Iterator[Block]:
