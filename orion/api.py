@@ -330,6 +330,7 @@ def parallel_for(
     relax: tuple[str, ...] = (),
     require_parallel: bool = False,
     fastmath: bool = True,
+    schedule: str = "static",
 ) -> Decorator: ...
 
 
@@ -342,6 +343,7 @@ def parallel_for(
     relax: tuple[str, ...] = (),
     require_parallel: bool = False,
     fastmath: bool = True,
+    schedule: str = "static",
 ) -> ParallelFunction[P, R] | Decorator:
     """Run the loops of a function in parallel where that is proved to be right, and compiled on one worker where not.
 
@@ -351,6 +353,11 @@ def parallel_for(
     rounded fewer times: dot products, sums of rows, and what `row += …` and `row -= …` add up, the same for every
     layout; so may running sums of long loops (`s += x[i]; out[i] = s`), in blocks that are the same for any number of
     workers. Everything else is rounded as NumPy does it, operation by operation.
+
+    `schedule="dynamic"`: workers take tiles that others have not begun, where they would have to wait, as where tiles
+    take unequal times, or a core is busy with something else. What tiles wait for is the same, and so are the bits of
+    results and `plan.serial_order()`. Loops with arrays of tiles' own or with copies of arrays, those that may end
+    early, and those on several nodes have their tiles dealt out as ever (`plan.loops[k].is_dynamic` says so).
 
     What cannot be analysed (a list that grows in a `while`, a dict) is run as it is, if Numba compiles it, on one
     worker, with a warning.
@@ -378,7 +385,9 @@ def parallel_for(
         if not isinstance(value, bool) and (value is not None or name != "ordered"):
             hint = "write True or False" + (", or None for what the kind of loop decides" if name == "ordered" else "")
             raise ArgumentError(describe(f"`{name}={value!r}` of parallel_for is no truth value", hint=hint))
-    options = Options(ordered, require_parallel, fastmath)
+    if schedule not in ("static", "dynamic"):
+        raise ArgumentError(describe(f"`schedule={schedule!r}` of parallel_for", hint='write "static" or "dynamic"'))
+    options = Options(ordered, require_parallel, fastmath, schedule == "dynamic")
     return functools.partial(_decorate, options) if function is None else _decorate(options, function)
 
 

@@ -30,7 +30,7 @@ def checkpoint(path: str | os.PathLike[str], /, *, every: float | None = None, *
     >>> orion.restore(folder, W=W)["epoch"], float(W[0, 0])
     (4, 1.0)
     """
-    return current_session().checkpoint(Path(path), values, every)
+    return current_session().checkpoint(Path(path).expanduser(), values, every)
 
 
 @ends_in_users_line
@@ -43,4 +43,4 @@ def restore(path: str | os.PathLike[str], /, **into: Any) -> dict[str, Any]:
     `ArgumentError` where there is no checkpoint, or arrays do not fit; `DataFormatError` where the file is damaged: the
     one before it, in the same folder, can then be given by its path.
     """
-    return restored(Path(path), into)
+    return restored(Path(path).expanduser(), into)

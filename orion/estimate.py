@@ -8,6 +8,7 @@ from math import prod
 
 import numpy as np
 
+from orion.inspect.text.words import counted
 from orion.ir.types import ArrayType
 from orion.plan.plan import FunctionPlan, LoopPlan
 from orion.runtime.ray.exchange import program_exchange
@@ -48,13 +49,16 @@ class Estimate:
 
     def __str__(self) -> str:
         sent = f"{self.bytes:,} bytes" if self.bytes is not None else f"an unknown number of bytes ({self.unknown})"
-        lines = [f"On {self.workers} workers, {self.nodes} nodes: {sent} from node to node."]
+        where = f"On {counted(self.workers, 'worker')}, {counted(self.nodes, 'node')}"
+        lines = [f"{where}: {sent} from node to node."]
         for loop in self.loops:
             size = "" if loop.bytes is None else f", {loop.bytes:,} bytes"
             why = "" if loop.why_one_node is None else f": {loop.why_one_node}"
-            nodes = f"{loop.nodes} node{'s' * (loop.nodes != 1)}"
-            lines.append(f"  line {loop.line}, over ({', '.join(loop.dims)}): {nodes}{size}{why}")
-        return "\n".join([*lines, f"Arrays on each node: {', '.join(f'{size:,}' for size in self.memory)} bytes."])
+            lines.append(f"  line {loop.line}, over ({', '.join(loop.dims)}): {counted(loop.nodes, 'node')}{size}{why}")
+        if self.bytes_at_end:
+            lines.append(f"  at the end, to the first node: {self.bytes_at_end:,} bytes")
+        sizes = ", ".join(f"{size:,}" for size in self.memory)
+        return "\n".join([*lines, f"Dense arrays on each node: {sizes} bytes."])
 
 
 @dataclass(frozen=True, slots=True)

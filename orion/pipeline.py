@@ -289,14 +289,18 @@ def make_plan(
     force_parallel: bool,
     shown: Shown = NOTHING_SHOWN,
     inspected: InspectedLoops = NOT_INSPECTED,
+    *,
+    dynamic: bool = False,
 ) -> Plan:
-    """The plan for arguments of known types, with what was shown of arrays among them, and found of loops."""
+    """The plan for arguments of known types, with what was shown of arrays among them, and found of loops; `dynamic`
+    where workers are to take tiles of each other."""
     arrays = {name: value for name, value in arguments.items() if isinstance(value, SparseArray)}
     integers = {name: index_value(name, arguments[name]) for name in typed.parameters}
     counts = {name: len(array) for name, array in arrays.items()}
     sizes = Sizes(
-        shapes, integers, counts, workers, force_parallel, caches=typed.caches, shown=shown, inspected=inspected
-    )
+        shapes, integers, counts, workers, force_parallel, caches=typed.caches, shown=shown, inspected=inspected,
+        dynamic=dynamic,
+    )  # fmt: skip
     sizes = typed.all_sizes(sizes)
     return planned(typed, sizes, arrays)
 

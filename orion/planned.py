@@ -17,6 +17,7 @@ from itertools import repeat
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+from orion.arrays.files.whole import write_text
 from orion.cost.extents import coordinate_ranges
 from orion.cost.placement import Placement
 from orion.cost.sizes import Sizes
@@ -215,8 +216,8 @@ class Plan:
         ...         a[i] = b[i - 1] * b[i + 1]
         >>> with orion.session(workers=4, force_parallel=True):
         ...     plan = smooth.plan(np.ones(1000), np.ones(1000))
-        >>> plan.estimate(nodes=2).bytes  # two elements of b; and half of both arrays is brought back to the first node
-        7984
+        >>> plan.estimate(nodes=2).bytes  # two elements of b; then half of both arrays is brought to the first node
+        7992
         """
         from orion.estimate import estimated
 
@@ -306,8 +307,7 @@ class Plan:
         costliest = costliest_loop(self.function)
         if costliest is None:
             raise PlanError("the function has no loop to draw")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(self.svg_of(costliest))
+        write_text(path, self.svg_of(costliest))
 
     def svg_of(self, loop: LoopPlan) -> str:
         """The picture of one of the loops: of its costliest part, where several stand for it."""

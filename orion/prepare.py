@@ -71,6 +71,7 @@ class Options:
     ordered: bool | None = None
     require_parallel: bool = False
     fastmath: bool = True
+    dynamic: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,15 +339,18 @@ class Preparation:
         types, shapes, _ = self._kinds(self._current(), arguments)
         typed, shapes = self.typed_for(types, shapes, arguments)
         shown = self._properties.of(typed.asked, arguments)
-        plan = aside(lambda: make_plan(typed, arguments, shapes, workers, force_parallel, shown))
+        plan = aside(lambda: self._plan(typed, arguments, shapes, workers, force_parallel, shown))
         watched = watched_loops(plan.function, plan.sizes)
         if watched:
             given = in_rows(arguments, rows_of(typed.function, shapes))
             inspected = self._inspections.of(watched, plan.sizes, given, looks=True if inspects else None)
             if inspected:
-                plan = aside(lambda: make_plan(typed, arguments, shapes, workers, force_parallel, shown, inspected))
+                plan = aside(lambda: self._plan(typed, arguments, shapes, workers, force_parallel, shown, inspected))
         _check_lengths(typed, plan)
         return plan
+
+    def _plan(self, typed: Typed, arguments: Mapping[str, Any], *others: Any) -> Plan:
+        return make_plan(typed, arguments, *others, dynamic=self._options.dynamic)
 
     def prepare(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> Prepared:
         """The same as `prepared`, with what it raises in the user's words."""
@@ -440,7 +444,7 @@ class Preparation:
         types, shapes, _ = self._kinds(self._current(), arguments)
         typed, shapes = self.typed_for(types, shapes, arguments)
         shown = self._properties.of(typed.asked, arguments)
-        plan = make_plan(typed, arguments, shapes, workers, force_parallel, shown)
+        plan = self._plan(typed, arguments, shapes, workers, force_parallel, shown)
         made = executed(typed, plan)
         return "\n\n".join(kernel.text for kernel in kernels_of(typed, plan, made, self._options.fastmath))
 
@@ -457,7 +461,7 @@ class Preparation:
         from orion.runtime.local_arrays import LocalArrays
         from orion.runtime.prepared import PreparedLoop, PreparedProgram
 
-        plan = make_plan(typed, arguments, shapes, workers, force_parallel, shown, inspected)
+        plan = self._plan(typed, arguments, shapes, workers, force_parallel, shown, inspected)
         _check_lengths(typed, plan)
         made = executed(typed, plan)
         kernels = kernels_of(typed, plan, made, self._options.fastmath)

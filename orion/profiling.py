@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from time import perf_counter_ns
 from typing import Any
 
+from orion.arrays.files.whole import write_text
 from orion.errors import ArgumentError, describe
 from orion.inspect.profiles.bottleneck import Bottleneck, bottleneck_of
 from orion.inspect.profiles.data import profile_to_dict
@@ -58,14 +59,12 @@ class Profile(AbstractContextManager["Profile"]):
     def save_trace(self, path: str | os.PathLike[str]) -> None:
         """Write a trace that ui.perfetto.dev and chrome://tracing open: a track for the driver and one for each worker.
         The first calls are in it, up to some 200,000 parts; all are in the sums."""
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(trace_of(self._collected.calls, self._collected.start), file)
+        write_text(path, json.dumps(trace_of(self._collected.calls, self._collected.start)))
 
     @ends_in_users_line
     def save_svg(self, path: str | os.PathLike[str]) -> None:
         """Write a picture of what each worker did when."""
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(self._picture())
+        write_text(path, self._picture())
 
     def to_dict(self) -> dict[str, Any]:
         """The sums and the bottleneck as plain dicts, lists, strings and numbers; times are seconds."""

@@ -267,3 +267,34 @@ def test_links_permissions_and_special_files(tmp_path):
         with pytest.raises(orion.StorageError, match="it is no regular file"):
             call()
     assert sorted(os.listdir(tmp_path)) == ["latest", "pipe", "target"]
+
+
+def test_home_folders_are_meant_by_a_tilde(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    orion.ones(3).save("~/ones.npz")
+    np.testing.assert_array_equal(orion.load("~/ones.npz"), np.ones(3))
+    orion.checkpoint("~/run", a=np.ones(2), epoch=3)
+    assert orion.restore("~/run", a=np.zeros(2))["epoch"] == 3
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["ones.npz", "run"]
+
+
+def test_pictures_and_traces_are_written_as_a_whole_or_not_at_all(tmp_path, monkeypatch):
+    @orion.parallel_for
+    def double(a):
+        for i in range(a.shape[0]):
+            a[i] *= 2.0
+
+    with orion.profile() as profile:
+        double(np.ones(100))
+    plan = double.plan(np.ones(100))
+    for save in (profile.save_svg, profile.save_trace, plan.save_svg):
+        save(tmp_path / "file")
+        before = (tmp_path / "file").read_bytes()
+        with monkeypatch.context() as patch:
+            patch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+            with pytest.raises(orion.StorageError, match="No space left"):
+                save(tmp_path / "file")
+        assert (tmp_path / "file").read_bytes() == before
+        assert [one.name for one in tmp_path.iterdir()] == ["file"]
+        with pytest.raises(orion.StorageError, match="cannot be written"):
+            save(tmp_path / "no folder" / "file")

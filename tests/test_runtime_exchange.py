@@ -145,7 +145,38 @@ def counts_of_rows(bins, A, of):
         A[t, 0] = bins[t]
 
 
+@orion.parallel_for
+def wrapped_columns(A):
+    """As far as is known each tile may write all of a row: several send it to one node."""
+    for w in range(8):
+        for i in range(17):
+            A[23 - i, (w + 3) % 8] = (A[23, (w + 3) % 8] + A[i // 2, 7 - w]) % 1009
+
+
+@orion.parallel_for
+def wrapped_forwards(A):
+    for w in range(8):
+        for i in range(17):
+            A[i, (w + 3) % 8] = (A[0, (w + 3) % 8] * 2 + A[i // 2, w]) % 1009
+
+
+@orion.parallel_for
+def wrapped_rounds(B, T):
+    for t in range(3):
+        for w in range(8):
+            for i in range(20, 2, -1):
+                B[(i + 5) % 24, w] = (3 * B[max(i, t), (w + 3) % 8] + t) % 1009
+                T[w % 4, i] = (3 * B[i, w] + 2 * T[t % 4 - 1, i + 3] + t) % 1009
+
+
+WRAPPED = {
+    "wrapped columns": (wrapped_columns, lambda: {"A": integers(24, 8)}),
+    "wrapped forwards": (wrapped_forwards, lambda: {"A": integers(24, 8)}),
+    "wrapped rounds": (wrapped_rounds, lambda: {"B": integers(24, 8), "T": integers(4, 24, seed=6)}),
+}
+
 MORE = {
+    **WRAPPED,
     "counts of rows": (counts_of_rows, lambda: {"bins": integers(11), "A": integers(9, 200), "of": integers(200) % 11}),
     "counts": (
         counts,
@@ -167,7 +198,7 @@ def test_more_loops_give_the_serial_result(name, nodes):
     function, given = MORE[name]
     expected = given()
     result = function.serial(**expected)
-    for seed in range(3 * TIMES):
+    for seed in range((12 if name in WRAPPED else 3) * TIMES):
         arguments = given()
         found = prepared(function, arguments, len(NODES[nodes]))
         codes = [kernel_code(loop.kernel.text) for loop in found.program.loops]
@@ -344,6 +375,78 @@ def test_what_depends_on_data_is_not_predicted():
     assert estimate.bytes is None
     assert "the `if` in line" in estimate.unknown
     assert "unknown number of bytes" in str(estimate)
+
+
+@orion.parallel_for
+def inner_rounds(a, b, n):
+    for s in range(n):
+        for t in range(s):
+            for i in range(a.shape[0]):
+                b[i] = (a[a.shape[0] - 1 - i] + t) % 1009
+            for i in range(a.shape[0]):
+                a[i] = b[i] + t
+
+
+@orion.parallel_for
+def shifted(a, b, d):
+    d = d + 20
+    for i in range(20):
+        a[i] = b[i + d]
+    for i in range(40):
+        b[i] = b[i] + 1
+    for i in range(20):
+        a[i] += b[i + d]
+
+
+@orion.parallel_for
+def returns_early(a, b, d):
+    for i in range(a.shape[0]):
+        a[i] = b[a.shape[0] - 1 - i]
+    if a[0] > -1000:
+        return 5
+    for i in range(a.shape[0]):
+        b[i] = a[a.shape[0] - 1 - i]
+    return 6
+
+
+@orion.parallel_for
+def skips_a_round(a, b, d):
+    for t in range(6):
+        if t == 2:
+            continue
+        for i in range(a.shape[0]):
+            b[i] = (a[a.shape[0] - 1 - i] + t) % 1009
+        for i in range(a.shape[0]):
+            a[i] = b[i]
+
+
+@orion.parallel_for
+def stops_at_a_round(a, b, d):
+    for t in range(6):
+        if a[3] > -1000:
+            break
+        for i in range(a.shape[0]):
+            b[i] = (a[a.shape[0] - 1 - i] + t) % 1009
+        for i in range(a.shape[0]):
+            a[i] = b[i]
+
+
+UNKNOWN = {shifted: "depends on `d`", returns_early: "line", skips_a_round: "line", stops_at_a_round: "line"}
+
+
+@pytest.mark.parametrize("n", [1, 4, 7])
+def test_rounds_of_rounds_are_predicted(n):
+    found = prepared(inner_rounds, {"a": integers(40), "b": integers(40, seed=5), "n": n}, 2)
+    codes = [kernel_code(loop.kernel.text) for loop in found.program.loops]
+    arguments = {"a": integers(40), "b": integers(40, seed=5), "n": n}
+    assert run_on_nodes(found.program, codes, arguments, Order(1), "ab", "a")[2] == found.plan.estimate(nodes=2).bytes
+
+
+@pytest.mark.parametrize("function", UNKNOWN, ids=lambda one: one.__name__)
+def test_what_statements_between_loops_decide_is_not_predicted(function):
+    estimate = prepared(function, {"a": integers(40), "b": integers(40, seed=5), "d": 0}, 2).plan.estimate(nodes=2)
+    assert estimate.bytes is None
+    assert UNKNOWN[function] in estimate.unknown
 
 
 def test_an_estimate_says_why_a_loop_is_on_one_node():

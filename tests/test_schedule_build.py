@@ -21,10 +21,12 @@ NOTHING = SimpleNamespace(body=())
 """Loops without statements."""
 
 
-def plan(space, time, ordered, in_turn=False):
+def plan(space, time, ordered, in_turn=False, dynamic=False):
     form = Reordered(None, None, "", is_time_tiled=False) if in_turn else Written()
     strategy = (Strategy.ONE_D, Strategy.TWO_D, Strategy.ND)[len(time)]
-    return SimpleNamespace(form=form, tiles=Tiled(space, time), strategy=strategy, ordered=ordered, nest=NOTHING)
+    return SimpleNamespace(
+        form=form, tiles=Tiled(space, time), strategy=strategy, ordered=ordered, nest=NOTHING, is_dynamic=dynamic
+    )
 
 
 def bounds(grid):
@@ -205,7 +207,7 @@ def test_a_strategy_keeps_every_difference_that_it_takes(strategy):
                 assert tiling_of(one.strategy, ordered) is strategy
                 tiles = Tiled(one.space, one.time)
                 known = {"form": Written(), "tiles": tiles, "strategy": one.strategy, "ordered": ordered}
-                loop = SimpleNamespace(**known, nest=NOTHING)
+                loop = SimpleNamespace(**known, nest=NOTHING, is_dynamic=False)
                 cut = tuple(size if d in (one.space, *one.time) else 1 for d, size in enumerate(grid))
                 schedule = build_schedule(loop, bounds(cut), min(3, cut[one.space]))
                 assert kept(schedule, cut, differences, ordered), (one, differences)

@@ -31,7 +31,8 @@ class Sizes:
 
     `inspected` are loops with what was found of them for arrays of subscripts as they are in this call.
 
-    `symbolic`: there is no call, and unknown sizes stand for any.
+    `symbolic`: there is no call, and unknown sizes stand for any. `dynamic`: workers are to take tiles that others have
+    not begun, where they may.
     """
 
     shapes: Shapes = field(default_factory=dict)
@@ -40,6 +41,7 @@ class Sizes:
     workers: int = 1
     force_parallel: bool = False
     symbolic: bool = False
+    dynamic: bool = False
     caches: Caches = field(default_factory=Caches)
     named: Mapping[str, int] = field(default_factory=dict)
     round: Mapping[str, int] = field(default_factory=dict)

@@ -116,7 +116,8 @@ class LoopPlan:
     depends on the round, so that a tile of the next round need only wait for the tiles of this round that share a block
     with it; where False, a round must be done before the next begins. `copies` are those of the arrays whose elements
     the loop adds to without knowing which iterations share them. `works` are its statements as the prediction of their
-    time needs them, where they are known: those of a loop in another order in the loops of the source.
+    time needs them, where they are known: those of a loop in another order in the loops of the source. `is_dynamic`:
+    a worker that would have to wait takes tiles of others that these have not begun.
     """
 
     nest: LoopNest
@@ -135,6 +136,7 @@ class LoopPlan:
     rounds_overlap: bool
     copies: tuple[Copies, ...]
     works: tuple[Work, ...]
+    is_dynamic: bool
 
     def __repr__(self) -> str:
         dims = ", ".join(self.nest.dims)
@@ -150,6 +152,11 @@ class LoopPlan:
     def time(self) -> tuple[int, ...]:
         """The loop dimensions along which tiles follow one another."""
         return self.tiles.time if isinstance(self.tiles, Tiled) else ()
+
+    @property
+    def takes_tiles(self) -> bool:
+        """Whether workers take tiles of each other: of dynamic loops and of those that an inspection has found."""
+        return self.is_dynamic or isinstance(self.tiles, Inspected)
 
     @property
     def private_arrays(self) -> tuple[PrivateArray, ...]:

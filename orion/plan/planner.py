@@ -48,6 +48,7 @@ from orion.plan.conditions import may_hold, with_conditions
 from orion.plan.considered import considered, not_made, with_considered
 from orion.plan.copied_in import why_not_copied_in, with_costly_copies
 from orion.plan.copies import why_no_copies, with_copies
+from orion.plan.dynamic import is_dynamic
 from orion.plan.explain import blocking_reasons, in_turn, not_stronger, one_by_one, unknown_range
 from orion.plan.fused import along, fused_program, keeps_blocks, why_fused, with_members, with_reasons
 from orion.plan.inspected import may_gain, too_short, with_inspection
@@ -331,8 +332,7 @@ def _plan_loop(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, besid
 
 def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, beside: Beside) -> LoopPlan:
     nest, analysis = loop.nest, loop.analysis
-    workers = sizes.workers
-    values = sizes.known
+    workers, values = sizes.workers, sizes.known
     ranges = coordinate_ranges(analysis.domain, len(nest.dims), values, maps)
     known = [c for c in loop.candidates if sizes.symbolic or all(ranges[d] for d in (c.space, *c.time))]
     extents = [None if span is None else span[1] - span[0] for span in ranges]
@@ -340,8 +340,7 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
     is_new_order = isinstance(loop.form, NewOrder)
     if is_new_order:  # nothing is moved: what counts is that there are many tiles
         legal.sort(key=lambda c: -min(extents[d] or 0 for d in (c.space, *c.time)))
-    at_least_two = max(2, workers)  # on one worker nothing moves, and all candidates would look alike
-    options = {c: placements(loop.uses, c, nest, types, sizes.shapes, at_least_two) for c in legal}
+    options = {c: placements(loop.uses, c, nest, types, sizes.shapes, max(2, workers)) for c in legal}  # 1 moves none
     chosen = cheapest(options, nest.elements is not None or is_new_order, beside) if options else None
     iterations = _iterations(nest, extents, sizes)
     time_tiles = loop.form.time_tiles if isinstance(loop.form, InTimeTiles) else None
@@ -352,6 +351,7 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
         grid = boxes(time_tiles, extents, workers) or grid
     runs_on, reasons = _worth(loop, chosen, grid, extents, sizes, maps)
     strategy = _strategy(loop, chosen)
+    takes_tiles = is_dynamic(chosen, analysis, nest, sizes)
     written = origin_of(loop) or loop
     pairs = written.analysis.dependences
     why = not_stronger(strategy, pairs, written.nest, maps) if chosen else blocking_reasons(pairs, written.nest, maps)
@@ -373,9 +373,10 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
         runs_on=runs_on,
         iterations=iterations,
         rewrites=loop.rewrites,
-        rounds_overlap=loop.rounds_overlap,
+        rounds_overlap=loop.rounds_overlap and not takes_tiles,
         copies=(),
         works=loop.form.told if isinstance(loop.form, NewOrder) else loop.work,
+        is_dynamic=takes_tiles,
     )
     return plan if chosen else _with_inspection(plan, loop, extents, sizes, maps)
 

@@ -89,6 +89,7 @@ def merged(parts: Iterable[LoopPlan], origin: Origin) -> LoopPlan:
         rounds_overlap=all(part.rounds_overlap for part in parts),
         copies=(),
         works=(),
+        is_dynamic=any(part.is_dynamic for part in parts),
     )
 
 

@@ -63,10 +63,11 @@ class LoopPart:
     """One worker's part of one loop. It is kept from run to run; `begin` makes it ready for one, `end` lets
     go of the arrays.
 
-    `waits` and `flags` are the last arguments before the kernel's own: wait_offsets, waits, lags; done, control.
-    `all_tiles` is a tile that waits for all tiles of the other workers, with what it waits for; None where some worker
-    has no tile in this loop, or there is but one worker. `after` has what tiles wait for where they come after another
-    loop, by its number (see `orion.runtime.waits`), where None says that it cannot be had so.
+    `walked` are what its walk is given: its tiles; where workers take tiles of each other all tiles after them, in a
+    serial order. `waits` and `flags` are the last arguments before the kernel's own: wait_offsets, waits, lags; done,
+    control. `all_tiles` is a tile that waits for all tiles of the other workers, with what it waits for; None where a
+    worker has no tile in this loop, or there is but one worker. `after` has what tiles wait for where they come after
+    another loop, by its number (see `orion.runtime.waits`), where None says that it cannot be had so.
     `scalars` are (position among the kernel's arguments, position among the loop's inputs, conversion);
     `outputs` are (position among the kernel's arguments, position among the loop's inputs, operator, "place" or
     "", its pair of arrays), of these kinds `outside` of the loop, and `choices` those that are not reductions; `ranks`
@@ -78,6 +79,7 @@ class LoopPart:
     loop: PreparedLoop
     walk: Walk
     tiles: Ints
+    walked: Ints
     waits: Waits
     flags: tuple[Ints, Ints]
     all_tiles: tuple[Ints, Waits] | None
@@ -174,6 +176,7 @@ def _part(
         loop=loop,
         walk=walk,
         tiles=read_only(tiles),
+        walked=read_only(np.concatenate([tiles, schedule.serial_tiles()]) if loop.plan.takes_tiles else tiles),
         waits=(read_only(schedule.wait_offsets), read_only(schedule.waits), read_only(schedule.lags)),
         flags=(memory.done[number], memory.control[number]),
         all_tiles=waits_for_all(loop, tiles) if is_everywhere else None,
@@ -228,7 +231,7 @@ class RoundsPart:
         """The function's arguments after `state`; `meeting` are those of the walk of the barrier, without the round."""
         found = list(meeting)
         for part, started in zip(self.parts, self.rounds.loops, strict=True):
-            found += [part.tiles, *part.leading, *(part.template[position] for position in started.passed)]
+            found += [part.walked, *part.leading, *(part.template[position] for position in started.passed)]
         kinds = (dtype for _, dtype in self.rounds.values)
         return [*found, *(_conversion(dtype)(value) for dtype, value in zip(kinds, values, strict=True))]
 

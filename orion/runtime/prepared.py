@@ -8,7 +8,7 @@ from functools import cached_property
 
 from orion.ir.program import Program, RunLoop, Scalars
 from orion.kernel.calling import Argument, KernelSource
-from orion.plan.plan import Inspected, LoopPlan
+from orion.plan.plan import LoopPlan
 from orion.schedule.schedule import Schedule
 
 OUTPUTS = ("partial", "chosen", "carried")
@@ -51,7 +51,7 @@ class PreparedLoop:
 
     def has_tiles_everywhere(self, workers: int) -> bool:
         """Whether each of the workers has tiles in the loop, and runs them itself."""
-        if isinstance(self.plan.tiles, Inspected):
+        if self.plan.takes_tiles:
             return False  # they take each other's
         return self.schedule.workers == workers and all(tiles.size for tiles in self.schedule.order)
 

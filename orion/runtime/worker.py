@@ -83,7 +83,7 @@ class Worker:
 
     def walk(self, part: LoopPart, arguments: list[Any]) -> None:
         """Run the tiles of this worker in the present round of a loop. AbortedError where the loop was left."""
-        part.walk(part.tiles, part.round, *part.leading, *arguments)
+        part.walk(part.walked, part.round, *part.leading, *arguments)
         if part.flags[1].item(0) != GO:
             self.memory.abort()
             raise AbortedError

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from orion.analysis.rules import tiling_of
 from orion.analysis.strategies.serial import SERIAL
-from orion.analysis.strategies.tiling import Tiles
+from orion.analysis.strategies.tiling import Tiles, Wait
+from orion.cost.candidate import Strategy
 from orion.dependence.early_exits import ends_early
 from orion.plan.plan import Inspected, LoopPlan, Reordered, Tiled
 from orion.schedule.inspected import inspected_schedule
@@ -21,7 +22,8 @@ def build_schedule(plan: LoopPlan, bounds: Sequence[Ints], workers: int) -> Sche
     `bounds[d]` has the `plan.cuts[d] + 1` block boundaries of loop dimension d. Workers own runs of neighbouring
     blocks of the space dimension; where a loop in another order has tiles that wait, and where a loop may end early,
     they are dealt out in turn. The order of tiles is by step, then by number. The steps, and what tiles wait for, are
-    those of the strategy; a tile need not wait for those of its own worker.
+    those of the strategy; a tile need not wait for those of its own worker, but where the loop is dynamic: then nobody
+    knows before who runs it.
     """
     if isinstance(plan.tiles, Inspected):
         return inspected_schedule(plan.tiles.inspection, bounds, workers)
@@ -40,9 +42,21 @@ def build_schedule(plan: LoopPlan, bounds: Sequence[Ints], workers: int) -> Sche
     step = tiling.steps(tiles)
     ranked = np.lexsort((np.arange(step.size), step))
     order = tuple(ranked[owner[ranked] == worker].astype(np.int64) for worker in range(workers))
-    links = tiling.waits(tiles, ranked)
-    pairs = sorted({(tile, before, lag) for tile, before, lag in links if owner[tile] != owner[before]})
+    links = [*tiling.waits(tiles, ranked)]
+    if plan.is_dynamic:
+        pairs = sorted({*links, *_in_turn(tiles, ranked, plan.strategy)})
+    else:
+        pairs = sorted({(tile, before, lag) for tile, before, lag in links if owner[tile] != owner[before]})
     waiting, waits, lags = np.array(pairs, np.int64).reshape(-1, 3).T
     offsets = np.searchsorted(waiting, np.arange(step.size + 1)).astype(np.int64)
     edges = tuple(np.asarray(b, np.int64) for b in bounds)
-    return Schedule(workers, grid, edges, owner, step, order, offsets, waits.copy(), lags.copy())
+    return Schedule(workers, grid, edges, owner, step, order, offsets, waits.copy(), lags.copy(), plan.is_dynamic)
+
+
+def _in_turn(tiles: Tiles, ranked: Ints, strategy: Strategy) -> Iterator[Wait]:
+    """What the tiles of a block of the space dimension wait for that one worker would run one after the other; nothing
+    where no iterations are in conflict."""
+    own = tiles.blocks[tiles.space]
+    for block in range(tiles.grid[tiles.space]) if strategy is not Strategy.INDEPENDENT else ():
+        chain = ranked[own[ranked] == block].tolist()
+        yield from zip(chain[1:], chain[:-1], [0] * (len(chain) - 1), strict=True)

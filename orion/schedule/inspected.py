@@ -23,7 +23,7 @@ def inspected_schedule(found: Inspection, bounds: Sequence[Ints], workers: int) 
     grid = tuple(len(edges) - 1 for edges in bounds)
     step = _steps(found, order)
     lags = np.zeros(found.needs.size, np.int64)
-    return Schedule(workers, grid, tuple(bounds), owner, step, order, found.need_offsets, found.needs, lags)
+    return Schedule(workers, grid, tuple(bounds), owner, step, order, found.need_offsets, found.needs, lags, True)
 
 
 def _in_turn(owner: Ints, turn: Ints, worker: int) -> Ints:

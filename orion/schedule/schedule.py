@@ -24,7 +24,8 @@ class Schedule:
     equally long; `order[w]` are the tiles of worker w in the order in which it runs them. Before tile t starts,
     every tile `waits[wait_offsets[t] : wait_offsets[t + 1]]` must be done: in the same round of the loop where the
     entry of `lags` is 0, in the round before (where the loop runs repeatedly) where it is 1. Only tiles of other
-    workers are named.
+    workers are named, but where `takes_tiles`: workers take tiles of each other then, and `owner` and `order` say to
+    whom tiles are dealt, not who runs them.
 
     Shapes: `owner`, `step` (tiles,); `wait_offsets` (tiles + 1,); `waits`, `lags` (waits,).
     """
@@ -38,6 +39,7 @@ class Schedule:
     wait_offsets: Ints
     waits: Ints
     lags: Ints
+    takes_tiles: bool
 
     def __repr__(self) -> str:
         grid, workers = " × ".join(map(str, self.grid)), f"{self.workers} worker{'s' * (self.workers != 1)}"

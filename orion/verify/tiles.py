@@ -2,8 +2,9 @@
 
 For every pair of tiles (a, b) that the schedule leaves free to run at the same time (for an ordered loop: also
 those that it runs the other way round), no iteration x of a and y of b may be in conflict (`orion.verify.conflicts`),
-x before y. *Ordered* is reachability over waits and each worker's own order; iterations of one tile run in the loop's
-order on one worker. Where rounds of a serial loop overlap, the same is proved of a tile in one round and another in the
+x before y. *Ordered* is reachability over waits and each worker's own order, which says nothing where workers take
+tiles of each other; iterations of one tile run in the loop's order on one worker. Where rounds of a serial loop
+overlap, the same is proved of a tile in one round and another in the
 next, x and y now being in different rounds. Whether a pair of boxes holds a conflict is decided in three steps, each
 exact where the one before it is not: by the range of each component of y − x, by the set of differences, by the
 relation itself.
@@ -192,15 +193,16 @@ def _box_text(low: Ints, high: Ints) -> str:
 def reachable(schedule: Schedule) -> NDArray[np.bool_]:
     """`reachable(s)[a, b]`: tile b starts only when tile a is done, in one round."""
     waiting, now = _waiting(schedule), schedule.lags == 0
-    before = np.concatenate([*(order[:-1] for order in schedule.order), schedule.waits[now]])
-    behind = np.concatenate([*(order[1:] for order in schedule.order), waiting[now]])
+    orders = () if schedule.takes_tiles else schedule.order
+    before = np.concatenate([*(order[:-1] for order in orders), schedule.waits[now]])
+    behind = np.concatenate([*(order[1:] for order in orders), waiting[now]])
     return _reached(schedule.tiles, before, behind)
 
 
 def reachable_next(schedule: Schedule) -> NDArray[np.bool_]:
     """`reachable_next(s)[a, b]`: tile b starts in a round only when tile a is done in the round before."""
     waiting, now, count = _waiting(schedule), schedule.lags == 0, schedule.tiles
-    order = [*schedule.order]
+    order = [] if schedule.takes_tiles else [*schedule.order]
     own = [np.concatenate([one, one + count]) for one in order]
     before = [*(one[:-1] for one in own), schedule.waits[now], schedule.waits[now] + count, schedule.waits[~now]]
     behind = [*(one[1:] for one in own), waiting[now], waiting[now] + count, waiting[~now] + count]

@@ -14,14 +14,10 @@ from __future__ import annotations
 
 import errno
 import json
-import os
-import stat
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
-from uuid import uuid4
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
@@ -30,6 +26,7 @@ from numpy.typing import NDArray
 
 from orion.arrays.dense import DenseArray
 from orion.arrays.dtypes import SUPPORTED, supported_dtype
+from orion.arrays.files.whole import refuse_special, write_whole
 from orion.arrays.sparse import SparseArray, sparse
 from orion.errors import ArgumentError, DataFormatError, StorageError, describe
 
@@ -59,32 +56,7 @@ def write_archive(path: Path, values: Mapping[str, object]) -> None:
     """
     contents = {name: _described(name, value) for name, value in values.items()}
     _check_names(values)
-    path = Path(os.path.realpath(path))
-    _refuse_special(path, "written")
-    temporary = path.with_name(f".{path.name[:200]}.{uuid4().hex}.tmp")  # others may write a file of that name, too
-    try:
-        with temporary.open("xb") as file:
-            if path.exists():
-                os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
-            _write(file, contents, values)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        why = f"{error.strerror or error}" + (f" ({error.filename})" if error.filename else "")
-        hint = "what was there before is as it was; make room, or choose another folder"
-        raise StorageError(describe(f"{path} cannot be written", why=why, hint=hint)) from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
-    with suppress(OSError):  # the file is there: a folder that nobody may list keeps its name as well
-        _sync_folder(path.parent)
-
-
-def _refuse_special(path: Path, done: str) -> None:
-    if path.exists() and not path.is_file():
-        what = "a folder" if path.is_dir() else "no regular file"
-        raise StorageError(describe(f"{path} cannot be {done}", why=f"it is {what}"))
+    write_whole(path, lambda file: _write(file, contents, values))
 
 
 def _check_names(values: Mapping[str, object]) -> None:
@@ -142,22 +114,14 @@ def _members(name: str, value: object) -> Iterator[tuple[str, NDArray[Any]]]:
             yield name, value.astype(value.dtype.newbyteorder("="), copy=False)
 
 
-def _sync_folder(folder: Path) -> None:
-    """Bring the name of a new file to the disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 # ---------------------------------------------------------------- reading
 
 
 def read_archive(path: Path) -> dict[str, Any]:
     """The values in a file. `DataFormatError` where it is none of arrays, or is damaged; `StorageError` where it cannot
     be opened."""
-    _refuse_special(path, "read")
+    path = path.expanduser()
+    refuse_special(path, "read")
     try:
         with ZipFile(path) as archive:
             contents = _contents(path, archive)

@@ -149,7 +149,8 @@ def verdict_on_for(verdict: Verdict) -> str:
 def runs_on(loop: LoopPlan) -> list[str]:
     """On how many workers the loop runs, and why not on more: of a loop with several parts, each of them says so."""
     reasons = [] if has_list(loop) else [reason.told + reason.help for reason in sizing_reasons(loop)]
-    return [counted(loop.runs_on, "worker"), *([INSIDE] if isinstance(loop.form, Inside) else []), *reasons]
+    taken = ["they take tiles of each other that are not begun"] if loop.is_dynamic and loop.runs_on > 1 else []
+    return [counted(loop.runs_on, "worker"), *taken, *([INSIDE] if isinstance(loop.form, Inside) else []), *reasons]
 
 
 def reductions(loop: LoopPlan) -> list[str]:

@@ -33,8 +33,8 @@ class LoopFacts:
     `cuts` are the numbers of blocks of the loop dimensions. `proved` are the subscripts that lie in `[0, extent)` for
     sure; None stands for those of elements whose indices are all loop dimensions. Of each of `private_arrays` every
     tile but the last has one of its own; in place of the arrays of `copies` a tile has the copy of its block, whose
-    number is `block`, an expression in the number of the tile, {tile}. `is_inspected`: tiles are of the first
-    dimension, and wait for each other; `is_listed`: its coordinates are got from a list. `integers` are the
+    number is `block`, an expression in the number of the tile, {tile}. `takes_tiles`: workers
+    take tiles of each other; `is_listed`: its coordinates are got from a list. `integers` are the
     least and greatest values of arguments, for estimates.
     """
 
@@ -49,7 +49,7 @@ class LoopFacts:
     private_arrays: tuple[str, ...] = ()
     copies: tuple[Copies, ...] = ()
     block: str = ""
-    is_inspected: bool = False
+    takes_tiles: bool = False
     is_listed: bool = False
     integers: Mapping[str, Bracket] = field(default_factory=dict)
 

@@ -54,7 +54,7 @@ def emit_kernel(
     scalars, block = plan.analysis.scalars, _block(plan)
     facts = LoopFacts(
         nest, scalars, types, shapes, typing, fastmath, proved, _cuts(plan), own, plan.copies, block,
-        isinstance(plan.tiles, Inspected), isinstance(plan.tiles, Inspected) and plan.tiles.inspection.is_listed,
+        plan.takes_tiles, isinstance(plan.tiles, Inspected) and plan.tiles.inspection.is_listed,
         integers or {},
     )  # fmt: skip
     arguments = kernel_arguments(facts)

@@ -237,7 +237,7 @@ def _emit_walk(writer: Writer, facts: LoopFacts, called: dict[Argument, str], ti
     ended = next((f"{text}[{tile}]" for argument, text in called.items() if argument.kind == "ended"), "")
     writer.span = None
     writer.add("@walk_function")
-    if facts.is_inspected:
+    if facts.takes_tiles:
         taking = f"{', '.join(results)} = {call}" if results else call
         _emit_taking_walk(writer, [*leading, *called.values()], tile, taking)
         return
@@ -261,7 +261,7 @@ def _emit_walk(writer: Writer, facts: LoopFacts, called: dict[Argument, str], ti
 
 
 def _emit_taking_walk(writer: Writer, arguments: list[str], tile: str, call: str) -> None:
-    """The walk of an inspected loop: tiles are taken one by one, those of other workers too."""
+    """The walk of a loop whose workers take tiles one by one, those of other workers too."""
     flags = "round, wait_offsets, waits, lags, done, control"
     with writer.block(f"def walk({', '.join(arguments)}):"):
         writer.add(f"{tile}, own, other, patience = 0, 0, 0, PATIENCE")

@@ -1,9 +1,10 @@
-"""How workers share the tiles of an inspected loop: each takes those that were dealt to it, and what others have not
-begun where it would have to wait long.
+"""How workers share the tiles of inspected and dynamic loops: each takes those that were dealt to it, and what others
+have not begun where it would have to wait long.
 
-Tiles need others with smaller numbers only. So the first tile that nobody has begun can run as soon as those that run
-now are done, whoever runs them: on a busy machine, where a worker may have no core for a while, the others go on. (A
-worker that waited for tiles of one without a core took 90 times as long as one worker alone, over many short tiles.)
+Tiles need others that come before them in a serial order only, which every worker knows. So the first tile that nobody
+has begun can run as soon as those that run now are done, whoever runs them: on a busy machine, where a worker may have
+no core for a while, the others go on. (A worker that waited for tiles of one without a core took 90 times as long as
+one worker alone, over many short tiles.)
 
 A tile has a line of flags. Its first element says how many rounds of it are done, its second how many are begun.
 """
@@ -51,14 +52,16 @@ def take(
     tiles: Any, own: int, other: int, patience: int, round: int, wait_offsets: Any, waits: Any, lags: Any, done: Any,
     control: Any,
 ) -> Any:  # pragma: no cover - compiled  # fmt: skip
-    """The next tile for a worker, which then has begun it, and where it goes on: `own` counts those of its `tiles` that
-    are begun, all before `other` are begun. Waits until there is one that may run."""
+    """The next tile for a worker, which then has begun it, and where it goes on. `tiles` are its own, and after these
+    all tiles in their serial order: `own` counts those of the former that are begun, and the first `other` of the
+    latter are. Waits until there is one that may run."""
     count = wait_offsets.size - 1
+    dealt = tiles.size - count
     spins = 0
     while True:
         if is_left(control) or (is_alarmed(control) and is_to_leave(control)):
             return LEFT, own, other, patience
-        while own < tiles.size:
+        while own < dealt:
             tile = tiles[own]
             if load_acquire(done, tile * FLAG_STRIDE + 1) > round:
                 own += 1
@@ -68,14 +71,16 @@ def take(
                     return tile, own, other, PATIENCE if spins else patience
             else:
                 break
-        if own == tiles.size or spins >= patience:
-            while other < count and load_acquire(done, other * FLAG_STRIDE + 1) > round:
+        if own == dealt or spins >= patience:
+            while other < count and load_acquire(done, tiles[dealt + other] * FLAG_STRIDE + 1) > round:
                 other += 1
-            if other == count and own == tiles.size:
+            if other == count and own == dealt:
                 return NO_MORE, own, other, patience
-            is_able = other < count and _may_run(other, round, wait_offsets, waits, lags, done)
-            if is_able and compare_exchange(done, other * FLAG_STRIDE + 1, round, round + 1):
-                return other, own, other + 1, IMPATIENCE
+            if other < count:
+                tile = tiles[dealt + other]
+                is_able = _may_run(tile, round, wait_offsets, waits, lags, done)
+                if is_able and compare_exchange(done, tile * FLAG_STRIDE + 1, round, round + 1):
+                    return tile, own, other + 1, IMPATIENCE
         spins += 1
         if spins < SPINS_BEFORE_YIELD:
             pause()

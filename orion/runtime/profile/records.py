@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from orion.ir.program import RunLoop, Step, blocks_of
-from orion.plan.plan import Inspected
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.rounds import compiled_rounds
 from orion.schedule.schedule import Ints
@@ -49,7 +48,7 @@ def loop_label(prepared: PreparedProgram, number: int, touched: int) -> LoopLabe
         workers=loop.schedule.workers,
         tiles=loop.schedule.tiles,
         has_waits=bool(loop.schedule.waits.size),
-        is_inspected=isinstance(plan.tiles, Inspected),
+        is_inspected=plan.takes_tiles,
         is_compiled=number in compiled_loops(prepared),
         bytes=touched,
     )

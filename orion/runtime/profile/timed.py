@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from orion.kernel.calling import GO
-from orion.plan.plan import Inspected
 from orion.runtime.arguments import read_only
 from orion.runtime.parts import LoopPart
 from orion.runtime.profile.recorder import Recorder, TileSums
@@ -71,7 +70,7 @@ class Timed(Base):
     def walk_timed(self, part: LoopPart, first: int, last: int, arguments: list[Any]) -> None:
         """Run tiles `first` … `last` - 1 of this worker's order. Where the loop is left, so does this."""
         sums = self.recorder.of_loop(part)
-        if isinstance(part.loop.plan.tiles, Inspected):
+        if part.loop.plan.takes_tiles:
             return self._walk_all(part, sums, arguments)
         if first == 0:
             self._walks_whole = self._is_whole(part)
@@ -153,7 +152,7 @@ class Timed(Base):
         """All tiles of a round that workers take from each other: waiting is in what they take."""
         sums.rounds += 1
         start, cpu = perf_counter_ns(), thread_time_ns()
-        part.walk(part.tiles, part.round, *part.leading, *arguments)
+        part.walk(part.walked, part.round, *part.leading, *arguments)
         used, taken = thread_time_ns() - cpu, perf_counter_ns() - start
         self._compute += taken
         self._cpu += used

@@ -10,8 +10,10 @@ elements and iterations.
 Why that is right, also where a footprint has more than a tile touches. A tile that may write a cell is taken to read it
 first: it then has it as it was, and hands on what it does not change. So for each cell the tiles that may write it are
 a chain, each waiting for the one before it, and whoever sends the cell has all of it. A tile waits for the sender of
-what it touches itself, not by way of others: that one's flag comes with the data. What arrives at a node overwrites
-elements there that were read before (the order of true dependences holds over all nodes), or that are the same already.
+what it touches itself, not by way of others: that one's flag comes with the data. And who may write a cell waits for
+the tiles that had it sent to them as it was: so a node gets the contents of a cell in the order in which they were
+written, whoever sends them and however late they are, and what arrives overwrites elements that were read before (the
+order of true dependences holds over all nodes), or that are the same already.
 
 Tiles of one step have no order between them, and no element of which one writes what another one touches. So each of
 them sees what tiles of earlier steps have written. Two that may write the same cell cannot be on different workers: the
@@ -32,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.ir.types import Shapes
-from orion.plan.plan import Inspected, LoopPlan
+from orion.plan.plan import LoopPlan
 from orion.runtime.parts import share_of
 from orion.runtime.ray.regions import Cells, Mask, Region
 from orion.runtime.waits import Waits
@@ -287,6 +289,8 @@ class _Walk:
         self.last = {array: np.full(cells.shape, -1, np.int64) for array, cells in self.cells.items()}
         self.holds = {array: cells.none(count) for array, cells in self.cells.items()}
         self.first = {array: cells.none(count) for array, cells in self.cells.items()}
+        self.taker = {a: np.full((count, *cells.shape), -1, np.int64) for a, cells in self.cells.items()}
+        """For each node the tile for which a cell was sent there since it was written last; -1 where it was not."""
 
     def go(self, touches: Sequence[Touch], rounds: int) -> None:
         """Go through all tiles, in each round. Those of one step have no order between them: all see what tiles of
@@ -319,6 +323,7 @@ class _Walk:
             self.waits.add((tile, before, number - round_before))
             missing = touched & (last == value) & ~holds
             if missing.any():
+                self.taker[touch.array][node][window][missing] = number * self.schedule.tiles + tile
                 masks = self.sent.setdefault((before, node), {})
                 masks.setdefault(touch.array, self.cells[touch.array].none())[window] |= missing
         holds |= touched
@@ -337,9 +342,22 @@ class _Walk:
             raise _ApartError(
                 f"as far as is known, tiles with no order between them write the same elements of `{touch.array}`"
             )
+        self.follow_takers(number, tile, self.taker[touch.array][:, *window], written)
         last[written] = number * self.schedule.tiles + tile
         holds[:, written] = False
         holds[self.place[self.owner[tile]]][written] = True
+
+    def follow_takers(self, number: int, tile: int, taker: Ints, written: Mask) -> None:
+        """A tile that may write cells comes after those for which they were sent to some node, so that what it sends
+        there comes after that. _ApartError where one of them is of the same step."""
+        for value in np.unique(taker[:, written]).tolist():
+            round_before, before = divmod(value, self.schedule.tiles)
+            if value < 0 or self.owner[before] == self.owner[tile]:
+                continue
+            if number == round_before and self.schedule.step[before] == self.schedule.step[tile]:
+                raise _ApartError("as far as is known, tiles with no order between them touch the same elements")
+            self.waits.add((tile, before, number - round_before))
+        taker[:, written] = -1
 
     def sends(self) -> dict[int, tuple[Send, ...]]:
         """Flags for all tiles that are waited for on another node, with the cells that go there."""
@@ -381,8 +399,8 @@ def _shared_out(
     """The exchange of a loop on all nodes. _ApartError where it must be on one. `stored` are the sparse arrays of which
     some loop stores values."""
     schedule = loop.schedule
-    if isinstance(loop.plan.tiles, Inspected):
-        raise _ApartError("its tiles were found by inspection, and workers take them from each other")
+    if loop.plan.takes_tiles:
+        raise _ApartError("its workers take tiles from each other, by flags in memory that they share")
     if loop.plan.nest.elements is not None and loop.plan.nest.elements.array in stored:
         raise _ApartError(
             f"values of the elements of `{loop.plan.nest.elements.array}` are stored, which are on one node"

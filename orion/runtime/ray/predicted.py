@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from orion.cost.extents import evaluated
-from orion.ir.program import Branch, Repeat, RunLoop, Scalars, Step
+from orion.ir.assigned import assigned_names
+from orion.ir.nodes import Break, Continue, For, Return, Stmt, every
+from orion.ir.program import Branch, Repeat, RunLoop, Scalars, Step, blocks_of
 from orion.ir.types import Shapes
 from orion.plan.plan import Tiled
 from orion.runtime.parts import share_of
@@ -23,6 +25,25 @@ from orion.sets.names import isl_name
 
 MOST_ROUNDS = 100_000
 """Serial loops of more rounds than this are not gone through to their end, unless they repeat themselves."""
+
+
+def _all_steps(steps: Iterable[Step]) -> Iterator[Step]:
+    """Steps with all that are inside of them."""
+    for step in steps:
+        yield step
+        for block in blocks_of(step):
+            yield from _all_steps(block)
+
+
+def _changed(steps: Iterable[Step]) -> set[str]:
+    """The scalars that statements between loops give other values, or loops."""
+    found: set[str] = set()
+    for step in _all_steps(steps):
+        if isinstance(step, Scalars):
+            found |= set(assigned_names(step.body))
+        elif isinstance(step, Repeat) and isinstance(step.loop, For):
+            found |= set(assigned_names(step.loop.body))
+    return found
 
 
 class UnpredictableError(Exception):
@@ -47,9 +68,14 @@ class Prediction:
         self.state = self.holdings.begin
         self.by_loop = [0] * len(self.scheduled)
         self.inside = [self._inside(number) for number in range(len(self.scheduled))]
+        self.last: Step | None = None
+        self.changed: frozenset[str] = frozenset()
 
     def go(self, steps: Iterable[Step]) -> int:
         """The bytes of a run. UnpredictableError where they depend on data."""
+        steps = tuple(steps)
+        self.last = steps[-1] if steps else None
+        self.changed = frozenset(map(isl_name, _changed(steps)))
         self._steps(steps, {})
         self.at_end = self._size(self.holdings.at_end(self.state))
         return sum(self.by_loop) + self.at_end
@@ -63,13 +89,17 @@ class Prediction:
                     self._repeat(step, rounds)
                 case Branch(statement):
                     raise UnpredictableError(f"the `if` in line {statement.span.line} decides which loops run")
-                case Scalars():
-                    pass
+                case Scalars(body):
+                    self._scalars(step, body)
 
     def _loop(self, number: int, rounds: Mapping[str, int]) -> None:
-        usage: Mapping[str, Usage] = usage_in_round(
-            self.exchange, number, self.scheduled[number].schedule, {**self.known, **rounds}
-        )
+        loop, values = self.scheduled[number], self._known(rounds)
+        accesses = self.exchange.loops[number].accesses
+        for name in () if accesses is None else accesses.given:
+            if name not in values:
+                where = f"the loop in line {loop.plan.nest.span.line}"
+                raise UnpredictableError(f"what {where} uses depends on `{name}`, which the function computes")
+        usage: Mapping[str, Usage] = usage_in_round(self.exchange, number, loop.schedule, values)
         moves, state = self.holdings.before(self.state, number, usage)
         self.state = self.holdings.after(state, number, usage)
         self.by_loop[number] += self._size(moves) + self.inside[number]
@@ -77,11 +107,11 @@ class Prediction:
     def _repeat(self, step: Repeat, rounds: Mapping[str, int]) -> None:
         """Go through the rounds; where one begins in a state in which an earlier one began, those that follow are the
         same."""
-        trips = self._trips(step, rounds)
+        trips, repeats = self._trips(step, rounds), self._repeats(step)
         begun: dict[State, tuple[int, list[int]]] = {}
         at = 0
         while at < len(trips):
-            if self.state in begun:
+            if repeats and self.state in begun:
                 first, before = begun[self.state]
                 period = at - first
                 times = (len(trips) - at) // period
@@ -98,12 +128,35 @@ class Prediction:
             at += 1
 
     def _trips(self, step: Repeat, rounds: Mapping[str, int]) -> range:
-        space, known = step.space, {**self.known, **rounds}
+        space, known = step.space, self._known(rounds)
         bounds = [] if space is None else [evaluated(part, known) for part in (space.start, space.stop, space.step)]
         found = [bound for bound in bounds if bound is not None]
         if len(found) < 3 or not found[2]:
             raise UnpredictableError(f"the number of rounds of the loop in line {step.loop.span.line} is not known")
         return range(*found)
+
+    def _scalars(self, step: Scalars, body: Sequence[Stmt]) -> None:
+        """UnpredictableError where statements between loops may end a round, or the function."""
+        ends: list[Stmt] = [*every((Break, Continue), *body)]
+        if step is not self.last or not isinstance(body[-1], Return):
+            ends += every(Return, *body)
+        else:
+            ends += every(Return, *body[:-1])
+        if ends:
+            line = ends[0].span.line
+            raise UnpredictableError(
+                f"whether the statement in line {line} ends a round, or the function, is not known"
+            )
+
+    def _known(self, rounds: Mapping[str, int]) -> dict[str, int]:
+        """The values of names that are the same in the whole function, and those of rounds."""
+        return {**{name: value for name, value in self.known.items() if name not in self.changed}, **rounds}
+
+    def _repeats(self, step: Repeat) -> bool:
+        """Whether all rounds go through the same loops, each of which uses the same cells."""
+        inside = [*_all_steps(step.steps)]
+        loops = [self.exchange.loops[one.number] for one in inside if isinstance(one, RunLoop)]
+        return all(loop.accesses is None for loop in loops) and not any(isinstance(one, Repeat) for one in inside)
 
     # ------------------------------------------------------------ bytes
 

@@ -1,0 +1,189 @@
+"""`schedule="dynamic"`: workers take tiles of each other, and results have the same bits, whoever runs which tile."""
+
+import numpy as np
+import pytest
+
+import orion
+from orion.errors import ArgumentError
+from orion.kernel.calling import FLAG_STRIDE
+from orion.plan.plan import Inspected
+from tests.oracles import nest_check
+from tests.oracles.interpreted import Order, Turns, kernel_code, run_with
+from tests.oracles.nest_strategy import random_nest
+from tests.runtime_programs import NAMES, assert_same, cases
+from tests.test_promise import case
+from tests.trials import TIMES
+
+
+def dynamic(function):
+    """The same function, with dynamic loops."""
+    return orion.parallel_for(ordered=function._preparation._options.ordered, schedule="dynamic")(function.__wrapped__)
+
+
+def outcome(function, arguments):
+    result = function(**arguments)
+    return result, {key: np.array(v) for key, v in arguments.items() if isinstance(v, np.ndarray | orion.DenseArray)}
+
+
+@pytest.fixture(scope="module")
+def expected():
+    with orion.session("serial"):
+        return {name: outcome(*cases()[name]) for name in NAMES}
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 4])
+@pytest.mark.parametrize("name", NAMES)
+def test_results_are_those_of_one_worker(name, workers, expected):
+    function = dynamic(cases()[name][0])
+    with orion.session(workers=workers, force_parallel=True):
+        for _ in range(3):
+            assert_same(outcome(function, cases()[name][1]), expected[name])
+        plan = function.plan(**cases()[name][1])
+        assert any(loop.is_dynamic for loop in plan.function.loops)
+        plan.check()
+
+
+@pytest.mark.parametrize("name", ["sgd", "tensor", "sweep", "ordered"])
+def test_floats_have_the_bits_of_the_static_schedule(name):
+    function, fresh = case(name)
+    found = []
+    for one in (function, dynamic(function)):
+        given = fresh()
+        with orion.session(workers=3, force_parallel=True):
+            one(*given)
+        found.append([np.array(array).tobytes() for array in given if isinstance(array, np.ndarray)])
+    assert found[0] == found[1]
+    assert found[0]
+
+
+class Stealing(Turns):
+    """Notes how many tiles were run by another worker than they were dealt to."""
+
+    def __init__(self, order, owners):
+        super().__init__(order)
+        self.owners, self.stolen = owners, 0
+
+    def take(self, tiles, *others):
+        found = super().take(tiles, *others)
+        own = tiles[: len(tiles) - (len(others[4]) - 1)]
+        self.stolen += found[0] >= 0 and found[0] not in own
+        return found
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "sweeps"])
+def test_any_worker_may_run_any_tile(name, expected):
+    """In the interpreter, where a random choice decides who takes which of the tiles that may run."""
+    stolen = 0
+    for seed in range(4 * TIMES):
+        function, arguments = dynamic(cases()[name][0]), cases()[name][1]
+        prepared = function._preparation.prepare(arguments, 3, True)
+        turns = Stealing(Order(seed), None)
+        codes = [kernel_code(loop.kernel.text) for loop in prepared.program.loops]
+        result = run_with(turns, prepared.program, codes, {**arguments, **prepared.local.take()})
+        dense = {k: np.array(v) for k, v in arguments.items() if isinstance(v, np.ndarray | orion.DenseArray)}
+        assert_same((result, dense), expected[name])
+        stolen += turns.stolen
+    assert stolen
+
+
+def test_random_nests_have_the_results_of_plain_python():
+    tried = 0
+    for number in range(60 * TIMES):
+        nest = random_nest(11, number)
+        function = nest.function()
+        try:
+            plain = nest_check.plain_result(function, nest)
+        except (IndexError, *nest_check.NO_NEST):
+            continue
+        try:
+            prepared = nest_check.prepare(
+                orion.parallel_for(schedule="dynamic")(function), nest, max(nest_check.WORKERS), force=True
+            )
+        except nest_check.REFUSALS:
+            continue
+        tried += any(loop.plan.is_dynamic for loop in prepared.program.loops)
+        if not nest_check.is_in_vectors(prepared):
+            nest_check.check_results(prepared, nest, plain)
+    assert tried > 15 * TIMES
+
+
+def test_a_worker_without_a_core_is_not_waited_for():
+    """All tiles are run though only one worker ever takes any."""
+    function, arguments = dynamic(cases()["wavefront"][0]), cases()["wavefront"][1]
+    prepared = function._preparation.prepare(arguments, 2, True)
+    (loop,) = prepared.program.loops
+
+    class Alone(Turns):
+        def take(self, tiles, own, other, patience, round, wait_offsets, *others):
+            done, count = others[2], len(wait_offsets) - 1
+            if self.running == 1 and any(done[tile * FLAG_STRIDE + 1] <= round for tile in range(count)):
+                self.waiting[1] = lambda: all(done[tile * FLAG_STRIDE + 1] > round for tile in range(count))
+                self.give_way()
+            return super().take(tiles, own, other, patience, round, wait_offsets, *others)
+
+    run_with(Alone(Order(1)), prepared.program, [kernel_code(loop.kernel.text)], arguments)
+    plain = cases()["wavefront"][1]
+    cases()["wavefront"][0].serial(**plain)
+    np.testing.assert_array_equal(arguments["A"], plain["A"])
+
+
+@pytest.mark.parametrize("name", ["rotated", "tensor"])
+def test_waits_of_a_static_schedule_are_not_enough_and_that_is_found(name, monkeypatch):
+    """Tiles of one block of the space dimension do not wait there for each other: one worker runs them."""
+    monkeypatch.setattr("orion.schedule.build._in_turn", lambda *_: ())
+    with pytest.raises(orion.PlanError, match="does not keep a dependence"):
+        dynamic(cases()[name][0])._preparation.prepare(cases()[name][1], 3, True)
+
+
+def test_what_is_not_dynamic_says_so_and_runs_as_ever():
+    @orion.parallel_for(schedule="dynamic")
+    def count(bins, of):
+        for k in range(of.shape[0]):
+            bins[of[k]] += 1
+
+    @orion.parallel_for(schedule="dynamic")
+    def first(a, limit):
+        found = -1
+        for i in range(a.shape[0]):
+            if a[i] > limit:
+                found = i
+                break
+        return found
+
+    bins, of = np.zeros(10, np.int64), np.arange(40_000) % 7
+    with orion.session(workers=2, force_parallel=True):
+        count(bins, of)
+        assert not any(loop.is_dynamic for loop in count.plan(bins, of).loops)
+        assert first(np.arange(50_000.0), 40_000.5) == 40_001
+        assert not any(loop.is_dynamic for loop in first.plan(np.arange(50_000.0), 1.0).loops)
+    np.testing.assert_array_equal(bins, np.bincount(of, minlength=10))
+
+
+def test_loops_that_an_inspection_has_found_take_tiles_in_any_case():
+    @orion.parallel_for
+    def through(x, idx, y):
+        for i in range(x.shape[0]):
+            x[i] = x[idx[i]] * 0.5 + y[i]
+
+    x, y = np.arange(9000.0), np.ones(9000)
+    idx = np.maximum(np.arange(9000) - 37, 0)
+    with orion.session(workers=2, force_parallel=True):
+        through(x, idx, y)
+        (loop,) = through.plan(x, idx, y, inspect=True).loops
+    assert isinstance(loop.tiles, Inspected)
+    assert loop.takes_tiles
+    assert not loop.is_dynamic
+
+
+@pytest.mark.parametrize("schedule", ["guided", None, 3, True])
+def test_another_schedule_is_refused(schedule):
+    with pytest.raises(ArgumentError, match='write "static" or "dynamic"'):
+        orion.parallel_for(schedule=schedule)(lambda a: None)
+
+
+@pytest.mark.ray
+@pytest.mark.timeout(120)
+def test_results_on_ray(expected):
+    with orion.session("ray", 2, force_parallel=True):
+        for name in ("rotated", "wavefront", "sums"):
+            assert_same(outcome(dynamic(cases()[name][0]), cases()[name][1]), expected[name])
