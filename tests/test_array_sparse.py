@@ -1,5 +1,7 @@
 """Sparse arrays: construction, access in user order, bad input, conversions."""
 
+import copy
+import pickle
 import re
 
 import numpy as np
@@ -309,3 +311,31 @@ def test_a_column_named_twice():
     frame = pandas.DataFrame([[0, 1, 2.0]], columns=["a", "a", "r"])
     with pytest.raises(DataFormatError, match="more than one column 'a'"):
         oa.from_pandas(frame, keys="a", values="r")
+
+
+def test_sparse_arrays_pickle_and_copy():
+    """Also those that are not computed yet, and those that a loop has in tiles."""
+
+    @orion.parallel_for
+    def rows(R, out):
+        for (i, _), v in R:
+            out[i] += v
+
+    R = orion.sparse(([0, 1, 1], [1, 2, 0]), np.array([1.0, 2.0, 5.0]))
+    rows(R, np.zeros(2))
+    for array in (R, R.map(lambda v: v + 1), R.filter(lambda key, v: v > 1), R.group_by(0)[1]):
+        for other in (pickle.loads(pickle.dumps(array)), copy.copy(array), copy.deepcopy(array)):
+            assert list(other) == list(array)
+            assert other.shape == array.shape
+            out = np.zeros(2)
+            rows(other, out)
+            np.testing.assert_array_equal(out, sums_of(array))
+            other[1, 0] = 9.0
+            assert array[1, 0] != 9.0
+
+
+def sums_of(array):
+    found = np.zeros(2)
+    for (i, _), v in array:
+        found[i] += v
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from operator import index
 from typing import TYPE_CHECKING, Any, Self, cast
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
 
 class Transformed(DistArray):
     """Sparse arrays, as far as others are made of them. `materialize` says when elements are computed, and how."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process gets: the elements, not in which tiles loops of this one have them."""
+        return {name: value for name, value in vars(self).items() if name != "_layouts"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _layouts=WeakValueDictionary())
 
     @ends_in_users_line
     def map(self, f: Callable[..., Any]) -> SparseArray:
