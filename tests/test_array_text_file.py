@@ -160,3 +160,10 @@ def test_the_same_elements_however_many_are_read_at_once(tmp_path_factory, eleme
     assert s.values.tolist() == [v for _, v in elements]
     if elements:
         assert s.dtype == np.array([v for _, v in elements]).dtype
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32-le", "cp500"])
+def test_encodings_whose_lines_end_otherwise_are_refused(tmp_path, encoding):
+    (tmp_path / "a.txt").write_text("0 1 2\n", encoding=encoding)
+    with pytest.raises(ArgumentError, match=f"(?s){encoding}.*write the file anew in UTF-8"):
+        orion.text_file(tmp_path / "a.txt", lambda line: ((0, 1), 2.0), encoding=encoding)

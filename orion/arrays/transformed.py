@@ -163,7 +163,8 @@ class Transformed(DistArray):
         The array of a group has all dimensions and the shape of this one, so that a loop over this array runs over a
         group as it is; its elements are in the order they were given in. `len` is the number of groups, `.sizes` an
         array of their numbers of elements, in the order of the keys. Nothing is computed before it is used; from then
-        on the elements are in memory a second time, and the arrays of groups are parts of that.
+        on the elements are in memory a second time, and the arrays of groups are parts of that. Values that are stored
+        in the array of a group stay in that one: each `groups[key]` is a new array.
 
         `ArgumentError` for a dimension that there is not; `MissingKeyError` for a key that no element has.
 

@@ -205,9 +205,13 @@ class _Reader:
 
 def _check_encoding(encoding: str) -> None:
     try:
-        b" ".decode(encoding)
+        line = "\n".encode(encoding)
     except LookupError:
         raise ArgumentError(f"{encoding!r} is no encoding of text") from None
+    if line != b"\n":  # lines are cut before they are decoded
+        anew = f'pathlib.Path(to).write_text(pathlib.Path(path).read_text("{encoding}"), "utf-8")'
+        what = f"text in {encoding!r} is not read, as its lines end in other bytes than those of ASCII"
+        raise ArgumentError(describe(what, hint=f"write the file anew in UTF-8: `{anew}`"))
 
 
 def _name(function: Parser) -> str:
