@@ -126,6 +126,7 @@ def make_loop(
         rounds_overlap=True,
         copies=(),
         works=(),
+        is_dynamic=False,
     )
     if proved == "affine":
         proved = prove(program, number, types, shapes, values)
