@@ -11,7 +11,7 @@ from orion.source import Span
 
 MS = 1_000_000
 LABEL = LoopLabel(
-    "f", Span("train.py", 3, 4, 3, 9), ("i", "j"), 0, "2d", 2, 64, has_waits=True, is_inspected=False,
+    "f", Span("train.py", 3, 4, 3, 9), ("i", "j"), 0, "2d", 2, 64, has_waits=True, takes_tiles=False,
     is_compiled=False, bytes=8 * MS,
 )  # fmt: skip
 SINGLE = replace(LABEL, workers=1, has_waits=False)

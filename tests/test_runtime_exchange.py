@@ -169,14 +169,73 @@ def wrapped_rounds(B, T):
                 T[w % 4, i] = (3 * B[i, w] + 2 * T[t % 4 - 1, i + 3] + t) % 1009
 
 
+@orion.parallel_for
+def inner_rounds(a, b, n):
+    for s in range(n):
+        for t in range(s):
+            for i in range(a.shape[0]):
+                b[i] = (a[a.shape[0] - 1 - i] + t) % 1009
+            for i in range(a.shape[0]):
+                a[i] = b[i] + t
+
+
+@orion.parallel_for
+def shifted(a, b, d):
+    d = d + 20
+    for i in range(20):
+        a[i] = b[i + d]
+    for i in range(40):
+        b[i] = b[i] + 1
+    for i in range(20):
+        a[i] += b[i + d]
+
+
+@orion.parallel_for
+def returns_early(a, b, d):
+    for i in range(a.shape[0]):
+        a[i] = b[a.shape[0] - 1 - i]
+    if a[0] > -1000:
+        return 5
+    for i in range(a.shape[0]):
+        b[i] = a[a.shape[0] - 1 - i]
+    return 6
+
+
+@orion.parallel_for
+def skips_a_round(a, b, d):
+    for t in range(6):
+        if t == 2:
+            continue
+        for i in range(a.shape[0]):
+            b[i] = (a[a.shape[0] - 1 - i] + t) % 1009
+        for i in range(a.shape[0]):
+            a[i] = b[i]
+
+
+@orion.parallel_for
+def stops_at_a_round(a, b, d):
+    for t in range(6):
+        if a[3] > -1000:
+            break
+        for i in range(a.shape[0]):
+            b[i] = (a[a.shape[0] - 1 - i] + t) % 1009
+        for i in range(a.shape[0]):
+            a[i] = b[i]
+
+
 WRAPPED = {
     "wrapped columns": (wrapped_columns, lambda: {"A": integers(24, 8)}),
     "wrapped forwards": (wrapped_forwards, lambda: {"A": integers(24, 8)}),
     "wrapped rounds": (wrapped_rounds, lambda: {"B": integers(24, 8), "T": integers(4, 24, seed=6)}),
 }
 
+ENDS = {shifted: "depends on `d`", returns_early: "line", skips_a_round: "line", stops_at_a_round: "line"}
+"""Functions in which statements between loops decide what these use, or whether they run, and what is said of that."""
+
 MORE = {
     **WRAPPED,
+    **{one.__name__: (one, lambda: {"a": integers(40), "b": integers(40, seed=5), "d": 0}) for one in ENDS},
+    "rounds of rounds": (inner_rounds, lambda: {"a": integers(40), "b": integers(40, seed=5), "n": 4}),
     "counts of rows": (counts_of_rows, lambda: {"bins": integers(11), "A": integers(9, 200), "of": integers(200) % 11}),
     "counts": (
         counts,
@@ -377,63 +436,6 @@ def test_what_depends_on_data_is_not_predicted():
     assert "unknown number of bytes" in str(estimate)
 
 
-@orion.parallel_for
-def inner_rounds(a, b, n):
-    for s in range(n):
-        for t in range(s):
-            for i in range(a.shape[0]):
-                b[i] = (a[a.shape[0] - 1 - i] + t) % 1009
-            for i in range(a.shape[0]):
-                a[i] = b[i] + t
-
-
-@orion.parallel_for
-def shifted(a, b, d):
-    d = d + 20
-    for i in range(20):
-        a[i] = b[i + d]
-    for i in range(40):
-        b[i] = b[i] + 1
-    for i in range(20):
-        a[i] += b[i + d]
-
-
-@orion.parallel_for
-def returns_early(a, b, d):
-    for i in range(a.shape[0]):
-        a[i] = b[a.shape[0] - 1 - i]
-    if a[0] > -1000:
-        return 5
-    for i in range(a.shape[0]):
-        b[i] = a[a.shape[0] - 1 - i]
-    return 6
-
-
-@orion.parallel_for
-def skips_a_round(a, b, d):
-    for t in range(6):
-        if t == 2:
-            continue
-        for i in range(a.shape[0]):
-            b[i] = (a[a.shape[0] - 1 - i] + t) % 1009
-        for i in range(a.shape[0]):
-            a[i] = b[i]
-
-
-@orion.parallel_for
-def stops_at_a_round(a, b, d):
-    for t in range(6):
-        if a[3] > -1000:
-            break
-        for i in range(a.shape[0]):
-            b[i] = (a[a.shape[0] - 1 - i] + t) % 1009
-        for i in range(a.shape[0]):
-            a[i] = b[i]
-
-
-UNKNOWN = {shifted: "depends on `d`", returns_early: "line", skips_a_round: "line", stops_at_a_round: "line"}
-
-
 @pytest.mark.parametrize("n", [1, 4, 7])
 def test_rounds_of_rounds_are_predicted(n):
     found = prepared(inner_rounds, {"a": integers(40), "b": integers(40, seed=5), "n": n}, 2)
@@ -442,11 +444,11 @@ def test_rounds_of_rounds_are_predicted(n):
     assert run_on_nodes(found.program, codes, arguments, Order(1), "ab", "a")[2] == found.plan.estimate(nodes=2).bytes
 
 
-@pytest.mark.parametrize("function", UNKNOWN, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("function", ENDS, ids=lambda one: one.__name__)
 def test_what_statements_between_loops_decide_is_not_predicted(function):
     estimate = prepared(function, {"a": integers(40), "b": integers(40, seed=5), "d": 0}, 2).plan.estimate(nodes=2)
     assert estimate.bytes is None
-    assert UNKNOWN[function] in estimate.unknown
+    assert ENDS[function] in estimate.unknown
 
 
 def test_an_estimate_says_why_a_loop_is_on_one_node():

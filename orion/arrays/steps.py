@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import linecache
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -51,7 +52,7 @@ class MixedTypesError(Exception):
     """The values of some elements have another dtype than those of others: a step after must see one for all."""
 
 
-class Step:
+class Step(ABC):
     """One of the steps."""
 
     method: ClassVar[str]
@@ -61,10 +62,10 @@ class Step:
         """The shape of what comes out, None where that is not known before it runs."""
         return before
 
+    @abstractmethod
     def begin(self, shape: tuple[int, ...] | None, count: int) -> Callable[[Part, Part | None], Part]:
         """What does the step to some of `count` elements of an array of this shape. It is also given what has come out
         of others before, if anything has: there must be as many keys and values."""
-        raise NotImplementedError
 
     def maps(self, shape: tuple[int, ...] | None, count: int) -> Arrays:
         """The arrays that keys are looked up in, for `count` elements of an array of this shape."""
@@ -79,17 +80,17 @@ class Calling(Step):
     hint: ClassVar[str]
     """What the function should return."""
 
+    @abstractmethod
     def told(self, keys: int, values: int) -> tuple[int, str]:
         """With how many arguments the function is called, and which these are."""
-        raise NotImplementedError
 
+    @abstractmethod
     def given(self, part: Part) -> Iterable[tuple[Any, ...]]:
         """What the function is given, for each element."""
-        raise NotImplementedError
 
+    @abstractmethod
     def converted(self, part: Part, results: list[Any], before: Part | None) -> Part:
         """What comes out, by what the function has returned. WrongResultError where that is not as it should be."""
-        raise NotImplementedError
 
     def check(self, keys: int | None, values: int | None) -> None:
         """ArgumentError where the function is none, or cannot be called for elements of so many keys and values."""

@@ -140,6 +140,7 @@ def _loop(loop: LoopPlan, plan: FunctionPlan, share: float) -> dict[str, Any]:
         "iterations": loop.iterations,
         "inspection": _inspection(loop),
         "runs_on": loop.runs_on,
+        "is_dynamic": loop.is_dynamic,
         "share": round(share, 4),
         "parts": [_part(part) for part in loop.parts],
         "fused_with": _fused_with(loop),

@@ -189,7 +189,7 @@ def _starved(loop: LoopNumbers, waits: float) -> Bottleneck | None:
     """Workers that did not have a core while they computed."""
     got = {one.worker: one.cpu / one.compute for one in loop.workers if one.compute and one.tiles}
     slow = {worker: part for worker, part in got.items() if part < STARVED}
-    if not slow or loop.label.is_inspected or loop.tile_ns < JUDGED_NS:
+    if not slow or loop.label.takes_tiles or loop.tile_ns < JUDGED_NS:
         return None
     if len(slow) == len(got):
         if sum(one.compute - one.cpu for one in loop.workers) < sum(one.wait for one in loop.workers):

@@ -78,8 +78,8 @@ def driver_rows(numbers: Numbers) -> Iterator[Row]:
 def notes(numbers: Numbers) -> list[str]:
     """What is to be known of the numbers, a line each, and an empty one."""
     found = []
-    if any(loop.label.is_inspected for loop in numbers.loops):
-        found.append("In inspected loops workers take each other's tiles: waiting is counted as computing there.")
+    if any(loop.label.takes_tiles for loop in numbers.loops):
+        found.append("In inspected and dynamic loops workers take each other's tiles: waiting is counted as computing there.")
     if any(loop.label.is_compiled for loop in numbers.loops):
         found.append(
             "Rounds that compiled code starts were started one by one: without a profile `wait` and `other` are less."

@@ -24,6 +24,8 @@ from numba.core.types import unliteral  # type: ignore[attr-defined]
 from numba.core.untyped_passes import IRProcessing
 from numba.extending import overload
 
+from orion.kernel.build.differing import first_of
+
 types: Any = numba_types
 INT, FLOAT, SINGLE, TRUTH = types.int64, types.float64, types.float32, types.boolean
 INTEGERS = (INT, types.int32, types.int16, types.int8, types.uint32, types.uint16, types.uint8)
@@ -135,7 +137,7 @@ def _one(function: Any) -> Implementation:
 
 
 def _square(a: Any) -> Any:
-    raise NotImplementedError
+    return a * a
 
 
 @overload(_square, strict=False)  # type: ignore[untyped-decorator]
@@ -149,7 +151,7 @@ def _square_of(a: Any) -> Any:
 
 
 def _single(a: Any) -> Any:
-    raise NotImplementedError
+    return np.float32(a)
 
 
 @overload(_single, strict=False)  # type: ignore[untyped-decorator]
@@ -166,7 +168,7 @@ def _single_of(a: Any) -> Any:
 
 
 def _double(a: Any) -> Any:
-    raise NotImplementedError
+    return np.float64(a)
 
 
 @overload(_double, strict=False)  # type: ignore[untyped-decorator]
@@ -215,7 +217,7 @@ def _negative_of(a: Any) -> Any:
 
 
 def _subtracted_from_zero(a: Any) -> Any:
-    raise NotImplementedError
+    return -a
 
 
 @overload(_subtracted_from_zero, strict=False)  # type: ignore[untyped-decorator]
@@ -381,13 +383,7 @@ ROOTS = frozenset([np.sqrt, np.floor, np.ceil, np.trunc, np.isnan, np.isinf, np.
 
 def otherwise(dispatcher: Any) -> str:
     """What a compiled function would do otherwise than Python, as far as is known; empty where nothing is."""
-    for compiled in dispatcher.overloads.values():
-        found = compiled.type_annotation
-        for block in found.blocks.values():
-            for statement in block.body:
-                for what in _of(statement, found.typemap):
-                    return f"{what} in line {statement.loc.line}"
-    return ""
+    return first_of(dispatcher, _of)
 
 
 def _of(statement: Any, kinds: Any) -> Iterator[str]:

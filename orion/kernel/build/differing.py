@@ -9,7 +9,7 @@ arrays, and masks as subscripts, which Numba does not compare with the array.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -37,11 +37,17 @@ SAFE_METHODS = frozenset({"copy", "astype", "item", "reshape", "ravel", "flatten
 
 def differing(dispatcher: Any) -> str:
     """What a compiled function would do otherwise than Python; empty where nothing is known of that."""
+    return first_of(dispatcher, _of)
+
+
+def first_of(dispatcher: Any, told: Callable[[Any, Any], Iterable[str]]) -> str:
+    """The first thing that is told of a statement of a compiled function, given the types of its names, with the line;
+    empty where nothing is."""
     for compiled in dispatcher.overloads.values():
         found = compiled.type_annotation
         for block in found.blocks.values():
             for statement in block.body:
-                for what in _of(statement, found.typemap):
+                for what in told(statement, found.typemap):
                     return f"{what} in line {statement.loc.line}"
     return ""
 

@@ -18,7 +18,7 @@ BARRIER = -1
 class LoopLabel:
     """Which loop, and what of its plan matters for judging times.
 
-    `has_waits`: tiles wait for tiles of other workers. `is_inspected`: workers take each other's tiles, so that waiting
+    `has_waits`: tiles wait for tiles of other workers. `takes_tiles`: workers take each other's tiles, so that waiting
     cannot be told from computing. `is_compiled`: without a profile its rounds run without Python. `bytes` are those of
     the arrays that it touches.
     """
@@ -31,7 +31,7 @@ class LoopLabel:
     workers: int
     tiles: int
     has_waits: bool
-    is_inspected: bool
+    takes_tiles: bool
     is_compiled: bool
     bytes: int
 
@@ -48,7 +48,7 @@ def loop_label(prepared: PreparedProgram, number: int, touched: int) -> LoopLabe
         workers=loop.schedule.workers,
         tiles=loop.schedule.tiles,
         has_waits=bool(loop.schedule.waits.size),
-        is_inspected=plan.takes_tiles,
+        takes_tiles=plan.takes_tiles,
         is_compiled=number in compiled_loops(prepared),
         bytes=touched,
     )
