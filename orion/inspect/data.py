@@ -50,7 +50,8 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
       None), `is_written_by_user` (False for statements between loops);
     - `is_inside` (True for a loop in statements that one worker runs: those are the loop before it);
     - `strategy`, `is_parallel`, `ordered`, `space` and `time` (names of loop dimensions), `blocks` (per dimension),
-      `iterations` (None where sizes are unknown), `runs_on`, `share` (its part of the predicted time);
+      `iterations` (None where sizes are unknown), `runs_on`, `is_dynamic` (where workers take tiles of each other),
+      `share` (its part of the predicted time);
     - `inspection`, for a loop that runs in tiles found by looking at its subscripts (else None): the `arrays` that were
       looked at, `kind` ("components", "pieces", "levels", "colours" or "blocks"), the number of `tiles`, `depth`, the
       iterations of the longest chain, and predicted times: `serial_ns`, as written, `tiles_ns`, in each of the

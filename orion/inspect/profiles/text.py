@@ -79,7 +79,9 @@ def notes(numbers: Numbers) -> list[str]:
     """What is to be known of the numbers, a line each, and an empty one."""
     found = []
     if any(loop.label.takes_tiles for loop in numbers.loops):
-        found.append("In inspected and dynamic loops workers take each other's tiles: waiting is counted as computing there.")
+        found.append(
+            "Where workers take each other's tiles (inspected, dynamic loops) waiting is counted as computing."
+        )
     if any(loop.label.is_compiled for loop in numbers.loops):
         found.append(
             "Rounds that compiled code starts were started one by one: without a profile `wait` and `other` are less."
