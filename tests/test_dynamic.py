@@ -175,6 +175,15 @@ def test_loops_that_an_inspection_has_found_take_tiles_in_any_case():
     assert not loop.is_dynamic
 
 
+def test_plans_say_which_loops_are_dynamic():
+    function, arguments = cases()["rotated"]
+    with orion.session(workers=2, force_parallel=True):
+        static, taken = (one.plan(**arguments) for one in (function, dynamic(function)))
+    for plan, expected in ((static, False), (taken, True)):
+        assert [loop["is_dynamic"] for loop in plan.to_dict()["loops"]] == [expected]
+        assert ("they take tiles of each other" in str(plan)) is expected
+
+
 @pytest.mark.parametrize("schedule", ["guided", None, 3, True])
 def test_another_schedule_is_refused(schedule):
     with pytest.raises(ArgumentError, match='write "static" or "dynamic"'):

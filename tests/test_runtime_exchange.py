@@ -229,12 +229,26 @@ WRAPPED = {
     "wrapped rounds": (wrapped_rounds, lambda: {"B": integers(24, 8), "T": integers(4, 24, seed=6)}),
 }
 
+
+@orion.parallel_for
+def bounded_by_an_array(a, cnt):
+    """Nothing reads `cnt` but the bounds of loops."""
+    low = 1000
+    for t in range(4):
+        for i in range(a.shape[0]):
+            a[i] = a[i] * 3 + t
+        for r in range(cnt[t]):
+            low = min(low, a[t] + r)
+    return low
+
+
 ENDS = {shifted: "depends on `d`", returns_early: "line", skips_a_round: "line", stops_at_a_round: "line"}
 """Functions in which statements between loops decide what these use, or whether they run, and what is said of that."""
 
 MORE = {
     **WRAPPED,
     **{one.__name__: (one, lambda: {"a": integers(40), "b": integers(40, seed=5), "d": 0}) for one in ENDS},
+    "bounded by an array": (bounded_by_an_array, lambda: {"a": integers(30), "cnt": integers(4) % 5 + 1}),
     "rounds of rounds": (inner_rounds, lambda: {"a": integers(40), "b": integers(40, seed=5), "n": 4}),
     "counts of rows": (counts_of_rows, lambda: {"bins": integers(11), "A": integers(9, 200), "of": integers(200) % 11}),
     "counts": (
@@ -272,7 +286,8 @@ def test_more_loops_give_the_serial_result(name, nodes):
 
 
 def test_what_is_sent_of_a_wavefront_is_what_crosses_nodes():
-    """By the definition: an element is sent once to each node that reads what a tile elsewhere wrote last."""
+    """By the definition: an element is sent once to each node that reads what a tile elsewhere wrote last; and each
+    tile waits itself for all that have written what it reads, not by way of others, whose flags may come sooner."""
     arguments = {"A": integers(40, 50), "sweeps": 3}
     for nodes in ("ab", "abc", "aabb"):
         program = prepared(cases()["wavefront"][0], arguments, len(nodes)).program
@@ -286,7 +301,12 @@ def test_what_is_sent_of_a_wavefront_is_what_crosses_nodes():
             for region in send.regions
             for place in elements(region)
         }
-        assert sent == crossing(loop.schedule, nodes, (40, 50), 3)
+        crossed, pairs = crossing(loop.schedule, nodes, (40, 50), 3)
+        assert sent == crossed
+        offsets, waits, _ = exchange.loops[0].waits
+        assert pairs <= {
+            *zip(np.repeat(np.arange(loop.schedule.tiles), np.diff(offsets)).tolist(), waits.tolist(), strict=True)
+        }
 
 
 def elements(region):
@@ -294,9 +314,9 @@ def elements(region):
 
 
 def crossing(schedule, nodes, shape, sweeps):
-    """(node, tile that wrote it last, element) for all that tiles of the node read and another node's wrote last. The
-    coordinates of tiles are t, t + i, t + j (`plan.loops[0]` has them)."""
-    last, found = {}, set()
+    """(node, tile that wrote it last, element) for all that tiles of the node read and another node's wrote last; and
+    (tile, the one that wrote) for these. The coordinates of tiles are t, t + i, t + j (`plan.loops[0]` has them)."""
+    last, found, pairs = {}, set(), set()
     for t in range(sweeps):
         for i in range(1, shape[0] - 1):
             for j in range(1, shape[1] - 1):
@@ -308,8 +328,9 @@ def crossing(schedule, nodes, shape, sweeps):
                     before = last.get(place)
                     if before is not None and nodes[schedule.owner[before]] != node:
                         found.add((node, before, place))
+                        pairs.add((tile, before))
                 last[i, j] = tile
-    return found
+    return found, pairs
 
 
 def test_blocks_that_rotate_are_sent_to_their_next_user_only():
