@@ -213,3 +213,35 @@ def test_an_actor_on_another_node_that_died_between_runs_is_replaced_without_an_
         for _ in range(2):
             mix(**(cases()["rotated"][1] | {"H": expected}))
     np.testing.assert_array_equal(H.to_numpy(), expected)
+
+
+@orion.parallel_for
+def times(A, x, y):
+    for i in range(A.shape[0]):
+        y[i] = x[0]
+        for j in range(A.shape[1]):
+            y[i] = y[i] + A[i, j] * x[j]
+
+
+@pytest.mark.parametrize("kind", [np.array, orion.freeze, array])
+def test_arrays_that_nobody_changed_are_sent_once(kind, nodes):
+    """Whoever changes an array, by whatever view of it: the rows around the change are sent again."""
+    A, x, y = kind(integers(40, 30)), array(integers(30, seed=5)), np.zeros(40, np.int64)
+
+    def sent():
+        before = nodes._backend._team.group.moved if nodes._backend._team else 0
+        times(A, x, y)
+        expected = np.zeros(40, np.int64)
+        times.serial(np.array(A), np.array(x), expected)
+        assert np.array_equal(y, expected)
+        return nodes._backend._team.group.moved - before
+
+    first = sent()
+    again = sent()
+    assert again < first / 2
+    view = x.view[3:]
+    view[0] += 1
+    assert again < sent() <= again + 2 * x.nbytes
+    if kind is not orion.freeze:
+        A[7, 7] = 3
+        assert sent() > again + 8 * 30 * 10

@@ -24,13 +24,13 @@ class LocalArray:
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype, is_zero: bool = False) -> None:
         self.shape = shape
         self.dtype = dtype
-        self._is_zero = is_zero
+        self.is_zero = is_zero
         self._storage: NDArray[Any] | None = None
 
     @property
     def storage(self) -> NDArray[Any]:
         if self._storage is None:
-            self._storage = (np.zeros if self._is_zero else np.empty)(self.shape, self.dtype)
+            self._storage = (np.zeros if self.is_zero else np.empty)(self.shape, self.dtype)
         return self._storage
 
     @storage.setter

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
 
@@ -20,15 +20,19 @@ from orion.kernel.calling import FLAG_STRIDE, GO
 from orion.runtime.arguments import DataSource, GivenArrays, dense_memory, skeleton_arguments
 from orion.runtime.barrier import KERNEL
 from orion.runtime.failures import failure_in
+from orion.runtime.local_arrays import LocalArray
 from orion.runtime.memory import RunMemory, allocate_run_memory
 from orion.runtime.parts import LoopPart, loop_parts
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.ray.exchange import ProgramExchange, program_exchange
 from orion.runtime.ray.holdings import Holdings
 from orion.runtime.ray.inbox import Landing
-from orion.runtime.ray.mirrors import program_traffic
+from orion.runtime.ray.mirrors import Traffic, program_traffic
 from orion.runtime.ray.node_worker import NodeWorker
 from orion.runtime.ray.orders import CopiedParts, Delivery, Flag, Piece, Results
+from orion.runtime.ray.regions import Mask
+from orion.runtime.ray.segments import Block
+from orion.runtime.ray.up_to_date import UpToDate
 from orion.runtime.skeleton import make_skeleton
 from orion.runtime.worker import AbortedError
 from tests.oracles.interpreted import BARRIER, UNWRITTEN, Order, Turns
@@ -66,6 +70,42 @@ class Node:
         return dense_memory(self.arguments[name])
 
 
+@dataclass
+class Earlier:
+    """What nodes have from earlier runs on the same arrays: `filled` are the elements that were sent to nodes before
+    the last run, by array."""
+
+    arrays: dict[str, dict[str, Any]] = field(default_factory=dict)
+    up_to_date: UpToDate = field(default_factory=UpToDate)
+    filled: Counter[str] = field(default_factory=Counter)
+    blocks: dict[str, Block] = field(default_factory=dict)
+
+    def block(self, name: str, array: Any) -> Block:
+        """The block that stands for an array."""
+        return self.blocks.setdefault(name, Block(len(self.blocks), 0, array.shape, array.dtype.str))
+
+    def fill(self, node: str, own: dict[str, Any], arguments: Mapping[str, Any], traffic: Traffic) -> None:
+        """Send a node what it lacks."""
+        for name, array in own.items():
+            if not isinstance(arguments[name], LocalArray):
+                there, cells = dense_memory(arguments[name]), traffic.exchange.cells[name]
+                needed = traffic.shares[node].dense[name]
+                for region in cells.regions(self.up_to_date.lacking(node, self.block(name, there), cells, needed)):
+                    region.of(array)[...] = region.of(there)
+                    self.filled[name] += region.elements(there.shape)
+
+    def keep(
+        self, held: Mapping[str, Mask], exchange: ProgramExchange, arguments: Mapping[str, Any], driver: str | None
+    ) -> None:
+        """A run has ended."""
+        for name, masks in held.items():
+            there = dense_memory(arguments[name])
+            block = self.block(name, there)
+            if not isinstance(arguments[name], LocalArray) and self.up_to_date.keep_image(block, there):
+                has = {node: mask for node, mask in zip(exchange.nodes, masks, strict=True) if node != driver}
+                self.up_to_date.keep(block, exchange.cells[name], has)
+
+
 def run_on_nodes(
     prepared: PreparedProgram,
     codes: Sequence[CodeType],
@@ -73,10 +113,11 @@ def run_on_nodes(
     order: Order,
     nodes: Sequence[str],
     driver: str | None,
+    earlier: Earlier | None = None,
 ) -> tuple[Any, ProgramExchange, int]:
     """Run a program whose worker w is on node `nodes[w]`. The arrays of `driver` are those that are given; where it is
-    none of the nodes, results are fetched from the home node. Returns the result, the exchange, and the bytes of arrays
-    that were sent."""
+    none of the nodes, results are fetched from the home node. Where the run follows others on the same arrays, nodes
+    have what `earlier` says. Returns the result, the exchange, and the bytes of arrays that were sent."""
     dense = {
         argument.name: dense_memory(arguments[argument.name]).shape
         for loop in prepared.loops
@@ -88,14 +129,23 @@ def run_on_nodes(
     network = Network(order)
     network.wide = frozenset(name for name, value in arguments.items() if isinstance(value, np.int64))
     places: dict[str, Node] = {}
+    earlier = Earlier() if earlier is None else earlier
+    earlier.filled.clear()
+    for name in dense:
+        there = dense_memory(arguments[name])
+        earlier.up_to_date.look(earlier.block(name, there), there)
     for node in exchange.nodes:
-        own = {} if node == driver else {name: unwritten(dense_memory(arguments[name])) for name in dense}
+        kept = earlier.arrays.get(node, {})
+        own = {} if node == driver else {name: kept.get(name, unwritten(arguments[name])) for name in dense}
+        earlier.arrays[node] = {**kept, **own}
         places[node] = Node({**arguments, **own}, allocate_run_memory(prepared))
-        for region in traffic.shares[node].dense if node != driver else ():
-            region.of(own[region.array])[...] = region.of(dense_memory(arguments[region.array]))
+        earlier.fill(node, own, arguments, traffic)
         arrays = {name: places[node].array(name) for name in dense}
         network.landings[node] = Landing(arrays, places[node].memory, set_now)
+    for name in prepared.written & dense.keys():
+        earlier.up_to_date.written(earlier.block(name, dense_memory(arguments[name])))
     errors: list[BaseException] = []
+    held: dict[str, Mask] = {}
     returned: list[Any] = []
     sent_bytes: list[int] = []
     skeleton = make_skeleton(prepared)
@@ -136,6 +186,7 @@ def run_on_nodes(
             sent_bytes.append(worker.sent_bytes)
             if number == 0:
                 returned.append(result)
+                held.update(worker.held)
         except AbortedError:
             pass
         except BaseException as error:
@@ -154,6 +205,7 @@ def run_on_nodes(
         home = places[exchange.nodes[0]]
         for region in traffic.written:
             region.of(dense_memory(arguments[region.array]))[...] = region.of(home.array(region.array))
+    earlier.keep(held, exchange, arguments, driver)
     return returned[0], exchange, sum(sent_bytes)
 
 
@@ -162,8 +214,11 @@ def begin(part: LoopPart, waits: Any, arrays: GivenArrays) -> None:
     part.begin(DataSource(part.loop).data(arrays))
 
 
-def unwritten(array: Any) -> Any:
-    """An array of the same kind, full of what nobody wrote."""
+def unwritten(argument: Any) -> Any:
+    """The memory of an array of the same kind, full of what nobody wrote; zeros where an array is made of these."""
+    array = dense_memory(argument)
+    if isinstance(argument, LocalArray) and argument.is_zero:
+        return np.zeros_like(array)
     return np.full_like(array, UNWRITTEN[array.dtype.kind])
 
 

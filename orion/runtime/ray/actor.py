@@ -196,7 +196,9 @@ class WorkerActor:
             skeleton = program.skeleton if order.measured is None else program.uncompiled()
             returned = skeleton(worker, *order.given)
             worker.finish()
-            return Outcome(returned, sent_bytes=worker.sent_bytes if isinstance(worker, NodeWorker) else 0)
+            if not isinstance(worker, NodeWorker):
+                return Outcome(returned)
+            return Outcome(returned, sent_bytes=worker.sent_bytes, held={} if self._number else worker.held)
         except AbortedError:
             return Outcome(error=failure_in(program.prepared, program.memory), left=True)
         except BaseException as error:

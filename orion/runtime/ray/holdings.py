@@ -62,9 +62,9 @@ class Holdings:
         """The state after a loop."""
         return self._step(state, ("after", loop), lambda: (NO_MOVES, self._changed(state, usage)))[1]
 
-    def at_end(self, state: State) -> Moves:
-        """What is sent to the home node at the end of a run: all that was written."""
-        return self._step(state, ("end", 0), lambda: self._home(state))[0]
+    def at_end(self, state: State) -> tuple[Moves, State]:
+        """What is sent to the home node at the end of a run, which is all that was written, and the state then."""
+        return self._step(state, ("end", 0), lambda: self._home(state))
 
     def _step(
         self, state: State, step: tuple[str, int], worked_out: Callable[[], tuple[Moves, State]]

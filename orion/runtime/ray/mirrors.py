@@ -16,9 +16,10 @@ from orion.runtime.prepared import PreparedLoop, PreparedProgram
 from orion.runtime.ray.exchange import ProgramExchange, program_exchange
 from orion.runtime.ray.group import Group
 from orion.runtime.ray.orders import Filling
-from orion.runtime.ray.regions import Region
+from orion.runtime.ray.regions import Mask, Region
 from orion.runtime.ray.segments import Block, SegmentName
 from orion.runtime.ray.store import LoopBlocks, PlacedRun, Store
+from orion.runtime.ray.up_to_date import UpToDate
 from orion.schedule.schedule import Ints
 
 Sent = tuple[Block, bytes, int]
@@ -27,11 +28,11 @@ Sent = tuple[Block, bytes, int]
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one node needs before a program runs: parts of dense arrays, and for each loop the tiles whose elements
-    it needs of the sparse array, as int64 and as bytes (None for a loop that it has no part in).
+    """What one node needs before a program runs: cells of dense arrays, bool (*cells), and for each loop the tiles
+    whose elements it needs of the sparse array, as int64 and as bytes (None for a loop that it has no part in).
     """
 
-    dense: tuple[Region, ...]
+    dense: Mapping[str, Mask]
     tiles: tuple[tuple[Ints, bytes] | None, ...]
 
 
@@ -53,7 +54,7 @@ def program_traffic(exchange: ProgramExchange) -> Traffic:
     for number, node in enumerate(exchange.nodes):
         tiles = [loop.tiles.get(node) for loop in exchange.loops]
         shares[node] = Share(
-            dense=tuple(r for array, masks in needed.items() for r in exchange.cells[array].regions(masks[number])),
+            dense={array: masks[number] for array, masks in needed.items()},
             tiles=tuple(None if found is None else (found, found.tobytes()) for found in tiles),
         )
     cells = exchange.cells.items()
@@ -65,7 +66,7 @@ class Mirrors:
     """The nodes of a group, other than the driver's, with the segments that each has copies of.
 
     Elements of sparse arrays are sent once, and again when values were stored: `_sent` are the blocks of which a node
-    has the elements of some tiles, with the version of these.
+    has the elements of some tiles, with the version of these. Of dense arrays that is sent which is not `up_to_date`.
     """
 
     def __init__(self, group: Group, store: Store) -> None:
@@ -73,6 +74,7 @@ class Mirrors:
         self._store = store
         self._names: dict[str, dict[int, SegmentName]] = {node: {} for node in group.nodes if node != group.driver_node}
         self._sent: dict[str, set[Sent]] = {node: set() for node in self._names}
+        self.up_to_date = UpToDate()
         self._traffic: WeakKeyDictionary[PreparedProgram, Traffic] = WeakKeyDictionary()
 
     def names(self, node: str) -> Mapping[int, SegmentName]:
@@ -83,6 +85,7 @@ class Mirrors:
         """Segments that are gone; the actors are told with their next order."""
         if not segments:
             return
+        self.up_to_date.forget(segments)
         for node, names in self._names.items():
             for segment in segments:
                 names.pop(segment, None)
@@ -91,15 +94,22 @@ class Mirrors:
     def prepare(self, prepared: PreparedProgram, run_memory: int, placed: PlacedRun) -> None:
         """Bring the nodes of a run what their workers need before it."""
         remote = [node for node in self._nodes(prepared) if node in self._names]
-        if not remote:
-            return
+        if remote:
+            for name in placed.own:
+                self.up_to_date.look(placed.dense[name], self._array(placed.dense[name]))
+            self._fill(prepared, run_memory, placed, remote)
+        for name in prepared.written & placed.dense.keys():
+            self.up_to_date.written(placed.dense[name])
+
+    def _fill(self, prepared: PreparedProgram, run_memory: int, placed: PlacedRun, remote: Sequence[str]) -> None:
+        """Send nodes what they lack."""
         shares = self._traffic_of(prepared, placed).shares
         fillings, new = {}, {}
         for node in remote:
             self._create(node, {run_memory, *placed.segments()})
             new[node] = self._missing(prepared, shares[node], node, placed)
             elements = [filling for parts in new[node].values() for filling in parts]
-            fillings[node] = (*self._dense(shares[node], placed), *elements)
+            fillings[node] = (*self._dense(prepared, node, placed), *elements)
         self._group.fill(run_memory, fillings)
         for node in remote:
             fresh = {key[:2] for key in new[node]}
@@ -117,6 +127,17 @@ class Mirrors:
             parts += [(block, Region(name)) for name, block in _stored_blocks(loop, blocks)]
         for (block, region), data in zip(parts, self._group.read(home, parts), strict=True):
             region.of(self._array(block))[...] = data
+
+    def keep(self, prepared: PreparedProgram, placed: PlacedRun, held: Mapping[str, Mask]) -> None:
+        """Keep in mind what nodes have after a run, `held` by their places in the exchange: nothing where that is
+        empty, as all was on the driver's node."""
+        for name, masks in held.items() if self._names else ():
+            exchange, block = self._traffic_of(prepared, placed).exchange, placed.dense[name]
+            if name in placed.local:
+                continue
+            if name not in placed.own or self.up_to_date.keep_image(block, self._array(block)):
+                has = {node: mask for node, mask in zip(exchange.nodes, masks, strict=True) if node in self._names}
+                self.up_to_date.keep(block, exchange.cells[name], has)
 
     def _nodes(self, prepared: PreparedProgram) -> list[str]:
         return list(dict.fromkeys(self._group.nodes[: prepared.workers]))
@@ -141,10 +162,15 @@ class Mirrors:
 
     # ------------------------------------------------------------ what a node needs
 
-    def _dense(self, share: Share, placed: PlacedRun) -> Iterator[Filling]:
-        for region in share.dense:
-            block = placed.dense[region.array]
-            yield Filling(block, region.box, region.of(self._array(block)))
+    def _dense(self, prepared: PreparedProgram, node: str, placed: PlacedRun) -> Iterator[Filling]:
+        """The parts of dense arrays that a node needs and does not have. Arrays without contents are not sent."""
+        traffic = self._traffic_of(prepared, placed)
+        for name, needed in traffic.shares[node].dense.items():
+            if name in placed.local:
+                continue
+            block, cells = placed.dense[name], traffic.exchange.cells[name]
+            for region in cells.regions(self.up_to_date.lacking(node, block, cells, needed)):
+                yield Filling(block, region.box, region.of(self._array(block)))
 
     def _missing(
         self, prepared: PreparedProgram, share: Share, node: str, placed: PlacedRun

@@ -17,7 +17,7 @@ from orion.runtime.prepared import conflict
 from orion.runtime.ray.exchange import ProgramExchange, Send, Usage, usage_in_round
 from orion.runtime.ray.holdings import Holdings, Moves
 from orion.runtime.ray.orders import BARRIER, CopiedParts, Flag, Piece, Results
-from orion.runtime.ray.regions import Region
+from orion.runtime.ray.regions import Mask, Region
 from orion.runtime.waits import Waits
 from orion.runtime.worker import AbortedError, Worker
 from orion.sets.names import isl_name
@@ -124,7 +124,13 @@ class NodeWorker(Worker):
 
     def finish(self) -> None:
         """Bring what was written to the home node."""
-        self._bring(self._holdings.at_end(self._state))
+        moves, self._state = self._holdings.at_end(self._state)
+        self._bring(moves)
+
+    @property
+    def held(self) -> dict[str, Mask]:
+        """The cells of each array that nodes have as they are, bool (nodes, *cells)."""
+        return {array: held.by for array, held in self._state.held.items()}
 
     def may_overlap(self, part: LoopPart) -> bool:
         """Whether a loop may begin its next round before all workers have finished this one."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.records import WorkerRecord
 from orion.runtime.ray.exchange import ProgramExchange
-from orion.runtime.ray.regions import Box, Region, part_of
+from orion.runtime.ray.regions import Box, Mask, Region, part_of
 from orion.runtime.ray.segments import Block, SegmentName
 from orion.runtime.ray.store import LoopBlocks
 from orion.schedule.schedule import Ints
@@ -47,14 +48,16 @@ class RunOrder:
 class Outcome:
     """How a worker's run ended: `returned` is what the skeleton returned; `error` why it failed; `left` where
     it left the program because another worker failed or the run was aborted. `sent_bytes` are the contents of arrays
-    that it has sent to other nodes. `measured` are the times that it took, and one moment on its own clock and on that
-    of all machines.
+    that it has sent to other nodes. `held` are the cells of arrays that nodes have as they are at the end, bool
+    (nodes, *cells), where worker 0 of several nodes says so. `measured` are the times that it took, and one moment on
+    its own clock and on that of all machines.
     """
 
     returned: Any = None
     error: BaseException | None = None
     left: bool = False
     sent_bytes: int = 0
+    held: Mapping[str, Mask] = field(default_factory=dict)
     measured: tuple[WorkerRecord, tuple[int, int]] | None = None
 
 

@@ -77,7 +77,7 @@ class Prediction:
         self.last = steps[-1] if steps else None
         self.changed = frozenset(map(isl_name, _changed(steps)))
         self._steps(steps, {})
-        self.at_end = self._size(self.holdings.at_end(self.state))
+        self.at_end = self._size(self.holdings.at_end(self.state)[0])
         return sum(self.by_loop) + self.at_end
 
     def _steps(self, steps: Iterable[Step], rounds: Mapping[str, int]) -> None:

@@ -29,7 +29,8 @@ def part_of(array: NDArray[Any], box: Box) -> NDArray[Any]:
     >>> part_of(np.arange(12).reshape(3, 4), ((1, 3), (0, 2))).tolist()
     [[4, 5], [8, 9]]
     """
-    return array[tuple(slice(low, high) for low, high in box)]
+    inside: tuple[Any, ...] = tuple(slice(low, high) for low, high in box)
+    return array[(*inside, ...)]  # of an array without axes too a view
 
 
 @dataclass(frozen=True, slots=True, order=True)

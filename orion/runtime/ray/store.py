@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.arrays.dense import DenseArray
+from orion.arrays.frozen import is_frozen
 from orion.arrays.layout import TileLayout
 from orion.arrays.sparse import SparseArray
 from orion.aside import aside
@@ -23,6 +24,7 @@ from orion.runtime.memory import RunMemory, allocate_run_memory
 from orion.runtime.prepared import PreparedLoop, PreparedProgram
 from orion.runtime.ray.identity import IdentityMap
 from orion.runtime.ray.segments import Arena, Block, Bytes, SegmentName, create_segment
+from orion.runtime.ray.up_to_date import bring_up_to_date
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +42,17 @@ class LoopBlocks:
 @dataclass(frozen=True, slots=True)
 class PlacedRun:
     """The arguments of one run. `copies` are (caller's array, shared copy, whether it is written) and `dense`
-    the blocks of all dense arrays, by name. `layouts` are held so that none goes before the run is over: each
-    sparse array itself holds only the one that was asked for last. A loop over ranges has None.
+    the blocks of all dense arrays, by name; `own` are Orion's own, and `local` those without contents, which the
+    function makes. `layouts` are held so that none goes before the run is over: each sparse array itself holds only the
+    one that was asked for last. A loop over ranges has None.
     """
 
     loops: tuple[LoopBlocks, ...]
     given: tuple[object, ...]
     copies: Mapping[str, tuple[NDArray[Any], NDArray[Any], bool]]
     dense: Mapping[str, Block]
+    own: frozenset[str]
+    local: frozenset[str]
     layouts: tuple[TileLayout | None, ...]
 
     def segments(self) -> set[int]:
@@ -56,17 +61,17 @@ class PlacedRun:
         return {block.segment for block in (*blocks, *self.dense.values()) if isinstance(block, Block)}
 
     def bytes_in(self) -> int:
-        """The bytes that `copy_in` copies."""
+        """The bytes that `copy_in` looks at."""
         return sum(source.nbytes for source, _, _ in self.copies.values())
 
     def bytes_out(self) -> int:
         """The bytes that `copy_out` copies."""
         return sum(source.nbytes for source, _, is_written in self.copies.values() if is_written)
 
-    def copy_in(self) -> None:
-        """Bring the shared copies up to date."""
-        for source, shared, _ in self.copies.values():
-            copy_in_pieces(shared, source)
+    def copy_in(self, differs: Callable[[Block, int, int], None]) -> None:
+        """Bring the shared copies up to date. `differs` is told of blocks and their rows before these change."""
+        for name, (source, shared, _) in self.copies.items():
+            bring_up_to_date(shared, source, partial(differs, self.dense[name]))
 
     def copy_out(self) -> None:
         """Give the caller what the run wrote."""
@@ -101,12 +106,14 @@ class Store:
     dropped: list[int] = field(default_factory=list)
     _numbers: count[int] = field(default_factory=lambda: count(1))
     _copies: IdentityMap[tuple[Block, NDArray[Any]]] = field(default_factory=IdentityMap)
+    _frozen: IdentityMap[tuple[Block, NDArray[Any]]] = field(default_factory=IdentityMap)
     _dense: IdentityMap[tuple[Block, ref[NDArray[Any]]]] = field(default_factory=IdentityMap)
     _layouts: IdentityMap[tuple[Block, ...]] = field(default_factory=IdentityMap)
 
     def close(self) -> None:
         """Let go of all arrays. Those that somebody else holds keep their segments."""
         self._copies.clear()
+        self._frozen.clear()
         self._dense.clear()
         self._layouts.clear()
 
@@ -136,7 +143,7 @@ class Store:
 
     def place(self, prepared: PreparedProgram, arguments: Mapping[str, object]) -> PlacedRun:
         """Every array of a run in shared memory. A `DistArray` is moved there when it is first seen and
-        stays; of an ndarray there is a copy, still to be filled.
+        stays; of an ndarray there is a copy, still to be brought up to date unless the array is frozen.
         """
         copies: dict[str, tuple[NDArray[Any], NDArray[Any], bool]] = {}
         dense: dict[str, Block] = {}
@@ -145,13 +152,17 @@ class Store:
                 dense[name] = self._own(value)
             elif isinstance(value, DenseArray):
                 dense[name] = self._moved(value)
+            elif isinstance(value, np.ndarray) and is_frozen(value):
+                dense[name] = self._frozen_copy(value)
             elif isinstance(value, np.ndarray):
                 dense[name], shared = self._copy(value)
                 copies[name] = value, shared, name in prepared.written
         layouts: list[TileLayout | None] = []
         loops = tuple(self._loop(loop, arguments, dense, layouts) for loop in prepared.loops)
         begin_stores(prepared, layouts, arguments)
-        return PlacedRun(loops, skeleton_arguments(prepared, arguments), copies, dense, tuple(layouts))
+        own = frozenset(name for name, value in arguments.items() if isinstance(value, DenseArray))
+        local = frozenset(name for name, value in arguments.items() if isinstance(value, LocalArray))
+        return PlacedRun(loops, skeleton_arguments(prepared, arguments), copies, dense, own, local, tuple(layouts))
 
     def _loop(
         self,
@@ -193,6 +204,15 @@ class Store:
             found = self._empty(array.shape, array.dtype)
             self._copies[array] = found
         return found
+
+    def _frozen_copy(self, array: NDArray[Any]) -> Block:
+        """The block of an array that nobody may write to, filled once."""
+        found = self._frozen.get(array)
+        if found is None or found[0].shape != array.shape or found[1].dtype != array.dtype:
+            found = self._empty(array.shape, array.dtype)
+            copy_in_pieces(found[1], array)
+            self._frozen[array] = found
+        return found[0]
 
     def _empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[Block, NDArray[Any]]:
         size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))

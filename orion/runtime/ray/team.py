@@ -83,7 +83,7 @@ class Team:
         program = self._program(prepared)
         placed = self._store.place(prepared, arguments)
         with self._copying(recording, placed.bytes_in()):
-            placed.copy_in()
+            placed.copy_in(self._mirrors.up_to_date.differs)
             program.memory.reset()
             self._tell_dropped()
             self._mirrors.prepare(prepared, program.segment, placed)
@@ -97,6 +97,7 @@ class Team:
             news.told(order)
         with self._copying(recording, placed.bytes_out()):
             self._mirrors.fetch(prepared, placed)
+            self._mirrors.keep(prepared, placed, outcomes[0].held)
             placed.copy_out()
         return outcomes[0].returned
 

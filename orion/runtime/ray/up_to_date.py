@@ -1,0 +1,143 @@
+"""What other nodes have of the driver's dense arrays after a run: before the next one they are sent what they lack.
+
+A node's copy of an array is written in runs alone. The driver's array is also written by whoever holds it, so that it
+is compared with what it was at the end of the last run: rows that differ are out of date on all nodes
+(write-invalidate, as between caches; Hennessy and Patterson, *Computer Architecture*, chapter 5). To compare costs one
+pass over the array and its image, in memory; to send it again costs a pass over the network.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orion.runtime.ray.regions import Cells, Mask
+from orion.runtime.ray.segments import Block
+
+PIECE_BYTES = 1 << 18
+"""Rows are compared so many bytes at a time: few enough for a core's own cache."""
+
+MOST = 0.125
+"""The part of the machine's memory that images may take."""
+
+PARTS = 4
+"""For so many programs that cut an array into different cells it is known what a node has."""
+
+Rows = Callable[[int, int], None]
+"""Is told of rows, from the first one to the one after the last."""
+
+_memcmp = ctypes.CDLL(None).memcmp
+_memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+
+
+def bring_up_to_date(target: NDArray[Any], source: NDArray[Any], told: Rows) -> None:
+    """Copy the rows of `source` that differ from those of `target`, which is C-contiguous and of the same shape and
+    dtype. `told` hears of rows before they are copied. Signal handlers have their chance in between.
+
+    >>> a = np.arange(6.0).reshape(3, 2)
+    >>> bring_up_to_date(np.zeros((3, 2)), a, lambda low, high: print(low, high))
+    0 3
+    >>> bring_up_to_date(a, a.copy(), lambda low, high: print(low, high))
+    """
+    if not source.size:
+        return
+    to, of = np.atleast_1d(target), np.atleast_1d(source)
+    rows = max(1, PIECE_BYTES * len(of) // source.nbytes)
+    for low in range(0, len(of), rows):
+        part, there = np.ascontiguousarray(of[low : low + rows]), to[low : low + rows]
+        if _memcmp(part.ctypes.data, there.ctypes.data, part.nbytes):
+            told(low, low + len(part))
+            there[...] = part
+
+
+@dataclass(slots=True, eq=False)
+class Part:
+    """The cells that a node has as they are."""
+
+    cells: Cells
+    has: Mask
+
+    def drop_rows(self, low: int, high: int) -> None:
+        """Rows are not what they were."""
+        if not self.cells.cuts:
+            self.has[...] = False
+            return
+        cuts = self.cells.cuts[0]
+        self.has[np.searchsorted(cuts, low, "right") - 1 : np.searchsorted(cuts, high)] = False
+
+    def covers(self, cells: Cells) -> Mask:
+        """Which of other cells of the array lie in cells that the node has, bool (*cells)."""
+        found: NDArray[Any] = self.has
+        for axis, (cuts, others) in enumerate(zip(self.cells.cuts, cells.cuts, strict=True)):
+            first, end = np.searchsorted(cuts, others[:-1], "right") - 1, np.searchsorted(cuts, others[1:])
+            nothing = np.zeros_like(found, np.int64, shape=(*found.shape[:axis], 1, *found.shape[axis + 1 :]))
+            sums = np.concatenate([nothing, np.cumsum(found, axis, np.int64)], axis)
+            wide = (end - first).reshape(-1, *(1,) * (found.ndim - axis - 1))
+            found = np.take(sums, end, axis) - np.take(sums, first, axis) == wide
+        return found
+
+
+class UpToDate:
+    """The parts of blocks that nodes have, and images of arrays that somebody may write to between runs."""
+
+    def __init__(self) -> None:
+        self._parts: dict[Block, dict[str, list[Part]]] = {}
+        self._images: dict[Block, NDArray[Any]] = {}
+        self._most = MOST * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+    def lacking(self, node: str, block: Block, cells: Cells, needed: Mask) -> Mask:
+        """The cells, of those that a node needs, which it does not have as they are."""
+        found = needed
+        for part in self._parts.get(block, {}).get(node, ()):
+            found = found & ~part.covers(cells)
+        return found
+
+    def look(self, block: Block, array: NDArray[Any]) -> None:
+        """Before a run: compare an array with its image."""
+        image = self._images.get(block)
+        if image is not None:
+            bring_up_to_date(image, array, lambda low, high: self.differs(block, low, high))
+
+    def differs(self, block: Block, low: int, high: int) -> None:
+        """Rows of a block are no longer what they were at the end of the last run."""
+        for parts in self._parts.get(block, {}).values():
+            for part in parts:
+                part.drop_rows(low, high)
+
+    def written(self, block: Block) -> None:
+        """A run begins that writes a block: should it fail, nobody knows what nodes have."""
+        self._parts.pop(block, None)
+
+    def keep(self, block: Block, cells: Cells, has: Mapping[str, Mask]) -> None:
+        """A run has ended well, after which nodes have these cells, as the driver does. What is known of an array that
+        nobody but the runtime writes to needs no more than this; for others see `keep_image`."""
+        known = self._parts.setdefault(block, {})
+        for node, mask in has.items():
+            parts = known.setdefault(node, [])
+            parts[:] = [Part(cells, mask.copy()), *(part for part in parts if part.cells is not cells)][:PARTS]
+
+    def keep_image(self, block: Block, array: NDArray[Any]) -> bool:
+        """Keep an image of an array of the driver's as it is now. False where there is no room for it: nothing is known
+        of the array then."""
+        image = self._images.get(block)
+        if image is not None:
+            bring_up_to_date(image, array, lambda low, high: None)
+            return True
+        if sum(one.nbytes for one in self._images.values()) + array.nbytes > self._most:
+            self._parts.pop(block, None)
+            return False
+        self._images[block] = array.copy()
+        return True
+
+    def forget(self, segments: Iterable[int]) -> None:
+        """Segments that are gone."""
+        gone = set(segments)
+        for block in [block for block in {*self._parts, *self._images} if block.segment in gone]:
+            self._parts.pop(block, None)
+            self._images.pop(block, None)
