@@ -74,7 +74,7 @@ CONTENDERS = (
         "call",
         _call,
         "6 or more",
-        "into the store; by raylets into a message, into the socket's buffers, from there, into the other store; into place",
+        "into the store; by raylets to a message, the socket's buffers, from there, to the store; into place",
         1,
         True,
     ),
