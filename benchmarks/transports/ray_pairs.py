@@ -49,8 +49,8 @@ class _RayPair:
 
 
 class _CallSide:
-    """An actor that sends payloads to another one as Orion's actors send what no connection can take: as the argument
-    of a call, which copies it to where it belongs."""
+    """An actor that sends payloads to another one as Orion's actors on different nodes do: as the argument of a call,
+    which copies it to where it belongs."""
 
     def connect(self, other: Any) -> int:
         """Send to that actor. Returns the process."""
