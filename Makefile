@@ -4,9 +4,10 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PEERS  := $(VENV)/.peers
+TRANSPORTS := $(VENV)/.transports
 
 .DEFAULT_GOAL := help
-.PHONY: help run test cpus check bench fuzz everyday indirect sparse polybench wavefront cliffs peers interrupts planning ablation bottlenecks cluster kill planted house docs clean setup
+.PHONY: help run test cpus check bench fuzz everyday indirect sparse polybench wavefront cliffs peers transports interrupts planning ablation bottlenecks cluster kill planted house docs clean setup
 
 help:            ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -62,6 +63,13 @@ peers: $(PEERS)  ## programs next to igraph, scikit-learn, LightGBM, xgboost, to
 
 $(PEERS): $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[peers]'
+	@touch $@
+
+transports: $(TRANSPORTS) ## what it costs to hand bytes from process to process: Orion, the system, gRPC, Ray (installs grpcio)
+	$(BIN)/python -m benchmarks.transports $(ARGS)
+
+$(TRANSPORTS): $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[transports]'
 	@touch $@
 
 interrupts: $(STAMP) ## seconds from Ctrl-C to KeyboardInterrupt, and what looking for it costs kernels
