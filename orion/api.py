@@ -355,8 +355,9 @@ def parallel_for(
     workers. Everything else is rounded as NumPy does it, operation by operation.
 
     `schedule="dynamic"`: workers take tiles that others have not begun, where they would have to wait, as where tiles
-    take unequal times, or a core is busy with something else. What tiles wait for is the same, and so are the bits of
-    results and `plan.serial_order()`. Loops with arrays of tiles' own or with copies of arrays, those that may end
+    take unequal times, or a core is busy with something else. Loops over ranges are cut into smaller tiles for that,
+    the same for any number of workers; sums of floats may have other last bits than with the static schedule, all else
+    has the same. Loops with arrays of tiles' own or with copies of arrays, those that may end
     early, and those on several nodes have their tiles dealt out as ever (`plan.loops[k].is_dynamic` says so).
 
     What cannot be analysed (a list that grows in a `while`, a dict) is run as it is, if Numba compiles it, on one

@@ -86,9 +86,11 @@ def test_any_worker_may_run_any_tile(name, expected):
     assert stolen
 
 
-def test_random_nests_have_the_results_of_plain_python():
+@pytest.mark.parametrize("tile_ns", [1, 5000])
+def test_random_nests_have_the_results_of_plain_python(tile_ns, monkeypatch):
+    monkeypatch.setattr("orion.plan.dynamic.TILE_NS", tile_ns)
     tried = 0
-    for number in range(60 * TIMES):
+    for number in range(40 * TIMES):
         nest = random_nest(11, number)
         function = nest.function()
         try:
@@ -104,7 +106,7 @@ def test_random_nests_have_the_results_of_plain_python():
         tried += any(loop.plan.is_dynamic for loop in prepared.program.loops)
         if not nest_check.is_in_vectors(prepared):
             nest_check.check_results(prepared, nest, plain)
-    assert tried > 15 * TIMES
+    assert tried > 10 * TIMES
 
 
 def test_a_worker_without_a_core_is_not_waited_for():
@@ -196,3 +198,100 @@ def test_results_on_ray(expected):
     with orion.session("ray", 2, force_parallel=True):
         for name in ("rotated", "wavefront", "sums"):
             assert_same(outcome(dynamic(cases()[name][0]), cases()[name][1]), expected[name])
+
+
+# ------------------------------------------------------------ smaller tiles
+
+
+def walks(steps, out):
+    for i in range(out.shape[0]):
+        x = 0.5
+        for _ in range(steps[i]):
+            x = 3.7 * x * (1.0 - x)
+        out[i] = x
+
+
+def weighted(steps, out):
+    """Cells that need their neighbours, with unequal work in them."""
+    for i in range(1, out.shape[0]):
+        for j in range(1, out.shape[1]):
+            x = 0.5 * (out[i - 1, j] + out[i, j - 1])
+            for _ in range(steps[i, j]):
+                x = 3.7 * x * (1.0 - x)
+            out[i, j] = x
+
+
+def total_of(steps, out):
+    total = 0.0
+    for i in range(out.shape[0]):
+        x = 0.5
+        for _ in range(steps[i]):
+            x = 3.7 * x * (1.0 - x)
+        total += x
+    return total
+
+
+def uneven_cases():
+    steps = np.sort(np.minimum(np.random.default_rng(1).zipf(1.5, 20_000), 5000))[::-1].copy()
+    return {
+        "independent": (walks, lambda: (steps, np.zeros(steps.size))),
+        "wavefront": (weighted, lambda: (steps[: 120 * 120].reshape(120, 120), np.full((120, 120), 0.25))),
+        "sum": (total_of, lambda: (steps, np.zeros(steps.size))),
+    }
+
+
+@pytest.mark.parametrize("name", ["independent", "wavefront", "sum"])
+def test_tiles_of_uneven_loops_are_smaller_and_bits_are_the_same_on_any_number_of_workers(name, monkeypatch):
+    monkeypatch.setattr("orion.plan.dynamic.TILE_NS", 100)
+    function, fresh = uneven_cases()[name]
+    static, taking = orion.parallel_for(function), orion.parallel_for(schedule="dynamic")(function)
+    found, grids = set(), set()
+    for workers in (1, 2, 3, 4):
+        given = fresh()
+        with orion.session(workers=workers, force_parallel=True):
+            result = taking(*given)
+            if workers > 1:  # on one a wavefront is not cut
+                grids.add(taking.last_run.plan.schedule().grid)
+            (dealt,) = static.plan(*given).loops
+        found.add((result, given[1].tobytes()))
+    assert len(found) == len(grids) == 1
+    ((grid,), ((result, written),)) = grids, found
+    assert np.prod(grid) > np.prod(dealt.cuts)
+    plain = fresh()
+    expected = function(*plain)
+    assert written == plain[1].tobytes()
+    assert result == expected or result == pytest.approx(expected, rel=1e-12)  # sums are rounded in blocks
+
+
+def test_the_plan_shows_the_tiles_that_run():
+    function, fresh = uneven_cases()["independent"]
+    taking = orion.parallel_for(schedule="dynamic")(function)
+    with orion.session(workers=2):
+        plan = taking.plan(*fresh())
+        taking(*fresh())
+        ran = taking.last_run.plan.schedule()
+    (blocks,) = plan.loops[0].cuts
+    assert blocks > 1000
+    assert ran.grid == plan.schedule().grid == (blocks,)
+    assert f"in {blocks} blocks of i" in str(plan)
+    assert plan.to_dict()["loops"][0]["blocks"] == [blocks]
+    assert f"{blocks} blocks of i" in plan._repr_html_()
+    plan.check()
+
+
+@pytest.mark.parametrize("workers", [2, 4])
+@pytest.mark.parametrize("name", NAMES)
+def test_results_are_the_same_in_the_smallest_tiles(name, workers, expected, monkeypatch):
+    monkeypatch.setattr("orion.plan.dynamic.TILE_NS", 1)
+    with orion.session(workers=workers, force_parallel=True):
+        assert_same(outcome(dynamic(cases()[name][0]), cases()[name][1]), expected[name])
+
+
+def test_short_loops_keep_their_tiles():
+    @orion.parallel_for(schedule="dynamic")
+    def double(a):
+        for i in range(a.shape[0]):
+            a[i] = 2.0 * a[i]
+
+    with orion.session(workers=2, force_parallel=True):
+        assert double.plan(np.zeros(100_000)).loops[0].cuts == (32,)

@@ -1,12 +1,38 @@
-"""Which loops are dynamic: their workers take tiles of each other, which wait for each other as ever."""
+"""Which loops are dynamic, whose workers take tiles of each other, and into how many tiles such a loop is cut.
+
+A tile is never split, so the last one to end may keep the other workers waiting for as long as it takes. Tiles are all
+of one size, as small as what it costs to take one allows:
+
+    tiles = predicted time / TILE_NS, at most so many as a proof of the schedule can look at
+
+Sizes that fall as a loop goes on (guided: Polychronopoulos & Kuck 1987, factoring: Hummel, Schonberg & Flynn 1992)
+need fewer tiles, but their first ones are the largest, which is of no use where the longest iterations come first.
+"""
 
 from __future__ import annotations
 
-from orion.cost.candidate import Candidate
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+
+from orion.analysis.one_loop import AnalysedLoop
+from orion.cost.candidate import Candidate, Strategy
+from orion.cost.extents import coordinate_ranges
+from orion.cost.grid import predicted_ns
 from orion.cost.sizes import Sizes
+from orion.cost.worth import work_ns
 from orion.dependence.access import LoopDependences
 from orion.dependence.early_exits import ends_early
 from orion.ir.program import LoopNest
+from orion.plan.plan import Fused, LoopPlan, Tiled, Written
+from orion.sets.maps import Maps
+
+TILE_NS = 5_000
+"""The least predicted time of a tile: a hundred times what it costs to take one, 46 ns (`docs/decisions.md`)."""
+
+MOST_FREE, MOST_TILES = 4096, 256
+"""The most tiles of a loop no two of whose iterations are in conflict, and of others. With as many, to make and prove
+the schedule takes 15 to 35 ms the first time."""
 
 
 def is_dynamic(candidate: Candidate | None, analysis: LoopDependences, nest: LoopNest, sizes: Sizes) -> bool:
@@ -16,3 +42,50 @@ def is_dynamic(candidate: Candidate | None, analysis: LoopDependences, nest: Loo
     arrays, which it prepares; and not where the loop may end early: its tiles are begun in their order then.
     """
     return sizes.dynamic and candidate is not None and not (analysis.private or analysis.sums or ends_early(nest.body))
+
+
+def with_smaller_tiles(plan: LoopPlan, loop: AnalysedLoop, sizes: Sizes, maps: Maps) -> LoopPlan:
+    """The plan of a dynamic loop in more tiles than it has otherwise, where these take long enough. Everything else in
+    the plan stays, and how many there are does not depend on the number of workers.
+
+    Only the loops of a nest of ranges that are run as written: all loops over a sparse array go through it in the same
+    tiles, so that its elements are sorted once, and what a loop in a new order does for each tile costs more than can
+    be gained. Only where whole rows stay together, or tiles wait for each other in any case; what is not cut
+    (a wavefront on one worker) stays so. Not where a loop takes a
+    scalar from one of its tiles, which are gone through in Python after it.
+    """
+    if not plan.is_dynamic or not isinstance(plan.form, Written | Fused) or not isinstance(plan.tiles, Tiled):
+        return plan
+    if sizes.symbolic or plan.nest.elements is not None or plan.analysis.scalars.choices:
+        return plan
+    cut = {plan.tiles.space, *plan.tiles.time}
+    if 0 not in cut:
+        return plan
+    extents = _extents(plan, sizes, maps)
+    most = MOST_FREE if plan.strategy is Strategy.INDEPENDENT else MOST_TILES
+    tiles = min(most, _time(plan, loop, sizes, maps) / TILE_NS)
+    blocks = int(tiles ** (1 / len(cut)))
+    grid = (
+        max(now, min(blocks, extent)) if dim in cut and now > 1 and extent is not None else now
+        for dim, (now, extent) in enumerate(zip(plan.cuts, extents, strict=True))
+    )
+    return replace(plan, cuts=tuple(grid))
+
+
+def _extents(plan: LoopPlan, sizes: Sizes, maps: Maps) -> Sequence[int | None]:
+    ranges = coordinate_ranges(plan.analysis.domain, len(plan.nest.dims), sizes.known, maps)
+    return [None if span is None else span[1] - span[0] for span in ranges]
+
+
+def _time(plan: LoopPlan, loop: AnalysedLoop, sizes: Sizes, maps: Maps) -> float:
+    """The time that the loop is sure to take on one worker in one round of those around it, as far as is known: the
+    less of two predictions, of which one knows the lengths of arrays that inner loops go through, and the other what
+    the operations of a statement cost."""
+    here = sizes.at_round(loop.middle_round)
+    ranges = coordinate_ranges(plan.analysis.domain, len(plan.nest.dims), here.values, maps)
+    if None in ranges:
+        return 0.0
+    iterations = prod(span[1] - span[0] for span in ranges if span is not None)
+    first = predicted_ns(plan.nest, iterations, here.shapes, here.values)
+    second = work_ns(loop.work, here, maps)
+    return first if second is None else min(first, second)

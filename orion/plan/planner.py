@@ -48,7 +48,7 @@ from orion.plan.conditions import may_hold, with_conditions
 from orion.plan.considered import considered, not_made, with_considered
 from orion.plan.copied_in import why_not_copied_in, with_costly_copies
 from orion.plan.copies import why_no_copies, with_copies
-from orion.plan.dynamic import is_dynamic
+from orion.plan.dynamic import is_dynamic, with_smaller_tiles
 from orion.plan.explain import blocking_reasons, in_turn, not_stronger, one_by_one, unknown_range
 from orion.plan.fused import along, fused_program, keeps_blocks, why_fused, with_members, with_reasons
 from orion.plan.inspected import may_gain, too_short, with_inspection
@@ -193,7 +193,7 @@ def _with_neighbours(
     analysed: Variant, loop: AnalysedLoop, plan: LoopPlan, types: Types, sizes: Sizes, maps: Maps
 ) -> LoopPlan:
     """The plan of a loop of a program with what there is to say of its neighbours."""
-    plan = with_reasons(plan, analysed.neighbours.not_fused, types, sizes)
+    plan = with_reasons(with_smaller_tiles(plan, loop, sizes, maps), analysed.neighbours.not_fused, types, sizes)
     if not isinstance(loop.form, AsOne):
         return plan
     assert isinstance(plan.tiles, Tiled)

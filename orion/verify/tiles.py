@@ -109,6 +109,8 @@ def prove_covered(iterations: isl.Set, schedule: Schedule) -> None:
 def _broken(conflicts: Iterable[Conflict], schedule: Schedule, fine: NDArray[np.bool_]) -> Iterator[Broken]:
     low, high = _boxes(schedule)
     differences = [_differences(one, len(schedule.grid)) for one in conflicts if not one.relation.is_empty()]
+    if not differences:  # there may be thousands of tiles
+        return
     filled = np.asarray((low < high).all(axis=1))
     free = np.asarray(~fine & filled[:, None] & filled[None, :])
     known: dict[tuple[int, bytes], bool] = {}
@@ -129,7 +131,7 @@ def _broken(conflicts: Iterable[Conflict], schedule: Schedule, fine: NDArray[np.
 def _near(seconds: Ints, differences: Sequence[Differences], boxes: tuple[Ints, Ints], first: int) -> Ints:
     """Those of the tiles that are no farther from the first one than any dependence reaches."""
     low, high = boxes
-    for dim in range(low.shape[1] if differences else 0):
+    for dim in range(low.shape[1]):
         farthest_down = min(one.low[dim] for one in differences)
         farthest_up = max(one.high[dim] for one in differences)
         is_near = low[seconds, dim] - high[first, dim] + 1 <= farthest_up
@@ -260,7 +262,7 @@ def _prove_complete(schedule: Schedule, after: NDArray[np.bool_], ordered: bool)
     if not np.array_equal(run, np.arange(schedule.tiles)):
         raise PlanError("the schedule does not run every tile exactly once")
     place = np.argsort(schedule.serial_tiles())  # one worker goes by steps
-    if ordered and (place[:, None] >= place[None, :])[after].any():
+    if ordered and after.any() and (place[:, None] >= place[None, :])[after].any():
         raise PlanError("the steps of the schedule are not in the order of its tiles")
     if after.diagonal().any():
         raise PlanError("the schedule has tiles that wait for each other")
