@@ -79,7 +79,7 @@ ablation: $(STAMP) ## what each rewrite is worth: every loop with all rewrites a
 fuzz: $(STAMP)   ## random loop nests through every oracle, for ten minutes (ARGS='--minutes 60 --jobs 2')
 	$(BIN)/python tests/fuzz.py $(ARGS)
 
-kill: $(STAMP)   ## 100 kills of workers at random moments: the same results, and what each costs (ARGS='--kills 10')
+kill: $(STAMP)   ## 100 kills of workers, nodes and drivers at random moments: the same results, and what each costs (ARGS='--kills 10')
 	$(BIN)/python tests/kill.py $(ARGS)
 
 planted: $(STAMP) ## faults planted in plans and in the analysis: which of them the checker finds
