@@ -26,7 +26,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from math import inf
@@ -161,14 +161,15 @@ class SeveralNodes(OneNode):
         if chance.random() < 0.5:
             self._cluster.add_node(num_cpus=1, **STORE)
         lost = chance.choice([node for _, node in self._workers() if node != self.group().driver_node])
-        (there,) = (one for one in self._cluster.list_all_nodes() if one.node_id == lost)
-        victims = [one.process.pid for one in there.all_processes["raylet"]]
-        if chance.random() < 0.5:
+        there = [one for one in self._cluster.list_all_nodes() if one.node_id == lost]
+        victims = [one.process.pid for node in there for one in node.all_processes["raylet"]]
+        if chance.random() < 0.5 or not there:  # its workers may outlive their raylet for long
             victims += [process for process, node in self._workers() if node == lost]
 
         def kill(_: Event) -> None:
             for victim in victims:
-                os.kill(victim, signal.SIGKILL)
+                with suppress(ProcessLookupError):
+                    os.kill(victim, signal.SIGKILL)
 
         return kill
 
@@ -177,7 +178,9 @@ class SeveralNodes(OneNode):
         nodes = self._cluster.list_all_nodes()
         dead = [one for one in nodes if one.all_processes["raylet"][0].process.poll() is not None]
         alive = [one for one in nodes if one not in dead]
-        for one in dead + alive[WORKERS:]:
+        used = () if self.group() is None else self.group().nodes
+        idle = [one for one in alive[1:] if one.node_id not in used]  # the first is the driver's
+        for one in dead + idle[: max(0, len(alive) - WORKERS)]:
             self._cluster.remove_node(one)
         for _ in range(WORKERS - len(alive)):
             self._cluster.add_node(num_cpus=1, **STORE)
@@ -282,7 +285,7 @@ def all_kills(counts: dict[str, int], seed: int) -> Iterator[tuple[str, float, l
                 if not any(own.values()):
                     continue
                 usual, found = kills(program, place, own, chance)
-                for kind in own:
+                for kind in (one for one, count in own.items() if count):
                     yield f"{kind}, {program.name}", usual, [one for one in found if one.kind == kind]
     for backend, count in (("threads", (counts.get("driver", 0) + 1) // 2), ("ray", counts.get("driver", 0) // 2)):
         if count:
