@@ -7,7 +7,7 @@ PEERS  := $(VENV)/.peers
 TRANSPORTS := $(VENV)/.transports
 
 .DEFAULT_GOAL := help
-.PHONY: help run test cpus check bench fuzz everyday indirect sparse polybench wavefront cliffs peers transports interrupts planning ablation bottlenecks cluster kill planted house docs clean setup
+.PHONY: help run test cpus check bench fuzz everyday indirect sparse polybench wavefront cliffs peers transports interrupts planning ablation bottlenecks cluster kill flat planted house docs clean setup
 
 help:            ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -87,8 +87,11 @@ ablation: $(STAMP) ## what each rewrite is worth: every loop with all rewrites a
 fuzz: $(STAMP)   ## random loop nests through every oracle, for ten minutes (ARGS='--minutes 60 --jobs 2')
 	$(BIN)/python tests/fuzz.py $(ARGS)
 
-kill: $(STAMP)   ## 100 kills of workers at random moments: the same results, and what each costs (ARGS='--kills 10')
+kill: $(STAMP)   ## 100 kills of workers, nodes and drivers at random moments: the same results, and what each costs (ARGS='--kills 10')
 	$(BIN)/python tests/kill.py $(ARGS)
+
+flat: $(STAMP)   ## 10,000 calls in one session, threads and Ray: memory, descriptors, threads, cache stay as they are
+	$(BIN)/python tests/flat.py $(ARGS)
 
 planted: $(STAMP) ## faults planted in plans and in the analysis: which of them the checker finds
 	$(BIN)/python tests/planted.py $(ARGS)

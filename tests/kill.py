@@ -1,12 +1,19 @@
-"""Kills workers at random moments, between calls and in the middle of them, and compares results with those of a run
-in which nobody dies.
+"""Kills at random moments, between calls and in the middle of them; results are compared, bit for bit, with those of a
+run in which nobody dies.
 
-    python tests/kill.py                  # 100 kills, half of them in each program; `make kill` does the same
-    python tests/kill.py --kills 10 --seed 3
+    python tests/kill.py                  # 100 kills, shared out among the kinds; `make kill` does the same
+    python tests/kill.py --kills 10 --seed 3 --kind node
 
 The programs: SGD matrix factorization, whose factors are Orion's own arrays, and Gauss-Seidel sweeps over a NumPy
-array. Each kill is one of a worker process, chosen at random, within the time of a call or shortly after it. Exits with
-1 where a result differs, where a call raises, or where one warns of a worker that died between calls.
+array. What is killed, always by SIGKILL:
+
+    worker      a worker process, all of them being on one node
+    again       one, and then one of those that do the call again
+    elsewhere   a worker process on another node than the driver's
+    node        such a node, its raylet and its workers; another one takes its place, or workers go on that are left
+    driver      the driver while it writes a checkpoint (`tests/killed_driver.py`); a new one goes on from the newest
+
+Exits with 1 where a result differs, where a call raises, or where one warns of a death between calls.
 """
 
 from __future__ import annotations
@@ -18,12 +25,14 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from pathlib import Path
 from statistics import median
-from threading import Timer
+from threading import Event, Thread
 from typing import Any
 
 import numpy as np
@@ -31,10 +40,18 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import orion
+from tests.killed_driver import driver_kills
 from tests.test_promise import epochs as sgd
 
 CALLS = 3
 """The calls of a program between two comparisons; the kill falls into one of them."""
+
+WORKERS = 2
+
+SHARES = {"worker": 40, "again": 10, "elsewhere": 20, "node": 20, "driver": 10}
+"""Of a hundred kills."""
+
+STORE = {"object_store_memory": 80 * 1024**2}
 
 
 @orion.parallel_for
@@ -61,52 +78,179 @@ class Program:
         return [np.asarray(one).tobytes() for one in arrays]
 
 
-def factors(ratings: int = 100_000) -> tuple[Any, ...]:
+def factors(epochs: int, ratings: int = 100_000) -> tuple[Any, ...]:
     rng = np.random.default_rng(0)
     keys = rng.integers(0, 2000, ratings), rng.integers(0, 1500, ratings)
     data = orion.sparse(keys, rng.random(ratings, np.float32), shape=(2000, 1500))
     W, H = (orion.uniform((n, 16), dtype="float32", seed=n) for n in (2000, 1500))
-    return data, W, H, np.float32(0.01), np.float32(0.02), 200
+    return data, W, H, np.float32(0.01), np.float32(0.02), epochs
 
 
-PROGRAMS = (
-    Program("sgd", factors, sgd),
-    Program("gauss_seidel", lambda: (np.random.default_rng(0).random((1200, 1200)), 150), gauss_seidel),
-)
+def programs(epochs: int) -> tuple[Program, Program]:
+    sweeps = Program("gauss_seidel", lambda: (np.random.default_rng(0).random((1200, 1200)), 150), gauss_seidel)
+    return Program("sgd", partial(factors, epochs), sgd), sweeps
 
 
 @dataclass(frozen=True)
 class Kill:
-    """What one kill did: seconds after the first call began, whether a call was done again, what all calls took."""
+    """What one kill did: seconds after the first call began, whether it came in the middle of a call (of the driver: of
+    a checkpoint), what all calls took (of the driver: what it took the next one to go on)."""
 
+    kind: str
     program: str
     at: float
-    is_again: bool
+    is_inside: bool
     seconds: float
     wrong: str
 
 
-def kills(program: Program, count: int, workers: int, chance: random.Random) -> tuple[float, list[Kill]]:
-    """So many kills, and the seconds that the calls take without one."""
-    with orion.session("threads", workers, force_parallel=True):
+# ---------------------------------------------------------------- who is killed
+
+
+class OneNode:
+    """A session on a Ray of its own."""
+
+    def __init__(self, session: Any) -> None:
+        self.session = session
+
+    def group(self) -> Any:
+        """The workers that there are; None while there are none."""
+        team = self.session._backend._team
+        return None if team is None else team.group
+
+    def worker(self, chance: random.Random) -> Callable[[Event], None]:
+        """Kills one worker."""
+        victim = chance.choice(self.group().processes)
+        return lambda _: os.kill(victim, signal.SIGKILL)
+
+    def again(self, chance: random.Random) -> Callable[[Event], None]:
+        """Kills one worker, and then one of those that come after it, until all calls are `over`."""
+        before, later = self.group(), chance.uniform(0, 0.3)
+        victim, number = chance.choice(before.processes), chance.randrange(WORKERS)
+
+        def kill(over: Event) -> None:
+            os.kill(victim, signal.SIGKILL)
+            while (group := self.group()) is None or group is before or not hasattr(group, "processes"):
+                if over.wait(0.01):
+                    return
+            over.wait(later)
+            os.kill(group.processes[number], signal.SIGKILL)
+
+        return kill
+
+    def mend(self) -> None:
+        """Have as many workers as before."""
+
+
+class SeveralNodes(OneNode):
+    """A session on a cluster whose nodes have one CPU each."""
+
+    def __init__(self, session: Any, cluster: Any) -> None:
+        super().__init__(session)
+        self._cluster = cluster
+
+    def elsewhere(self, chance: random.Random) -> Callable[[Event], None]:
+        """Kills a worker on another node than the driver's."""
+        group = self.group()
+        victim = chance.choice([p for p, node in self._workers() if node != group.driver_node])
+        return lambda _: os.kill(victim, signal.SIGKILL)
+
+    def node(self, chance: random.Random) -> Callable[[Event], None]:
+        """Kills another node than the driver's with all that is on it, or its raylet alone, without which the others
+        end by themselves. In half of the cases there is a node to take its place."""
+        if chance.random() < 0.5:
+            self._cluster.add_node(num_cpus=1, **STORE)
+        lost = chance.choice([node for _, node in self._workers() if node != self.group().driver_node])
+        there = [one for one in self._cluster.list_all_nodes() if one.node_id == lost]
+        victims = [one.process.pid for node in there for one in node.all_processes["raylet"]]
+        if chance.random() < 0.5 or not there:  # its workers may outlive their raylet for long
+            victims += [process for process, node in self._workers() if node == lost]
+
+        def kill(_: Event) -> None:
+            for victim in victims:
+                with suppress(ProcessLookupError):
+                    os.kill(victim, signal.SIGKILL)
+
+        return kill
+
+    def mend(self) -> None:
+        """Have one node for each worker, all alive."""
+        nodes = self._cluster.list_all_nodes()
+        dead = [one for one in nodes if one.all_processes["raylet"][0].process.poll() is not None]
+        alive = [one for one in nodes if one not in dead]
+        used = () if self.group() is None else self.group().nodes
+        idle = [one for one in alive[1:] if one.node_id not in used]  # the first is the driver's
+        for one in dead + idle[: max(0, len(alive) - WORKERS)]:
+            self._cluster.remove_node(one)
+        for _ in range(WORKERS - len(alive)):
+            self._cluster.add_node(num_cpus=1, **STORE)
+        if self.session.workers < WORKERS:
+            orion.scale(WORKERS)
+
+    def _workers(self) -> Iterator[tuple[int, str]]:
+        return zip(self.group().processes, self.group().nodes, strict=True)
+
+
+@contextmanager
+def one_node() -> Iterator[OneNode]:
+    with orion.session("ray", WORKERS, force_parallel=True) as session:
+        yield OneNode(session)
+
+
+@contextmanager
+def several_nodes() -> Iterator[SeveralNodes]:
+    import ray
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, **STORE})
+    try:
+        cluster.add_node(num_cpus=1, **STORE)
+        with orion.session("ray", WORKERS, address=cluster.address, force_parallel=True) as session:
+            yield SeveralNodes(session, cluster)
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+
+
+PLACES: tuple[tuple[tuple[str, ...], Any, int], ...] = (
+    (("worker", "again"), one_node, 200),
+    (("elsewhere", "node"), several_nodes, 10),
+)
+"""Kinds of kills, where they happen, and the epochs of a call there: nodes send each other messages in each."""
+
+
+# ---------------------------------------------------------------- kills
+
+
+def kills(program: Program, place: OneNode, counts: dict[str, int], chance: random.Random) -> tuple[float, list[Kill]]:
+    """So many kills of each kind, in any order, and the seconds that the calls take without one."""
+    with orion.session("threads", WORKERS, force_parallel=True):
         expected = program.run(program.fresh())
-    with orion.session("ray", workers, force_parallel=True) as session:
-        usual = inf
-        for _ in range(3):  # the first one starts the workers
-            arguments = program.fresh()
-            start = time.perf_counter()
-            program.run(arguments)
-            usual = min(usual, time.perf_counter() - start)
-        return usual, [one_kill(program, expected, session, usual, chance) for _ in range(count)]
+    usual = inf
+    program.call(*program.fresh())  # starts the workers
+    for _ in range(2):
+        arguments = program.fresh()
+        start = time.perf_counter()
+        program.run(arguments)
+        usual = min(usual, time.perf_counter() - start)
+    wanted = [kind for kind, count in counts.items() for _ in range(count)]
+    chance.shuffle(wanted)
+    return usual, [one_kill(kind, program, expected, place, usual, chance) for kind in wanted]
 
 
-def one_kill(program: Program, expected: list[bytes], session: Any, usual: float, chance: random.Random) -> Kill:
-    program.call(*program.fresh())  # where the last one died after all calls, there are new workers now
+def one_kill(
+    kind: str, program: Program, expected: list[bytes], place: OneNode, usual: float, chance: random.Random
+) -> Kill:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", orion.WorkerReplacedWarning)  # of a death after all calls
+        for _ in range(2):  # the first may find that a node is gone
+            place.mend()
+            program.call(*program.fresh())
     arguments = program.fresh()
-    at, victim = chance.uniform(0, 1.1 * usual), chance.choice(session._backend._team.group.processes)
-    timer = Timer(at, os.kill, [victim, signal.SIGKILL])
+    at, kill, over, early = chance.uniform(0, 1.1 * usual), getattr(place, kind)(chance), Event(), Event()
+    killer = Thread(target=lambda: (time.sleep(at), early.set() if not over.is_set() else None, kill(over)))
     wrong, start = "", time.perf_counter()
-    timer.start()
+    killer.start()
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
@@ -115,39 +259,65 @@ def one_kill(program: Program, expected: list[bytes], session: Any, usual: float
         except Exception as error:
             wrong = f"{type(error).__name__}: {error}"
     seconds = time.perf_counter() - start
-    timer.join()
-    again = [one for one in told if issubclass(one.category, orion.WorkerReplacedWarning)]
-    if len(again) > 1 or (again and at > seconds):
+    over.set()
+    killer.join()
+    again = [one for one in told if "is done again" in str(one.message)]
+    if len(again) > 1 + (kind == "again") or (again and not early.is_set()):
         wrong = wrong or f"warned {len(again)} times of one death"
-    return Kill(program.name, at, bool(again), seconds, wrong)
+    return Kill(kind, program.name, at, bool(again), seconds, wrong)
+
+
+def counted(total: int, kinds: Sequence[str]) -> dict[str, int]:
+    """How many kills of each kind, of `total` together."""
+    whole, left, found = sum(SHARES[kind] for kind in kinds), total, {}
+    for kind in kinds:
+        found[kind] = round(left * SHARES[kind] / whole)
+        left, whole = left - found[kind], whole - SHARES[kind]
+    return found
+
+
+def all_kills(counts: dict[str, int], seed: int) -> Iterator[tuple[str, float, list[Kill]]]:
+    """All kills, with what they are of, and the seconds that this takes without one."""
+    chance = random.Random(seed)
+    for kinds, open_place, epochs in PLACES:
+        if not any(counts.get(kind) for kind in kinds):
+            continue
+        with open_place() as place:
+            for number, program in enumerate(programs(epochs)):
+                own = {kind: (counts.get(kind, 0) + number) // 2 for kind in kinds}
+                if not any(own.values()):
+                    continue
+                usual, found = kills(program, place, own, chance)
+                for kind in (one for one, count in own.items() if count):
+                    yield f"{kind}, {program.name}", usual, [one for one in found if one.kind == kind]
+    for backend, count in (("threads", (counts.get("driver", 0) + 1) // 2), ("ray", counts.get("driver", 0) // 2)):
+        if count:
+            usual, lives = driver_kills(backend, count, chance)
+            yield f"driver, on {backend}", usual, [Kill("driver", backend, *one) for one in lives]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Kills workers at random moments, and compares results.")
-    parser.add_argument("--kills", type=int, default=100, help="how many, over all programs (default: 100)")
-    parser.add_argument("--workers", type=int, default=2, help="workers of the session (default: 2)")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=100, help="how many, over all kinds (default: 100)")
+    parser.add_argument("--kind", action="append", choices=[*SHARES], help="kills of this kind only")
     parser.add_argument("--seed", type=int, default=0, help="what moments and victims are drawn from (default: 0)")
     options = parser.parse_args()
-    chance, bad = random.Random(options.seed), 0
-    for number, program in enumerate(PROGRAMS):
-        count = (options.kills + number) // len(PROGRAMS)
-        usual, found = kills(program, count, options.workers, chance)
-        inside = [one.seconds for one in found if one.is_again]
-        outside = [one.seconds for one in found if not one.is_again]
-        bad += sum(bool(one.wrong) for one in found)
-        print(
-            f"{program.name}: {count} kills, {count - sum(bool(one.wrong) for one in found)} results the same; "
-            f"{CALLS} calls take {usual:.2f} s, with a kill inside of one {_median(inside)} ({len(inside)}), "
-            f"between two {_median(outside)} ({len(outside)})"
-        )
-        for one in found:
-            if one.wrong:
-                print(f"  at {one.at:.3f} s: {one.wrong}")
+    bad, total, start = 0, 0, time.perf_counter()
+    print(f"{'':24}{'kills':>6}{'same':>6}{'without':>9}  inside: median, max (kills)  outside: median, max (kills)")
+    for name, usual, found in all_kills(counted(options.kills, options.kind or [*SHARES]), options.seed):
+        wrong = [one for one in found if one.wrong]
+        bad, total = bad + len(wrong), total + len(found)
+        inside = _seconds([one.seconds for one in found if one.is_inside])
+        outside = _seconds([one.seconds for one in found if not one.is_inside])
+        print(f"{name:24}{len(found):6}{len(found) - len(wrong):6}{usual:7.2f} s  {inside:28} {outside}", flush=True)
+        for one in wrong:
+            print(f"  at {one.at:.3f} s: {one.wrong}")
+    print(f"{total} kills, {total - bad} results the same, {time.perf_counter() - start:.0f} s, {os.cpu_count()} CPUs")
     sys.exit(1 if bad else 0)
 
 
-def _median(seconds: list[float]) -> str:
-    return f"{median(seconds):.2f} s" if seconds else "–"
+def _seconds(found: list[float]) -> str:
+    return f"{median(found):.2f} s, {max(found):.2f} s ({len(found)})" if found else "–"
 
 
 if __name__ == "__main__":

@@ -3,7 +3,11 @@
 import errno
 import os
 import re
+import signal
+import subprocess
+import sys
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -12,6 +16,7 @@ import orion
 from orion.arrays.dtypes import SUPPORTED
 from orion.arrays.files import archive
 from orion.arrays.files.archive import read_archive, write_archive
+from orion.arrays.files.whole import write_whole
 
 rng = np.random.default_rng(0)
 COORDS = np.divmod(rng.choice(300, 40, replace=False), 20)
@@ -298,3 +303,43 @@ def test_pictures_and_traces_are_written_as_a_whole_or_not_at_all(tmp_path, monk
         assert [one.name for one in tmp_path.iterdir()] == ["file"]
         with pytest.raises(orion.StorageError, match="cannot be written"):
             save(tmp_path / "no folder" / "file")
+
+
+def test_what_killed_writers_have_left_is_removed_by_the_next_that_writes_there(tmp_path):
+    """And nothing else: neither that of a writer that lives, nor of another file."""
+    path, array = tmp_path / "one.npz", VALUES["dense"]
+    code = f"""
+import os, signal, orion
+from orion.arrays.files.whole import write_whole
+def write(file):
+    file.write(b"half")
+    file.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+write_whole({str(path)!r}, write)
+"""
+    killed = subprocess.run([sys.executable, "-c", code], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    (left,) = os.listdir(tmp_path)
+    assert left.startswith(".one.npz.")
+    others = [f".one.npz.{'0' * 31}.tmp", f".two.npz.{'0' * 32}.tmp", f".one.npz.{'0' * 32}.tmp.bak"]
+    for name in others:
+        (tmp_path / name).touch()
+
+    def write(file):
+        file.write(b"mine")
+        array.save(path)  # as another process, or thread, does meanwhile
+
+    write_whole(path, write)
+    assert sorted(os.listdir(tmp_path)) == sorted([*others, "one.npz"])
+    assert path.read_bytes() == b"mine"
+    array.save(path)
+    assert same(orion.load(path), array)
+
+
+def test_threads_that_write_one_file_leave_it_whole_and_nothing_else(tmp_path):
+    path = tmp_path / "one.npz"
+    arrays = [orion.full(3000, k) for k in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda k: arrays[k % 4].save(path), range(200)))
+    assert len(set(orion.load(path).to_numpy())) == 1
+    assert os.listdir(tmp_path) == ["one.npz"]

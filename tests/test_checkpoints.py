@@ -1,6 +1,7 @@
 """`orion.checkpoint` and `orion.restore`: what is kept is whole, the newest two stay, nothing is half restored."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import orion
+from orion.arrays.files import archive
 from orion.runtime import checkpoints
 
 
@@ -311,3 +313,53 @@ def test_none_is_written_in_the_middle_of_a_loop(tmp_path):
             assert len(set(orion.restore(tmp_path)["W"].to_numpy())) == 1
     finally:
         signal.signal(signal.SIGUSR1, before)
+
+
+def test_ctrl_c_while_an_automatic_one_is_written(tmp_path, monkeypatch):
+    """The call is through: its results are whole, and nothing is half-written. The checkpoint is written after the next
+    call."""
+    W, real = orion.zeros(10), archive.npy.write_array
+
+    def interrupted(file, array, **named):
+        real(file, array, **named)
+        signal.raise_signal(signal.SIGINT)
+
+    with orion.session(workers=1):
+        orion.checkpoint(tmp_path, every=0.5, W=W)
+        time.sleep(0.6)
+        with monkeypatch.context() as patch:
+            patch.setattr(archive.npy, "write_array", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                add(W, 1.0)
+        np.testing.assert_array_equal(W.to_numpy(), 1.0)
+        assert files(tmp_path) == ["checkpoint-000001.npz"]
+        np.testing.assert_array_equal(orion.restore(tmp_path)["W"].to_numpy(), 0.0)
+        add(W, 1.0)
+        np.testing.assert_array_equal(orion.restore(tmp_path)["W"].to_numpy(), 2.0)
+
+
+def test_a_disk_that_is_full_leaves_the_one_before(tmp_path):
+    """Of a limit for files the system says what it does of a full disk: no more can be written."""
+    code = f"""
+import resource, warnings, orion
+from tests.test_checkpoints import add
+W, V = orion.ones(1000), orion.ones(20_000)
+add(V, 1.0)
+orion.checkpoint({str(tmp_path)!r}, every=1e-9, V=V)
+resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+try:
+    orion.checkpoint({str(tmp_path)!r}, V=V)
+except orion.StorageError as error:
+    print(error)
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    add(V, 1.0)
+print(*(one.message for one in told))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    by_hand, automatic = done.stdout.split("no checkpoint was written: ")
+    for said in (by_hand, automatic):
+        assert re.search(r"(?s)checkpoint-000002.npz cannot be written.*File too large.*is as it was; make room", said)
+    assert files(tmp_path) == ["checkpoint-000001.npz"]
+    np.testing.assert_array_equal(orion.restore(tmp_path)["V"].to_numpy(), 2.0)

@@ -69,12 +69,13 @@ class Checkpoints:
 
     def after_run(self) -> None:
         """Write the automatic checkpoints that are due. One that cannot be written is warned of: the program goes on,
-        and the checkpoint before it is still there."""
+        and the checkpoint before it is still there. One that Ctrl-C interrupts is due after the next run."""
         for folder, one in self._automatic.items():
             if time.monotonic() - one.last < one.seconds:
                 continue
-            one.last = time.monotonic()
+            now = time.monotonic()
             if one.torn:
+                one.last = now
                 why = f"`{one.torn}` may hold a part of what a call wrote that did not end"
                 hint = "when it is whole again, call `orion.checkpoint` once more"
                 warn_in_users_line(CheckpointWarning(describe("no checkpoint is written", why=why, hint=hint)))
@@ -82,7 +83,10 @@ class Checkpoints:
             try:
                 _write_next(folder, one.values)
             except OrionError as error:
+                one.last = now
                 warn_in_users_line(CheckpointWarning(f"no checkpoint was written: {error}"))
+            else:
+                one.last = now
 
     def after_failure(self, written: Iterable[object]) -> None:
         """A run did not end that writes these arrays: automatic checkpoints of them stop, until the next by hand."""

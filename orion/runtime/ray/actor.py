@@ -33,6 +33,7 @@ from orion.runtime.ray.lines import read_message, write_message
 from orion.runtime.ray.node_worker import NodeWorker
 from orion.runtime.ray.orders import CopiedParts, Delivery, Filling, Flag, Outcome, Piece, Results, RunOrder
 from orion.runtime.ray.regions import Region
+from orion.runtime.ray.same_programs import own_versions
 from orion.runtime.ray.segments import (
     Arena,
     Block,
@@ -92,6 +93,10 @@ class WorkerActor:
         """Be worker `number` of a group whose worker w is `actors[w]`, on node `nodes[w]`. Returns the process id."""
         self._number, self._nodes, self._actors = number, nodes, actors
         return os.getpid()
+
+    def versions(self) -> dict[str, str]:
+        """Those of what must be the same here as in the driver."""
+        return own_versions()
 
     # ------------------------------------------------------------ memory
 

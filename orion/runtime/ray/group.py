@@ -18,6 +18,7 @@ from orion.runtime.ray.lines import Line, LostError, PipeLine, RayLine
 from orion.runtime.ray.orders import Filling, Outcome, RunOrder
 from orion.runtime.ray.processes import end_stopped, have_ended
 from orion.runtime.ray.regions import Region
+from orion.runtime.ray.same_programs import not_made, refuse_others
 from orion.runtime.ray.segments import TOKEN, Block, SegmentName, can_be_anonymous, create_segment, token_in
 from orion.runtime.ray.standstill import Standstill
 
@@ -51,6 +52,8 @@ class Group:
             self._connect(actors)
         except RayActorError as error:
             kill_actors(actors)
+            if error.actor_init_failed:
+                raise not_made(error) from error
             raise _not_begun(_lost_actor(error)) from error
         except BaseException:
             kill_actors(actors)
@@ -62,6 +65,7 @@ class Group:
     def _connect(self, actors: list[Any]) -> None:
         self._connection, self.driver_node = connection(), own_node()
         places = nodes_of(actors)
+        refuse_others(ray.get([actor.versions.remote() for actor in actors]), places)
         order = sorted(range(len(actors)), key=lambda w: (places[w] != self.driver_node, places[w], w))
         self.actors = [actors[w] for w in order]
         self.nodes = tuple(places[w] for w in order)

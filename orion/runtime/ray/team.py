@@ -4,7 +4,7 @@ actor is lost.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +22,7 @@ from orion.runtime.profile.recorder import Recording, measured_run
 from orion.runtime.ray.group import Group
 from orion.runtime.ray.mirrors import Mirrors
 from orion.runtime.ray.orders import Outcome, RunOrder
+from orion.runtime.ray.same_programs import module_not_found
 from orion.runtime.ray.segments import remove_name
 from orion.runtime.ray.store import PlacedRun, Store, call_if_alive
 
@@ -91,7 +92,7 @@ class Team:
         with measured_run(recording) as took:
             outcomes = self.group.run(orders, program.memory.abort, partial(place_of, prepared, program.memory))
             took += [outcome.measured for outcome in outcomes if outcome.measured is not None]
-        _raise_failure(prepared, outcomes)
+        _raise_failure(prepared, outcomes, self.group.nodes)
         self.sent_bytes = sum(outcome.sent_bytes for outcome in outcomes)
         for news, order in zip(self._news, orders, strict=False):
             news.told(order)
@@ -193,8 +194,10 @@ def _compile(prepared: PreparedProgram) -> None:
         compile_kernel(loop.kernel)
 
 
-def _raise_failure(prepared: PreparedProgram, outcomes: list[Outcome]) -> None:
-    for outcome in outcomes:
+def _raise_failure(prepared: PreparedProgram, outcomes: list[Outcome], nodes: Sequence[str]) -> None:
+    for outcome, node in zip(outcomes, nodes, strict=False):
+        if outcome.error is not None and (refused := module_not_found(outcome.error, node)):
+            raise refused from outcome.error
         if outcome.error is not None:
             raise outcome.error
     if any(outcome.left for outcome in outcomes):
