@@ -1,5 +1,5 @@
-"""Every kind of loop, and every loop of the examples, on threads and on Ray clusters of one, two and three nodes on this
-machine: the same bits, the nodes that are used, the bytes that the plan predicts and those that were sent.
+"""Every kind of loop, and every loop of the examples, on threads and on Ray clusters of one, two and three nodes on
+this machine: the same bits, the nodes that are used, the bytes that the plan predicts and those that were sent.
 
     python tests/cluster.py               # all cases; `make cluster` does the same
     python tests/cluster.py --only sweep --nodes 2

@@ -245,3 +245,26 @@ def test_arrays_that_nobody_changed_are_sent_once(kind, nodes):
     if kind is not orion.freeze:
         A[7, 7] = 3
         assert sent() > again + 8 * 30 * 10
+
+
+@orion.parallel_for
+def mix_rows(R, W, H):
+    for (i, j), _ in R:
+        for k in range(W.shape[1]):
+            W[i, k] = W[i, k] * 31 + H[j, k]
+            H[j, k] = H[j, k] * 17 + W[i, k]
+
+
+def test_what_pads_the_rows_of_arrays_is_not_sent(nodes):
+    """Rows of three numbers take the memory of eight."""
+    given = {"R": cases()["rotated"][1]["R"], "W": array(integers(60, 3)), "H": array(integers(40, 3))}
+    assert given["W"].storage.shape == (60, 8)
+    expected = {name: value.to_numpy() if name in "WH" else value for name, value in given.items()}
+    estimate = mix_rows.plan(**given).estimate(nodes=2)
+    mix_rows(**given)
+    assert estimate.bytes == nodes._backend._team.sent_bytes > 0
+    with orion.session("serial"):
+        mix_rows(**expected)
+    for name in "WH":
+        assert np.array_equal(given[name].view, expected[name])
+        assert not given[name].storage[:, 3:].any()

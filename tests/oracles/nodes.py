@@ -119,7 +119,7 @@ def run_on_nodes(
     none of the nodes, results are fetched from the home node. Where the run follows others on the same arrays, nodes
     have what `earlier` says. Returns the result, the exchange, and the bytes of arrays that were sent."""
     dense = {
-        argument.name: dense_memory(arguments[argument.name]).shape
+        argument.name: arguments[argument.name].shape
         for loop in prepared.loops
         for argument in loop.kernel.arguments
         if argument.kind == "array"

@@ -150,8 +150,8 @@ class Mirrors:
     def _traffic_of(self, prepared: PreparedProgram, placed: PlacedRun) -> Traffic:
         found = self._traffic.get(prepared)
         if found is None:
-            shapes = {array: block.shape for array, block in placed.dense.items()}
-            exchange = program_exchange(prepared.loops, prepared.known, self._group.nodes[: prepared.workers], shapes)
+            nodes = self._group.nodes[: prepared.workers]
+            exchange = program_exchange(prepared.loops, prepared.known, nodes, placed.shapes)
             found = self._traffic[prepared] = program_traffic(exchange)
         return found
 

@@ -17,6 +17,7 @@ from orion.arrays.frozen import is_frozen
 from orion.arrays.layout import TileLayout
 from orion.arrays.sparse import SparseArray
 from orion.aside import aside
+from orion.ir.types import Shapes
 from orion.kernel.calling import Argument
 from orion.runtime.arguments import begin_stores, skeleton_arguments, tile_layout
 from orion.runtime.local_arrays import LocalArray
@@ -43,14 +44,15 @@ class LoopBlocks:
 class PlacedRun:
     """The arguments of one run. `copies` are (caller's array, shared copy, whether it is written) and `dense`
     the blocks of all dense arrays, by name; `own` are Orion's own, and `local` those without contents, which the
-    function makes. `layouts` are held so that none goes before the run is over: each sparse array itself holds only the
-    one that was asked for last. A loop over ranges has None.
+    function makes. `shapes` are those of the dense arrays, without padding. `layouts` are held so that none goes before
+    the run is over: each sparse array itself holds only the one that was asked for last. A loop over ranges has None.
     """
 
     loops: tuple[LoopBlocks, ...]
     given: tuple[object, ...]
     copies: Mapping[str, tuple[NDArray[Any], NDArray[Any], bool]]
     dense: Mapping[str, Block]
+    shapes: Shapes
     own: frozenset[str]
     local: frozenset[str]
     layouts: tuple[TileLayout | None, ...]
@@ -160,9 +162,12 @@ class Store:
         layouts: list[TileLayout | None] = []
         loops = tuple(self._loop(loop, arguments, dense, layouts) for loop in prepared.loops)
         begin_stores(prepared, layouts, arguments)
+        kinds = (np.ndarray, DenseArray, LocalArray)
+        shapes = {name: value.shape for name, value in arguments.items() if isinstance(value, kinds)}
         own = frozenset(name for name, value in arguments.items() if isinstance(value, DenseArray))
         local = frozenset(name for name, value in arguments.items() if isinstance(value, LocalArray))
-        return PlacedRun(loops, skeleton_arguments(prepared, arguments), copies, dense, own, local, tuple(layouts))
+        given = skeleton_arguments(prepared, arguments)
+        return PlacedRun(loops, given, copies, dense, shapes, own, local, tuple(layouts))
 
     def _loop(
         self,
