@@ -56,11 +56,15 @@ class Case:
 
 
 def all_cases() -> tuple[Case, ...]:
-    """Loops of every strategy, with integers and with floats, and those of the examples."""
+    """Loops of every strategy, and those of the examples, of which short runs are made for their arguments."""
+    return (*loop_cases(), *(Case(call.name, call.function, call.fresh) for call in example_calls()))
+
+
+def loop_cases() -> tuple[Case, ...]:
+    """Loops of every strategy, with integers and with floats."""
     runtime = [Case(name, cases()[name][0], lambda name=name: cases()[name][1]) for name in cases()]
     more = [Case(name, function, fresh) for name, (function, fresh) in MORE.items()]
-    examples = [Case(call.name, call.function, call.fresh) for call in example_calls()]
-    return (*runtime, *more, *floats(), *examples)
+    return (*runtime, *more, *floats())
 
 
 def floats() -> Iterator[Case]:

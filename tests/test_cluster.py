@@ -3,12 +3,12 @@
 import pytest
 
 import orion
-from tests.cluster import all_cases, cluster, row
+from tests.cluster import cluster, loop_cases, row
 from tests.runtime_programs import NAMES
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(200)]
 
-CASES = [case for case in all_cases() if case.name not in NAMES]  # those: `test_runtime_ray_nodes.py`
+CASES = [case for case in loop_cases() if case.name not in NAMES]  # those: `test_runtime_ray_nodes.py`
 
 
 @pytest.fixture(scope="module")
