@@ -50,9 +50,9 @@ def with_smaller_tiles(plan: LoopPlan, loop: AnalysedLoop, sizes: Sizes, maps: M
 
     Only the loops of a nest of ranges that are run as written: all loops over a sparse array go through it in the same
     tiles, so that its elements are sorted once, and what a loop in a new order does for each tile costs more than can
-    be gained. Only where whole rows stay together, or tiles wait for each other in any case; what is not cut (a wavefront
-    on one worker) stays so. Not where a loop takes a scalar from one of its tiles, which are gone through in Python after
-    it.
+    be gained. Only where whole rows stay together, or tiles wait for each other in any case; what is not cut, as a
+    wavefront on one worker, stays so. Not where a loop takes a scalar from one of its tiles, which are gone through in
+    Python after it.
     """
     if not plan.is_dynamic or not isinstance(plan.form, Written | Fused) or not isinstance(plan.tiles, Tiled):
         return plan
