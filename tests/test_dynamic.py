@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import orion
+from benchmarks.uneven import walks
 from orion.errors import ArgumentError
 from orion.kernel.calling import FLAG_STRIDE
 from orion.plan.plan import Inspected
@@ -90,7 +91,7 @@ def test_any_worker_may_run_any_tile(name, expected):
 def test_random_nests_have_the_results_of_plain_python(tile_ns, monkeypatch):
     monkeypatch.setattr("orion.plan.dynamic.TILE_NS", tile_ns)
     tried = 0
-    for number in range(40 * TIMES):
+    for number in range(60 * TIMES):
         nest = random_nest(11, number)
         function = nest.function()
         try:
@@ -106,7 +107,7 @@ def test_random_nests_have_the_results_of_plain_python(tile_ns, monkeypatch):
         tried += any(loop.plan.is_dynamic for loop in prepared.program.loops)
         if not nest_check.is_in_vectors(prepared):
             nest_check.check_results(prepared, nest, plain)
-    assert tried > 10 * TIMES
+    assert tried > 15 * TIMES
 
 
 def test_a_worker_without_a_core_is_not_waited_for():
@@ -201,14 +202,6 @@ def test_results_on_ray(expected):
 
 
 # ------------------------------------------------------------ smaller tiles
-
-
-def walks(steps, out):
-    for i in range(out.shape[0]):
-        x = 0.5
-        for _ in range(steps[i]):
-            x = 3.7 * x * (1.0 - x)
-        out[i] = x
 
 
 def weighted(steps, out):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from benchmarks.transports.pair import read, write
+from benchmarks.transports.pair import read, timed_rounds, write
 
 OPTIONS = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1)]
 METHODS = {False: "/transports/Hand", True: "/transports/WriteAndRead"}
@@ -40,16 +39,10 @@ class GrpcPair:
 
     def rounds(self, count: int, touched: bool) -> list[float]:
         """The seconds of each round."""
-        taken = []
-        for number in range(count + 1):
-            start = perf_counter()
-            if touched:
-                write(self._buffer, number)
-            found = np.frombuffer(self._calls[touched](self._buffer.tobytes()), np.uint8)
-            if touched:
-                read(found)
-            taken.append(perf_counter() - start)
-        return taken[1:]
+        call = self._calls[touched]
+        return timed_rounds(
+            lambda: self._buffer, lambda: np.frombuffer(call(self._buffer.tobytes()), np.uint8), count, touched
+        )
 
     def close(self) -> None:
         """End the other process."""

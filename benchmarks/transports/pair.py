@@ -60,19 +60,32 @@ def read(payload: Bytes) -> int:
     return int(payload.view(np.uint64).sum())
 
 
-def drive(side: Side, count: int, touched: bool) -> list[float]:
-    """The left one's rounds, in seconds."""
+def timed_rounds(
+    buffer: Callable[[], Bytes], there_and_back: Callable[[], Bytes], count: int, touched: bool
+) -> list[float]:
+    """The seconds of so many rounds, after one that does not count: what is in the `buffer` of the round goes to the
+    other side, and what comes back is returned."""
     taken = []
     for number in range(count + 1):
         start = perf_counter()
         if touched:
-            write(side.buffer, number)
-        side.send()
-        found = side.receive()
+            write(buffer(), number)
+        found = there_and_back()
         if touched:
             read(found)
         taken.append(perf_counter() - start)
+        del found
     return taken[1:]
+
+
+def drive(side: Side, count: int, touched: bool) -> list[float]:
+    """The left one's rounds, in seconds."""
+
+    def there_and_back() -> Bytes:
+        side.send()
+        return side.receive()
+
+    return timed_rounds(lambda: side.buffer, there_and_back, count, touched)
 
 
 def answer(side: Side, count: int, touched: bool) -> None:

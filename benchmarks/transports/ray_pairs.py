@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,16 @@ import ray
 from numpy.typing import NDArray
 from ray.cluster_utils import Cluster
 
-from benchmarks.transports.pair import Bytes, answer, answer_overwriting, drive, drive_overwriting, read, write
+from benchmarks.transports.pair import (
+    Bytes,
+    answer,
+    answer_overwriting,
+    drive,
+    drive_overwriting,
+    read,
+    timed_rounds,
+    write,
+)
 from orion.runtime.ray.actor import DELIVER, delivery_method
 from orion.runtime.ray.orders import Delivery, Piece
 from orion.runtime.ray.regions import Region
@@ -170,17 +178,12 @@ class ObjectPair(_RayPair):
 
     def rounds(self, count: int, touched: bool) -> list[float]:
         """The seconds of each round."""
-        taken = []
-        for number in range(count + 1):
-            start = perf_counter()
-            if touched:
-                write(self._buffer, number)
-            found = ray.get(self._swapped(ray.put(self._buffer), touched))
-            if touched:
-                read(found)
-            taken.append(perf_counter() - start)
-            del found
-        return taken[1:]
+
+        def there_and_back() -> Bytes:
+            found: Bytes = ray.get(self._swapped(ray.put(self._buffer), touched))
+            return found
+
+        return timed_rounds(lambda: self._buffer, there_and_back, count, touched)
 
     def _swapped(self, reference: Any, touched: bool) -> Any:
         return ray.get(self._right.swap.remote([reference], touched))[0]
@@ -204,17 +207,12 @@ class GraphPair(_RayPair):
     def rounds(self, count: int, touched: bool) -> list[float]:
         """The seconds of each round."""
         graph = self._graph(touched)
-        taken = []
-        for number in range(count + 1):
-            start = perf_counter()
-            if touched:
-                write(self._buffer, number)
-            found = ray.get(graph.execute(self._buffer))
-            if touched:
-                read(found)
-            taken.append(perf_counter() - start)
-            del found
-        return taken[1:]
+
+        def there_and_back() -> Bytes:
+            found: Bytes = ray.get(graph.execute(self._buffer))
+            return found
+
+        return timed_rounds(lambda: self._buffer, there_and_back, count, touched)
 
     def close(self) -> None:
         """End the graph and the cluster."""
