@@ -1,5 +1,5 @@
-"""Every kind of loop on threads and on Ray clusters of one, two and three nodes on this machine: the same bits, the
-nodes that are used, the bytes that the plan predicts and those that were sent.
+"""Every kind of loop, and every loop of the examples, on threads and on Ray clusters of one, two and three nodes on this
+machine: the same bits, the nodes that are used, the bytes that the plan predicts and those that were sent.
 
     python tests/cluster.py               # all cases; `make cluster` does the same
     python tests/cluster.py --only sweep --nodes 2
@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import orion
 from orion.arrays.dense import DenseArray
 from tests import test_promise as promise
+from tests.example_calls import example_calls
 from tests.runtime_programs import cases, integers, sparse_integers
 from tests.test_runtime_exchange import MORE
 
@@ -55,10 +56,11 @@ class Case:
 
 
 def all_cases() -> tuple[Case, ...]:
-    """Loops of every strategy, with integers and with floats."""
+    """Loops of every strategy, with integers and with floats, and those of the examples."""
     runtime = [Case(name, cases()[name][0], lambda name=name: cases()[name][1]) for name in cases()]
     more = [Case(name, function, fresh) for name, (function, fresh) in MORE.items()]
-    return (*runtime, *more, *floats())
+    examples = [Case(call.name, call.function, call.fresh) for call in example_calls()]
+    return (*runtime, *more, *floats(), *examples)
 
 
 def floats() -> Iterator[Case]:
