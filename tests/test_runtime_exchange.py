@@ -12,10 +12,12 @@ import pytest
 
 import orion
 from orion.arrays.dense import DenseArray
+from orion.runtime.ray.cells import Cells
 from orion.runtime.ray.exchange import program_exchange
 from orion.runtime.ray.holdings import Holdings
 from orion.runtime.ray.mirrors import program_traffic
-from orion.runtime.ray.regions import Cells, Region
+from orion.runtime.ray.regions import Region
+from orion.schedule.footprints import with_skews
 from tests.oracles.interpreted import Order, StuckError, kernel_code
 from tests.oracles.nodes import run_on_nodes
 from tests.runtime_programs import NAMES, assert_same, cases, integers, outcome
@@ -223,6 +225,56 @@ def stops_at_a_round(a, b, d):
             a[i] = b[i]
 
 
+@orion.parallel_for
+def slanting(A, B):
+    """Each tile has the elements between two diagonals."""
+    for i in range(9):
+        for j in range(12):
+            A[i, i + j] = A[i, i + j] * 3 + B[i + 2 * j, j]
+    for i in range(9):
+        for j in range(12):
+            B[2 * i + j, j] = (B[2 * i + j, j] + A[8 - i, 8 - i + j]) % 1009
+
+
+@orion.parallel_for
+def sweeps_backwards(A, sweeps):
+    """The sides of tiles lean to the other side."""
+    for _ in range(sweeps):
+        for i in range(1, A.shape[0] - 1):
+            for j in range(A.shape[1] - 2, 0, -1):
+                A[i, j] = (A[i - 1, j] + 2 * A[i, j] - A[i + 1, j] + A[i, j - 1] + 3 * A[i, j + 1]) % 1009
+
+
+@orion.parallel_for
+def sweeps_of_a_cube(A, sweeps):
+    for _ in range(sweeps):
+        for i in range(1, A.shape[0] - 1):
+            for j in range(1, A.shape[1] - 1):
+                for k in range(1, A.shape[2] - 1):
+                    A[i, j, k] = (
+                        A[i - 1, j, k] + A[i + 1, j, k] + A[i, j - 1, k] + 2 * A[i, j + 1, k] + A[i, j, k - 1] * 3
+                    ) % 1009
+
+
+@orion.parallel_for
+def sweeps_and_diagonals(A, d, rounds):
+    """Tiles of rounds, and after them a loop that uses the same array otherwise."""
+    for _ in range(rounds):
+        for i in range(1, A.shape[0] - 1):
+            for j in range(1, A.shape[1] - 1):
+                A[i, j] = (A[i - 1, j] + 2 * A[i, j] - A[i + 1, j] + A[i, j - 1] + 3 * A[i, j + 1]) % 1009
+    for i in range(A.shape[0]):
+        d[i] = A[i, i] + A[A.shape[0] - 1 - i, i]
+
+
+SLANTING = {
+    "slanting": (slanting, lambda: {"A": integers(9, 22), "B": integers(40, 12, seed=3)}),
+    "sweeps backwards": (sweeps_backwards, lambda: {"A": integers(12, 14), "sweeps": 20}),
+    "sweeps of a cube": (sweeps_of_a_cube, lambda: {"A": integers(8, 9, 6), "sweeps": 9}),
+    "sweeps and diagonals": (sweeps_and_diagonals, lambda: {"A": integers(13, 13), "d": integers(13), "rounds": 15}),
+}
+"""Loops whose tiles are bounded by other lines than rows and columns."""
+
 WRAPPED = {
     "wrapped columns": (wrapped_columns, lambda: {"A": integers(24, 8)}),
     "wrapped forwards": (wrapped_forwards, lambda: {"A": integers(24, 8)}),
@@ -247,6 +299,7 @@ ENDS = {shifted: "depends on `d`", returns_early: "line", skips_a_round: "line",
 
 MORE = {
     **WRAPPED,
+    **SLANTING,
     **{one.__name__: (one, lambda: {"a": integers(40), "b": integers(40, seed=5), "d": 0}) for one in ENDS},
     "bounded by an array": (bounded_by_an_array, lambda: {"a": integers(30), "cnt": integers(4) % 5 + 1}),
     "rounds of rounds": (inner_rounds, lambda: {"a": integers(40), "b": integers(40, seed=5), "n": 4}),
@@ -285,32 +338,44 @@ def test_more_loops_give_the_serial_result(name, nodes):
 # ---------------------------------------------------------------- what is sent
 
 
-def test_what_is_sent_of_a_wavefront_is_what_crosses_nodes():
+@pytest.mark.parametrize(("shape", "sweeps"), [((40, 50), 3), ((13, 17), 30)])
+def test_what_is_sent_of_a_wavefront_is_what_crosses_nodes(shape, sweeps):
     """By the definition: an element is sent once to each node that reads what a tile elsewhere wrote last; and each
     tile waits itself for all that have written what it reads, not by way of others, whose flags may come sooner."""
-    arguments = {"A": integers(40, 50), "sweeps": 3}
+    arguments = {"A": integers(*shape), "sweeps": sweeps}
     for nodes in ("ab", "abc", "aabb"):
         program = prepared(cases()["wavefront"][0], arguments, len(nodes)).program
         (loop,) = program.loops
-        exchange = program_exchange(program.loops, program.known, nodes, {"A": (40, 50)})
+        exchange = program_exchange(program.loops, program.known, nodes, {"A": shape})
         assert {*exchange.loops[0].tiles} == {*nodes}
-        sent = {
+        sent = [
             (send.node, tile, place)
             for tile, sends in exchange.loops[0].sends.items()
             for send in sends
-            for region in send.regions
-            for place in elements(region)
-        }
-        crossed, pairs = crossing(loop.schedule, nodes, (40, 50), 3)
-        assert sent == crossed
+            for place in elements(send.regions, shape)
+        ]
+        crossed, pairs = crossing(loop.schedule, nodes, shape, sweeps)
+        assert {*sent} == crossed
+        assert len(sent) == len(crossed)
         offsets, waits, _ = exchange.loops[0].waits
         assert pairs <= {
             *zip(np.repeat(np.arange(loop.schedule.tiles), np.diff(offsets)).tolist(), waits.tolist(), strict=True)
         }
 
 
-def elements(region):
-    return {(i, j) for i in range(*region.box[0]) for j in range(*region.box[1])}
+def elements(regions, shape):
+    """The places of the elements in some regions, which do not overlap."""
+    found = covered(regions, shape)
+    assert found.max(initial=0) <= 1
+    return map(tuple, np.argwhere(found).tolist())
+
+
+def covered(regions, shape):
+    """How many of some regions have each element of an array."""
+    found = np.zeros(shape, int)
+    for region in regions:
+        region.of(found)[...] += 1
+    return found
 
 
 def crossing(schedule, nodes, shape, sweeps):
@@ -429,7 +494,14 @@ def test_copies_of_an_array_go_to_those_who_combine_them():
 # ---------------------------------------------------------------- what is predicted is what is sent
 
 EVEN = {2: "ab", 3: "aab", 4: "aabb"}
-KNOWN = [name for name in NAMES if name != "sweeps"] + ["counts", "counts of rows", "smooth", "pivots", "a condition"]
+KNOWN = [name for name in NAMES if name != "sweeps"] + [
+    "counts",
+    "counts of rows",
+    "smooth",
+    "pivots",
+    "a condition",
+    *SLANTING,
+]
 
 
 @pytest.mark.parametrize("workers", EVEN)
@@ -486,6 +558,15 @@ def test_an_estimate_says_why_a_loop_is_on_one_node():
     assert estimate.bytes == 0
     with pytest.raises(orion.PlanError, match="at least one node, not 0"):
         plan.estimate(nodes=0)
+
+
+def test_long_sweeps_over_a_large_array_are_on_all_nodes():
+    """What a tile touches is not gone through sweep by sweep."""
+    arguments = {"A": np.empty((4096, 4096), np.int64), "sweeps": 1000}
+    estimate = prepared(cases()["wavefront"][0], arguments, 4).plan.estimate(nodes=2)
+    assert estimate.loops[0].nodes == 2
+    few = prepared(cases()["wavefront"][0], {**arguments, "sweeps": 1}, 4).plan.estimate(nodes=2)
+    assert estimate.loops[0].bytes == 1000 * few.loops[0].bytes
 
 
 def test_many_rounds_are_predicted_without_going_through_them_all():
@@ -549,31 +630,47 @@ def test_an_exchange_that_leaves_something_out_is_found(change, expected, monkey
 
 
 def test_cells_are_cut_where_boxes_begin_and_end():
-    low, high = np.array([[[0, 2]], [[3, 2]]]), np.array([[[3, 5]], [[6, 5]]])
-    cells = Cells.around("A", (8, 9), [(low, high)])
+    low, high = np.array([[0, 2], [3, 2]]), np.array([[3, 5], [6, 5]])
+    cells = Cells.around("A", (8, 9), [(low, high)], (), ())
     assert [cuts.tolist() for cuts in cells.cuts] == [[0, 3, 6, 8], [0, 2, 5, 9]]
     first, end = cells.places(low, high)
-    assert first.tolist() == [[[0, 1]], [[1, 1]]]
-    assert end.tolist() == [[[1, 2]], [[2, 2]]]
+    assert first.tolist() == [[0, 1], [1, 1]]
+    assert end.tolist() == [[1, 2], [2, 2]]
 
 
 def test_regions_of_cells_cover_them_once():
     generator = np.random.default_rng(4)
     for _ in range(50):
         shape = tuple(generator.integers(0, 6, generator.integers(1, 4)))
-        cells = Cells("A", tuple(np.arange(n + 1) * 2 for n in shape))
+        cells = Cells("A", tuple(np.arange(n + 1) * 2 for n in shape), ())
         mask = generator.random(shape) < 0.5
-        found = np.zeros([2 * n for n in shape], int)
-        for region in cells.regions(mask):
-            region.of(found)[...] += 1
+        found = covered(cells.regions(mask), [2 * n for n in shape])
         whole = mask.astype(int)
         for axis in range(len(shape)):
             whole = np.repeat(whole, 2, axis=axis)
         np.testing.assert_array_equal(found, whole)
 
 
+@pytest.mark.parametrize("skews", [((-1, 1, 0),), ((1, 1, 0),), ((0, -2, 1),), ((-1, 2, 0),), ((-1, 1, 0), (0, -1, 1))])
+def test_regions_of_cells_with_slanting_sides_cover_them_once(skews):
+    generator = np.random.default_rng(5)
+    shape = (9, 11, 7)
+    for _ in range(30):
+        corners = np.sort(generator.integers(0, np.add(shape, 1), (6, 2, 3)), axis=1)
+        low, high = with_skews(corners[:, 0], corners[:, 1], skews)
+        low[:, 3:] += generator.integers(0, 4, (6, len(skews)))
+        high[:, 3:] -= generator.integers(0, 4, (6, len(skews)))
+        cells = Cells.around("A", shape, [(low, high)], (), skews)
+        for box in range(6):
+            index = np.indices(shape)
+            numbers = [*index, *(np.tensordot(skew, index, 1) for skew in skews)]
+            inside = [(a <= x) & (x < b) for a, x, b in zip(low[box], numbers, high[box], strict=True)]
+            _, own = cells.inside(low[box : box + 1], high[box : box + 1])
+            assert covered(cells.regions_of(own), shape).tolist() == np.all(inside, axis=0).astype(int).tolist()
+
+
 def test_an_array_without_elements_has_no_cells():
-    cells = Cells.around("A", (0, 3), [])
+    cells = Cells.around("A", (0, 3), [], (), ())
     assert cells.shape == (0, 1)
     assert cells.regions(cells.none()) == ()
     assert Region("A").elements((0, 3)) == 0

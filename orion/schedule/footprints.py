@@ -1,10 +1,11 @@
 """Which elements of its arrays each tile of a loop touches, as boxes: what must be where it runs.
 
 A tile is a box of iterations. For an access x → e the elements of a tile lie between the least and greatest values of
-affine forms over the box (`orion.sets.box_forms`); where several coordinates appear in one form, as in tiles of rounds
-and space, a tile is looked at slice by slice, so that forms of one coordinate are left. The boxes have all elements
-that a tile touches, and may have more: what is not affine, or depends on numbers that are not known, has the whole
-array.
+affine forms over the box (`orion.sets.box_forms`). Where a coordinate appears in the forms of two axes, as that of
+rounds does in tiles of rounds and space, the tile lies aslant, between two values of a skew of the axes from which that
+coordinate is gone: of j - i where i and j are s - t and u - t. With bounds of these that is what a projection along the
+coordinate leaves (Fourier and Motzkin; exact where factors are 1 or -1). Boxes have all elements that a tile touches,
+and may have more: what is not affine, or depends on numbers that are not known, has the whole array.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from math import prod
+from itertools import combinations, product
+from math import gcd
+from operator import mul
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,8 +32,8 @@ from orion.sets.names import extent_name
 if TYPE_CHECKING:
     import islpy as isl
 
-MOST_SLICES = 1 << 14
-"""Tiles are not looked at by slices where there would be more of them than this, all tiles together."""
+Skew = tuple[int, ...]
+"""The factors f of a number Σ f_k · e_k of an element e of an array."""
 
 FAR = 1 << 40
 """Bounds of blocks that are farther from 0 say nothing."""
@@ -38,9 +41,8 @@ FAR = 1 << 40
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Footprint:
-    """What tiles touch of an array by one access: tile t nothing but the elements e with `low[t, s]` ≤ e < `high[t, s]`
-    for one of the slices s. Shapes: int64 (tiles, slices, axes) each. An empty box has a `high` that is not above its
-    `low`."""
+    """What tiles touch of an array by one access: tile t nothing but the elements e with `low[t]` ≤ (e, skews of e) <
+    `high[t]`. Shapes: int64 (tiles, axes and skews) each. An empty box has a `high` that is not above its `low`."""
 
     array: str
     is_write: bool
@@ -81,19 +83,27 @@ class LoopAccesses:
             if any(max(form.dims, default=0) >= dims for form in (*forms.low, *forms.high))
         )
 
+    def skews(self, schedule: Schedule) -> Mapping[str, frozenset[Skew]]:
+        """The skews of each array that tell more of what tiles touch than its axes do."""
+        first, end = boxes(schedule)
+        several = frozenset(np.flatnonzero((end - first > 1).any(axis=0)).tolist())
+        cut = frozenset(dim for dim, count in enumerate(schedule.grid) if count > 1)
+        found: dict[str, frozenset[Skew]] = {}
+        for one in self.accesses:
+            found[one.array] = found.get(one.array, frozenset()).union(_skews(one.forms or (), several, cut))
+        return found
+
     def at(
-        self, schedule: Schedule, values: Mapping[str, object], most_slices: int = MOST_SLICES
+        self, schedule: Schedule, values: Mapping[str, object], skews: Mapping[str, tuple[Skew, ...]]
     ) -> tuple[Footprint, ...]:
-        """The footprints for values of the scalars; those that are no integers, or not among `values`, may have any.
-        Tiles are not looked at by slices where there would be more than `most_slices`, all tiles together."""
-        found = [_of_last_tile(array, schedule, self.shapes[array]) for array in sorted(self.private)]
+        """The footprints for values of the scalars; those that are no integers, or not among `values`, may have any."""
+        found = [_of_last_tile(name, schedule, self.shapes[name], skews[name]) for name in sorted(self.private)]
         first, end = boxes(schedule)
         known = [values.get(name) for name in self.given]
         low = [int(one) if isinstance(one, int | np.integer) else -FAR for one in known]
         high = [int(one) + 1 if isinstance(one, int | np.integer) else FAR for one in known]
         box = (_with_columns(first, low), _with_columns(end, high))
-        shapes = self.shapes
-        own = (_footprint(one, box, first.shape[1], shapes[one.array], most_slices) for one in self.accesses)
+        own = (_footprint(one, box, self.shapes[one.array], skews[one.array]) for one in self.accesses)
         return (*found, *own)
 
 
@@ -190,18 +200,59 @@ def _maps(places: str, context: isl.Context) -> Sequence[isl.Map]:
 # ---------------------------------------------------------------- numbers
 
 
-def _footprint(one: Accessed, box: tuple[Ints, Ints], dims: int, shape: tuple[int, ...], most_slices: int) -> Footprint:
-    """The footprint of an access; `box` has the first and one past last values of its coordinates, of which `dims` are
-    those of the loop, for each tile."""
+def with_skews(low: Ints, high: Ints, skews: Sequence[Skew]) -> tuple[Ints, Ints]:
+    """Boxes of elements, (…, axes) each, with the least and one past the greatest of each skew.
+
+    >>> with_skews(np.array([2, 5]), np.array([4, 9]), [(-1, 1)])
+    (array([2, 5, 2]), array([4, 9, 7]))
+    """
+    factors = np.array(skews, np.int64).reshape(len(skews), low.shape[-1]).T
+    up, down = np.maximum(factors, 0), np.minimum(factors, 0)
+    least, greatest = low @ up + (high - 1) @ down, (high - 1) @ up + low @ down
+    return np.concatenate([low, least], axis=-1), np.concatenate([high, greatest + 1], axis=-1)
+
+
+def _footprint(one: Accessed, box: tuple[Ints, Ints], shape: tuple[int, ...], skews: Sequence[Skew]) -> Footprint:
+    """The footprint of an access; `box` has the first and one past last values of its coordinates, for each tile."""
+    first, end = box
     if one.forms is None or len(one.forms) != len(shape):
-        low = np.zeros((len(box[0]), 1, len(shape)), np.int64)
-        return Footprint(one.array, one.is_write, low, low + np.array(shape, np.int64))
-    first, end = _sliced(*box, _sliced_dims(one.forms, dims), most_slices)
-    low, high = np.empty((2, *first.shape[:2], len(shape)), np.int64)
-    for axis, (forms, length) in enumerate(zip(one.forms, shape, strict=True)):
-        low[..., axis], high[..., axis] = _along(forms, first, end, length)
-    high[(first >= end).any(axis=-1)] = 0
+        none = np.zeros((len(first), len(shape)), np.int64)
+        return Footprint(one.array, one.is_write, *with_skews(none, none + np.array(shape, np.int64), skews))
+    pairs = [_along(forms, first, end, length) for forms, length in zip(one.forms, shape, strict=True)]
+    low, high = (np.stack([pair[edge] for pair in pairs], axis=1) for edge in (0, 1))
+    low, high = with_skews(low, high, skews)
+    for place, skew in enumerate(skews, start=len(shape)):
+        least, negated = _skewed(one.forms, skew), _skewed(one.forms, tuple(-factor for factor in skew))
+        if least:
+            low[:, place] = np.maximum(low[:, place], _least_of(least, first, end))
+        if negated:
+            high[:, place] = np.minimum(high[:, place], 1 - _least_of(negated, first, end))
+    high[(first >= end).any(axis=-1)] = low[(first >= end).any(axis=-1)]
     return Footprint(one.array, one.is_write, low, high)
+
+
+def _skewed(axes: BoxForms, skew: Skew) -> list[LinearForm]:
+    """Forms of which one is no greater than a skew of the elements of an iteration; none where that is not known."""
+    parts = [axis.low if factor > 0 else axis.high for axis, factor in zip(axes, skew, strict=True) if factor]
+    factors = [factor for factor in skew if factor]
+    found = []
+    for forms in product(*parts):
+        weighed = [(form.constant, *form.factors) for form in forms]
+        constant, *own = (sum(map(mul, factors, column)) for column in zip(*weighed, strict=True))
+        found.append(LinearForm(constant, tuple(own)))
+    return found
+
+
+def _skews(axes: BoxForms, several: frozenset[int], cut: frozenset[int]) -> Iterator[Skew]:
+    """The skews from which a coordinate is gone of which a tile has `several` values; others of theirs are `cut`."""
+    for (a, one), (b, other) in combinations(enumerate(axes), 2):
+        for first, second in product(one.low, other.low):
+            for dim in first.dims & second.dims & several:
+                x, y = second.factors[dim], -first.factors[dim]
+                left = [d for d, (f, g) in enumerate(zip(first.factors, second.factors, strict=True)) if x * f + y * g]
+                if left and cut.issuperset(left):
+                    divisor = gcd(x, y) * (1 if y > 0 else -1)
+                    yield tuple({a: x // divisor, b: y // divisor}.get(axis, 0) for axis in range(len(axes)))
 
 
 def _with_columns(edges: Ints, values: Sequence[int]) -> Ints:
@@ -228,6 +279,11 @@ def _least(form: LinearForm, first: Ints, last: Ints) -> Ints:
     return total
 
 
+def _least_of(forms: Sequence[LinearForm], first: Ints, end: Ints) -> Ints:
+    least: Ints = np.minimum.reduce([_least(form, first, end - 1) for form in forms])
+    return least
+
+
 def _negated(form: LinearForm) -> LinearForm:
     return LinearForm(-form.constant, tuple(-factor for factor in form.factors))
 
@@ -240,35 +296,8 @@ def boxes(schedule: Schedule) -> tuple[Ints, Ints]:
     return np.clip(low, -FAR, FAR), np.clip(high, -FAR, FAR)
 
 
-def _sliced_dims(forms: BoxForms, dims: int) -> tuple[int, ...]:
-    """Those of the loop's coordinates whose values are looked at one by one, so that no form depends on two others:
-    those that appear in the most forms first."""
-    of_loop = frozenset(range(dims))
-    left = [form.dims & of_loop for axis in forms for form in (*axis.low, *axis.high)]
-    sliced: list[int] = []
-    while any(len(own) > 1 for own in left):
-        several = [dim for own in left if len(own) > 1 for dim in own]
-        sliced.append(min(dict.fromkeys(several), key=lambda dim: (-several.count(dim), dim)))
-        left = [own - {sliced[-1]} for own in left]
-    return tuple(sliced)
-
-
-def _sliced(low: Ints, high: Ints, dims: Sequence[int], most: int) -> tuple[Ints, Ints]:
-    """Boxes cut into slices of one value of each of some coordinates: int64 (tiles, slices, dims)."""
-    lengths = [max(1, int((high[:, dim] - low[:, dim]).max(initial=1))) for dim in dims]
-    if not dims or len(low) * prod(lengths) > most:
-        return low[:, None], high[:, None]
-    steps = np.indices(lengths).reshape(len(dims), -1)
-    first, end = (np.repeat(edge[:, None], steps.shape[1], axis=1) for edge in (low, high))
-    for dim, step in zip(dims, steps, strict=True):
-        value = low[:, None, dim] + step
-        first[..., dim], end[..., dim] = value, np.minimum(value + 1, high[:, None, dim])
-    return first, end
-
-
-def _of_last_tile(array: str, schedule: Schedule, shape: tuple[int, ...]) -> Footprint:
+def _of_last_tile(array: str, schedule: Schedule, shape: tuple[int, ...], skews: Sequence[Skew]) -> Footprint:
     """That of an array of which each tile has its own, but for the last, which has the array itself."""
-    low = np.zeros((schedule.tiles, 1, len(shape)), np.int64)
-    high = np.zeros_like(low)
+    low, high = np.zeros((2, schedule.tiles, len(shape)), np.int64)
     high[-1:] = shape
-    return Footprint(array, True, low, high)
+    return Footprint(array, True, *with_skews(low, high, skews))

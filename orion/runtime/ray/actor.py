@@ -130,7 +130,7 @@ class WorkerActor:
         """
         self._memory[run_memory][:] = 0
         for filling in fillings:
-            filling.of(self._array(filling.block))[...] = filling.data
+            filling.region.of(self._array(filling.block))[...] = filling.data
 
     def read(self, parts: list[tuple[Block, Region]]) -> list[NDArray[Any]]:
         """The contents of parts of blocks."""

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.runtime.ray.exchange import ProgramExchange, Send, Usage
+from orion.runtime.ray.exchange import ProgramExchange
+from orion.runtime.ray.last_writers import Send, Usage
 from orion.runtime.ray.regions import Mask, Region
 
 Moves = tuple[tuple[Send, ...], ...]

@@ -170,7 +170,7 @@ class Mirrors:
                 continue
             block, cells = placed.dense[name], traffic.exchange.cells[name]
             for region in cells.regions(self.up_to_date.lacking(node, block, cells, needed)):
-                yield Filling(block, region.box, region.of(self._array(block)))
+                yield Filling(block, region, region.of(self._array(block)))
 
     def _missing(
         self, prepared: PreparedProgram, share: Share, node: str, placed: PlacedRun
@@ -186,11 +186,11 @@ class Mirrors:
                 if key in self._sent[node] or key in found:
                     continue
                 if block is blocks.extents:
-                    found[key] = [Filling(block, (), offsets)]
+                    found[key] = [Filling(block, Region(""), offsets)]
                 else:
                     array = self._array(block)
                     parts = _ranges(offsets, tiles[0])
-                    found[key] = [Filling(block, ((low, high),), array[low:high]) for low, high in parts]
+                    found[key] = [Filling(block, Region("", ((low, high),)), array[low:high]) for low, high in parts]
         return found
 
     def _array(self, block: Block) -> NDArray[Any]:

@@ -14,8 +14,9 @@ from orion.kernel.calling import GO
 from orion.runtime.memory import RunMemory
 from orion.runtime.parts import LoopPart, Walk, share_of
 from orion.runtime.prepared import conflict
-from orion.runtime.ray.exchange import ProgramExchange, Send, Usage, usage_in_round
+from orion.runtime.ray.exchange import ProgramExchange, usage_in_round
 from orion.runtime.ray.holdings import Holdings, Moves
+from orion.runtime.ray.last_writers import Send, Usage
 from orion.runtime.ray.orders import BARRIER, CopiedParts, Flag, Piece, Results
 from orion.runtime.ray.regions import Mask, Region
 from orion.runtime.waits import Waits

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.records import WorkerRecord
 from orion.runtime.ray.exchange import ProgramExchange
-from orion.runtime.ray.regions import Box, Mask, Region, part_of
+from orion.runtime.ray.regions import Mask, Region
 from orion.runtime.ray.segments import Block, SegmentName
 from orion.runtime.ray.store import LoopBlocks
 from orion.schedule.schedule import Ints
@@ -123,12 +123,8 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """What the driver puts into a box of a node's copy of a block."""
+    """What the driver puts into a part of a node's copy of a block."""
 
     block: Block
-    box: Box
+    region: Region
     data: NDArray[Any]
-
-    def of(self, memory: NDArray[Any]) -> NDArray[Any]:
-        """The part of the block's array that it is for, as a view."""
-        return part_of(memory, self.box)

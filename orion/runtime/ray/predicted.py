@@ -19,8 +19,9 @@ from orion.ir.program import Branch, Repeat, RunLoop, Scalars, Step, blocks_of
 from orion.ir.types import Shapes
 from orion.plan.plan import Tiled
 from orion.runtime.parts import share_of
-from orion.runtime.ray.exchange import ProgramExchange, Scheduled, Send, Usage, usage_in_round
+from orion.runtime.ray.exchange import ProgramExchange, Scheduled, usage_in_round
 from orion.runtime.ray.holdings import Holdings, Moves, State
+from orion.runtime.ray.last_writers import Send, Usage
 from orion.sets.names import isl_name
 
 MOST_ROUNDS = 100_000

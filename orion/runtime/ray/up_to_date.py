@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.runtime.ray.regions import Cells, Mask
+from orion.runtime.ray.cells import Cells
+from orion.runtime.ray.regions import Mask
 from orion.runtime.ray.segments import Block
 
 PIECE_BYTES = 1 << 18
@@ -65,21 +66,16 @@ class Part:
 
     def drop_rows(self, low: int, high: int) -> None:
         """Rows are not what they were."""
-        if not self.cells.cuts:
-            self.has[...] = False
-            return
-        cuts = self.cells.cuts[0]
-        self.has[np.searchsorted(cuts, low, "right") - 1 : np.searchsorted(cuts, high)] = False
+        self.has.reshape(-1)[self.cells.in_rows(low, high)] = False
 
     def covers(self, cells: Cells) -> Mask:
-        """Which of other cells of the array lie in cells that the node has, bool (*cells)."""
-        found: NDArray[Any] = self.has
-        for axis, (cuts, others) in enumerate(zip(self.cells.cuts, cells.cuts, strict=True)):
-            first, end = np.searchsorted(cuts, others[:-1], "right") - 1, np.searchsorted(cuts, others[1:])
-            nothing = np.zeros_like(found, np.int64, shape=(*found.shape[:axis], 1, *found.shape[axis + 1 :]))
-            sums = np.concatenate([nothing, np.cumsum(found, axis, np.int64)], axis)
-            wide = (end - first).reshape(-1, *(1,) * (found.ndim - axis - 1))
-            found = np.take(sums, end, axis) - np.take(sums, first, axis) == wide
+        """Which of other cells of the array lie in cells that the node has, bool (*cells); of cells along skews perhaps
+        not all."""
+        if cells is self.cells:
+            return self.has
+        other, own = self.cells.inside(*cells.bounds(self.cells.skews))
+        found = np.ones(cells.shape, np.bool_)
+        found.reshape(-1)[other[~self.has.reshape(-1)[own]]] = False
         return found
 
 
@@ -120,7 +116,7 @@ class UpToDate:
         known = self._parts.setdefault(block, {})
         for node, mask in has.items():
             parts = known.setdefault(node, [])
-            parts[:] = [Part(cells, mask.copy()), *(part for part in parts if part.cells is not cells)][:PARTS]
+            parts[:] = [Part(cells, np.array(mask)), *(part for part in parts if part.cells is not cells)][:PARTS]
 
     def keep_image(self, block: Block, array: NDArray[Any]) -> bool:
         """Keep an image of an array of the driver's as it is now. False where there is no room for it: nothing is known
