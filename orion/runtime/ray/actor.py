@@ -32,7 +32,7 @@ from orion.runtime.ray.inbox import Inbox, Landing
 from orion.runtime.ray.lines import read_message, write_message
 from orion.runtime.ray.node_worker import NodeWorker
 from orion.runtime.ray.orders import CopiedParts, Delivery, Filling, Flag, Outcome, Piece, Results, RunOrder
-from orion.runtime.ray.regions import Region
+from orion.runtime.ray.regions import Section
 from orion.runtime.ray.same_programs import own_versions
 from orion.runtime.ray.segments import (
     Arena,
@@ -130,9 +130,9 @@ class WorkerActor:
         """
         self._memory[run_memory][:] = 0
         for filling in fillings:
-            filling.region.of(self._array(filling.block))[...] = filling.data
+            filling.region.put(self._array(filling.block), filling.data)
 
-    def read(self, parts: list[tuple[Block, Region]]) -> list[NDArray[Any]]:
+    def read(self, parts: list[tuple[Block, Section]]) -> list[NDArray[Any]]:
         """The contents of parts of blocks."""
         return [region.of(self._array(block)).copy() for block, region in parts]
 

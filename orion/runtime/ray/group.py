@@ -17,7 +17,7 @@ from orion.runtime.ray.cluster import connection, is_running, kill_actors, nodes
 from orion.runtime.ray.lines import Line, LostError, PipeLine, RayLine
 from orion.runtime.ray.orders import Filling, Outcome, RunOrder
 from orion.runtime.ray.processes import end_stopped, have_ended
-from orion.runtime.ray.regions import Region
+from orion.runtime.ray.regions import Section
 from orion.runtime.ray.same_programs import not_made, refuse_others
 from orion.runtime.ray.segments import TOKEN, Block, SegmentName, can_be_anonymous, create_segment, token_in
 from orion.runtime.ray.standstill import Standstill
@@ -98,7 +98,7 @@ class Group:
         self.moved += sum(part.data.nbytes for parts in fillings.values() for part in parts)
         self._prepared([self.leader(node).fill.remote(run_memory, parts) for node, parts in fillings.items()])
 
-    def read(self, node: str, parts: list[tuple[Block, Region]]) -> list[Any]:
+    def read(self, node: str, parts: list[tuple[Block, Section]]) -> list[Any]:
         """The contents of parts of blocks on a node."""
         try:
             found = list(ray.get(self.leader(node).read.remote(parts)))
