@@ -99,7 +99,7 @@ def floats() -> Iterator[Case]:
 
 def lists_of_iterations() -> Iterator[Case]:
     """Inspected loops, and one whose workers take tiles of each other on one node."""
-    for name in ("repeated places", "inner ranges", "rows as a whole", "two arrays", "rounds of one statement"):
+    for name in ("repeated places", "rows as a whole", "two loops", "rounds of one statement"):
         function = orion.parallel_for(inspected.written(inspected.TEXTS[name]))
         yield Case(f"inspected: {name}", function, lambda: dict(zip(ARGUMENTS, inspected.given(), strict=True)), True)
     dynamic = orion.parallel_for(schedule="dynamic")(promise.sweep.serial)

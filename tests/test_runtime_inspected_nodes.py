@@ -32,6 +32,19 @@ def soon(monkeypatch):
     monkeypatch.setattr("orion.inspecting.LOOK_AFTER_NS", 0.0)
 
 
+@pytest.fixture
+def many_tiles(monkeypatch):
+    """Short loops are cut into many tiles."""
+    for name, value in {
+        "LEAST_PIECE": 2,
+        "LONGEST_PIECE": 5,
+        "LEAST_AVERAGE": 1,
+        "TILE_NS": 1.0,
+        "WAIT_NS": 1.0,
+    }.items():
+        monkeypatch.setattr(f"orion.kernel.inspector.inspect.{name}", value)
+
+
 def found_for(function, arguments, workers):
     """The function prepared for arguments that calls before have found as they are."""
     prepared(function, arguments, workers)
@@ -50,22 +63,23 @@ def run(found, arguments, nodes, order, earlier=None):
 
 
 @pytest.mark.parametrize("name", [name for name in TEXTS if name not in ROWS])
-def test_results_are_pythons(name):
-    function = orion.parallel_for(written(TEXTS[name]))
+def test_results_are_pythons(name, many_tiles):
+    function, sizes = orion.parallel_for(written(TEXTS[name])), []
     for seed, nodes in enumerate(NODES.values()):
         arguments, expected = (dict(zip(NAMES, given(seed), strict=True)) for _ in range(2))
         found = found_for(function, arguments, len(nodes))
-        assert any(isinstance(loop.plan.tiles, Inspected) for loop in found.program.loops) or name in OTHERWISE
+        sizes += [loop.schedule.tiles for loop in found.program.loops if isinstance(loop.plan.tiles, Inspected)]
         wanted = written(TEXTS[name])(**expected)
         for order in range(2):
             own = copy.deepcopy(arguments)
             np.testing.assert_equal(run(found, own, nodes, Order(order)), wanted)
             for key in NAMES:
                 np.testing.assert_array_equal(own[key], expected[key], key)
+    assert sum(sizes) >= 2 * len(sizes) > 0 or name in OTHERWISE
 
 
 @pytest.mark.parametrize("name", UNORDERED)
-def test_loops_in_any_order_give_the_bits_of_one_worker(name):
+def test_loops_in_any_order_give_the_bits_of_one_worker(name, many_tiles):
     function = orion.parallel_for(ordered=False)(written(TEXTS[name]))
     for seed, nodes in enumerate(NODES.values()):
         arguments = dict(zip(NAMES, given(seed), strict=True))
