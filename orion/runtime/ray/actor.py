@@ -198,6 +198,8 @@ class WorkerActor:
             for part, blocks, boxes in zip(program.parts, order.loops, program.boxes, strict=True):
                 part.begin(self._data(part, blocks, boxes))
             worker = self._worker(program, order)
+            if not isinstance(worker, NodeWorker) and worker.workers > 1:
+                Worker.meet(worker)  # untimed: nobody begins before all are there (`Group.run`)
             skeleton = program.skeleton if order.measured is None else program.uncompiled()
             returned = skeleton(worker, *order.given)
             worker.finish()

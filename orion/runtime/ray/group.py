@@ -72,8 +72,8 @@ class Group:
         connected = [a.connect.remote(w, self.nodes, tuple(self.actors)) for w, a in enumerate(self.actors)]
         self.processes: tuple[int, ...] = tuple(ray.get(connected))
         self.shares_memory = can_be_anonymous() and self._can_open()
-        is_local = set(self.nodes) == {self.driver_node}
-        self._line: Line = PipeLine(self.actors) if is_local and self.shares_memory else RayLine(self.actors)
+        self._is_local = set(self.nodes) == {self.driver_node}
+        self._line: Line = PipeLine(self.actors) if self._is_local and self.shares_memory else RayLine(self.actors)
 
     # ------------------------------------------------------------ memory
 
@@ -110,11 +110,18 @@ class Group:
 
     # ------------------------------------------------------------ runs
 
-    def run(self, orders: Sequence[RunOrder], abort: Callable[[], None], place: Callable[[int], str]) -> list[Outcome]:
+    def run(
+        self,
+        orders: Sequence[RunOrder],
+        abort: Callable[[], None],
+        place: Callable[[int], str],
+        have_met: Callable[[], bool],
+    ) -> list[Outcome]:
         """Send each worker its order, one message each, and wait for all outcomes.
 
-        First they are asked whether they are there, for once the first order is sent the loop may have begun, and one
-        that runs again would change arrays twice. NotBegunError where one does not answer.
+        None begins before all are there, for a loop that has begun and runs again would change arrays twice: those of
+        the driver's node alone meet before, and `have_met` says whether they have; others are asked first whether they
+        are there. NotBegunError where one is lost before.
 
         Where one fails or is lost, and at Ctrl-C, the others are made to leave: those of the driver's node by
         `abort`. `place` says where a worker is in the run, for what is said of one that stands still.
@@ -128,15 +135,17 @@ class Group:
                 if node != self.driver_node:
                     actor.abort.options(concurrency_group=DELIVER).remote(orders[0].program, orders[0].run)
 
-        begun = False
+        sent = False
         try:
-            self._outcomes([None] * len(orders), abort_all, standstill)
-            begun = True
+            if not self._is_local:
+                self._outcomes([None] * len(orders), abort_all, standstill)
+            sent = True
             return self._outcomes(orders, abort_all, standstill)
         except LostError as error:
-            if begun:
+            if sent:
                 self._leave(abort_all)
             self.close()
+            begun = sent and (not self._is_local or have_met())
             raise (_lost(error) if begun else _not_begun(error)) from error
         except BaseException:
             self._leave(abort_all)
