@@ -9,6 +9,7 @@ from typing import Any
 
 import ray
 import ray._private.worker
+from ray.exceptions import GetTimeoutError, RayActorError
 
 from orion.errors import ArgumentError, describe
 
@@ -36,6 +37,19 @@ def cluster_cpus() -> int:
 def own_node() -> str:
     """The id of the node that this process is on."""
     return str(ray.get_runtime_context().get_node_id())
+
+
+def own_address() -> str:
+    """The address by which other nodes of the cluster reach the node that this process is on."""
+    return str(ray.util.get_node_ip_address())
+
+
+def answer_of(reference: Any) -> Any:
+    """What another actor answers to a call that takes no time. ConnectionError where it does not."""
+    try:
+        return ray.get(reference, timeout=ANSWER_SECONDS)
+    except (RayActorError, GetTimeoutError) as error:
+        raise ConnectionError(str(error)) from error
 
 
 def start_actors(kind: type[Any], number: int, group: str, seconds: float, held: int) -> list[Any]:

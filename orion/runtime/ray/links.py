@@ -1,0 +1,317 @@
+"""Connections between workers of different nodes, one in each direction that is used: a worker sends from the memory of
+arrays, and one thread of the other process reads into it.
+
+Whoever connects shows a token first, which it has from the other one by way of Ray. A message is some integers and then
+contents (`orion.runtime.ray.wire`). `send` returns when the system has all of it, so that arrays may be written again;
+where the receiver does not read, the sender waits. A receiver does not read on a connection whose next message is of a
+run that has not begun there, and reads away messages of runs that are over.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import secrets
+import select
+import selectors
+import socket
+import struct
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import islice
+from threading import Thread
+
+import numpy as np
+
+from orion.runtime.ray.inbox import EarlyError, Inbox
+from orion.runtime.ray.orders import Delivery
+from orion.runtime.ray.wire import HEADER_WORDS, Contents, as_bytes, packed, unpacked
+from orion.runtime.worker import AbortedError
+
+GREETING = struct.Struct("<32sq")
+"""The token, and the number of the worker that connects."""
+
+CONNECT_SECONDS = 5.0
+LOOK_MILLISECONDS = 50
+"""How often a sender that waits looks whether its run was aborted."""
+
+LOST_SECONDS = 30
+"""How long the system of the other end may not acknowledge what was sent before the connection counts as broken."""
+
+MOST_PARTS = 512
+"""How many parts of memory one call sends (the system's own limit is 1024)."""
+
+READ_BYTES = 1 << 20
+"""How much is read in one go, during which a run cannot end."""
+
+Address = tuple[str, int, bytes]
+"""Host, port and token."""
+
+
+class BrokenLinkError(Exception):
+    """The connection with a worker is broken, and why."""
+
+    def __init__(self, worker: int, why: str) -> None:
+        super().__init__(worker, why)
+        self.worker = worker
+
+    def __str__(self) -> str:
+        return f"its connection is broken: {self.args[1]}"
+
+
+def connect(address: Address, own: int, other: int) -> Link:
+    """A connection from worker `own` to worker `other`. OSError where there is none to be had."""
+    host, port, token = address
+    made = socket.create_connection((host, port), CONNECT_SECONDS)
+    try:
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, LOST_SECONDS * 1000)
+        made.sendall(GREETING.pack(token, own))
+        made.setblocking(False)
+    except BaseException:
+        made.close()
+        raise
+    return Link(made, other)
+
+
+class Link:
+    """The sender's end of a connection to a worker."""
+
+    def __init__(self, connection: socket.socket, worker: int) -> None:
+        self._socket, self._worker = connection, worker
+        self._unsent: deque[memoryview] = deque()
+        self._poll = select.poll()
+        self._poll.register(connection, select.POLLOUT)
+
+    def send(self, delivery: Delivery, arrays: Sequence[str], is_aborted: Callable[[], bool]) -> None:
+        """Send a delivery; arrays that it is from may be written when this returns. AbortedError where the run was
+        aborted meanwhile, BrokenLinkError where nobody reads any more."""
+        self._unsent.extend(packed(delivery, arrays))
+        try:
+            self._send(is_aborted)
+        except BaseException:
+            # The other end has read a part of the message, and reads the rest of it before the next one.
+            self._unsent = deque(memoryview(bytes(view)) for view in self._unsent)
+            raise
+
+    def close(self) -> None:
+        """Close the connection; safe to call again."""
+        self._socket.close()
+
+    def _send(self, is_aborted: Callable[[], bool]) -> None:
+        while self._unsent:
+            try:
+                self._drop(self._socket.sendmsg(list(islice(self._unsent, MOST_PARTS))))
+            except BlockingIOError:
+                if is_aborted():
+                    raise AbortedError from None
+                self._poll.poll(LOOK_MILLISECONDS)
+            except OSError as error:
+                raise BrokenLinkError(self._worker, str(error)) from error
+
+    def _drop(self, count: int) -> None:
+        """Forget bytes that were sent."""
+        while count:
+            first = self._unsent.popleft()
+            if count < len(first):
+                self._unsent.appendleft(first[count:])
+            count -= min(count, len(first))
+
+
+# ---------------------------------------------------------------- the other end
+
+Arrived = Callable[[int, int, int], None]
+"""Called with the sender of a message, its number and its bytes once it is where it belongs."""
+
+
+class Receiver:
+    """Takes connections of workers on other nodes, and puts what they send where it belongs: in one thread."""
+
+    def __init__(self, host: str, inbox: Inbox, arrived: Arrived) -> None:
+        self._inbox, self._arrived = inbox, arrived
+        self._token = secrets.token_bytes(32)
+        self._server = socket.create_server((host, 0))
+        self._server.setblocking(False)
+        self.address: Address = (host, self._server.getsockname()[1], self._token)
+        self._woken, self._wake = os.pipe()
+        os.set_blocking(self._wake, False)
+        self._is_closed = False
+        self._incoming: set[_Incoming] = set()
+        self._early: list[_Incoming] = []
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._server, selectors.EVENT_READ, self._accept)
+        self._selector.register(self._woken, selectors.EVENT_READ, self._go_on)
+        self._thread = Thread(target=self._serve, name="orion-receiver", daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Look again at connections whose next message was early: a run has begun, or ended."""
+        with suppress(BlockingIOError):  # it is woken already
+            os.write(self._wake, b"w")
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._is_closed = True
+        self.wake()
+        self._thread.join()
+
+    def _serve(self) -> None:
+        try:
+            while not self._is_closed:
+                for key, _ in self._selector.select():
+                    key.data()
+        finally:
+            for incoming in self._incoming:
+                incoming.close()
+            self._server.close()
+            self._selector.close()
+            os.close(self._woken)
+            os.close(self._wake)
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            made, _ = self._server.accept()
+            made.setblocking(False)
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            incoming = _Incoming(made, self._token, self._inbox, self._arrived)
+            self._incoming.add(incoming)
+            self._attend(incoming)
+
+    def _attend(self, incoming: _Incoming) -> None:
+        self._selector.register(incoming.socket, selectors.EVENT_READ, lambda: self._read(incoming))
+
+    def _read(self, incoming: _Incoming) -> None:
+        try:
+            incoming.read()
+        except EarlyError:
+            self._selector.unregister(incoming.socket)
+            self._early.append(incoming)
+        except (EOFError, OSError) as error:
+            self._selector.unregister(incoming.socket)
+            self._incoming.discard(incoming)
+            incoming.close()
+            incoming.tell(error)
+
+    def _go_on(self) -> None:
+        os.read(self._woken, 4096)
+        early, self._early = self._early, []
+        for incoming in early:
+            self._attend(incoming)
+
+
+class _Incoming:
+    """The receiver's end of a connection: memory that is to be filled next, and what to do when it is."""
+
+    def __init__(self, connection: socket.socket, token: bytes, inbox: Inbox, arrived: Arrived) -> None:
+        self.socket = connection
+        self._token, self._inbox, self._arrived = token, inbox, arrived
+        self._worker: int | None = None
+        self._greeting = bytearray(GREETING.size)
+        self._header = np.zeros(HEADER_WORDS, np.int64)
+        self._table = np.zeros(0, np.int64)
+        self._spare = memoryview(bytearray(1 << 16))
+        self._run: int | None = None
+        """The run of the message whose contents are read."""
+        self._contents: Contents | None = None
+        """Where they go; None where they are read away."""
+        self._views = deque([memoryview(self._greeting)])
+        self._then = self._greeted
+
+    def read(self) -> None:
+        """Read what there is. EarlyError where that is of a run that has not begun, EOFError or OSError where nothing
+        can come any more."""
+        with suppress(BlockingIOError):
+            while True:
+                if not self._views:
+                    self._then()
+                elif self._run is None:
+                    self._fill()
+                else:
+                    self._fill_contents(self._run)
+
+    def tell(self, error: BaseException) -> None:
+        """Say that the connection is broken."""
+        if self._worker is not None:
+            self._inbox.lose(self._worker, BrokenLinkError(self._worker, str(error) or "it was closed"))
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.socket.close()
+
+    def _fill(self) -> None:
+        view = self._views.popleft()
+        try:
+            count = self.socket.recv_into(view[:READ_BYTES])
+            if not count:
+                raise EOFError
+            view = view[count:]
+        finally:
+            if view:
+                self._views.appendleft(view)
+
+    def _fill_contents(self, run: int) -> None:
+        with self._inbox.during(run) as landing:
+            if landing is None and self._contents is not None:
+                self._read_away(sum(map(len, self._views)))
+            self._fill()
+
+    def _read_away(self, count: int) -> None:
+        self._contents = None
+        whole, rest = divmod(count, len(self._spare))
+        self._views = deque([self._spare] * whole + [self._spare[:rest]] * bool(rest))
+
+    # ------------------------------------------------------------ when memory is filled
+
+    def _greeted(self) -> None:
+        token, worker = GREETING.unpack(self._greeting)
+        if not hmac.compare_digest(token, self._token):
+            raise EOFError
+        self._worker = worker
+        self._begin()
+
+    def _begin(self) -> None:
+        """The next message."""
+        self._run = self._contents = None
+        self._views.append(as_bytes(self._header))
+        self._then = self._headed
+
+    def _headed(self) -> None:
+        self._table = np.empty(int(self._header[3]), np.int64)
+        self._views.append(as_bytes(self._table))
+        self._then = self._told
+
+    def _told(self) -> None:
+        run, size = int(self._header[0]), int(self._header[4])
+        try:
+            with self._inbox.during(run) as landing:
+                contents = None if landing is None else unpacked(self._table, landing)
+            if contents is not None and contents.nbytes != size:
+                raise ValueError(f"a message has {size} bytes, its contents {contents.nbytes}")
+        except EarlyError:
+            raise
+        except Exception as error:
+            self._inbox.fail(run, error)
+            contents = None
+        self._run, self._then = run, self._put
+        if contents is None:
+            self._read_away(size)
+        else:
+            self._contents = contents
+            self._views.extend(as_bytes(place.data) for place in contents.places if place.data.nbytes)
+
+    def _put(self) -> None:
+        run, sender, number, _, size = self._header.tolist()
+        try:
+            with self._inbox.during(run) as landing:
+                if landing is not None and self._contents is not None:
+                    for place in self._contents.places:
+                        place.fill()
+                    for flag in self._contents.flags:
+                        landing.set(flag)
+            self._arrived(sender, number, size)
+        except Exception as error:
+            self._inbox.fail(run, error)
+        self._begin()
