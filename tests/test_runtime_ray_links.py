@@ -18,7 +18,7 @@ from orion.runtime.ray.inbox import Inbox, Landing
 from orion.runtime.ray.links import GREETING, BrokenLinkError, Receiver, connect
 from orion.runtime.ray.orders import CopiedParts, Delivery, Flag, Piece, Results
 from orion.runtime.ray.regions import Region
-from orion.runtime.ray.wire import as_bytes, packed
+from orion.runtime.ray.wire import Scratch, as_bytes, packed
 from orion.runtime.worker import AbortedError
 
 pytestmark = pytest.mark.timeout(60)
@@ -134,7 +134,7 @@ def test_contents_of_every_kind_arrive_where_they_belong(pair):
 def test_contiguous_contents_are_sent_from_the_array_itself():
     a = np.zeros((6, 4))
     pieces = (piece("a", ((1, 3),), a), piece("a", ((0, 6), (1, 2)), a))
-    _, rows, column = packed(Delivery(1, 0, 0, (), pieces, ()), ["a"])
+    _, rows, column = packed(Delivery(1, 0, 0, (), pieces, ()), ["a"], Scratch())
     a[:] = 1
     assert bytes(rows) == as_bytes(np.ones(8))
     assert bytes(column) == as_bytes(np.zeros(6))
@@ -196,7 +196,7 @@ def test_a_sender_that_is_aborted_leaves_and_can_send_in_the_next_run(pair):
 def test_a_run_that_ends_while_a_message_is_read_is_not_written_to_any_more(pair):
     a, there, go = np.ones(4_000_000), Node(a=np.zeros(4_000_000)), threading.Event()
     pair.begin(1, there)
-    views = packed(Delivery(1, 1, 0, (Flag(0, 0, 0),), (piece("a", (), a),), ()), ["a"])
+    views = packed(Delivery(1, 1, 0, (Flag(0, 0, 0),), (piece("a", (), a),), ()), ["a"], Scratch())
 
     def slowly():
         pair.link._socket.setblocking(True)
@@ -291,4 +291,13 @@ def test_numbers_of_deliveries_do_not_matter_to_a_connection(pair):
     pair.link.send(found, ["a"], never)
     pair.link.send(replace(found, number=3, flags=(Flag(0, 1, 0),)), ["a"], never)
     eventually(lambda: there.flag(1) == 1)
+    assert pair.end(1) is None
+
+
+def test_an_early_message_without_contents_is_not_forgotten(pair):
+    there = Node(a=np.zeros(2))
+    pair.send(1, ["a"], flags=(Flag(0, 0, 0),))
+    eventually(lambda: pair.receiver._early)
+    pair.begin(1, there)
+    eventually(lambda: there.flag(0) == 1)
     assert pair.end(1) is None

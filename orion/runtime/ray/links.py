@@ -1,16 +1,23 @@
 """Connections between workers of different nodes, one in each direction that is used: a worker sends from the memory of
 arrays, and one thread of the other process reads into it.
 
-Whoever connects shows a token first, which it has from the other one by way of Ray. A message is some integers and then
-contents (`orion.runtime.ray.wire`). `send` returns when the system has all of it, so that arrays may be written again;
-where the receiver does not read, the sender waits. A receiver does not read on a connection whose next message is of a
-run that has not begun there, and reads away messages of runs that are over.
+A message is some integers and then contents (`orion.runtime.ray.wire`). `send` returns when the system has all of it,
+so that arrays may be written again. A receiver reads contents only to where they belong, and does not read on a
+connection whose next message is of a run that has not begun there; messages of runs that are over it reads away.
+
+So a sender cannot fill the memory of a receiver. What has been sent and not been put where it belongs is in the
+buffers of the system, whose size the system bounds; when they are full, the sender waits. Besides, each connection has
+the table of contents of one message, and memory for its largest part that is not contiguous where it belongs. Two
+workers that send to each other never wait for each other: the threads that read do nothing else.
+
+Whoever connects shows a token first, 32 random bytes that the receiver has told it by way of Ray, and is told that it
+is taken. Until then nothing else that it sends is looked at, and there can be only so many such connections. The token
+and what follows are not encrypted, no more than what Ray sends is.
 """
 
 from __future__ import annotations
 
 import hmac
-import os
 import secrets
 import select
 import selectors
@@ -25,12 +32,18 @@ from threading import Thread
 import numpy as np
 
 from orion.runtime.ray.inbox import EarlyError, Inbox
-from orion.runtime.ray.orders import Delivery
-from orion.runtime.ray.wire import HEADER_WORDS, Contents, as_bytes, packed, unpacked
+from orion.runtime.ray.orders import Delivery, Flag
+from orion.runtime.ray.wire import HEADER_WORDS, Place, Scratch, as_bytes, packed, unpacked
 from orion.runtime.worker import AbortedError
 
 GREETING = struct.Struct("<32sq")
 """The token, and the number of the worker that connects."""
+
+TAKEN = b"+"
+"""The answer to it."""
+
+MOST_STRANGERS = 64
+"""How many connections there can be of those who have not shown the token yet; the oldest is closed for another one."""
 
 CONNECT_SECONDS = 5.0
 LOOK_MILLISECONDS = 50
@@ -61,7 +74,7 @@ class BrokenLinkError(Exception):
 
 
 def connect(address: Address, own: int, other: int) -> Link:
-    """A connection from worker `own` to worker `other`. OSError where there is none to be had."""
+    """A connection from worker `own` to worker `other`. OSError where it cannot be made, or is not taken."""
     host, port, token = address
     made = socket.create_connection((host, port), CONNECT_SECONDS)
     try:
@@ -70,6 +83,8 @@ def connect(address: Address, own: int, other: int) -> Link:
         if hasattr(socket, "TCP_USER_TIMEOUT"):
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, LOST_SECONDS * 1000)
         made.sendall(GREETING.pack(token, own))
+        if made.recv(len(TAKEN)) != TAKEN:
+            raise ConnectionRefusedError("the connection was not taken")
         made.setblocking(False)
     except BaseException:
         made.close()
@@ -83,13 +98,14 @@ class Link:
     def __init__(self, connection: socket.socket, worker: int) -> None:
         self._socket, self._worker = connection, worker
         self._unsent: deque[memoryview] = deque()
+        self._scratch = Scratch()
         self._poll = select.poll()
         self._poll.register(connection, select.POLLOUT)
 
     def send(self, delivery: Delivery, arrays: Sequence[str], is_aborted: Callable[[], bool]) -> None:
         """Send a delivery; arrays that it is from may be written when this returns. AbortedError where the run was
         aborted meanwhile, BrokenLinkError where nobody reads any more."""
-        self._unsent.extend(packed(delivery, arrays))
+        self._unsent.extend(packed(delivery, arrays, self._scratch))
         try:
             self._send(is_aborted)
         except BaseException:
@@ -136,10 +152,10 @@ class Receiver:
         self._server = socket.create_server((host, 0))
         self._server.setblocking(False)
         self.address: Address = (host, self._server.getsockname()[1], self._token)
-        self._woken, self._wake = os.pipe()
-        os.set_blocking(self._wake, False)
+        self._woken, self._wake = socket.socketpair()
+        self._wake.setblocking(False)
         self._is_closed = False
-        self._incoming: set[_Incoming] = set()
+        self._incoming: dict[_Incoming, None] = {}
         self._early: list[_Incoming] = []
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._server, selectors.EVENT_READ, self._accept)
@@ -149,8 +165,8 @@ class Receiver:
 
     def wake(self) -> None:
         """Look again at connections whose next message was early: a run has begun, or ended."""
-        with suppress(BlockingIOError):  # it is woken already
-            os.write(self._wake, b"w")
+        with suppress(OSError):  # it is woken already, or closed
+            self._wake.send(b"w")
 
     def close(self) -> None:
         """Close all connections."""
@@ -168,38 +184,53 @@ class Receiver:
                 incoming.close()
             self._server.close()
             self._selector.close()
-            os.close(self._woken)
-            os.close(self._wake)
+            self._woken.close()
+            self._wake.close()
 
     def _accept(self) -> None:
-        with suppress(OSError):
+        try:
             made, _ = self._server.accept()
-            made.setblocking(False)
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            incoming = _Incoming(made, self._token, self._inbox, self._arrived)
-            self._incoming.add(incoming)
-            self._attend(incoming)
+        except (BlockingIOError, ConnectionError):  # whoever it was is gone
+            return
+        except OSError:  # no more of them can be opened: whoever wants one is refused, and makes calls of Ray
+            self._selector.unregister(self._server)
+            self._server.close()
+            return
+        made.setblocking(False)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        strangers = [incoming for incoming in self._incoming if incoming.is_stranger]
+        if len(strangers) >= MOST_STRANGERS:
+            self._drop(strangers[0])
+        incoming = _Incoming(made, self._token, self._inbox, self._arrived)
+        self._incoming[incoming] = None
+        self._attend(incoming)
 
     def _attend(self, incoming: _Incoming) -> None:
         self._selector.register(incoming.socket, selectors.EVENT_READ, lambda: self._read(incoming))
 
+    def _drop(self, incoming: _Incoming) -> None:
+        self._selector.unregister(incoming.socket)
+        del self._incoming[incoming]
+        incoming.close()
+
     def _read(self, incoming: _Incoming) -> None:
+        if incoming not in self._incoming:  # closed since it was found to have something to read
+            return
         try:
             incoming.read()
         except EarlyError:
             self._selector.unregister(incoming.socket)
             self._early.append(incoming)
-        except (EOFError, OSError) as error:
-            self._selector.unregister(incoming.socket)
-            self._incoming.discard(incoming)
-            incoming.close()
+        except Exception as error:
+            self._drop(incoming)
             incoming.tell(error)
 
     def _go_on(self) -> None:
-        os.read(self._woken, 4096)
+        self._woken.recv(4096)
         early, self._early = self._early, []
         for incoming in early:
             self._attend(incoming)
+            self._read(incoming)  # its message may be here already but for its contents, and have none
 
 
 class _Incoming:
@@ -211,14 +242,23 @@ class _Incoming:
         self._worker: int | None = None
         self._greeting = bytearray(GREETING.size)
         self._header = np.zeros(HEADER_WORDS, np.int64)
-        self._table = np.zeros(0, np.int64)
+        self._tables, self._scratch = Scratch(), Scratch()
+        self._table = self._data = np.zeros(0, np.int64)
         self._spare = memoryview(bytearray(1 << 16))
         self._run: int | None = None
         """The run of the message whose contents are read."""
-        self._contents: Contents | None = None
-        """Where they go; None where they are read away."""
+        self._left = 0
+        """The bytes of it that have not been read."""
+        self._places: deque[Place] = deque()
+        """Where they go; nowhere where they are read away. What is read now goes to the first one."""
+        self._flags: tuple[Flag, ...] = ()
         self._views = deque([memoryview(self._greeting)])
         self._then = self._greeted
+
+    @property
+    def is_stranger(self) -> bool:
+        """Whether it has not shown the token."""
+        return self._worker is None
 
     def read(self) -> None:
         """Read what there is. EarlyError where that is of a run that has not begun, EOFError or OSError where nothing
@@ -241,27 +281,27 @@ class _Incoming:
         """Close the connection."""
         self.socket.close()
 
-    def _fill(self) -> None:
-        view = self._views.popleft()
-        try:
-            count = self.socket.recv_into(view[:READ_BYTES])
-            if not count:
-                raise EOFError
-            view = view[count:]
-        finally:
-            if view:
-                self._views.appendleft(view)
+    def _fill(self) -> int:
+        """Read into the first of the views, and return how many bytes."""
+        count = self.socket.recv_into(self._views[0][:READ_BYTES])
+        if not count:
+            raise EOFError
+        view = self._views.popleft()[count:]
+        if view:
+            self._views.appendleft(view)
+        return count
 
     def _fill_contents(self, run: int) -> None:
         with self._inbox.during(run) as landing:
-            if landing is None and self._contents is not None:
-                self._read_away(sum(map(len, self._views)))
-            self._fill()
+            if landing is None and self._places:
+                self._read_away()
+            self._left -= self._fill()
 
-    def _read_away(self, count: int) -> None:
-        self._contents = None
-        whole, rest = divmod(count, len(self._spare))
+    def _read_away(self) -> None:
+        self._places, self._flags = deque(), ()
+        whole, rest = divmod(self._left, len(self._spare))
         self._views = deque([self._spare] * whole + [self._spare[:rest]] * bool(rest))
+        self._then = self._put
 
     # ------------------------------------------------------------ when memory is filled
 
@@ -269,22 +309,24 @@ class _Incoming:
         token, worker = GREETING.unpack(self._greeting)
         if not hmac.compare_digest(token, self._token):
             raise EOFError
+        self.socket.send(TAKEN)  # the first byte that is sent here: the system has room for it
         self._worker = worker
         self._begin()
 
     def _begin(self) -> None:
         """The next message."""
-        self._run = self._contents = None
+        self._run = None
         self._views.append(as_bytes(self._header))
         self._then = self._headed
 
     def _headed(self) -> None:
-        self._table = np.empty(int(self._header[3]), np.int64)
+        self._table = self._tables.array((int(self._header[3]),), np.dtype(np.int64))
         self._views.append(as_bytes(self._table))
         self._then = self._told
 
     def _told(self) -> None:
         run, size = int(self._header[0]), int(self._header[4])
+        contents = None
         try:
             with self._inbox.during(run) as landing:
                 contents = None if landing is None else unpacked(self._table, landing)
@@ -295,21 +337,37 @@ class _Incoming:
         except Exception as error:
             self._inbox.fail(run, error)
             contents = None
-        self._run, self._then = run, self._put
+        self._run, self._left = run, size
         if contents is None:
-            self._read_away(size)
+            self._read_away()
         else:
-            self._contents = contents
-            self._views.extend(as_bytes(place.data) for place in contents.places if place.data.nbytes)
+            self._places, self._flags = deque(place for place in contents.places if place.nbytes), contents.flags
+            self._next_place()
+
+    def _next_place(self) -> None:
+        if self._places:
+            self._data = self._places[0].memory(self._scratch)
+            self._views.append(as_bytes(self._data))
+            self._then = self._placed
+        else:
+            self._then = self._put
+
+    def _placed(self) -> None:
+        run, place = int(self._header[0]), self._places.popleft()
+        try:
+            with self._inbox.during(run) as landing:
+                if landing is not None:
+                    place.fill(self._data)
+        except Exception as error:
+            self._inbox.fail(run, error)
+        self._next_place()
 
     def _put(self) -> None:
         run, sender, number, _, size = self._header.tolist()
         try:
             with self._inbox.during(run) as landing:
-                if landing is not None and self._contents is not None:
-                    for place in self._contents.places:
-                        place.fill()
-                    for flag in self._contents.flags:
+                if landing is not None:
+                    for flag in self._flags:
                         landing.set(flag)
             self._arrived(sender, number, size)
         except Exception as error:

@@ -1,6 +1,6 @@
 """Deliveries as bytes: a few integers, then the contents of arrays as they lie in memory. Nothing is pickled.
 
-What integers say is which flags, which boxes of which arrays, which results: the types and places of all of them are
+What integers say is which flags, which regions of which arrays, which results: the types and places of all of them are
 those of the run, which both ends know. So a receiver knows where each byte belongs before it reads it.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from orion.runtime.ray.inbox import Landing
 from orion.runtime.ray.orders import CopiedParts, Delivery, Flag, Results
-from orion.runtime.ray.regions import part_of
+from orion.runtime.ray.regions import Region
 from orion.schedule.schedule import Ints
 
 HEADER_WORDS = 5
@@ -24,20 +25,46 @@ HEADER_WORDS = 5
 
 RESULTS, COPIED_PARTS = 0, 1
 
+ALIGNMENT = 64
+
+
+class Scratch:
+    """Memory that is used again and again: as much as the most that was asked for at once."""
+
+    def __init__(self) -> None:
+        self._memory = np.zeros(0, np.uint8)
+
+    def array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        """A C-contiguous array, whose contents are anything, in place of the last one."""
+        size = prod(shape) * dtype.itemsize
+        if size > self._memory.size:
+            self._memory = np.empty(size, np.uint8)
+        return self._memory[:size].view(dtype).reshape(shape)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Place:
-    """Where the contents of an array go: they are read into `data`, which is the part of `array` itself where that is
-    contiguous, and else memory of its own, from which they are then copied to `array[index]`."""
+    """Where the contents of an array of this shape go: to `array[index]`."""
 
     array: NDArray[Any]
     index: Any
-    data: NDArray[Any]
+    shape: tuple[int, ...]
 
-    def fill(self) -> None:
-        """Copy what was read to where it belongs, where it is not there."""
-        if self.data is not self.array:
-            self.array[self.index] = self.data
+    @property
+    def nbytes(self) -> int:
+        """The bytes to be read."""
+        return prod(self.shape) * self.array.dtype.itemsize
+
+    def memory(self, scratch: Scratch) -> NDArray[Any]:
+        """Where they are read: in the array itself if they are contiguous there."""
+        if self.index is ... and self.array.flags.c_contiguous:
+            return self.array
+        return scratch.array(self.shape, self.array.dtype)
+
+    def fill(self, read: NDArray[Any]) -> None:
+        """Copy what was read to where it belongs, if it is not there."""
+        if read is not self.array:
+            self.array[self.index] = read
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +77,7 @@ class Contents:
     @property
     def nbytes(self) -> int:
         """The bytes to be read."""
-        return sum(place.data.nbytes for place in self.places)
+        return sum(place.nbytes for place in self.places)
 
 
 def as_bytes(array: NDArray[Any]) -> memoryview:
@@ -58,22 +85,42 @@ def as_bytes(array: NDArray[Any]) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-def packed(delivery: Delivery, arrays: Sequence[str]) -> list[memoryview]:
-    """A delivery as parts of memory to be sent one after the other. Contents that are contiguous are not copied: they
-    must not change until they are sent. `arrays` are the arrays of the run, in an order that the other end knows."""
+def packed(delivery: Delivery, arrays: Sequence[str], scratch: Scratch) -> list[memoryview]:
+    """A delivery as parts of memory to be sent one after the other: contents that are contiguous as they lie there,
+    the others gathered in `scratch`. Neither may change until they are sent. `arrays` are the arrays of the run, in an
+    order that the other end knows."""
     flags = [(flag.loop, flag.tile, flag.round) for flag in delivery.flags]
-    boxes = [
-        (arrays.index(piece.region.array), len(piece.region.box), *chain.from_iterable(piece.region.box))
-        for piece in delivery.pieces
-    ]
+    regions = [_region_words(piece.region, arrays) for piece in delivery.pieces]
     results = [_words(found) for found in delivery.results]
-    counts = len(flags), len(boxes), len(results)
-    table = [*counts, *chain.from_iterable(chain(flags, boxes, results))]
+    counts = len(flags), len(regions), len(results)
+    table = [*counts, *chain.from_iterable(chain(flags, regions, results))]
     contents = [piece.data for piece in delivery.pieces] + [found.values for found in delivery.results]
-    views = [as_bytes(np.ascontiguousarray(one)) for one in contents if one.nbytes]
+    views = _gathered([one for one in contents if one.nbytes], scratch)
     size = sum(len(view) for view in views)
     words = np.array([delivery.run, delivery.sender, delivery.number, len(table), size, *table], np.int64)
     return [as_bytes(words), *views]
+
+
+def _region_words(region: Region, arrays: Sequence[str]) -> list[int]:
+    lean = region.lean or ()
+    return [arrays.index(region.array), len(region.box), len(lean), *chain.from_iterable(region.box), *lean]
+
+
+def _gathered(contents: Sequence[NDArray[Any]], scratch: Scratch) -> list[memoryview]:
+    """Arrays as memory, those that are not contiguous copied one after the other."""
+    starts = [0]
+    for one in contents:
+        length = 0 if one.flags.c_contiguous else -(-one.nbytes // ALIGNMENT) * ALIGNMENT
+        starts.append(starts[-1] + length)
+    copies = scratch.array((starts[-1],), np.dtype(np.uint8))
+    views = []
+    for one, start in zip(contents, starts, strict=False):
+        if not one.flags.c_contiguous:
+            copy = copies[start : start + one.nbytes].view(one.dtype).reshape(one.shape)
+            copy[...] = one
+            one = copy
+        views.append(as_bytes(one))
+    return views
 
 
 def _words(found: Results | CopiedParts) -> list[int]:
@@ -102,25 +149,26 @@ def unpacked(table: Ints, landing: Landing) -> Contents:
     flags, pieces, results = words.take(3)
     found = tuple(Flag(*words.take(3)) for _ in range(flags))
     names = sorted(landing.arrays)
-    places = [_box(words, landing, names) for _ in range(pieces)]
+    places = [_piece(words, landing, names) for _ in range(pieces)]
     places += [_results(words, landing) for _ in range(results)]
     return Contents(tuple(places), found)
 
 
-def _box(words: _Words, landing: Landing, names: Sequence[str]) -> Place:
-    array, axes = words.take(2)
+def _piece(words: _Words, landing: Landing, names: Sequence[str]) -> Place:
+    array, axes, leans = words.take(3)
     bounds = words.take(2 * axes)
-    part = part_of(landing.arrays[names[array]], tuple(zip(bounds[::2], bounds[1::2], strict=True)))
-    return Place(part, ..., part if part.flags.c_contiguous else np.empty(part.shape, part.dtype))
+    box = tuple(zip(bounds[::2], bounds[1::2], strict=True))
+    lean = words.take(leans)
+    region = Region(names[array], box, (lean[0], lean[1], lean[2]) if lean else None)
+    part = region.of(landing.arrays[region.array])
+    return Place(part, ..., part.shape)
 
 
 def _results(words: _Words, landing: Landing) -> Place:
     kind, loop, number, turn, count = words.take(5)
     chosen = np.array(words.take(count), np.int64)
     if kind == RESULTS:
-        array = landing.memory.outputs[loop][number][turn]
-        return Place(array, chosen, np.empty(count, array.dtype))
+        return Place(landing.memory.outputs[loop][number][turn], chosen, (count,))
     first, length = words.take(2)
-    copies = landing.memory.copies[loop][number][turn]
-    part = copies[:, first : first + length]
-    return Place(part, chosen, np.empty((count, *part.shape[1:]), part.dtype))
+    part = landing.memory.copies[loop][number][turn][:, first : first + length]
+    return Place(part, chosen, (count, *part.shape[1:]))
