@@ -4,6 +4,7 @@ import os
 import socket
 import threading
 import time
+import tracemalloc
 from contextlib import suppress
 from dataclasses import replace
 
@@ -14,8 +15,9 @@ from orion.kernel.build.compile import compile_kernel
 from orion.kernel.calling import ABORT, FLAG_STRIDE
 from orion.runtime.barrier import KERNEL
 from orion.runtime.memory import RunMemory
+from orion.runtime.ray import links
 from orion.runtime.ray.inbox import Inbox, Landing
-from orion.runtime.ray.links import GREETING, BrokenLinkError, Receiver, connect
+from orion.runtime.ray.links import GREETING, MOST_STRANGERS, BrokenLinkError, Receiver, connect
 from orion.runtime.ray.orders import CopiedParts, Delivery, Flag, Piece, Results
 from orion.runtime.ray.regions import Region
 from orion.runtime.ray.wire import Scratch, as_bytes, packed
@@ -301,3 +303,91 @@ def test_an_early_message_without_contents_is_not_forgotten(pair):
     pair.begin(1, there)
     eventually(lambda: there.flag(0) == 1)
     assert pair.end(1) is None
+
+
+def test_regions_that_lean_arrive(pair):
+    there, here = Node(a=np.zeros((5, 6, 2))), np.arange(60.0).reshape(5, 6, 2)
+    band = Region("a", ((1, 4), (0, 2)), (1, 0, 1))
+    pair.begin(1, there)
+    pair.send(1, ["a"], Piece(band, band.of(here)), flags=(Flag(0, 0, 0),))
+    eventually(lambda: there.flag(0) == 1)
+    expected = np.zeros_like(here)
+    for row in (1, 2, 3):
+        expected[row, row : row + 2] = here[row, row : row + 2]
+    np.testing.assert_array_equal(there.arrays["a"], expected)
+    assert pair.end(1) is None
+
+
+def test_memory_of_messages_is_used_again():
+    scratch, a = Scratch(), np.arange(4000.0).reshape(40, 100)
+    columns = [Delivery(1, 0, 0, (), (piece("a", ((0, 40), (k, k + 3)), a), piece("a", ((0, 9), (k, k + 1)), a)), ())
+               for k in range(3)]  # fmt: skip
+    sent = [packed(delivery, ["a"], scratch) for delivery in columns]
+    assert len({np.frombuffer(view, np.uint8).ctypes.data for _, *views in sent for view in views}) == 2
+    _, wide, narrow = sent[-1]
+    np.testing.assert_array_equal(np.frombuffer(wide).reshape(40, 3), a[:, 2:5])
+    np.testing.assert_array_equal(np.frombuffer(narrow), a[:9, 2])
+
+
+def test_a_sender_that_nobody_reads_waits_and_the_receiver_does_not_grow(pair):
+    a, names = np.ones(250_000), ["a"]
+    there, sent = Node(a=np.zeros(250_000)), []
+
+    def send_on():
+        for number in range(40):  # 80 MB, of a run that has not begun
+            pair.send(1, names, piece("a", (), a), flags=(Flag(0, 0, number),))
+            sent.append(number)
+
+    thread = threading.Thread(target=send_on)
+    tracemalloc.start()
+    thread.start()
+    time.sleep(0.3)
+    assert len(sent) < 20  # what the system has room for
+    pair.begin(1, there)
+    thread.join()
+    eventually(lambda: there.flag(0) == 40)
+    assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    tracemalloc.stop()
+    assert pair.end(1) is None
+
+
+def test_strangers_who_say_nothing_keep_nobody_out(pair):
+    host, port, _ = pair.receiver.address
+    there = Node(a=np.zeros(10))
+    pair.begin(1, there)
+    strangers = [socket.create_connection((host, port), 5) for _ in range(MOST_STRANGERS + 20)]
+    other = connect(pair.receiver.address, 0, 0)
+    other.send(Delivery(1, 0, 0, (Flag(0, 1, 0),), (), ()), ["a"], never)
+    pair.send(1, ["a"], piece("a", (), np.ones(10)), flags=(Flag(0, 0, 0),))
+    eventually(lambda: there.flag(0) == there.flag(1) == 1)
+    assert len(pair.receiver._incoming) == MOST_STRANGERS + 1  # the last of them made room for `other`
+    for stranger in strangers:
+        stranger.close()
+    other.close()
+    eventually(lambda: len(pair.receiver._incoming) == 1)
+
+
+def test_who_does_not_answer_gets_no_connection(monkeypatch):
+    monkeypatch.setattr(links, "CONNECT_SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(OSError, match="timed out"):
+        connect(("127.0.0.1", server.getsockname()[1], bytes(32)), 0, 1)
+
+
+def test_two_workers_that_send_each_other_a_lot_at_once_do_not_wait_for_each_other(pair):
+    back = Pair()
+    here, there = Node(a=np.zeros(500_000)), Node(a=np.zeros(500_000))
+    pair.begin(1, there)
+    back.begin(1, here)
+
+    def send_on(way):
+        for number in range(30):
+            way.send(1, ["a"], piece("a", (), np.full(500_000, float(number))), flags=(Flag(0, 0, number),))
+
+    threads = [threading.Thread(target=send_on, args=(way,)) for way in (pair, back)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    eventually(lambda: here.flag(0) == there.flag(0) == 30)
+    assert here.arrays["a"].min() == there.arrays["a"].min() == 29
+    back.close()
