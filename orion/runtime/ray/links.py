@@ -49,8 +49,12 @@ CONNECT_SECONDS = 5.0
 LOOK_MILLISECONDS = 50
 """How often a sender that waits looks whether its run was aborted."""
 
-LOST_SECONDS = 30
-"""How long the system of the other end may not acknowledge what was sent before the connection counts as broken."""
+ASK_SECONDS = 30
+"""How often the system of the other end is asked whether it is there while nothing is sent, so that what watches
+connections between the two (a firewall) sees that this one is used."""
+
+LOST_SECONDS, LOST_TIMES = 10, 3
+"""After how long it is asked again where it does not answer, and after how many times the connection is broken."""
 
 MOST_PARTS = 512
 """How many parts of memory one call sends (the system's own limit is 1024)."""
@@ -79,9 +83,7 @@ def connect(address: Address, own: int, other: int) -> Link:
     made = socket.create_connection((host, port), CONNECT_SECONDS)
     try:
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        if hasattr(socket, "TCP_USER_TIMEOUT"):
-            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, LOST_SECONDS * 1000)
+        _notice_loss(made)
         made.sendall(GREETING.pack(token, own))
         if made.recv(len(TAKEN)) != TAKEN:
             raise ConnectionRefusedError("the connection was not taken")
@@ -90,6 +92,16 @@ def connect(address: Address, own: int, other: int) -> Link:
         made.close()
         raise
     return Link(made, other)
+
+
+def _notice_loss(connection: socket.socket) -> None:
+    """Have the system say when the other end is gone without a word, as far as it can. Not by TCP_USER_TIMEOUT, which
+    also breaks a connection whose other end is there and does not read, as before its run begins."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if hasattr(socket, "TCP_KEEPIDLE"):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, ASK_SECONDS)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, LOST_SECONDS)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, LOST_TIMES)
 
 
 class Link:
@@ -197,7 +209,7 @@ class Receiver:
             self._server.close()
             return
         made.setblocking(False)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        _notice_loss(made)
         strangers = [incoming for incoming in self._incoming if incoming.is_stranger]
         if len(strangers) >= MOST_STRANGERS:
             self._drop(strangers[0])
