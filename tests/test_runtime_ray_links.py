@@ -1,6 +1,7 @@
 """Connections between workers of different nodes, without Ray: what arrives, where, and what if it does not."""
 
 import os
+import resource
 import socket
 import threading
 import time
@@ -372,6 +373,35 @@ def test_strangers_who_say_nothing_keep_nobody_out(pair):
         stranger.close()
     other.close()
     eventually(lambda: len(pair.receiver._incoming) == 1)
+
+
+def test_who_gives_up_before_the_first_message_ends_no_run(pair):
+    there = Node(a=np.zeros(10))
+    pair.begin(1, there)
+    connect(pair.receiver.address, 0, 0).close()
+    eventually(lambda: len(pair.receiver._incoming) == 1)
+    pair.send(1, ["a"], piece("a", (), np.ones(10)), flags=(Flag(0, 0, 0),))
+    eventually(lambda: there.flag(0) == 1)
+    assert pair.end(1) is None
+
+
+def test_a_process_that_can_open_no_more_connections_keeps_those_that_it_has(pair):
+    there, before = Node(a=np.zeros(10)), resource.getrlimit(resource.RLIMIT_NOFILE)
+    pair.begin(1, there)
+    with socket.socket() as another:
+        with open(os.devnull) as free:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (free.fileno(), before[1]))
+        try:
+            another.settimeout(20)
+            another.connect(pair.receiver.address[:2])
+            with suppress(ConnectionResetError):
+                assert another.recv(1) == b""
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    pair.send(1, ["a"], piece("a", (), np.ones(10)), flags=(Flag(0, 0, 0),))
+    eventually(lambda: there.flag(0) == 1)
+    with pytest.raises(OSError, match="refused"):
+        connect(pair.receiver.address, 0, 0)
 
 
 def test_who_does_not_answer_gets_no_connection(monkeypatch):

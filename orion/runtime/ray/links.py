@@ -252,6 +252,7 @@ class _Incoming:
         self.socket = connection
         self._token, self._inbox, self._arrived = token, inbox, arrived
         self._worker: int | None = None
+        self._has_sent = False
         self._greeting = bytearray(GREETING.size)
         self._header = np.zeros(HEADER_WORDS, np.int64)
         self._tables, self._scratch = Scratch(), Scratch()
@@ -285,8 +286,8 @@ class _Incoming:
                     self._fill_contents(self._run)
 
     def tell(self, error: BaseException) -> None:
-        """Say that the connection is broken."""
-        if self._worker is not None:
+        """Say that the connection is broken, if it was ever used: whoever gave up before that makes calls of Ray."""
+        if self._worker is not None and self._has_sent:
             self._inbox.lose(self._worker, BrokenLinkError(self._worker, str(error) or "it was closed"))
 
     def close(self) -> None:
@@ -332,6 +333,7 @@ class _Incoming:
         self._then = self._headed
 
     def _headed(self) -> None:
+        self._has_sent = True
         self._table = self._tables.array((int(self._header[3]),), np.dtype(np.int64))
         self._views.append(as_bytes(self._table))
         self._then = self._told
