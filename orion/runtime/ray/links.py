@@ -62,6 +62,9 @@ MOST_PARTS = 512
 READ_BYTES = 1 << 20
 """How much is read in one go, during which a run cannot end."""
 
+AWAY_BYTES = 1 << 16
+"""How much is read away in one go."""
+
 Address = tuple[str, int, bytes]
 """Host, port and token."""
 
@@ -209,7 +212,8 @@ class Receiver:
             self._server.close()
             return
         made.setblocking(False)
-        _notice_loss(made)
+        with suppress(OSError):  # where it is closed already; a read tells
+            _notice_loss(made)
         strangers = [incoming for incoming in self._incoming if incoming.is_stranger]
         if len(strangers) >= MOST_STRANGERS:
             self._drop(strangers[0])
@@ -252,12 +256,12 @@ class _Incoming:
         self.socket = connection
         self._token, self._inbox, self._arrived = token, inbox, arrived
         self._worker: int | None = None
-        self._has_sent = False
+        self._is_used = False
+        self._messages = 0
         self._greeting = bytearray(GREETING.size)
         self._header = np.zeros(HEADER_WORDS, np.int64)
         self._tables, self._scratch = Scratch(), Scratch()
         self._table = self._data = np.zeros(0, np.int64)
-        self._spare = memoryview(bytearray(1 << 16))
         self._run: int | None = None
         """The run of the message whose contents are read."""
         self._left = 0
@@ -274,10 +278,11 @@ class _Incoming:
         return self._worker is None
 
     def read(self) -> None:
-        """Read what there is. EarlyError where that is of a run that has not begun, EOFError or OSError where nothing
-        can come any more."""
+        """Read what there is, of one message: other connections have their turn. EarlyError where it is of a run that
+        has not begun, EOFError or OSError where nothing can come any more."""
+        before = self._messages
         with suppress(BlockingIOError):
-            while True:
+            while self._messages == before:
                 if not self._views:
                     self._then()
                 elif self._run is None:
@@ -287,7 +292,7 @@ class _Incoming:
 
     def tell(self, error: BaseException) -> None:
         """Say that the connection is broken, if it was ever used: whoever gave up before that makes calls of Ray."""
-        if self._worker is not None and self._has_sent:
+        if self._worker is not None and self._is_used:
             self._inbox.lose(self._worker, BrokenLinkError(self._worker, str(error) or "it was closed"))
 
     def close(self) -> None:
@@ -312,8 +317,9 @@ class _Incoming:
 
     def _read_away(self) -> None:
         self._places, self._flags = deque(), ()
-        whole, rest = divmod(self._left, len(self._spare))
-        self._views = deque([self._spare] * whole + [self._spare[:rest]] * bool(rest))
+        spare = as_bytes(self._scratch.array((min(self._left, AWAY_BYTES),), np.dtype(np.uint8)))
+        whole, rest = divmod(self._left, AWAY_BYTES)
+        self._views = deque([spare] * whole + [spare[:rest]] * bool(rest))
         self._then = self._put
 
     # ------------------------------------------------------------ when memory is filled
@@ -333,7 +339,7 @@ class _Incoming:
         self._then = self._headed
 
     def _headed(self) -> None:
-        self._has_sent = True
+        self._is_used = True
         self._table = self._tables.array((int(self._header[3]),), np.dtype(np.int64))
         self._views.append(as_bytes(self._table))
         self._then = self._told
@@ -386,4 +392,5 @@ class _Incoming:
             self._arrived(sender, number, size)
         except Exception as error:
             self._inbox.fail(run, error)
+        self._messages += 1
         self._begin()
