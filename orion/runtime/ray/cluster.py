@@ -17,7 +17,7 @@ NEEDED = {"gcs_server": "head", "raylet": "node"}
 """The processes of Ray without which no actor can be started, by Ray's names for them."""
 
 ANSWER_SECONDS = 5.0
-"""How long the head of a cluster may take to take a connection."""
+"""How long the head of a cluster may take to take a connection, and an actor to answer another one."""
 
 LOOK_SECONDS = 0.5
 """How often it is looked, while actors start, whether the cluster still has room for them."""
