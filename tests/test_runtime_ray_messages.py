@@ -18,11 +18,11 @@ from orion.arrays.dense import array
 from orion.errors import WorkerLostError
 from orion.kernel.calling import ABORT, GO
 from orion.runtime.memory import RunMemory
-from orion.runtime.ray.exchange import Region
 from orion.runtime.ray.inbox import Inbox, Landing
 from orion.runtime.ray.lines import Channel, LostError, PipeLine, read_message, write_message
 from orion.runtime.ray.mirrors import Mirrors
 from orion.runtime.ray.orders import Delivery, Outcome, Piece
+from orion.runtime.ray.regions import Region
 from orion.runtime.ray.store import Store
 from tests.runtime_programs import cases, integers, mix, sparse_integers, values_only
 
