@@ -4,6 +4,7 @@ other.
 
 import os
 import signal
+import socket
 import threading
 import time
 import warnings
@@ -213,6 +214,50 @@ def test_an_actor_on_another_node_that_died_between_runs_is_replaced_without_an_
         for _ in range(2):
             mix(**(cases()["rotated"][1] | {"H": expected}))
     np.testing.assert_array_equal(H.to_numpy(), expected)
+
+
+def on_all(nodes, what):
+    """Call `what` with the object of each worker, where it is."""
+    import ray
+
+    return ray.get([actor.__ray_call__.remote(what) for actor in nodes._backend._team.group.actors])
+
+
+def test_workers_of_different_nodes_have_connections_and_without_them_calls_of_ray_do_the_same(nodes, expected):
+    def connected(worker):
+        return [link is not None for link in worker._links.values()]
+
+    def give_up_connections(worker):
+        worker.unused, worker._links = worker._links, dict.fromkeys(range(4))
+
+    def take_them_again(worker):
+        worker._links = worker.unused
+
+    mix(**cases()["rotated"][1])
+    sent = nodes._backend._team.sent_bytes
+    found = on_all(nodes, connected)
+    assert any(found)
+    assert all(map(all, found))
+    on_all(nodes, give_up_connections)
+    for name in ("rotated", "two loops", "sums"):
+        assert_same(outcome(name), expected[name])
+    mix(**cases()["rotated"][1])
+    assert nodes._backend._team.sent_bytes == sent
+    on_all(nodes, take_them_again)
+    assert_same(outcome("sums"), expected["sums"])
+
+
+def test_a_run_whose_connections_break_is_done_again(nodes, expected):
+    def break_connections(worker):
+        for link in worker._links.values():
+            link._socket.shutdown(socket.SHUT_RDWR)
+
+    mix(**cases()["rotated"][1])
+    group = nodes._backend._team.group
+    on_all(nodes, break_connections)
+    with pytest.warns(orion.WorkerReplacedWarning, match="its connection is broken"):
+        assert_same(outcome("rotated"), expected["rotated"])
+    assert nodes._backend._team.group is not group
 
 
 @orion.parallel_for

@@ -26,6 +26,12 @@ def _socket() -> Pair:
     return PlainPair(SocketSide)
 
 
+def _link() -> Pair:
+    from benchmarks.transports.links import LinkSide
+
+    return PlainPair(LinkSide)
+
+
 def _grpc() -> Pair:
     from benchmarks.transports.grpc_pair import GrpcPair
 
@@ -67,6 +73,7 @@ CONTENDERS = (
     Contender("segment", _segment, "0", "the reader has the writer's pages mapped", 0, True),
     Contender("readv", _reading, "1", "the system copies from the pages of one process into those of the other", 0),
     Contender("socket", _socket, "2", "into the socket's buffers, and from there", 1),
+    Contender("link", _link, "2", "the connections of Orion's workers: as a socket", 1, True),
     Contender("grpc", _grpc, "5", "array to `bytes`, to a slice, into the socket's buffers, to slices, to `bytes`", 1),
     Contender("objects", _objects, "1", "array into the store; the reader maps it", 0),
     Contender("graph", _graph, "1", "array into the channel's memory; the reader maps it", 0),

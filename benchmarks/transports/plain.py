@@ -27,7 +27,7 @@ class Flags:
 
     def __init__(self, memory: Bytes, is_left: bool) -> None:
         words = memory[:FLAG_BYTES].view(np.int64)
-        self._done, self._control = words[: 4 * FLAG_STRIDE], words[-CONTROL_SIZE:]
+        self.done, self.control = words[: 4 * FLAG_STRIDE], words[-CONTROL_SIZE:]
         self._walk = compile_kernel(KERNEL).walk
         own = 0 if is_left else 1
         # Two tiles that wait for nothing, the flags; two that wait for those, and set flags that nobody looks at.
@@ -37,12 +37,12 @@ class Flags:
 
     def set(self) -> None:
         """Say that the payload is there."""
-        self._walk(self._own, self._sent, EXTENTS, *self._waits, self._done, self._control)
+        self._walk(self._own, self._sent, EXTENTS, *self._waits, self.done, self.control)
         self._sent += 1
 
     def wait(self) -> None:
         """Wait until the other side has said so."""
-        self._walk(self._other, self._received, EXTENTS, *self._waits, self._done, self._control)
+        self._walk(self._other, self._received, EXTENTS, *self._waits, self.done, self.control)
         self._received += 1
 
 

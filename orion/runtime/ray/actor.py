@@ -7,17 +7,15 @@ from __future__ import annotations
 import os
 import pickle
 import traceback
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.kernel.calling import tile_boxes
+from orion.kernel.calling import GO, tile_boxes
 from orion.runtime.arguments import LoopData, order_of, read_only
 from orion.runtime.barrier import KERNEL
 from orion.runtime.failures import failure_in
@@ -26,12 +24,15 @@ from orion.runtime.parts import LoopPart, RoundsPart, Walk, compile_rounds, loop
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recorder
 from orion.runtime.profile.timed import TimedWorker
+from orion.runtime.ray.cluster import answer_of, own_address
 from orion.runtime.ray.exchange import ProgramExchange
 from orion.runtime.ray.holdings import Holdings
 from orion.runtime.ray.inbox import Inbox, Landing
 from orion.runtime.ray.lines import read_message, write_message
+from orion.runtime.ray.links import Address, Link, Receiver, connect
 from orion.runtime.ray.node_worker import NodeWorker
-from orion.runtime.ray.orders import CopiedParts, Delivery, Filling, Flag, Outcome, Piece, Results, RunOrder
+from orion.runtime.ray.orders import Delivery, Filling, Outcome, RunOrder
+from orion.runtime.ray.posts import Posts, Way, size_of
 from orion.runtime.ray.regions import Section
 from orion.runtime.ray.same_programs import own_versions
 from orion.runtime.ray.segments import (
@@ -45,7 +46,7 @@ from orion.runtime.ray.segments import (
     token_in,
 )
 from orion.runtime.ray.store import LoopBlocks
-from orion.runtime.ray.timed import TimedNodeWorker, size_of
+from orion.runtime.ray.timed import TimedNodeWorker
 from orion.runtime.rounds import compiled_rounds
 from orion.runtime.skeleton import Skeleton, make_skeleton
 from orion.runtime.worker import AbortedError, Worker
@@ -86,6 +87,8 @@ class WorkerActor:
         self._programs: dict[int, ActorProgram] = {}
         self._memory: dict[int, Bytes] = {}
         self._inbox = Inbox()
+        self._connections: Receiver | None = None
+        self._links: dict[int, Link | None] = {}
         self._pipes = (-1, -1)
         self._recorder: Recorder | None = None
 
@@ -147,6 +150,7 @@ class WorkerActor:
         except BaseException as error:
             outcome = Outcome(error=_sendable(error))
         failed = self._inbox.end(order.run)
+        self._wake_receiver()
         if self._recorder is not None:
             outcome, self._recorder = replace(outcome, measured=self._recorder.sendable()), None
         return outcome if failed is None else replace(outcome, error=outcome.error or _sendable(failed))
@@ -178,9 +182,7 @@ class WorkerActor:
     def deliver(self, delivery: Delivery) -> None:
         """Take what a worker on another node has sent to this one."""
         self._inbox.deliver(delivery)
-        recorder = self._recorder
-        if recorder is not None:
-            recorder.arrive(delivery.sender, delivery.number, size_of(delivery))
+        self._arrived(delivery.sender, delivery.number, size_of(delivery))
 
     def abort(self, program: int, run: int) -> None:
         """Make this node's workers leave a run of a program."""
@@ -228,39 +230,60 @@ class WorkerActor:
         assert program.holdings is not None
         arrays = self._dense(program, order)
         self._inbox.begin(order.run, Landing(arrays, program.memory, program.meet))
-        deliver = {node: delivery_method(self._receiver(nodes, node)) for node in others}
-        sent: Counter[str] = Counter()
-
-        def post(
-            node: str, flags: tuple[Flag, ...], pieces: tuple[Piece, ...], results: tuple[Results | CopiedParts, ...]
-        ) -> None:
-            deliver[node].remote(Delivery(order.run, self._number, sent[node], flags, pieces, results))
-            sent[node] += 1
-
-        def post_timed(
-            node: str, flags: tuple[Flag, ...], pieces: tuple[Piece, ...], results: tuple[Results | CopiedParts, ...]
-        ) -> None:
-            start, number = perf_counter_ns(), sent[node]
-            post(node, flags, pieces, results)
-            size = size_of(Delivery(order.run, self._number, number, flags, pieces, results))
-            assert self._recorder is not None
-            self._recorder.send(node, number, size, start)
-
+        self._wake_receiver()
+        ways = {node: self._way(self._receiver(nodes, node), sorted(arrays), program.memory) for node in others}
+        post = Posts(order.run, self._number, ways, self._recorder)
         given = (
             self._number, workers, program.parts, program.memory, program.meet,
             program.exchange, program.holdings, others, arrays,
         )  # fmt: skip
-        return NodeWorker(*given, post) if self._recorder is None else self._timed(TimedNodeWorker(*given, post_timed))
+        return NodeWorker(*given, post) if self._recorder is None else self._timed(TimedNodeWorker(*given, post))
 
     def _timed(self, worker: TimedWorker | TimedNodeWorker) -> Worker:
         assert self._recorder is not None
         worker.recorder = self._recorder
         return worker
 
-    def _receiver(self, nodes: tuple[str, ...], node: str) -> Any:
-        """The actor on a node that takes what this worker sends there: always the same one."""
-        there = [actor for actor, place in zip(self._actors, nodes, strict=False) if place == node]
+    def _receiver(self, nodes: tuple[str, ...], node: str) -> int:
+        """The worker on a node that takes what this one sends there: always the same one."""
+        there = [worker for worker, place in enumerate(nodes) if place == node]
         return there[self._number % len(there)]
+
+    def _way(self, worker: int, arrays: list[str], memory: RunMemory) -> Way:
+        """How deliveries get to a worker on another node: through a connection, as calls of Ray where there is none."""
+        if worker not in self._links:
+            self._links[worker] = self._link(worker)
+        link = self._links[worker]
+        if link is None:
+            return delivery_method(self._actors[worker]).remote  # type: ignore[no-any-return]
+        return lambda delivery: link.send(delivery, arrays, lambda: bool((memory.control[:, 0] != GO).any()))
+
+    def _link(self, worker: int) -> Link | None:
+        """A connection to a worker; None where it cannot be made, which is not tried again."""
+        try:
+            address = answer_of(self._actors[worker].listen.options(concurrency_group=DELIVER).remote())
+            return None if address is None else connect(address, self._number, worker)
+        except OSError:
+            return None
+
+    def listen(self) -> Address | None:
+        """Take connections of workers on other nodes. Returns where; None where that is not possible."""
+        if self._connections is None:
+            try:
+                self._connections = Receiver(own_address(), self._inbox, self._arrived)
+            except OSError:
+                return None
+        return self._connections.address
+
+    def _arrived(self, sender: int, number: int, size: int) -> None:
+        """Note a message that is where it belongs."""
+        recorder = self._recorder
+        if recorder is not None:
+            recorder.arrive(sender, number, size)
+
+    def _wake_receiver(self) -> None:
+        if self._connections is not None:
+            self._connections.wake()
 
     # ------------------------------------------------------------ programs and arrays
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import ray
 import ray._private.worker
+from ray.exceptions import GetTimeoutError, RayActorError
 
 from orion.errors import ArgumentError, describe
 
@@ -16,7 +17,7 @@ NEEDED = {"gcs_server": "head", "raylet": "node"}
 """The processes of Ray without which no actor can be started, by Ray's names for them."""
 
 ANSWER_SECONDS = 5.0
-"""How long the head of a cluster may take to take a connection."""
+"""How long the head of a cluster may take to take a connection, and an actor to answer another one."""
 
 LOOK_SECONDS = 0.5
 """How often it is looked, while actors start, whether the cluster still has room for them."""
@@ -36,6 +37,19 @@ def cluster_cpus() -> int:
 def own_node() -> str:
     """The id of the node that this process is on."""
     return str(ray.get_runtime_context().get_node_id())
+
+
+def own_address() -> str:
+    """The address by which other nodes of the cluster reach the node that this process is on."""
+    return str(ray.util.get_node_ip_address())
+
+
+def answer_of(reference: Any) -> Any:
+    """What another actor answers to a call that takes no time. ConnectionError where it does not."""
+    try:
+        return ray.get(reference, timeout=ANSWER_SECONDS)
+    except (RayActorError, GetTimeoutError) as error:
+        raise ConnectionError(str(error)) from error
 
 
 def start_actors(kind: type[Any], number: int, group: str, seconds: float, held: int) -> list[Any]:

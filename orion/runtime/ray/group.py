@@ -15,6 +15,7 @@ from orion.errors import WorkerLostError, describe
 from orion.runtime.ray.actor import DELIVER, WorkerActor
 from orion.runtime.ray.cluster import connection, is_running, kill_actors, nodes_of, own_node, start_actors
 from orion.runtime.ray.lines import Line, LostError, PipeLine, RayLine
+from orion.runtime.ray.links import BrokenLinkError
 from orion.runtime.ray.orders import Filling, Outcome, RunOrder
 from orion.runtime.ray.processes import end_stopped, have_ended
 from orion.runtime.ray.regions import Section
@@ -159,8 +160,10 @@ class Group:
             stopped = standstill.stopped([w for w in range(len(orders)) if w not in found])
             if stopped is not None:
                 raise LostError(*stopped)
+            _raise_broken(found)
             if any(outcome.error is not None or outcome.left for outcome in found.values()):
                 abort()
+        _raise_broken(found)
         return [found[number] for number in range(len(orders))]
 
     def is_usable(self) -> bool:
@@ -215,6 +218,13 @@ class Group:
                 self.close()
             except KeyboardInterrupt:
                 continue
+
+
+def _raise_broken(found: Mapping[int, Outcome]) -> None:
+    """LostError where the connection with a worker is broken, whether that has died or cannot be reached any more."""
+    for outcome in found.values():
+        if isinstance(outcome.error, BrokenLinkError):
+            raise LostError(outcome.error.worker, str(outcome.error))
 
 
 def _lost_actor(error: RayActorError) -> LostError:

@@ -1,14 +1,19 @@
-"""What arrives at an actor from workers on other nodes, in the order in which each sent it."""
+"""What arrives at an actor from workers on other nodes, in the order in which each sent it.
+
+It comes through connections (`orion.runtime.ray.links`), and as calls of Ray where none can be made.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
 from numpy.typing import NDArray
 
+from orion.kernel.calling import FLAG_STRIDE
 from orion.runtime.barrier import set_flag
 from orion.runtime.memory import RunMemory
 from orion.runtime.parts import Walk
@@ -35,11 +40,21 @@ class Landing:
                     copies = self.memory.copies[found.loop][found.copy][found.turn]
                     copies[found.blocks, found.first : found.first + found.values.shape[1]] = found.values
         for flag in delivery.flags:
-            self._set(flag)
+            self.set(flag)
 
-    def _set(self, flag: Flag) -> None:
+    @property
+    def workers(self) -> int:
+        """The number of workers of the run."""
+        return self.memory.meeting.size // (2 * FLAG_STRIDE)
+
+    def set(self, flag: Flag) -> None:
+        """Set a flag, once all is there that it tells of."""
         done = self.memory.meeting if flag.loop == BARRIER else self.memory.done[flag.loop]
         set_flag(self.meet, done, flag.tile, flag.round, self.memory.control[flag.loop])
+
+
+class EarlyError(Exception):
+    """A message is of a run that has not begun here."""
 
 
 class Inbox:
@@ -80,6 +95,32 @@ class Inbox:
                 if delivery.run == self._run:
                     self._put_in_turn(delivery.sender)
 
+    @contextmanager
+    def during(self, run: int) -> Iterator[Landing | None]:
+        """Where messages of a run go, which does not end meanwhile; None where it is over, or has failed. EarlyError
+        where it has not begun."""
+        with self._lock:
+            if run > max(self._run, self._over):
+                raise EarlyError
+            yield self._landing if run == self._run else None
+
+    def fail(self, run: int, error: BaseException) -> None:
+        """End a run, unless it is over: a message cannot be put where it belongs."""
+        with self._lock:
+            if run == self._run:
+                self._fail(error)
+
+    def lose(self, worker: int, error: BaseException) -> None:
+        """End the run under way where a worker takes part in it, from which nothing can come any more."""
+        with self._lock:
+            if self._landing is not None and worker < self._landing.workers:
+                self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        if self._landing is not None:
+            self._landing.memory.abort()
+            self._error, self._landing = error, None
+
     def abort(self, run: int, memory: RunMemory) -> None:
         """Make the workers that share `memory` leave a run, unless it is over: then they may be in the next one."""
         with self._lock:
@@ -97,6 +138,5 @@ class Inbox:
             try:
                 self._landing.put(found)
             except BaseException as error:
-                self._landing.memory.abort()
-                self._error, self._landing = error, None
+                self._fail(error)
             self._next[sender] = found.number + 1

@@ -8,7 +8,6 @@ from orion.kernel.calling import GO
 from orion.runtime.parts import LoopPart
 from orion.runtime.profile.timed import Timed
 from orion.runtime.ray.node_worker import NodeWorker
-from orion.runtime.ray.orders import Delivery
 from orion.runtime.worker import AbortedError
 
 
@@ -24,9 +23,3 @@ class TimedNodeWorker(Timed, NodeWorker):
     def samples_alone(self) -> bool:
         """Whether the workers of a run can stand still for one: flags of other nodes take too long."""
         return False
-
-
-def size_of(delivery: Delivery) -> int:
-    """The bytes of arrays, copies and results in a delivery."""
-    pieces = sum(piece.data.nbytes for piece in delivery.pieces)
-    return pieces + sum(found.values.nbytes for found in delivery.results)
