@@ -34,6 +34,7 @@ from orion.frontend.outside import version_of
 from orion.frontend.parse import maps_of, matrix_names
 from orion.ir.function import Rekeyed
 from orion.last_run import LastRun
+from orion.measured import Measurement
 from orion.methods import is_method, method_refusal
 from orion.planned import Plan
 from orion.prepare import Options, Preparation, Prepared
@@ -168,6 +169,50 @@ class ParallelFunction(Generic[P, R]):
         and after one that ran as it is, without a plan."""
         ran = self._ran
         return None if ran is None else LastRun(ran[0].plan, None if ran[1] is None else ran[1].record)
+
+    @overload
+    def measure(self, *args: P.args, **kwargs: P.kwargs) -> Measurement: ...
+    @overload
+    def measure(self, *args: Any, seconds: Any, **kwargs: Any) -> Measurement: ...
+    @ends_in_users_line
+    def measure(self, *args: Any, seconds: Any = 1.0, **kwargs: Any) -> Measurement:
+        """Run samples of a call with these arguments, and keep how long tiles take: from then on `plan.estimate` says
+        times. Arrays stay as they are, as the samples run on copies. It takes about so many `seconds`, and as long as
+        it takes to run every loop some six times.
+
+        Samples run on threads of this process, as many as the session has workers, if there are so many cores.
+        ArgumentError for a function that stores values of elements of a sparse array, as these are not copied.
+
+        >>> import numpy as np, orion
+        >>> @orion.parallel_for
+        ... def double(a):
+        ...     for i in range(a.shape[0]):
+        ...         a[i] = 2.0 * a[i]
+        >>> a = np.ones(100_000)
+        >>> measurement = double.measure(a, seconds=0.1)
+        >>> a.sum(), double.plan(a).estimate().seconds > 0
+        (np.float64(100000.0), True)
+        """
+        from orion.measuring import measured
+        from orion.runtime.backend import cores
+        from orion.runtime.session import current_session
+
+        session = current_session()
+        if "seconds" in self._names and seconds != 1.0:  # it is an argument of the function
+            kwargs, seconds = {**kwargs, "seconds": seconds}, 1.0
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < float("inf"):
+            raise ArgumentError(f"`seconds` is a number above 0, not {seconds!r}")
+        preparation, given = self._bind(args, kwargs)
+        arguments = preparation.with_outside(given)
+        counts = sorted({1, min(session.workers, cores())})
+
+        def preparing() -> Prepared:
+            return preparation.prepare(arguments, counts[-1], session.force_parallel)
+
+        prepared = {count: preparation.prepare(arguments, count, session.force_parallel) for count in counts}
+        found = measured(prepared, arguments, preparing, float(seconds))
+        preparing().plan.measurements.keep(found)
+        return found
 
     @property
     def serial(self) -> Callable[P, R]:

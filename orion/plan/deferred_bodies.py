@@ -15,6 +15,9 @@ from orion.ir.types import Types
 from orion.plan.plan import FunctionPlan, LoopPlan
 from orion.rewrites.reorder.apply import Deferred, with_bodies
 
+DEFERRED = ("skewed_buffers",)
+"""The rewrites that are made with the bodies of loops."""
+
 
 @dataclass(frozen=True, slots=True)
 class Bodies:
@@ -43,5 +46,5 @@ def _loop(loop: LoopPlan, made: Bodies) -> LoopPlan:
         return loop
     analysis = replace(loop.analysis, scalars=made.scalars[number])
     nest = made.program.nests[number]
-    skewed = ("skewed_buffers",) * bool(nest.buffers)
+    skewed = DEFERRED * bool(nest.buffers)
     return replace(loop, nest=nest, analysis=analysis, rewrites=(*loop.rewrites, *skewed))
