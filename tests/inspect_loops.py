@@ -4,7 +4,6 @@ import numpy as np
 
 from orion.cost.sizes import Sizes
 from orion.ir.types import ArrayType, ScalarType, SparseType
-from orion.measured import Measurements
 from orion.plan.plan import FunctionPlan
 from orion.plan.planner import plan_program
 from orion.plan.source_plans import source_plans
@@ -238,6 +237,8 @@ def plan_of(function, *, workers: int = 4, symbolic: bool = False) -> FunctionPl
 
 def schedules_of(plan: FunctionPlan, function, workers: int = 4) -> list[Schedule | None]:
     """A schedule per loop of the source: even blocks over the shapes of the sparse array, or over the ranges."""
+    from orion.measured import Measurements  # here, as plans are compared with the lines that loops stand in
+
     found: list[Schedule | None] = []
     types, shapes = CASES[function]
     whole = Plan(
