@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import orion
 from orion.arrays.dense import DenseArray
+from tests import test_inspected_loops as inspected
 from tests import test_promise as promise
 from tests.example_calls import example_calls
 from tests.runtime_programs import cases, integers, sparse_integers
@@ -37,17 +38,25 @@ CLUSTERS = {1: (4,), 2: (2, 2), 3: (2, 1, 1)}
 
 WORKERS = (1, 2, 4)
 
+ARGUMENTS = tuple(name.strip() for name in inspected.SIGNATURE.split(","))
+
 
 @dataclass(frozen=True)
 class Case:
-    """`fresh()` gives new arguments, the same each time."""
+    """`fresh()` gives new arguments, the same each time. `inspected`: loops are inspected before the run."""
 
     name: str
     function: Any
     fresh: Callable[[], dict[str, Any]]
+    inspected: bool = False
+
+    def plan(self) -> Any:
+        """The plan by which it runs."""
+        return self.function.plan(**self.fresh(), inspect=self.inspected)
 
     def run(self) -> tuple[Any, dict[str, bytes]]:
         """What it returns, and the bytes of the dense arrays afterwards."""
+        self.plan()
         arguments = self.fresh()
         result = self.function(**arguments)
         dense = {k: v for k, v in arguments.items() if isinstance(v, np.ndarray | DenseArray)}
@@ -64,7 +73,7 @@ def loop_cases() -> tuple[Case, ...]:
     """Loops of every strategy, with integers and with floats."""
     runtime = [Case(name, cases()[name][0], lambda name=name: cases()[name][1]) for name in cases()]
     more = [Case(name, function, fresh) for name, (function, fresh) in MORE.items()]
-    return (*runtime, *more, *floats())
+    return (*runtime, *more, *floats(), *lists_of_iterations())
 
 
 def floats() -> Iterator[Case]:
@@ -86,6 +95,15 @@ def floats() -> Iterator[Case]:
     )
     yield Case("sweeps of floats", promise.sweep, lambda: {"A": integers(60, 70) / 7, "sweeps": 4})
     yield Case("other blocks in each round", promise.shifting, lambda: {"a": np.arange(2050.0), "rounds": 5})
+
+
+def lists_of_iterations() -> Iterator[Case]:
+    """Inspected loops, and one whose workers take tiles of each other on one node."""
+    for name in ("repeated places", "rows as a whole", "two loops", "rounds of one statement"):
+        function = orion.parallel_for(inspected.written(inspected.TEXTS[name]))
+        yield Case(f"inspected: {name}", function, lambda: dict(zip(ARGUMENTS, inspected.given(), strict=True)), True)
+    dynamic = orion.parallel_for(schedule="dynamic")(promise.sweep.serial)
+    yield Case("dynamic sweeps", dynamic, lambda: {"A": integers(60, 70) / 7, "sweeps": 4})
 
 
 @contextmanager
@@ -134,7 +152,7 @@ def row(case: Case, workers: int, expected: Any, session: Any) -> Row:
     team = session._backend._team
     places = tuple(team.group.nodes[: case_workers(case)]) if team else ()
     nodes = len({*places}) or 1
-    estimate = case.function.plan(**case.fresh()).estimate(nodes=nodes)
+    estimate = case.plan().estimate(nodes=nodes)
     is_even = places == tuple(sorted(places, key=places.index)) and evenly(places)
     sent = team.sent_bytes if team and case_workers(case) > 1 else 0
     used = max((loop.nodes for loop in estimate.loops), default=1)
@@ -149,7 +167,7 @@ def row(case: Case, workers: int, expected: Any, session: Any) -> Row:
 
 def case_workers(case: Case) -> int:
     """The workers that take part in a run in the present session."""
-    return int(case.function.plan(**case.fresh()).runs_on)
+    return int(case.plan().runs_on)
 
 
 def evenly(places: tuple[str, ...]) -> bool:

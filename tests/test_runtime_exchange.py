@@ -374,7 +374,7 @@ def covered(regions, shape):
     """How many of some regions have each element of an array."""
     found = np.zeros(shape, int)
     for region in regions:
-        region.of(found)[...] += 1
+        region.put(found, region.of(found) + 1)
     return found
 
 
@@ -450,7 +450,7 @@ def test_what_has_not_been_written_comes_back_as_it_was():
     cells = exchange.cells["A"]
     there = np.zeros((40, 50), bool)
     for region in cells.regions(traffic.shares["a"].dense["A"]):
-        region.of(there)[...] = True
+        region.put(there, True)
     for region in traffic.written:
         assert region.of(there).all()
     assert cells.regions(exchange.written("A")) == traffic.written

@@ -111,14 +111,45 @@ def test_ctrl_c_leaves_at_the_next_tile(four_actors):
     assert four_actors._backend._team.group is group
 
 
+def kill_once_begun(team, number):
+    """Kill a worker as soon as the workers of a team have begun the next run."""
+    for known in list(team._programs.values()):
+        known.memory.reset()
+
+    def kill():
+        while not any(known.memory.have_met(4) for known in list(team._programs.values())):
+            time.sleep(0.001)
+        os.kill(team.group.processes[number], signal.SIGKILL)
+
+    threading.Thread(target=kill, daemon=True).start()
+
+
+def test_no_worker_begins_before_all_are_there(four_actors):
+    """One that does not take its order keeps the others from changing anything."""
+    H = array(integers(40))
+    mix(**cases()["rotated"][1] | {"H": H})
+    before, group, seen = H.to_numpy(), four_actors._backend._team.group, []
+
+    def look_and_kill():
+        seen.append(H.to_numpy())
+        os.kill(group.processes[2], signal.SIGKILL)
+
+    os.kill(group.processes[2], signal.SIGSTOP)
+    threading.Timer(1.0, look_and_kill).start()
+    mix(**cases()["rotated"][1] | {"H": H})
+    np.testing.assert_array_equal(seen[0], before)
+    assert four_actors._backend._team.group is not group
+    with orion.session("serial"):
+        mix(**cases()["rotated"][1] | {"H": before})
+    np.testing.assert_array_equal(H.to_numpy(), before)
+
+
 def test_a_killed_actor_is_reported_and_replaced_where_arrays_are_too_large(four_actors, expected, monkeypatch):
     mix(**cases()["rotated"][1])
-    victim = four_actors._backend._team.group.processes[2]
     arguments = cases()["rotated"][1] | {"H": array(integers(40)), "rounds": 50_000_000}
     before = arguments["W"].copy()
     monkeypatch.setattr("orion.runtime.ray.before_images.MOST", 0.0)
-    timer = threading.Timer(0.5, os.kill, [victim, signal.SIGKILL])
-    timer.start()
+    kill_once_begun(four_actors._backend._team, 2)
     start = time.monotonic()
     with pytest.raises(orion.WorkerLostError) as caught:
         mix(**arguments)
@@ -137,9 +168,7 @@ def test_a_run_whose_worker_dies_is_done_again(four_actors):
     with orion.session("serial"):
         mix(**expected)
     mix(**given() | {"rounds": 1})
-    victim = four_actors._backend._team.group.processes[1]
-    timer = threading.Timer(0.05, os.kill, [victim, signal.SIGKILL])
-    timer.start()
+    kill_once_begun(four_actors._backend._team, 1)
     with pytest.warns(
         orion.WorkerReplacedWarning,
         match=r"worker 1 died while it ran a loop \(its process has ended\); the call of `mix`",
@@ -154,8 +183,7 @@ def test_views_stay_what_they_are(four_actors):
     H, expected = array(integers(40)), integers(40)
     mix(**(cases()["rotated"][1] | {"H": H}))
     view, storage = H.view, H.storage
-    victim = four_actors._backend._team.group.processes[1]
-    threading.Timer(0.05, os.kill, [victim, signal.SIGKILL]).start()
+    kill_once_begun(four_actors._backend._team, 1)
     with pytest.warns(orion.WorkerReplacedWarning):
         mix(**(cases()["rotated"][1] | {"H": H, "rounds": 5_000}))
     with orion.session("serial"):
@@ -179,9 +207,7 @@ def test_stored_elements_are_those_of_one_run(four_actors):
     with orion.session("serial"):
         grow(expected, np.zeros(40), 150_000)
     grow(orion.sparse(coords, np.arange(600), shape=(40, 30)), np.zeros(40), 1)
-    victim = four_actors._backend._team.group.processes[1]
-    timer = threading.Timer(0.05, os.kill, [victim, signal.SIGKILL])
-    timer.start()
+    kill_once_begun(four_actors._backend._team, 1)
     with pytest.warns(orion.WorkerReplacedWarning):
         grow(mine, np.zeros(40), 150_000)
     np.testing.assert_array_equal(mine.to_numpy(), expected.to_numpy())
@@ -201,13 +227,12 @@ def test_a_run_that_always_kills_its_worker_is_given_up(four_actors, monkeypatch
     backend = four_actors._backend
     start, given = backend._usable_team, cases()["rotated"][1] | {"H": array(integers(40)), "rounds": 50_000_000}
     before = given["H"].to_numpy()
-    timers = []
+    teams = []
 
     def deadly():
-        team = start()
-        timers.append(threading.Timer(0.3, os.kill, [team.group.processes[0], signal.SIGKILL]))
-        timers[-1].start()
-        return team
+        teams.append(start())
+        kill_once_begun(teams[-1], 0)
+        return teams[-1]
 
     monkeypatch.setattr(backend, "_usable_team", deadly)
     with (
@@ -216,7 +241,7 @@ def test_a_run_that_always_kills_its_worker_is_given_up(four_actors, monkeypatch
     ):
         mix(**given)
     assert caught.value.__notes__ == ["this was attempt 3; no data was lost: all arrays are as they were before"]
-    assert len(timers) == 3
+    assert len(teams) == 3
     np.testing.assert_array_equal(given["H"].to_numpy(), before)
 
 
@@ -256,7 +281,6 @@ def test_a_run_right_after_an_actor_was_killed_changes_arrays_once(four_actors):
 
 
 def test_a_run_whose_workers_die_again_and_again_is_given_up(four_actors, monkeypatch):
-    from orion.runtime.ray.group import Group
     from orion.runtime.ray.lines import LostError
 
     tried = []
@@ -266,10 +290,9 @@ def test_a_run_whose_workers_die_again_and_again_is_given_up(four_actors, monkey
         raise LostError(2, "its process has ended")
 
     monkeypatch.setattr("orion.runtime.ray.lines.PipeLine.start", dead)
-    monkeypatch.setattr(Group, "_leave", lambda *_: pytest.fail("nobody is in a run"))
     with pytest.raises(orion.WorkerLostError, match=r"worker 2 died before the loop began(?s:.*)nothing has") as e:
         mix(**cases()["dist arrays"][1])
-    assert tried == [[None] * 4] * 3
+    assert [len(orders) for orders in tried] == [4] * 3
     assert not hasattr(e.value, "__notes__")
 
 

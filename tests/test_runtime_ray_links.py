@@ -20,7 +20,7 @@ from orion.runtime.ray import links
 from orion.runtime.ray.inbox import Inbox, Landing
 from orion.runtime.ray.links import GREETING, MOST_STRANGERS, BrokenLinkError, Receiver, connect
 from orion.runtime.ray.orders import CopiedParts, Delivery, Flag, Piece, Results
-from orion.runtime.ray.regions import Region
+from orion.runtime.ray.regions import Region, Scattered
 from orion.runtime.ray.wire import Scratch, as_bytes, packed
 from orion.runtime.worker import AbortedError
 
@@ -316,6 +316,23 @@ def test_regions_that_lean_arrive(pair):
     for row in (1, 2, 3):
         expected[row, row : row + 2] = here[row, row : row + 2]
     np.testing.assert_array_equal(there.arrays["a"], expected)
+    assert pair.end(1) is None
+
+
+def test_scattered_elements_arrive(pair):
+    there, here = Node(a=np.zeros((5, 6, 2)), b=np.zeros(9)), np.arange(60.0).reshape(5, 6, 2)
+    few = Scattered("a", (np.array([4, 0, 2], np.int32), np.array([1, 5, 2], np.int32)))
+    more = Scattered("b", (np.array([8, 3], np.int32),))
+    none = Scattered("b", (np.zeros(0, np.int32),))
+    pieces = Piece(few, few.of(here)), Piece(none, np.zeros(0)), Piece(more, np.array([2.5, 3.5]))
+    pair.begin(1, there)
+    pair.send(1, "ab", *pieces, piece("b", ((0, 1),), np.ones(9)), flags=(Flag(0, 0, 0),))
+    eventually(lambda: there.flag(0) == 1)
+    expected = np.zeros_like(here)
+    for row, column in ((4, 1), (0, 5), (2, 2)):
+        expected[row, column] = here[row, column]
+    np.testing.assert_array_equal(there.arrays["a"], expected)
+    np.testing.assert_array_equal(there.arrays["b"], [1, 0, 0, 3.5, 0, 0, 0, 0, 2.5])
     assert pair.end(1) is None
 
 

@@ -248,7 +248,7 @@ class FakeGroup:
         self._fail()
         self.fillings.append(fillings)
 
-    def run(self, orders, abort, place):
+    def run(self, orders, abort, place, have_met):
         self.orders.append([replace(order, prepared=order.prepared is not None) for order in orders])
         self._fail()
         return [Outcome(returned=order.run) for order in orders]

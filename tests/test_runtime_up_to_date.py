@@ -93,7 +93,7 @@ def random_cells(generator, shape):
 def elements(cells, mask, shape):
     found = np.zeros(shape, bool)
     for region in cells.regions(mask):
-        region.of(found)[...] = True
+        region.put(found, True)
     return found
 
 

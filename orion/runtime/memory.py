@@ -46,6 +46,10 @@ class RunMemory:
         if self.done:
             self.done[-1][:] = 0
 
+    def have_met(self, workers: int) -> bool:
+        """Whether all workers of the run have come to their first barrier."""
+        return bool((self.meeting[: FLAG_STRIDE * workers : FLAG_STRIDE] > 0).all())
+
     def abort(self) -> None:
         """Tell all workers to leave their loops where they next look up, keeping what a row says already."""
         codes = self.control[:, 0]

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
-from math import gcd
+from math import gcd, prod
 from operator import mul
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ from orion.dependence.conflicts import CapReached, capped
 from orion.ir.nodes import Subscript, every
 from orion.ir.types import Shapes
 from orion.plan.plan import Fill as Filling
-from orion.plan.plan import Fused, Inspected, LoopPlan, Member, Reordered, Single, Written
+from orion.plan.plan import Fused, Inspected, LoopPlan, Member, Reordered, Single, Tiles, Written
 from orion.schedule.schedule import Ints, Schedule
 from orion.sets.box_forms import AxisForms, BoxForms, LinearForm, box_forms
 from orion.sets.names import extent_name
@@ -41,11 +41,13 @@ FAR = 1 << 40
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Footprint:
-    """What tiles touch of an array by one access: tile t nothing but the elements e with `low[t]` ≤ (e, skews of e) <
-    `high[t]`. Shapes: int64 (tiles, axes and skews) each. An empty box has a `high` that is not above its `low`."""
+    """What tiles touch of an array, in boxes: tile t nothing but the elements e with `low[k]` ≤ (e, skews of e) <
+    `high[k]` for some k with `tile[k]` = t. Shapes: `tile`, ascending, int64 (boxes,), `low` and `high` (boxes, axes
+    and skews). An empty box has a `high` that is not above its `low`."""
 
     array: str
     is_write: bool
+    tile: Ints
     low: Ints
     high: Ints
 
@@ -62,7 +64,8 @@ class Accessed:
 
 @dataclass(frozen=True, slots=True)
 class LoopAccesses:
-    """All accesses of a loop to the arrays of `shapes`, those that it adds to by copies not among them.
+    """All accesses of a loop that is cut into `tiles`, to the arrays of `shapes`: those that it adds to by copies are
+    not among them, nor those whose accesses an inspector has listed.
 
     `given` are the names, in isl, of scalars that it is given when it begins. Arrays that are `private` are those of
     which each tile has its own, but for the last one, which has the array itself.
@@ -72,10 +75,13 @@ class LoopAccesses:
     given: tuple[str, ...]
     private: frozenset[str]
     shapes: Shapes
+    tiles: Tiles
 
     def varying(self, dims: int) -> frozenset[tuple[str, int]]:
         """The axes, (array, axis), along which what is touched depends on the scalars; `dims` is the number of the
-        loop's dimensions."""
+        loop's dimensions. Of an inspected loop none: its tiles are taken to touch in one round what they do in all."""
+        if isinstance(self.tiles, Inspected):
+            return frozenset()
         return frozenset(
             (one.array, axis)
             for one in self.accesses
@@ -85,6 +91,8 @@ class LoopAccesses:
 
     def skews(self, schedule: Schedule) -> Mapping[str, frozenset[Skew]]:
         """The skews of each array that tell more of what tiles touch than its axes do."""
+        if isinstance(self.tiles, Inspected):
+            return {}
         first, end = boxes(schedule)
         several = frozenset(np.flatnonzero((end - first > 1).any(axis=0)).tolist())
         cut = frozenset(dim for dim, count in enumerate(schedule.grid) if count > 1)
@@ -98,13 +106,17 @@ class LoopAccesses:
     ) -> tuple[Footprint, ...]:
         """The footprints for values of the scalars; those that are no integers, or not among `values`, may have any."""
         found = [_of_last_tile(name, schedule, self.shapes[name], skews[name]) for name in sorted(self.private)]
-        first, end = boxes(schedule)
+        tile, first, end = _iterations(self.tiles, schedule)
         known = [values.get(name) for name in self.given]
         low = [int(one) if isinstance(one, int | np.integer) else -FAR for one in known]
         high = [int(one) + 1 if isinstance(one, int | np.integer) else FAR for one in known]
         box = (_with_columns(first, low), _with_columns(end, high))
-        own = (_footprint(one, box, self.shapes[one.array], skews[one.array]) for one in self.accesses)
-        return (*found, *own)
+        for one in self.accesses:
+            bounds = _bounds(one, box, self.shapes[one.array], skews[one.array])
+            found.append(_without_repeats(Footprint(one.array, one.is_write, tile, *bounds)))
+        if isinstance(self.tiles, Inspected):
+            found += _listed(self.tiles, self.shapes, skews)
+        return tuple(found)
 
 
 def loop_accesses(plan: LoopPlan, known: Mapping[str, int], shapes: Shapes) -> LoopAccesses:
@@ -116,7 +128,8 @@ def loop_accesses(plan: LoopPlan, known: Mapping[str, int], shapes: Shapes) -> L
     in_bounds = {one.base.name for one in every(Subscript, *(loop.space for loop in plan.nest.loops))}
     read_only = {placement.array for placement in plan.placements if not placement.is_written}
     touched = ({placement.array for placement in plan.placements} | in_bounds) - copied - private
-    own = [array for array in shapes if array in touched]
+    listed = plan.tiles.inspectable.arrays if isinstance(plan.tiles, Inspected) else ()
+    own = [array for array in shapes if array in touched and array not in listed]
     given = tuple(sorted(_parameters(plan, own) - values.keys()))
     found: list[Accessed] = []
     for array in own:
@@ -126,7 +139,7 @@ def loop_accesses(plan: LoopPlan, known: Mapping[str, int], shapes: Shapes) -> L
         if array in in_bounds:
             accesses = [*accesses, (False, None)]
         found += [Accessed(array, is_write, forms) for is_write, forms in accesses]
-    return LoopAccesses(tuple(found), given, private, shapes)
+    return LoopAccesses(tuple(found), given, private, shapes, plan.tiles)
 
 
 def _parameters(plan: LoopPlan, arrays: Sequence[str]) -> set[str]:
@@ -167,8 +180,6 @@ def _relations(plan: LoopPlan, array: str, context: isl.Context) -> Iterator[tup
     """Whether it writes, and x → e, of each access to an array; x are the coordinates of tiles, first of all."""
     import islpy as isl
 
-    if isinstance(plan.tiles, Inspected):
-        raise _UnknownError
     match plan.form:
         case Written() | Fused() | Filling() | Member() | Single():
             for access in plan.analysis.accesses:
@@ -212,12 +223,13 @@ def with_skews(low: Ints, high: Ints, skews: Sequence[Skew]) -> tuple[Ints, Ints
     return np.concatenate([low, least], axis=-1), np.concatenate([high, greatest + 1], axis=-1)
 
 
-def _footprint(one: Accessed, box: tuple[Ints, Ints], shape: tuple[int, ...], skews: Sequence[Skew]) -> Footprint:
-    """The footprint of an access; `box` has the first and one past last values of its coordinates, for each tile."""
+def _bounds(one: Accessed, box: tuple[Ints, Ints], shape: tuple[int, ...], skews: Sequence[Skew]) -> tuple[Ints, Ints]:
+    """`low` and `high` of the footprint of an access; `box` has the first and one past last values of its coordinates,
+    for each box of iterations."""
     first, end = box
     if one.forms is None or len(one.forms) != len(shape):
         none = np.zeros((len(first), len(shape)), np.int64)
-        return Footprint(one.array, one.is_write, *with_skews(none, none + np.array(shape, np.int64), skews))
+        return with_skews(none, none + np.array(shape, np.int64), skews)
     pairs = [_along(forms, first, end, length) for forms, length in zip(one.forms, shape, strict=True)]
     low, high = (np.stack([pair[edge] for pair in pairs], axis=1) for edge in (0, 1))
     low, high = with_skews(low, high, skews)
@@ -228,7 +240,7 @@ def _footprint(one: Accessed, box: tuple[Ints, Ints], shape: tuple[int, ...], sk
         if negated:
             high[:, place] = np.minimum(high[:, place], 1 - _least_of(negated, first, end))
     high[(first >= end).any(axis=-1)] = low[(first >= end).any(axis=-1)]
-    return Footprint(one.array, one.is_write, low, high)
+    return low, high
 
 
 def _skewed(axes: BoxForms, skew: Skew) -> list[LinearForm]:
@@ -296,8 +308,51 @@ def boxes(schedule: Schedule) -> tuple[Ints, Ints]:
     return np.clip(low, -FAR, FAR), np.clip(high, -FAR, FAR)
 
 
+def _iterations(tiles: Tiles, schedule: Schedule) -> tuple[Ints, Ints, Ints]:
+    """The iterations of tiles as boxes: the tile of each, int64 (boxes,), first and one past last coordinates, int64
+    (boxes, dims) each. Tiles that are lists of iterations have a box for each of these."""
+    first, end = boxes(schedule)
+    tile = np.arange(schedule.tiles)
+    if not isinstance(tiles, Inspected) or not tiles.inspection.is_listed:
+        return tile, first, end
+    tile = np.repeat(tile, np.diff(tiles.inspection.offsets))
+    first, end = first[tile], end[tile]
+    first[:, 0] = tiles.inspection.order
+    end[:, 0] = first[:, 0] + 1
+    return tile, first, end
+
+
+def _without_repeats(one: Footprint) -> Footprint:
+    """A footprint without boxes that are those before them, of the same tile."""
+    is_other = np.append(True, one.tile[1:] != one.tile[:-1])[: len(one.tile)]
+    for edge in (one.low, one.high):
+        is_other[1:] |= (edge[1:] != edge[:-1]).any(axis=1)
+    return replace(one, tile=one.tile[is_other], low=one.low[is_other], high=one.high[is_other])
+
+
+def _listed(tiles: Inspected, shapes: Shapes, skews: Mapping[str, Sequence[Skew]]) -> Iterator[Footprint]:
+    """The footprints of the accesses that an inspector has listed: a box for each element that a tile touches."""
+    found, (ends, places) = tiles.inspection, tiles.inspection.accesses
+    tile_of = np.repeat(np.arange(found.tiles), np.diff(found.offsets))[np.argsort(found.order)]  # by iteration
+    tile, base = np.repeat(tile_of, np.diff(ends, prepend=0)), 0
+    for array, keyed in zip(tiles.inspectable.arrays, tiles.inspectable.keyed, strict=True):
+        shape = shapes[array]
+        extents = [shape[axis] for axis in keyed]
+        size = prod(extents)
+        for is_write in (True, False):
+            own = (places >= 2 * base) & (places < 2 * (base + size)) & (places % 2 == is_write)
+            touched = np.unique(tile[own] * size + (places[own] // 2 - base))
+            by, element = np.divmod(touched, max(1, size))
+            low, high = np.zeros((2, len(by), len(shape)), np.int64)
+            high[:] = shape
+            for axis, at in zip(keyed, np.unravel_index(element, extents), strict=True):
+                low[:, axis], high[:, axis] = at, at + 1
+            yield Footprint(array, is_write, by, *with_skews(low, high, skews[array]))
+        base += size
+
+
 def _of_last_tile(array: str, schedule: Schedule, shape: tuple[int, ...], skews: Sequence[Skew]) -> Footprint:
     """That of an array of which each tile has its own, but for the last, which has the array itself."""
     low, high = np.zeros((2, schedule.tiles, len(shape)), np.int64)
     high[-1:] = shape
-    return Footprint(array, True, *with_skews(low, high, skews))
+    return Footprint(array, True, np.arange(schedule.tiles), *with_skews(low, high, skews))

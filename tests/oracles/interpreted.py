@@ -213,10 +213,13 @@ class Turns:
         self, tiles: Any, own: int, other: int, patience: int, round: int, wait_offsets: Any, waits: Any, lags: Any,
         done: Any, control: Any,
     ) -> tuple[int, int, int, int]:  # fmt: skip
-        """A tile that may run, which nobody has begun, and is begun then: any, whoever it was dealt to."""
+        """A tile that may run, which nobody has begun, and is begun then: any, whoever it was dealt to; for a worker
+        that is given its own tiles alone the next one."""
+        is_alone = len(tiles) < len(wait_offsets) - 1
 
         def waiting() -> list[int]:
-            return [tile for tile in range(len(wait_offsets) - 1) if done[tile * FLAG_STRIDE + 1] <= round]
+            left = [int(tile) for tile in tiles if done[tile * FLAG_STRIDE + 1] <= round]
+            return left[:1] if is_alone else left
 
         def may_run() -> list[int]:
             return [

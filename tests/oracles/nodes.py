@@ -91,7 +91,7 @@ class Earlier:
                 there, cells = dense_memory(arguments[name]), traffic.exchange.cells[name]
                 needed = traffic.shares[node].dense[name]
                 for region in cells.regions(self.up_to_date.lacking(node, self.block(name, there), cells, needed)):
-                    region.of(array)[...] = region.of(there)
+                    region.put(array, region.of(there))
                     self.filled[name] += region.elements(there.shape)
 
     def keep(
@@ -204,7 +204,7 @@ def run_on_nodes(
     if driver not in exchange.nodes:
         home = places[exchange.nodes[0]]
         for region in traffic.written:
-            region.of(dense_memory(arguments[region.array]))[...] = region.of(home.array(region.array))
+            region.put(dense_memory(arguments[region.array]), region.of(home.array(region.array)))
     earlier.keep(held, exchange, arguments, driver)
     return returned[0], exchange, sum(sent_bytes)
 

@@ -54,8 +54,11 @@ def take(
 ) -> Any:  # pragma: no cover - compiled  # fmt: skip
     """The next tile for a worker, which then has begun it, and where it goes on. `tiles` are its own, and after these
     all tiles in their serial order: `own` counts those of the former that are begun, and the first `other` of the
-    latter are. Waits until there is one that may run."""
+    latter are. Fewer than all tiles are its own alone: workers of other nodes share no flags that it could take theirs
+    by. Waits until there is one that may run."""
     count = wait_offsets.size - 1
+    if tiles.size < count:
+        count = 0
     dealt = tiles.size - count
     spins = 0
     while True:

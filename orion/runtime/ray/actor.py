@@ -33,7 +33,7 @@ from orion.runtime.ray.links import Address, Link, Receiver, connect
 from orion.runtime.ray.node_worker import NodeWorker
 from orion.runtime.ray.orders import Delivery, Filling, Outcome, RunOrder
 from orion.runtime.ray.posts import Posts, Way, size_of
-from orion.runtime.ray.regions import Region
+from orion.runtime.ray.regions import Section
 from orion.runtime.ray.same_programs import own_versions
 from orion.runtime.ray.segments import (
     Arena,
@@ -133,9 +133,9 @@ class WorkerActor:
         """
         self._memory[run_memory][:] = 0
         for filling in fillings:
-            filling.region.of(self._array(filling.block))[...] = filling.data
+            filling.region.put(self._array(filling.block), filling.data)
 
-    def read(self, parts: list[tuple[Block, Region]]) -> list[NDArray[Any]]:
+    def read(self, parts: list[tuple[Block, Section]]) -> list[NDArray[Any]]:
         """The contents of parts of blocks."""
         return [region.of(self._array(block)).copy() for block, region in parts]
 
@@ -200,6 +200,8 @@ class WorkerActor:
             for part, blocks, boxes in zip(program.parts, order.loops, program.boxes, strict=True):
                 part.begin(self._data(part, blocks, boxes))
             worker = self._worker(program, order)
+            if not isinstance(worker, NodeWorker) and worker.workers > 1:
+                Worker.meet(worker)  # untimed: nobody begins before all are there (`Group.run`)
             skeleton = program.skeleton if order.measured is None else program.uncompiled()
             returned = skeleton(worker, *order.given)
             worker.finish()

@@ -15,12 +15,16 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.runtime.ray.regions import Mask, Region, boxes_of, joined
+from orion.runtime.ray.regions import Mask, Region, Scattered, Section, boxes_of, joined
 from orion.schedule.footprints import Skew, with_skews
 from orion.schedule.schedule import Ints
 
 CUT_AT_EACH = 1 << 18
 """Arrays are not cut at each element where they would have more cells than this."""
+
+MOST_BOXES, SMALL = 16, 64
+"""More boxes than that, which have fewer elements on average (of rows, where the array is not cut along its last axes),
+are sent element by element: what a box takes beside its contents is much more than what an element does."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,9 +148,9 @@ class Cells:
         if lead is None:
             key = np.zeros(len(first), np.int64)
         else:
-            box, key = _ramps(first[:, lead], end[:, lead])
+            box, key = ramps(first[:, lead], end[:, lead])
             key *= self.grid[inner]
-        box_again, cell = _ramps(
+        box_again, cell = ramps(
             self._starts[key + first[box, inner]], self._starts[key + np.maximum(first[box, inner], end[box, inner])]
         )
         box = box[box_again]
@@ -175,7 +179,7 @@ class Cells:
         found = self._grid_of_axes()
         for number in range(len(self.skews)):
             first, end = self._ranges(number, found)
-            cell, place = _ramps(first, end)
+            cell, place = ramps(first, end)
             found = np.hstack([found[cell], place[:, None].astype(np.int32)])
         return found[np.lexsort([found[:, axis] for axis in reversed(self._order)])] if self.skews else found
 
@@ -207,22 +211,38 @@ class Cells:
             low[:, axis], high[:, axis] = cuts[place], cuts[place + 1]
         return low, high
 
-    # ------------------------------------------------------------ cells as regions
+    # ------------------------------------------------------------ cells as sections
 
-    def regions(self, mask: Mask) -> tuple[Region, ...]:
-        """Cells as regions, none of which overlap."""
+    def regions(self, mask: Mask) -> tuple[Section, ...]:
+        """Cells as sections of the array, none of which overlap."""
         return self.regions_of(np.flatnonzero(mask))
 
-    def regions_of(self, cells: Ints) -> tuple[Region, ...]:
+    def regions_of(self, cells: Ints) -> tuple[Section, ...]:
         """As `regions`, for the numbers of cells."""
         if not cells.size:
             return ()
-        if not self.skews:
-            return tuple(
-                Region(self.array, self._box(range(self.rank), box)) for box in _boxes_among(self._columns[cells])
-            )
-        leaning, others = self._leaning(cells)
-        return (*leaning, *self._rows(others))
+        if self.skews:
+            leaning, others = self._leaning(cells)
+            return (*leaning, *self._rows(others))
+        boxes = np.stack(self._of_axes(self._columns[cells]), axis=2)
+        for axis in reversed(range(self.rank)):
+            boxes = joined(boxes, axis)
+        if len(boxes) > MOST_BOXES and (boxes[:, :, 1] - boxes[:, :, 0])[:, self._cut].prod(axis=1).mean() < SMALL:
+            return (self._scattered(boxes),)
+        return tuple(Region(self.array, tuple(map(tuple, box))) for box in boxes.tolist())
+
+    @cached_property
+    def _cut(self) -> list[int]:
+        """The axes up to the last one along which the array is cut."""
+        return [*range(max((axis + 1 for axis in range(self.rank) if self.grid[axis] > 1), default=0))]
+
+    def _scattered(self, boxes: Ints) -> Scattered:
+        """The elements of boxes, one by one."""
+        for axis in self._cut:
+            box, place = ramps(boxes[:, axis, 0], boxes[:, axis, 1])
+            boxes = boxes[box]
+            boxes[:, axis, 0] = place
+        return Scattered(self.array, tuple(boxes[:, axis, 0].astype(np.int32) for axis in self._cut))
 
     def _box(self, axes: Sequence[int], box: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
         return tuple((int(self.cuts[axis][a]), int(self.cuts[axis][b])) for axis, (a, b) in zip(axes, box, strict=True))
@@ -269,7 +289,7 @@ class Cells:
         boxes = np.stack(self._of_axes(columns), axis=2)
         *stepped, last = sorted({axis for skew in self.skews for axis, factor in enumerate(skew) if factor})
         for axis in stepped:
-            row, index = _ramps(boxes[:, axis, 0], boxes[:, axis, 1])
+            row, index = ramps(boxes[:, axis, 0], boxes[:, axis, 1])
             boxes, columns = boxes[row], columns[row]
             boxes[:, axis] = index[:, None] + np.array([0, 1])
         for number, skew in enumerate(self.skews, start=self.rank):
@@ -289,10 +309,10 @@ class Cells:
             yield Region(self.array, tuple(map(tuple, box)))
 
 
-def _ramps(first: Ints, end: Ints) -> tuple[Ints, Ints]:
+def ramps(first: Ints, end: Ints) -> tuple[Ints, Ints]:
     """All numbers from `first[k]` to `end[k]` - 1, for one k after the other: (k of each, the numbers).
 
-    >>> [part.tolist() for part in _ramps(np.array([3, 0, 7]), np.array([5, 0, 8]))]
+    >>> [part.tolist() for part in ramps(np.array([3, 0, 7]), np.array([5, 0, 8]))]
     [[0, 0, 2], [3, 4, 7]]
     """
     counts = np.maximum(end - first, 0)

@@ -196,8 +196,8 @@ def usage_in_round(
             first = cells.none(len(exchange.nodes))
             found[one.array] = Usage(first, np.full(cells.shape, -1, np.int16), np.zeros_like(first))
         usage = found[one.array]
-        for tile in np.flatnonzero((one.low < one.high).all(axis=-1)).tolist():
-            window, owner = cells.window(one.low[tile], one.high[tile]), int(schedule.owner[tile])
+        for box in np.flatnonzero((one.low < one.high).all(axis=-1)).tolist():
+            window, owner = cells.window(one.low[box], one.high[box]), int(schedule.owner[one.tile[box]])
             node = exchange.place[owner]
             usage.first[node][window] = True
             if one.is_write:
@@ -221,8 +221,6 @@ def _shared_out(
     """The exchange of a loop on all nodes. ApartError where it must be on one. `stored` are the sparse arrays of which
     some loop stores values."""
     schedule = loop.schedule
-    if loop.plan.takes_tiles:
-        raise ApartError("its workers take tiles from each other, by flags in memory that they share")
     if loop.plan.nest.elements is not None and loop.plan.nest.elements.array in stored:
         raise ApartError(
             f"values of the elements of `{loop.plan.nest.elements.array}` are stored, which are on one node"
@@ -307,12 +305,10 @@ def _at_home(
         own = cells[array]
         first, writer = own.none(nodes), np.full(own.shape, -1, np.int16)
         for one in prints:
-            present = (one.low < one.high).all(axis=-1)
-            for low, high in zip(one.low[present], one.high[present], strict=True) if one.array == array else ():
-                window = own.window(low, high)
-                first[0][window] = True
-                if one.is_write:
-                    writer[window] = 0
+            if one.array == array:
+                _, touched = own.inside(one.low, one.high)
+                first[0].reshape(-1)[touched] = True
+                writer.reshape(-1)[touched if one.is_write else []] = 0
         yield array, _held_at_home(first, writer)
     for copies in loop.plan.copies:
         own = cells[copies.array]

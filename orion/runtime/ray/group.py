@@ -18,7 +18,7 @@ from orion.runtime.ray.lines import Line, LostError, PipeLine, RayLine
 from orion.runtime.ray.links import BrokenLinkError
 from orion.runtime.ray.orders import Filling, Outcome, RunOrder
 from orion.runtime.ray.processes import end_stopped, have_ended
-from orion.runtime.ray.regions import Region
+from orion.runtime.ray.regions import Section
 from orion.runtime.ray.same_programs import not_made, refuse_others
 from orion.runtime.ray.segments import TOKEN, Block, SegmentName, can_be_anonymous, create_segment, token_in
 from orion.runtime.ray.standstill import Standstill
@@ -73,8 +73,8 @@ class Group:
         connected = [a.connect.remote(w, self.nodes, tuple(self.actors)) for w, a in enumerate(self.actors)]
         self.processes: tuple[int, ...] = tuple(ray.get(connected))
         self.shares_memory = can_be_anonymous() and self._can_open()
-        is_local = set(self.nodes) == {self.driver_node}
-        self._line: Line = PipeLine(self.actors) if is_local and self.shares_memory else RayLine(self.actors)
+        self._is_local = set(self.nodes) == {self.driver_node}
+        self._line: Line = PipeLine(self.actors) if self._is_local and self.shares_memory else RayLine(self.actors)
 
     # ------------------------------------------------------------ memory
 
@@ -99,7 +99,7 @@ class Group:
         self.moved += sum(part.data.nbytes for parts in fillings.values() for part in parts)
         self._prepared([self.leader(node).fill.remote(run_memory, parts) for node, parts in fillings.items()])
 
-    def read(self, node: str, parts: list[tuple[Block, Region]]) -> list[Any]:
+    def read(self, node: str, parts: list[tuple[Block, Section]]) -> list[Any]:
         """The contents of parts of blocks on a node."""
         try:
             found = list(ray.get(self.leader(node).read.remote(parts)))
@@ -111,11 +111,18 @@ class Group:
 
     # ------------------------------------------------------------ runs
 
-    def run(self, orders: Sequence[RunOrder], abort: Callable[[], None], place: Callable[[int], str]) -> list[Outcome]:
+    def run(
+        self,
+        orders: Sequence[RunOrder],
+        abort: Callable[[], None],
+        place: Callable[[int], str],
+        have_met: Callable[[], bool],
+    ) -> list[Outcome]:
         """Send each worker its order, one message each, and wait for all outcomes.
 
-        First they are asked whether they are there, for once the first order is sent the loop may have begun, and one
-        that runs again would change arrays twice. NotBegunError where one does not answer.
+        None begins before all are there, for a loop that has begun and runs again would change arrays twice: those of
+        the driver's node alone meet before, and `have_met` says whether they have; others are asked first whether they
+        are there. NotBegunError where one is lost before.
 
         Where one fails or is lost, and at Ctrl-C, the others are made to leave: those of the driver's node by
         `abort`. `place` says where a worker is in the run, for what is said of one that stands still.
@@ -129,15 +136,17 @@ class Group:
                 if node != self.driver_node:
                     actor.abort.options(concurrency_group=DELIVER).remote(orders[0].program, orders[0].run)
 
-        begun = False
+        sent = False
         try:
-            self._outcomes([None] * len(orders), abort_all, standstill)
-            begun = True
+            if not self._is_local:
+                self._outcomes([None] * len(orders), abort_all, standstill)
+            sent = True
             return self._outcomes(orders, abort_all, standstill)
         except LostError as error:
-            if begun:
+            if sent:
                 self._leave(abort_all)
             self.close()
+            begun = sent and (not self._is_local or have_met())
             raise (_lost(error) if begun else _not_begun(error)) from error
         except BaseException:
             self._leave(abort_all)

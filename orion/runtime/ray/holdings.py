@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from orion.runtime.ray.exchange import ProgramExchange
 from orion.runtime.ray.last_writers import Send, Usage
-from orion.runtime.ray.regions import Mask, Region
+from orion.runtime.ray.regions import Mask, Section
 
 Moves = tuple[tuple[Send, ...], ...]
 """What each worker sends; empty where nobody sends anything."""
@@ -97,7 +97,7 @@ class Holdings:
 
     def _with(self, state: State, wanted: Mapping[str, Mask]) -> tuple[Moves, State]:
         """What is sent so that each node has what is wanted there, and the state then."""
-        sent: dict[tuple[int, int], list[Region]] = {}
+        sent: dict[tuple[int, int], list[Section]] = {}
         changed = dict(state.held)
         for array, wanted_here in wanted.items():
             held = changed[array]

@@ -31,7 +31,7 @@ class Landing:
     def put(self, delivery: Delivery) -> None:
         """Copy the data, then set the flags."""
         for piece in delivery.pieces:
-            piece.region.of(self.arrays[piece.region.array])[...] = piece.data
+            piece.region.put(self.arrays[piece.region.array], piece.data)
         for found in delivery.results:
             match found:
                 case Results():

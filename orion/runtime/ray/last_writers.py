@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.runtime.ray.cells import Cells
-from orion.runtime.ray.regions import Mask, Region
+from orion.runtime.ray.cells import Cells, ramps
+from orion.runtime.ray.regions import Mask, Section
 from orion.runtime.waits import Waits
 from orion.schedule.footprints import Footprint
 from orion.schedule.schedule import Ints, Schedule
@@ -27,7 +27,7 @@ class Send:
     """What the worker of a tile sends to a node when the tile is done."""
 
     node: str
-    regions: tuple[Region, ...]
+    regions: tuple[Section, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,15 +65,16 @@ def touched(prints: Sequence[Footprint], cells: Cells, tiles: Ints) -> Touched:
     """What some tiles touch of an array, by its footprints."""
     count = cells.count
     keys = [np.zeros(0, np.int64)]
-    seen: set[tuple[bool, bytes, bytes]] = set()
+    seen: set[tuple[bool, bytes]] = set()
     for one in prints:
-        low, high = one.low[tiles], one.high[tiles]
-        key = one.is_write, low.tobytes(), high.tobytes()
+        which, rows = ramps(np.searchsorted(one.tile, tiles), np.searchsorted(one.tile, tiles, "right"))
+        low, high = one.low[rows], one.high[rows]
+        key = one.is_write, which.tobytes() + low.tobytes() + high.tobytes()
         if key in seen:
             continue
         seen.add(key)
-        tile, cell = cells.inside(low, high)
-        keys.append(2 * (tile * count + cell) + (not one.is_write))  # what is written comes first of its kind
+        box, cell = cells.inside(low, high)
+        keys.append(2 * (which[box] * count + cell) + (not one.is_write))  # what is written comes first of its kind
     ordered = np.sort(np.concatenate(keys))
     ordered = ordered[np.append(True, ordered[1:] >> 1 != ordered[:-1] >> 1)[: len(ordered)]]
     tile, cell = np.divmod(ordered >> 1, max(1, count))
@@ -199,7 +200,7 @@ class LastWriters:
 
     def sends(self) -> dict[int, tuple[Send, ...]]:
         """Flags for all tiles that are waited for on another node, with the cells that go there."""
-        sent: dict[tuple[int, int], tuple[Region, ...]] = {}
+        sent: dict[tuple[int, int], tuple[Section, ...]] = {}
         offsets, before, _ = self.waits()
         node = np.repeat(self._node, np.diff(offsets))
         for key in zip(*(part[node != self._node[before]].tolist() for part in (before, node)), strict=True):

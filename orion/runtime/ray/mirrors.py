@@ -16,7 +16,7 @@ from orion.runtime.prepared import PreparedLoop, PreparedProgram
 from orion.runtime.ray.exchange import ProgramExchange, program_exchange
 from orion.runtime.ray.group import Group
 from orion.runtime.ray.orders import Filling
-from orion.runtime.ray.regions import Mask, Region
+from orion.runtime.ray.regions import Mask, Region, Section
 from orion.runtime.ray.segments import Block, SegmentName
 from orion.runtime.ray.store import LoopBlocks, PlacedRun, Store
 from orion.runtime.ray.up_to_date import UpToDate
@@ -44,7 +44,7 @@ class Traffic:
 
     exchange: ProgramExchange
     shares: Mapping[str, Share]
-    written: tuple[Region, ...]
+    written: tuple[Section, ...]
 
 
 def program_traffic(exchange: ProgramExchange) -> Traffic:
@@ -126,7 +126,7 @@ class Mirrors:
         for loop, blocks in zip(prepared.loops, placed.loops, strict=True):
             parts += [(block, Region(name)) for name, block in _stored_blocks(loop, blocks)]
         for (block, region), data in zip(parts, self._group.read(home, parts), strict=True):
-            region.of(self._array(block))[...] = data
+            region.put(self._array(block), data)
 
     def keep(self, prepared: PreparedProgram, placed: PlacedRun, held: Mapping[str, Mask]) -> None:
         """Keep in mind what nodes have after a run, `held` by their places in the exchange: nothing where that is

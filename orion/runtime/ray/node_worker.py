@@ -18,7 +18,7 @@ from orion.runtime.ray.exchange import ProgramExchange, usage_in_round
 from orion.runtime.ray.holdings import Holdings, Moves
 from orion.runtime.ray.last_writers import Send, Usage
 from orion.runtime.ray.orders import BARRIER, CopiedParts, Flag, Piece, Results
-from orion.runtime.ray.regions import Mask, Region
+from orion.runtime.ray.regions import Mask, Section
 from orion.runtime.waits import Waits
 from orion.runtime.worker import AbortedError, Worker
 from orion.sets.names import isl_name
@@ -65,10 +65,10 @@ class NodeWorker(Worker):
 
     def walk(self, part: LoopPart, arguments: list[Any]) -> None:
         """Run the tiles, and send what other nodes wait for as soon as it is there."""
-        sends = self._exchange[part.number].sends
-        if part.loop.plan.takes_tiles:  # on one node, where nobody sends anything before it ends
+        if self._exchange[part.number].is_at_home:  # nobody sends anything before it ends
             super().walk(part, arguments)
             return
+        sends = self._exchange[part.number].sends
         start = 0
         for at, tile in enumerate(part.tiles.tolist(), start=1):
             if tile in sends:
@@ -89,7 +89,7 @@ class NodeWorker(Worker):
         for send in sends:
             self._post(send.node, (flag,), self._pieces(send.regions), ())
 
-    def _pieces(self, regions: tuple[Region, ...]) -> tuple[Piece, ...]:
+    def _pieces(self, regions: tuple[Section, ...]) -> tuple[Piece, ...]:
         pieces = tuple(Piece(region, region.of(self._arrays[region.array])) for region in regions)
         self.sent_bytes += sum(piece.data.nbytes for piece in pieces)
         return pieces

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.records import WorkerRecord
 from orion.runtime.ray.exchange import ProgramExchange
-from orion.runtime.ray.regions import Mask, Region
+from orion.runtime.ray.regions import Mask, Section
 from orion.runtime.ray.segments import Block, SegmentName
 from orion.runtime.ray.store import LoopBlocks
 from orion.schedule.schedule import Ints
@@ -77,7 +77,7 @@ class Flag:
 class Piece:
     """The contents of a part of a dense array of the run."""
 
-    region: Region
+    region: Section
     data: NDArray[Any]
 
 
@@ -126,5 +126,5 @@ class Filling:
     """What the driver puts into a part of a node's copy of a block."""
 
     block: Block
-    region: Region
+    region: Section
     data: NDArray[Any]

@@ -1,4 +1,4 @@
-"""Parts of dense arrays, as boxes and as boxes that lean."""
+"""Parts of dense arrays: boxes, boxes that lean, and scattered elements."""
 
 from __future__ import annotations
 
@@ -47,10 +47,43 @@ class Region:
         shape = [high - low for low, high in self.box] + list(memory.shape[len(self.box) :])
         return as_strided(memory[tuple(slice(low, None) for low in begin)], shape, strides)
 
+    def put(self, memory: NDArray[Any], data: NDArray[Any]) -> None:
+        """Give this part of the array other contents."""
+        self.of(memory)[...] = data
+
     def elements(self, shape: tuple[int, ...]) -> int:
         """The number of elements of an array of this shape that are in it."""
         lengths = [high - low for low, high in self.box]
         return int(np.prod([*lengths, *shape[len(lengths) :]], dtype=np.int64))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scattered:
+    """The elements of a dense array at `places`, indices along its first axes; all of further axes.
+
+    >>> some = Scattered("A", (np.array([3, 0]),))
+    >>> some.of(np.arange(12).reshape(4, 3)).tolist()
+    [[9, 10, 11], [0, 1, 2]]
+    """
+
+    array: str
+    places: tuple[NDArray[np.int32], ...]
+
+    def of(self, memory: NDArray[Any]) -> NDArray[Any]:
+        """These elements of the array, copied."""
+        return memory[self.places]
+
+    def put(self, memory: NDArray[Any], data: NDArray[Any]) -> None:
+        """Give these elements other contents."""
+        memory[self.places] = data
+
+    def elements(self, shape: tuple[int, ...]) -> int:
+        """The number of elements of an array of this shape that they are."""
+        return int(np.prod([len(self.places[0]), *shape[len(self.places) :]], dtype=np.int64))
+
+
+Section = Region | Scattered
+"""A part of a dense array."""
 
 
 def boxes_of(mask: Mask) -> Iterator[Box]:

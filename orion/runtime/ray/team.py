@@ -90,7 +90,8 @@ class Team:
             self._mirrors.prepare(prepared, program.segment, placed)
         orders = self._orders(prepared, program, placed, None if recording is None else recording.number)
         with measured_run(recording) as took:
-            outcomes = self.group.run(orders, program.memory.abort, partial(place_of, prepared, program.memory))
+            place, have_met = partial(place_of, prepared, program.memory), partial(program.memory.have_met, len(orders))
+            outcomes = self.group.run(orders, program.memory.abort, place, have_met)
             took += [outcome.measured for outcome in outcomes if outcome.measured is not None]
         _raise_failure(prepared, outcomes, self.group.nodes)
         self.sent_bytes = sum(outcome.sent_bytes for outcome in outcomes)

@@ -49,12 +49,16 @@ def bring_up_to_date(target: NDArray[Any], source: NDArray[Any], told: Rows) -> 
     if not source.size:
         return
     to, of = np.atleast_1d(target), np.atleast_1d(source)
-    rows = max(1, PIECE_BYTES * len(of) // source.nbytes)
+    rows, size = max(1, PIECE_BYTES * len(of) // source.nbytes), source.nbytes // len(of)
+    place, is_whole = to.ctypes.data, of.flags.c_contiguous
+    begin = of.ctypes.data
     for low in range(0, len(of), rows):
-        part, there = np.ascontiguousarray(of[low : low + rows]), to[low : low + rows]
-        if _memcmp(part.ctypes.data, there.ctypes.data, part.nbytes):
-            told(low, low + len(part))
-            there[...] = part
+        high = min(low + rows, len(of))
+        part = of[low:high] if is_whole else np.ascontiguousarray(of[low:high])
+        address = begin + low * size if is_whole else part.ctypes.data
+        if _memcmp(address, place + low * size, part.nbytes):
+            told(low, high)
+            to[low:high] = part
 
 
 @dataclass(slots=True, eq=False)

@@ -1,6 +1,6 @@
 """Deliveries as bytes: a few integers, then the contents of arrays as they lie in memory. Nothing is pickled.
 
-What integers say is which flags, which regions of which arrays, which results: the types and places of all of them are
+What integers say is which flags, which sections of which arrays, which results: the types and places of all of them are
 those of the run, which both ends know. So a receiver knows where each byte belongs before it reads it.
 """
 
@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from orion.runtime.ray.inbox import Landing
 from orion.runtime.ray.orders import CopiedParts, Delivery, Flag, Results
-from orion.runtime.ray.regions import Region
+from orion.runtime.ray.regions import Region, Section
 from orion.schedule.schedule import Ints
 
 HEADER_WORDS = 5
 """Run, sender, number, words of the table of contents, bytes of the contents."""
 
+BOX, SCATTERED = 0, 1
 RESULTS, COPIED_PARTS = 0, 1
 
 ALIGNMENT = 64
@@ -89,21 +90,44 @@ def packed(delivery: Delivery, arrays: Sequence[str], scratch: Scratch) -> list[
     """A delivery as parts of memory to be sent one after the other: contents that are contiguous as they lie there,
     the others gathered in `scratch`. Neither may change until they are sent. `arrays` are the arrays of the run, in an
     order that the other end knows."""
-    flags = [(flag.loop, flag.tile, flag.round) for flag in delivery.flags]
-    regions = [_region_words(piece.region, arrays) for piece in delivery.pieces]
-    results = [_words(found) for found in delivery.results]
-    counts = len(flags), len(regions), len(results)
-    table = [*counts, *chain.from_iterable(chain(flags, regions, results))]
+    flags = chain.from_iterable((flag.loop, flag.tile, flag.round) for flag in delivery.flags)
+    counts = len(delivery.flags), len(delivery.pieces), len(delivery.results)
+    words = [_ints(*counts, *flags)]
+    for piece in delivery.pieces:
+        words += _section_words(piece.region, arrays)
+    for found in delivery.results:
+        words += _result_words(found)
     contents = [piece.data for piece in delivery.pieces] + [found.values for found in delivery.results]
     views = _gathered([one for one in contents if one.nbytes], scratch)
-    size = sum(len(view) for view in views)
-    words = np.array([delivery.run, delivery.sender, delivery.number, len(table), size, *table], np.int64)
-    return [as_bytes(words), *views]
+    table = sum(map(len, words))
+    header = _ints(delivery.run, delivery.sender, delivery.number, table, sum(map(len, views)))
+    return [as_bytes(np.concatenate([header, *words])), *views]
 
 
-def _region_words(region: Region, arrays: Sequence[str]) -> list[int]:
-    lean = region.lean or ()
-    return [arrays.index(region.array), len(region.box), len(lean), *chain.from_iterable(region.box), *lean]
+def _ints(*values: int) -> Ints:
+    return np.array(values, np.int64)
+
+
+def _section_words(section: Section, arrays: Sequence[str]) -> list[Ints]:
+    number = arrays.index(section.array)
+    if isinstance(section, Region):
+        bounds, lean = chain.from_iterable(section.box), section.lean or ()
+        return [_ints(BOX, number, len(section.box), len(lean), *bounds, *lean)]
+    places = np.zeros((len(section.places), _even(len(section.places[0]))), np.int32)
+    places[:, : len(section.places[0])] = section.places
+    return [_ints(SCATTERED, number, *places.shape, len(section.places[0])), places.reshape(-1).view(np.int64)]
+
+
+def _even(count: int) -> int:
+    return count + count % 2
+
+
+def _result_words(found: Results | CopiedParts) -> list[Ints]:
+    match found:
+        case Results(loop, output, turn, tiles, _):
+            return [_ints(RESULTS, loop, output, turn, len(tiles)), tiles]
+        case CopiedParts(loop, copy, turn, blocks, first, values):
+            return [_ints(COPIED_PARTS, loop, copy, turn, len(blocks)), blocks, _ints(first, values.shape[1])]
 
 
 def _gathered(contents: Sequence[NDArray[Any]], scratch: Scratch) -> list[memoryview]:
@@ -123,28 +147,25 @@ def _gathered(contents: Sequence[NDArray[Any]], scratch: Scratch) -> list[memory
     return views
 
 
-def _words(found: Results | CopiedParts) -> list[int]:
-    match found:
-        case Results(loop, output, turn, tiles, _):
-            return [RESULTS, loop, output, turn, len(tiles), *tiles.tolist()]
-        case CopiedParts(loop, copy, turn, blocks, first, values):
-            return [COPIED_PARTS, loop, copy, turn, len(blocks), *blocks.tolist(), first, values.shape[1]]
-
-
 class _Words:
     """Integers that are taken one after the other."""
 
     def __init__(self, words: Ints) -> None:
-        self._words, self._at = words.tolist(), 0
+        self._words, self._at = words, 0
+
+    def array(self, count: int) -> Ints:
+        """The next ones, where they are."""
+        self._at += count
+        return self._words[self._at - count : self._at]
 
     def take(self, count: int) -> list[int]:
         """The next ones."""
-        self._at += count
-        return list(self._words[self._at - count : self._at])
+        found: list[int] = self.array(count).tolist()
+        return found
 
 
 def unpacked(table: Ints, landing: Landing) -> Contents:
-    """What a table of contents says."""
+    """What a table of contents says, which must stay as it is until all is where it belongs."""
     words = _Words(table)
     flags, pieces, results = words.take(3)
     found = tuple(Flag(*words.take(3)) for _ in range(flags))
@@ -155,18 +176,22 @@ def unpacked(table: Ints, landing: Landing) -> Contents:
 
 
 def _piece(words: _Words, landing: Landing, names: Sequence[str]) -> Place:
-    array, axes, leans = words.take(3)
-    bounds = words.take(2 * axes)
+    kind, number, axes = words.take(3)
+    array = landing.arrays[names[number]]
+    if kind == SCATTERED:
+        width, count = words.take(2)
+        places = words.array(axes * width // 2).view(np.int32).reshape(axes, width)[:, :count]
+        return Place(array, tuple(places), (count, *array.shape[axes:]))
+    (leans,) = words.take(1)
+    bounds, lean = words.take(2 * axes), words.take(leans)
     box = tuple(zip(bounds[::2], bounds[1::2], strict=True))
-    lean = words.take(leans)
-    region = Region(names[array], box, (lean[0], lean[1], lean[2]) if lean else None)
-    part = region.of(landing.arrays[region.array])
+    part = Region(names[number], box, (lean[0], lean[1], lean[2]) if lean else None).of(array)
     return Place(part, ..., part.shape)
 
 
 def _results(words: _Words, landing: Landing) -> Place:
     kind, loop, number, turn, count = words.take(5)
-    chosen = np.array(words.take(count), np.int64)
+    chosen = words.array(count)
     if kind == RESULTS:
         return Place(landing.memory.outputs[loop][number][turn], chosen, (count,))
     first, length = words.take(2)
