@@ -341,19 +341,18 @@ def test_regions_that_lean_arrive(pair):
 
 
 def test_scattered_elements_arrive(pair):
-    there, here = Node(a=np.zeros((5, 6, 2)), b=np.zeros(9)), np.arange(60.0).reshape(5, 6, 2)
-    few = Scattered("a", (np.array([4, 0, 2], np.int32), np.array([1, 5, 2], np.int32)))
-    more = Scattered("b", (np.array([8, 3], np.int32),))
-    none = Scattered("b", (np.zeros(0, np.int32),))
-    pieces = Piece(few, few.of(here)), Piece(none, np.zeros(0)), Piece(more, np.array([2.5, 3.5]))
+    there, here = Node(a=np.zeros((5, 6, 2)), b=np.zeros(7)), Node(a=np.arange(60.0).reshape(5, 6, 2), b=np.arange(7.0))
+    some = Scattered("a", (np.array([4, 0, 4], np.int32), np.array([1, 5, 0], np.int32)))
+    rows, row = Scattered("a", (np.array([2], np.int32),)), Scattered("b", (np.array([6, 1], np.int32),))
+    pieces = [Piece(part, part.of(here.arrays[part.array])) for part in (row, some, rows)]
     pair.begin(1, there)
-    pair.send(1, "ab", *pieces, piece("b", ((0, 1),), np.ones(9)), flags=(Flag(0, 0, 0),))
+    pair.send(1, ["b", "a"], *pieces, piece("b", ((3, 5),), here.arrays["b"]), flags=(Flag(0, 0, 0),))
     eventually(lambda: there.flag(0) == 1)
-    expected = np.zeros_like(here)
-    for row, column in ((4, 1), (0, 5), (2, 2)):
-        expected[row, column] = here[row, column]
-    np.testing.assert_array_equal(there.arrays["a"], expected)
-    np.testing.assert_array_equal(there.arrays["b"], [1, 0, 0, 3.5, 0, 0, 0, 0, 2.5])
+    expected = {name: np.zeros_like(array) for name, array in here.arrays.items()}
+    for part in (row, some, rows, Region("b", ((3, 5),))):
+        part.put(expected[part.array], part.of(here.arrays[part.array]))
+    for name, array in expected.items():
+        np.testing.assert_array_equal(there.arrays[name], array)
     assert pair.end(1) is None
 
 

@@ -1,6 +1,6 @@
 """Deliveries as bytes: a few integers, then the contents of arrays as they lie in memory. Nothing is pickled.
 
-What integers say is which flags, which sections of which arrays, which results: the types and places of all of them are
+What integers say is which flags, which regions of which arrays, which results: the types and places of all of them are
 those of the run, which both ends know. So a receiver knows where each byte belongs before it reads it.
 """
 
@@ -17,14 +17,16 @@ from numpy.typing import NDArray
 
 from orion.runtime.ray.inbox import Landing
 from orion.runtime.ray.orders import CopiedParts, Delivery, Flag, Results
-from orion.runtime.ray.regions import Region, Section
+from orion.runtime.ray.regions import Region, Scattered, Section
 from orion.schedule.schedule import Ints
 
 HEADER_WORDS = 5
 """Run, sender, number, words of the table of contents, bytes of the contents."""
 
-BOX, SCATTERED = 0, 1
 RESULTS, COPIED_PARTS = 0, 1
+
+SCATTERED = -1
+"""In place of the number of integers that say how a region leans."""
 
 ALIGNMENT = 64
 
@@ -90,44 +92,24 @@ def packed(delivery: Delivery, arrays: Sequence[str], scratch: Scratch) -> list[
     """A delivery as parts of memory to be sent one after the other: contents that are contiguous as they lie there,
     the others gathered in `scratch`. Neither may change until they are sent. `arrays` are the arrays of the run, in an
     order that the other end knows."""
-    flags = chain.from_iterable((flag.loop, flag.tile, flag.round) for flag in delivery.flags)
-    counts = len(delivery.flags), len(delivery.pieces), len(delivery.results)
-    words = [_ints(*counts, *flags)]
-    for piece in delivery.pieces:
-        words += _section_words(piece.region, arrays)
-    for found in delivery.results:
-        words += _result_words(found)
+    flags = [(flag.loop, flag.tile, flag.round) for flag in delivery.flags]
+    regions = [_section_words(piece.region, arrays) for piece in delivery.pieces]
+    results = [_words(found) for found in delivery.results]
+    counts = len(flags), len(regions), len(results)
+    table = np.concatenate([np.array(part, np.int64) for part in (counts, *flags, *chain(*regions, *results))])
     contents = [piece.data for piece in delivery.pieces] + [found.values for found in delivery.results]
     views = _gathered([one for one in contents if one.nbytes], scratch)
-    table = sum(map(len, words))
-    header = _ints(delivery.run, delivery.sender, delivery.number, table, sum(map(len, views)))
-    return [as_bytes(np.concatenate([header, *words])), *views]
+    size = sum(len(view) for view in views)
+    header = np.array([delivery.run, delivery.sender, delivery.number, len(table), size], np.int64)
+    return [as_bytes(np.concatenate([header, table])), *views]
 
 
-def _ints(*values: int) -> Ints:
-    return np.array(values, np.int64)
-
-
-def _section_words(section: Section, arrays: Sequence[str]) -> list[Ints]:
-    number = arrays.index(section.array)
-    if isinstance(section, Region):
-        bounds, lean = chain.from_iterable(section.box), section.lean or ()
-        return [_ints(BOX, number, len(section.box), len(lean), *bounds, *lean)]
-    places = np.zeros((len(section.places), _even(len(section.places[0]))), np.int32)
-    places[:, : len(section.places[0])] = section.places
-    return [_ints(SCATTERED, number, *places.shape, len(section.places[0])), places.reshape(-1).view(np.int64)]
-
-
-def _even(count: int) -> int:
-    return count + count % 2
-
-
-def _result_words(found: Results | CopiedParts) -> list[Ints]:
-    match found:
-        case Results(loop, output, turn, tiles, _):
-            return [_ints(RESULTS, loop, output, turn, len(tiles)), tiles]
-        case CopiedParts(loop, copy, turn, blocks, first, values):
-            return [_ints(COPIED_PARTS, loop, copy, turn, len(blocks)), blocks, _ints(first, values.shape[1])]
+def _section_words(section: Section, arrays: Sequence[str]) -> Sequence[Sequence[int] | NDArray[Any]]:
+    array = arrays.index(section.array)
+    if isinstance(section, Scattered):
+        return [(array, len(section.places), SCATTERED, len(section.places[0])), *section.places]
+    lean = section.lean or ()
+    return [(array, len(section.box), len(lean)), [*chain.from_iterable(section.box)], lean]
 
 
 def _gathered(contents: Sequence[NDArray[Any]], scratch: Scratch) -> list[memoryview]:
@@ -147,25 +129,33 @@ def _gathered(contents: Sequence[NDArray[Any]], scratch: Scratch) -> list[memory
     return views
 
 
+def _words(found: Results | CopiedParts) -> Sequence[Sequence[int] | NDArray[Any]]:
+    match found:
+        case Results(loop, output, turn, tiles, _):
+            return [(RESULTS, loop, output, turn, len(tiles)), tiles]
+        case CopiedParts(loop, copy, turn, blocks, first, values):
+            return [(COPIED_PARTS, loop, copy, turn, len(blocks)), blocks, (first, values.shape[1])]
+
+
 class _Words:
     """Integers that are taken one after the other."""
 
     def __init__(self, words: Ints) -> None:
         self._words, self._at = words, 0
 
-    def array(self, count: int) -> Ints:
-        """The next ones, where they are."""
-        self._at += count
-        return self._words[self._at - count : self._at]
-
     def take(self, count: int) -> list[int]:
         """The next ones."""
         found: list[int] = self.array(count).tolist()
         return found
 
+    def array(self, count: int) -> Ints:
+        """The next ones, as an array of its own."""
+        self._at += count
+        return self._words[self._at - count : self._at].copy()
+
 
 def unpacked(table: Ints, landing: Landing) -> Contents:
-    """What a table of contents says, which must stay as it is until all is where it belongs."""
+    """What a table of contents says."""
     words = _Words(table)
     flags, pieces, results = words.take(3)
     found = tuple(Flag(*words.take(3)) for _ in range(flags))
@@ -176,16 +166,17 @@ def unpacked(table: Ints, landing: Landing) -> Contents:
 
 
 def _piece(words: _Words, landing: Landing, names: Sequence[str]) -> Place:
-    kind, number, axes = words.take(3)
+    number, axes, leans = words.take(3)
     array = landing.arrays[names[number]]
-    if kind == SCATTERED:
-        width, count = words.take(2)
-        places = words.array(axes * width // 2).view(np.int32).reshape(axes, width)[:, :count]
-        return Place(array, tuple(places), (count, *array.shape[axes:]))
-    (leans,) = words.take(1)
-    bounds, lean = words.take(2 * axes), words.take(leans)
+    if leans == SCATTERED:
+        (count,) = words.take(1)
+        places = tuple(words.array(count) for _ in range(axes))
+        return Place(array, places, (count, *array.shape[axes:]))
+    bounds = words.take(2 * axes)
     box = tuple(zip(bounds[::2], bounds[1::2], strict=True))
-    part = Region(names[number], box, (lean[0], lean[1], lean[2]) if lean else None).of(array)
+    lean = words.take(leans)
+    region = Region(names[number], box, (lean[0], lean[1], lean[2]) if lean else None)
+    part = region.of(array)
     return Place(part, ..., part.shape)
 
 
