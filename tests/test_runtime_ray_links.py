@@ -8,6 +8,7 @@ import time
 import tracemalloc
 from contextlib import suppress
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -285,6 +286,26 @@ def test_a_connection_that_cannot_be_made_is_an_error_of_the_system():
         port = server.getsockname()[1]
     with pytest.raises(OSError, match="refused"):
         connect(("127.0.0.1", port, bytes(32)), 0, 1)
+
+
+@pytest.mark.parametrize("answer", [None, ("127.0.0.1", 1, bytes(32)), ConnectionError()])
+def test_deliveries_are_calls_of_ray_where_a_connection_cannot_be_made(monkeypatch, answer):
+    actor = pytest.importorskip("orion.runtime.ray.actor")
+
+    def answer_of(_):
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def method(call):
+        return SimpleNamespace(options=lambda concurrency_group: SimpleNamespace(remote=call))
+
+    monkeypatch.setattr(actor, "answer_of", answer_of)
+    called, worker, delivery = [], actor.WorkerActor(), Delivery(1, 0, 0, (), (), ())
+    worker._actors = (None, SimpleNamespace(listen=method(lambda: None), deliver=method(called.append)))
+    worker._connect_to([1])
+    worker._way(1, [], Node().memory)(delivery)
+    assert called == [delivery]
 
 
 def test_numbers_of_deliveries_do_not_matter_to_a_connection(pair):

@@ -7,7 +7,8 @@ from __future__ import annotations
 import os
 import pickle
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -231,7 +232,9 @@ class WorkerActor:
         arrays = self._dense(program, order)
         self._inbox.begin(order.run, Landing(arrays, program.memory, program.meet))
         self._wake_receiver()
-        ways = {node: self._way(self._receiver(nodes, node), sorted(arrays), program.memory) for node in others}
+        receivers = {node: self._receiver(nodes, node) for node in others}
+        self._connect_to(receivers.values())
+        ways = {node: self._way(worker, sorted(arrays), program.memory) for node, worker in receivers.items()}
         post = Posts(order.run, self._number, ways, self._recorder)
         given = (
             self._number, workers, program.parts, program.memory, program.meet,
@@ -249,10 +252,15 @@ class WorkerActor:
         there = [worker for worker, place in enumerate(nodes) if place == node]
         return there[self._number % len(there)]
 
+    def _connect_to(self, workers: Iterable[int]) -> None:
+        """Have connections to workers as far as possible, all made at once: those that cannot be may take seconds."""
+        new = [worker for worker in workers if worker not in self._links]
+        if new:
+            with ThreadPoolExecutor(len(new)) as pool:
+                self._links.update(zip(new, pool.map(self._link, new), strict=True))
+
     def _way(self, worker: int, arrays: list[str], memory: RunMemory) -> Way:
         """How deliveries get to a worker on another node: through a connection, as calls of Ray where there is none."""
-        if worker not in self._links:
-            self._links[worker] = self._link(worker)
         link = self._links[worker]
         if link is None:
             return delivery_method(self._actors[worker]).remote  # type: ignore[no-any-return]
