@@ -1,6 +1,6 @@
-"""One program on a cluster of hosts, by a driver on the first of them: what `benchmarks.hosts` starts there.
+"""Programs on a cluster of hosts, by a driver on the first of them: what `benchmarks.hosts` starts there.
 
-python -m benchmarks.hosts.one SGD-MF --address 10.77.0.1:6379 --hosts NAME NAME
+python -m benchmarks.hosts.one --only SGD-MF --address 10.77.0.1:6379 --hosts NAME NAME
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
+from typing import Any
 
 import orion
 from benchmarks.hosts.programs import PROGRAMS, Program
@@ -72,12 +73,14 @@ def called(program: Program, number: int, session: orion.Session, names: Sequenc
 
 
 def hidden(record: CallRecord) -> float:
-    """The share of the time in which something was on its way to a worker's node that the worker did not wait."""
-    on_the_way = waited = 0
+    """The share, at least, of the time in which something was on its way to a worker's node that the worker neither
+    waited nor sent."""
+    on_the_way = behind = 0
     for worker in record.workers:
-        on_the_way += sum(end - start for start, end in joined(sorted(flights(record, worker.node))))
-        waited += under_way(record, worker)
-    return 1 - waited / on_the_way if on_the_way else 1.0
+        own = sum(end - start for start, end in joined(sorted(flights(record, worker.node))))
+        on_the_way += own
+        behind += max(0, own - under_way(record, worker) - worker.sends)
+    return behind / on_the_way if on_the_way else 1.0
 
 
 def alone(program: Program, calls: int) -> float:
@@ -91,34 +94,45 @@ def alone(program: Program, calls: int) -> float:
     return median(taken[1:])
 
 
+def on_hosts(program: Program, session: orion.Session, names: Sequence[str], calls: int) -> dict[str, Any]:
+    """What the plan says of a program, and what calls of it took."""
+    estimate = program.estimate(len(names))
+    why = [loop.why_one_node for loop in estimate.loops if loop.why_one_node]
+    for number in range(WARM_UPS):
+        program.call(number)
+    watched = Watched.over(names, IDLE_SECONDS)
+    found = sorted([called(program, n, session, names) for n in range(calls)], key=lambda one: one.seconds)
+    middle = found[calls // 2]
+    with orion.profile():
+        program.call(calls)
+    return {
+        "predicted": estimate.bytes,
+        "why": why,
+        "seconds": middle.seconds,
+        "sent": middle.sent,
+        "moved": middle.moved,
+        "contents": middle.contents(watched),
+        "busiest": middle.busiest(watched),
+        "hidden": hidden(program.function.last_run.record),
+    }
+
+
 def main() -> None:
     """Measure, and tell."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("name", choices=PROGRAMS)
+    parser.add_argument("--only", nargs="+", choices=PROGRAMS, default=list(PROGRAMS))
     parser.add_argument("--address", required=True)
     parser.add_argument("--hosts", nargs="+", required=True)
     parser.add_argument("--calls", type=int, default=5)
-    parser.add_argument("--limit", type=float, default=120.0, help="seconds")
+    parser.add_argument("--limit", type=float, default=120.0, help="seconds for each program")
     options = parser.parse_args()
     warnings.simplefilter("ignore", orion.SerialLoopWarning)
-    with time_limit(options.name, options.limit):
-        program = PROGRAMS[options.name]()
-        tell({"alone": alone(program, options.calls)})
-        workers = len(options.hosts)
-        with orion.session("ray", workers, address=options.address, force_parallel=True) as session:
-            estimate = program.estimate(workers)
-            why = [loop.why_one_node for loop in estimate.loops if loop.why_one_node]
-            tell({"predicted": estimate.bytes, "nodes": [loop.nodes for loop in estimate.loops], "why": why})
-            for number in range(WARM_UPS):
-                program.call(number)
-            watched = Watched.over(options.hosts, IDLE_SECONDS)
-            calls = [called(program, number, session, options.hosts) for number in range(options.calls)]
-            middle = sorted(calls, key=lambda one: one.seconds)[len(calls) // 2]
-            tell({"seconds": middle.seconds, "sent": middle.sent, "moved": middle.moved})
-            tell({"contents": middle.contents(watched), "busiest": middle.busiest(watched), "idle": sum(watched.idle)})
-            with orion.profile():
-                program.call(options.calls)
-            tell({"hidden": hidden(program.function.last_run.record)})
+    with orion.session("ray", len(options.hosts), address=options.address, force_parallel=True) as session:
+        for name in options.only:
+            with time_limit(name, options.limit):
+                program = PROGRAMS[name]()
+                taken = alone(program, options.calls)
+                tell({name: {"alone": taken, **on_hosts(program, session, options.hosts, options.calls)}})
 
 
 if __name__ == "__main__":
