@@ -6,8 +6,8 @@
     with cluster(2, 100) as found:                      # a Ray node on each
         found.hosts[0].start([sys.executable, "driver.py", found.address])
 
-Needs root, `ip` and `tc`; `why_not()` says what is missing. Each namespace has one end of a pair of virtual links, whose
-other end is at a bridge in a namespace of its own: nothing of it is in the machine's own network, and it is gone with
+Needs root, `ip` and `tc`; `why_not()` says what is missing. Each namespace has one end of a pair of virtual links whose
+other end is at a bridge, in a namespace of its own: nothing of it is in the machine's own network, and it is gone with
 the namespaces. These, and all processes in them, are ended when the `with` statement is left, however that happens.
 """
 

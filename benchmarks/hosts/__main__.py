@@ -45,9 +45,8 @@ def row(name: str, megabits: int, told: dict[str, Any]) -> tuple[str, ...]:
     """The row of a program at a rate."""
     counted = told["sent"] + told["moved"]
     link = told["busiest"] * 8 / (megabits * 1e6)
-    sizes = ("?" if told["predicted"] is None else f"{told['predicted'] / 1e6:.3f}",) + tuple(
-        f"{told[key] / 1e6:.3f}" for key in ("sent", "moved", "contents")
-    )
+    predicted = "?" if told["predicted"] is None else f"{told['predicted'] / 1e6:.3f}"
+    sizes = predicted, *(f"{told[key] / 1e6:.3f}" for key in ("sent", "moved", "contents"))
     times = f"{told['alone'] * 1e3:.1f}", f"{told['seconds'] * 1e3:.1f}"
     ratio = f"{told['contents'] / counted:.3f}" if counted else "–"
     return name, str(megabits), *times, *sizes, ratio, f"{link * 1e3:.1f}", f"{told['hidden']:.0%}"
