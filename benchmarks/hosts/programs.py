@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT / "examples"))
 
 from graph_data import web
 from pagerank import Ranks, pull
-from ratings_data import generate
+from ratings_data import SHAPES, generate
 from sgd_mf import sgd
 
 
@@ -45,9 +45,9 @@ class Program:
         return self.function.plan(*self.turns[0]).estimate(nodes=nodes)
 
 
-def sgd_mf() -> Program:
-    """Ratings of MovieLens-1M shape, 32 factors, five epochs in a call."""
-    ratings = generate("1m")
+def sgd_mf(count: int) -> Program:
+    """So many ratings of as many users and items as MovieLens-1M has, 32 factors, five epochs in a call."""
+    ratings = generate(replace(SHAPES["1m"], ratings=count))
     rng = np.random.default_rng(0)
     W, H = (orion.array(rng.random((n, 32), np.float32) * np.float32(32**-0.5)) for n in ratings.shape)
     data = orion.sparse((ratings.users, ratings.items), ratings.stars, shape=ratings.shape)
@@ -67,4 +67,9 @@ def pagerank() -> Program:
     return Program(pull, tuple((new, rank, share, ranks.ptr, ranks.idx, links, 0.85) for new, rank in turns))
 
 
-PROGRAMS: dict[str, Callable[[], Program]] = {"SGD-MF": sgd_mf, "Gauss-Seidel": sweeps, "PageRank": pagerank}
+PROGRAMS: dict[str, Callable[[], Program]] = {
+    "SGD-MF": lambda: sgd_mf(1_000_000),
+    "SGD-MF, 5 million": lambda: sgd_mf(5_000_000),
+    "Gauss-Seidel": sweeps,
+    "PageRank": pagerank,
+}
