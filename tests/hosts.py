@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -27,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+PREFIX = "orion"
 LINK = "eth0"
 HEADER_BYTES = 14 + 20 + 32
 """Of a packet: Ethernet, IPv4, TCP with time stamps."""
@@ -77,11 +79,6 @@ class Host:
         """Start a process on the host."""
         return subprocess.Popen(self.command(command), text=True, **options)
 
-    def processes(self) -> list[int]:
-        """Those that are on the host."""
-        found = subprocess.run(["ip", "netns", "pids", self.name], capture_output=True, text=True, check=False)
-        return [int(number) for number in found.stdout.split()]
-
 
 def traffic(name: str) -> Traffic:
     """What has gone out of the host with this name since it was made, as `tc -s` counts it."""
@@ -105,8 +102,9 @@ def why_not() -> str:
 @contextmanager
 def hosts(count: int, megabits: int) -> Iterator[tuple[Host, ...]]:
     """So many hosts, whose links carry so many million bits per second in each direction."""
+    _take_away_what_is_left()
     folder = Path(tempfile.mkdtemp(prefix="hosts-"))
-    prefix = f"orion{os.getpid()}"
+    prefix = f"{PREFIX}{os.getpid()}"
     bridge = f"{prefix}-net"
     (folder / "ray").mkdir()
     made = [Host(f"{prefix}-{n}", f"10.77.0.{n + 1}", folder / f"{n}", folder / "ray") for n in range(count)]
@@ -120,10 +118,35 @@ def hosts(count: int, megabits: int) -> Iterator[tuple[Host, ...]]:
             _join(host, bridge, f"port{number}", megabits)
         yield tuple(made)
     finally:
-        _end_processes(made)
-        for name in (*(host.name for host in made), bridge):
-            subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
-        shutil.rmtree(folder, ignore_errors=True)
+        with _undisturbed():
+            _take_away([*(host.name for host in made), bridge])
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Put off Ctrl-C and the like: what is made has to be taken away first."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _take_away(names: Sequence[str]) -> None:
+    """End the processes in namespaces, and remove these."""
+    _end_processes(names)
+    for name in names:
+        subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+
+
+def _take_away_what_is_left() -> None:
+    """Take away the hosts of processes that were killed before they could."""
+    listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=False).stdout.split()
+    makers = {name: re.fullmatch(rf"{PREFIX}(\d+)-(\d+|net)", name) for name in listed}
+    left = [name for name, found in makers.items() if found is not None and not Path(f"/proc/{found[1]}").exists()]
+    if left:
+        _take_away(left)
 
 
 def _join(host: Host, bridge: str, port: str, megabits: int) -> None:
@@ -141,15 +164,23 @@ def _join(host: Host, bridge: str, port: str, megabits: int) -> None:
     _run("tc", "-n", host.name, "qdisc", "add", "dev", LINK, *shape)
 
 
-def _end_processes(made: Sequence[Host]) -> None:
-    """End all processes on hosts: none of them is of anybody else."""
+def _end_processes(names: Sequence[str]) -> None:
+    """End all processes in namespaces: none of them is of anybody else."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         end = time.monotonic() + END_SECONDS
-        for process in (process for host in made for process in host.processes()):
+        for process in processes_in(names):
             with suppress(ProcessLookupError):
                 os.kill(process, number)
-        while any(host.processes() for host in made) and time.monotonic() < end:
+        while processes_in(names) and time.monotonic() < end:
             time.sleep(0.05)
+
+
+def processes_in(names: Sequence[str]) -> list[int]:
+    """The processes in namespaces."""
+    asked = [
+        subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True, check=False) for name in names
+    ]
+    return [int(number) for one in asked for number in one.stdout.split()]
 
 
 def _run(*command: str) -> str:
@@ -182,9 +213,10 @@ def cluster(count: int, megabits: int) -> Iterator[Cluster]:
                 _wait_until_there(host, started[-1], address, len(started))
             yield Cluster(made, address)
         finally:
-            _end_processes(made)
-            for process in started:
-                process.wait()
+            with _undisturbed():
+                _end_processes([host.name for host in made])
+                for process in started:
+                    process.wait()
 
 
 def _start_ray(host: Host, address: str, is_head: bool) -> subprocess.Popen[str]:

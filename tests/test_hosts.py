@@ -3,11 +3,12 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from benchmarks.hosts.__main__ import told_on
-from tests.hosts import HostsError, cluster, hosts, why_not
+from tests.hosts import HostsError, cluster, hosts, processes_in, why_not
 
 pytest.importorskip("ray")
 reason = why_not()
@@ -38,6 +39,26 @@ def test_a_host_that_cannot_be_made_leaves_nothing_behind():
     with pytest.raises(HostsError, match="tbf"), hosts(1, 0):
         pass
     assert namespaces() == []
+
+
+def test_hosts_of_a_process_that_was_killed_are_taken_away_by_the_next_one():
+    text = """
+from tests.hosts import hosts
+with hosts(1, 100) as (host,):
+    host.start(["sleep", "100"])
+    print(host.name, flush=True)
+    input()
+"""
+    root = Path(__file__).parents[1]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", text], cwd=root, text=True, **pipes) as killed:
+        name = killed.stdout.readline().strip()
+        assert processes_in([name])
+        killed.kill()
+    assert processes_in([name])
+    with hosts(1, 100):
+        assert processes_in([name]) == []
+    assert name not in subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
 
 
 def test_hosts_reach_each_other_and_nobody_else():
