@@ -33,6 +33,9 @@ LINK = "eth0"
 HEADER_BYTES = 14 + 20 + 32
 """Of a packet: Ethernet, IPv4, TCP with time stamps."""
 
+FULL_BYTES = 1514 - HEADER_BYTES
+"""The contents of a full packet."""
+
 RAY_PORT = 6379
 STORE_BYTES = 80 * 1024**2
 START_SECONDS = 60.0
@@ -45,19 +48,21 @@ class HostsError(Exception):
 
 @dataclass(frozen=True)
 class Traffic:
-    """What has gone out of a host: bytes with all headers, and packets."""
+    """What has gone out of a host: bytes with all headers, packets, and how many of these TCP has sent again because
+    a queue was full."""
 
     bytes: int
     packets: int
+    again: int
 
     @property
     def contents(self) -> int:
-        """The bytes without the headers of packets."""
-        return self.bytes - HEADER_BYTES * self.packets
+        """The bytes without the headers of packets, and without what was sent again (all of those taken to be full)."""
+        return self.bytes - HEADER_BYTES * self.packets - FULL_BYTES * self.again
 
     def since(self, before: Traffic) -> Traffic:
         """What has gone out since then."""
-        return Traffic(self.bytes - before.bytes, self.packets - before.packets)
+        return Traffic(self.bytes - before.bytes, self.packets - before.packets, self.again - before.again)
 
 
 @dataclass(frozen=True)
@@ -81,9 +86,11 @@ class Host:
 
 
 def traffic(name: str) -> Traffic:
-    """What has gone out of the host with this name since it was made, as `tc -s` counts it."""
+    """What has gone out of the host with this name since it was made, as `tc -s` and its TCP count it."""
     (queue,) = json.loads(_run("tc", "-n", name, "-s", "-j", "qdisc", "show", "dev", LINK))
-    return Traffic(queue["bytes"], queue["packets"])
+    counted = _run("ip", "netns", "exec", name, "cat", "/proc/net/snmp").splitlines()
+    heads, values = (line.split() for line in counted if line.startswith("Tcp:"))
+    return Traffic(queue["bytes"], queue["packets"], int(values[heads.index("RetransSegs")]))
 
 
 def why_not() -> str:

@@ -29,8 +29,8 @@ LIMIT = 180.0
 """Seconds for one program at one rate."""
 
 HEADS = (
-    "", "Mbit/s", "ms, one worker", "ms", "MB predicted", "MB sent", "MB to and from the driver", "MB by tc",
-    "tc / counted", "ms of the busiest link", "hidden",
+    "", "Mbit/s", "ms, one worker", "ms", "MB predicted", "MB sent", "MB, driver", "MB by tc",
+    "tc / counted", "packets sent again", "ms of the busiest link", "hidden",
 )  # fmt: skip
 
 
@@ -49,7 +49,7 @@ def row(name: str, megabits: int, told: dict[str, Any]) -> tuple[str, ...]:
     sizes = predicted, *(f"{told[key] / 1e6:.3f}" for key in ("sent", "moved", "contents"))
     times = f"{told['alone'] * 1e3:.1f}", f"{told['seconds'] * 1e3:.1f}"
     ratio = f"{told['contents'] / counted:.3f}" if counted else "–"
-    return name, str(megabits), *times, *sizes, ratio, f"{link * 1e3:.1f}", f"{told['hidden']:.0%}"
+    return name, str(megabits), *times, *sizes, ratio, f"{told['again']}", f"{link * 1e3:.1f}", f"{told['hidden']:.0%}"
 
 
 def notes(name: str, told: dict[str, Any]) -> list[str]:
@@ -79,7 +79,7 @@ def main() -> int:
         for name in (name for name in options.only if name in told):
             table.add_row(*row(name, megabits, told[name]))
             said += notes(name, told[name])
-    console = Console(width=150)
+    console = Console(width=170)
     console.print(machine())
     console.print(table)
     for line in dict.fromkeys(said):

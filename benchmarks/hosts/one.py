@@ -112,6 +112,7 @@ def on_hosts(program: Program, session: orion.Session, names: Sequence[str], cal
         "sent": middle.sent,
         "moved": middle.moved,
         "contents": middle.contents(watched),
+        "again": sum(one.again for one in middle.gone),
         "busiest": middle.busiest(watched),
         "hidden": hidden(program.function.last_run.record),
     }
