@@ -35,9 +35,10 @@ def time_limit(step: str, limit: float) -> Iterator[None]:
 # ---------------------------------------------------------------- outside of it
 
 
-def told_by(arguments: Sequence[str], limit: float) -> dict[str, Any]:
-    """What `python -m …` told, the latest word on each field; `failed` says how it ended if not well."""
-    command = [sys.executable, "-m", *arguments]
+def told_by(arguments: Sequence[str], limit: float, before: Sequence[str] = ()) -> dict[str, Any]:
+    """What `python -m …` told, the latest word on each field; `failed` says how it ended if not well. `before` is a
+    command that runs it."""
+    command = [*before, sys.executable, "-m", *arguments]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     facts: dict[str, Any] = {}
     for line in ended.stdout.splitlines():

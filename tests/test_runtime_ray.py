@@ -14,6 +14,7 @@ import pytest
 import orion
 from orion.arrays.dense import array
 from tests.runtime_programs import NAMES, assert_same, cases, divides, gather, integers, mix, outcome
+from tests.torn_messages import differing_elements, torn_elements
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(120)]
 
@@ -44,6 +45,31 @@ def test_any_number_of_workers_gives_the_serial_result(workers, four_actors, exp
     assert prepared.program.workers == workers
     result = prepared.run(arguments, four_actors)
     assert_same((result, {"W": arguments["W"], "H": arguments["H"]}), expected["two loops"])
+
+
+@pytest.fixture
+def on_two(four_actors):
+    """Runs a function on two of the actors."""
+
+    def run(function, arguments):
+        function._preparation.prepare(arguments, 2, True).run(arguments, four_actors)
+
+    return run
+
+
+@pytest.mark.parametrize("width", [16, 5_000])
+def test_what_is_overwritten_at_once_is_never_seen_in_parts(width, on_two):
+    end = (
+        time.monotonic() + 2.0
+    )  # all 10,000 rounds where others leave the cores alone: a wait for a core takes a while
+    for _ in range(20):
+        assert torn_elements(width, 500, on_two) == 0
+        if time.monotonic() > end:
+            break
+
+
+def test_what_is_handed_on_and_then_overwritten_is_never_seen_in_parts(on_two):
+    assert differing_elements(200, 500, on_two) == 0
 
 
 def test_dist_arrays_move_into_shared_memory_once(four_actors):

@@ -27,6 +27,7 @@ from tests.runtime_programs import (
     sparse_integers,
     values_only,
 )
+from tests.torn_messages import differing_elements, torn_elements
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(120)]
 
@@ -74,6 +75,15 @@ def test_nodes_send_as_many_bytes_as_the_plan_predicts(name, nodes):
         assert estimate.bytes == team.sent_bytes > 0
     else:
         assert estimate.workers < len(team.group.nodes)  # these may be on one node
+
+
+@pytest.mark.parametrize(("width", "rounds"), [(16, 100), (25_000, 40)])
+def test_a_message_whose_source_is_overwritten_at_once_is_never_torn(width, rounds, nodes):
+    assert torn_elements(width, rounds) == 0
+
+
+def test_a_message_whose_source_is_overwritten_as_soon_as_it_was_read_is_never_torn(nodes):
+    assert differing_elements(200, rounds=50) == 0
 
 
 def test_the_workers_of_the_driver_s_node_come_first(nodes):

@@ -1,0 +1,140 @@
+"""Programs on a cluster of hosts, by a driver on the first of them: what `benchmarks.hosts` starts there.
+
+python -m benchmarks.hosts.one --only SGD-MF --address 10.77.0.1:6379 --hosts NAME NAME
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import orion
+from benchmarks.hosts.programs import PROGRAMS, Program
+from benchmarks.process import tell, time_limit
+from orion.runtime.profile.records import CallRecord
+from orion.runtime.profile.under_way import flights, joined, under_way
+from tests.hosts import Traffic, traffic
+
+WARM_UPS = 4
+IDLE_SECONDS = 3.0
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What the links of hosts carry while nobody calls anything, bytes of contents and with headers per second."""
+
+    names: tuple[str, ...]
+    idle: tuple[float, ...]
+    idle_contents: float
+
+    @classmethod
+    def over(cls, names: Sequence[str], seconds: float) -> Watched:
+        """Look at the links for a while."""
+        before = [traffic(name) for name in names]
+        time.sleep(seconds)
+        gone = [traffic(name).since(one) for name, one in zip(names, before, strict=True)]
+        return cls(tuple(names), tuple(one.bytes / seconds for one in gone), sum(o.contents for o in gone) / seconds)
+
+
+@dataclass(frozen=True)
+class Called:
+    """One call: its seconds, the bytes that nodes have sent each other and that went between the driver and nodes, as
+    the runtime counts them, and what went out of each host."""
+
+    seconds: float
+    sent: int
+    moved: int
+    gone: tuple[Traffic, ...]
+
+    def contents(self, watched: Watched) -> float:
+        """Bytes on all links without headers, and without what they carry anyway."""
+        return sum(one.contents for one in self.gone) - watched.idle_contents * self.seconds
+
+    def busiest(self, watched: Watched) -> float:
+        """Bytes on the link that carried most, with headers."""
+        return max(one.bytes - idle * self.seconds for one, idle in zip(self.gone, watched.idle, strict=True))
+
+
+def called(program: Program, number: int, session: orion.Session, names: Sequence[str]) -> Called:
+    """Call a program, and count."""
+    group = session._backend._team.group  # type: ignore[attr-defined]
+    moved, before = group.moved, [traffic(name) for name in names]
+    start = perf_counter()
+    program.call(number)
+    seconds = perf_counter() - start
+    gone = tuple(traffic(name).since(one) for name, one in zip(names, before, strict=True))
+    return Called(seconds, session._backend._team.sent_bytes, group.moved - moved, gone)  # type: ignore[attr-defined]
+
+
+def hidden(record: CallRecord) -> float:
+    """The share, at least, of the time in which something was on its way to a worker's node that the worker neither
+    waited nor sent."""
+    on_the_way = behind = 0
+    for worker in record.workers:
+        own = sum(end - start for start, end in joined(sorted(flights(record, worker.node))))
+        on_the_way += own
+        behind += max(0, own - under_way(record, worker) - worker.sends)
+    return behind / on_the_way if on_the_way else 1.0
+
+
+def alone(program: Program, calls: int) -> float:
+    """The seconds of a call on one worker of this host."""
+    taken = []
+    with orion.session("threads", 1):
+        for number in range(calls + 1):
+            start = perf_counter()
+            program.call(number)
+            taken.append(perf_counter() - start)
+    return median(taken[1:])
+
+
+def on_hosts(program: Program, session: orion.Session, names: Sequence[str], calls: int) -> dict[str, Any]:
+    """What the plan says of a program, and what calls of it took."""
+    estimate = program.estimate(len(names))
+    why = [loop.why_one_node for loop in estimate.loops if loop.why_one_node]
+    for number in range(WARM_UPS):
+        program.call(number)
+    watched = Watched.over(names, IDLE_SECONDS)
+    found = sorted([called(program, n, session, names) for n in range(calls)], key=lambda one: one.seconds)
+    middle = found[calls // 2]
+    with orion.profile():
+        program.call(calls)
+    return {
+        "predicted": estimate.bytes,
+        "why": why,
+        "seconds": middle.seconds,
+        "sent": middle.sent,
+        "moved": middle.moved,
+        "contents": middle.contents(watched),
+        "again": sum(one.again for one in middle.gone),
+        "busiest": middle.busiest(watched),
+        "hidden": hidden(program.function.last_run.record),
+    }
+
+
+def main() -> None:
+    """Measure, and tell."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", nargs="+", choices=PROGRAMS, default=list(PROGRAMS))
+    parser.add_argument("--address", required=True)
+    parser.add_argument("--hosts", nargs="+", required=True)
+    parser.add_argument("--calls", type=int, default=5)
+    parser.add_argument("--limit", type=float, default=120.0, help="seconds for each program")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore", orion.SerialLoopWarning)
+    with orion.session("ray", len(options.hosts), address=options.address, force_parallel=True) as session:
+        for name in options.only:
+            with time_limit(name, options.limit):
+                program = PROGRAMS[name]()
+                taken = alone(program, options.calls)
+                tell({name: {"alone": taken, **on_hosts(program, session, options.hosts, options.calls)}})
+
+
+if __name__ == "__main__":
+    main()

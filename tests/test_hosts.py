@@ -1,0 +1,86 @@
+"""Programs on hosts with links of their own: what the plan predicts, what the runtime counts, and what the links do."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.hosts.__main__ import told_on
+from tests.hosts import HostsError, cluster, hosts, processes_in, why_not
+
+pytest.importorskip("ray")
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(240)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def possible():
+    """Only where namespaces can be made."""
+    if why := why_not():
+        pytest.skip(f"there can be no hosts here: {why}")
+
+
+def namespaces():
+    """The namespaces of hosts of this process."""
+    found = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout.split()
+    return [name for name in found if name.startswith(f"orion{os.getpid()}-")]
+
+
+def test_hosts_and_what_runs_on_them_are_gone_whatever_happens():
+    def fail():
+        with hosts(2, 100) as made:
+            processes.extend(host.start(["sleep", "100"]) for host in made)
+            assert len(namespaces()) == 3
+            raise KeyboardInterrupt
+
+    processes = []
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert [process.wait(5) != 0 for process in processes] == [True, True]
+    assert namespaces() == []
+
+
+def test_a_host_that_cannot_be_made_leaves_nothing_behind():
+    with pytest.raises(HostsError, match="tbf"), hosts(1, 0):
+        pass
+    assert namespaces() == []
+
+
+def test_hosts_of_a_process_that_was_killed_are_taken_away_by_the_next_one():
+    text = """
+from tests.hosts import hosts
+with hosts(1, 100) as (host,):
+    host.start(["sleep", "100"])
+    print(host.name, flush=True)
+    input()
+"""
+    root = Path(__file__).parents[1]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", text], cwd=root, text=True, **pipes) as killed:
+        name = killed.stdout.readline().strip()
+        assert processes_in([name])
+        killed.kill()
+    assert processes_in([name])
+    with hosts(1, 100):
+        assert processes_in([name]) == []
+    assert name not in subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
+
+
+def test_hosts_reach_each_other_and_nobody_else():
+    with hosts(2, 100) as (first, second):
+        ask = "import socket, sys; socket.create_connection((sys.argv[1], 5999), 2)"
+        wait = "import socket; s = socket.create_server(('', 5999)); print('there', flush=True); s.accept()"
+        server = second.start([sys.executable, "-c", wait], stdout=subprocess.PIPE)
+        assert server.stdout.readline() == "there\n"
+        assert first.start([sys.executable, "-c", ask, "127.0.0.1"], stderr=subprocess.DEVNULL).wait() != 0
+        assert first.start([sys.executable, "-c", ask, second.address]).wait() == 0
+
+
+def test_predicted_counted_and_carried_bytes_agree():
+    with cluster(2, 100) as found:
+        told = told_on(found, ["SGD-MF", "Gauss-Seidel", "PageRank"], calls=3)
+    assert "failed" not in told
+    for name, one in told.items():
+        assert one["sent"] == one["predicted"] > 1e6, name
+        assert one["contents"] == pytest.approx(one["sent"] + one["moved"], rel=0.05), name
