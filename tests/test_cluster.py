@@ -3,7 +3,7 @@
 import pytest
 
 import orion
-from tests.cluster import cluster, loop_cases, row
+from tests.cluster import cluster, lists_of_iterations, loop_cases, row
 from tests.runtime_programs import NAMES
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(200)]
@@ -29,3 +29,11 @@ def test_three_nodes_give_the_bits_of_threads_and_send_what_is_predicted(case, e
     assert not found.wrong, str(found)
     assert found.nodes > 1
     assert found.used > 1 or found.why
+
+
+@pytest.mark.parametrize("case", [*lists_of_iterations()], ids=lambda case: case.name)
+def test_a_profile_changes_no_results_where_tiles_are_taken_on_one_node(case, expected, three):
+    with orion.profile() as profile:
+        assert case.run() == expected[case.name]
+    assert profile.numbers.calls == 1
+    assert sum(loop.runs for loop in profile.numbers.loops) > 0

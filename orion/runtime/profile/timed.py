@@ -70,7 +70,7 @@ class Timed(Base):
     def walk_timed(self, part: LoopPart, first: int, last: int, arguments: list[Any]) -> None:
         """Run tiles `first` … `last` - 1 of this worker's order. Where the loop is left, so does this."""
         sums = self.recorder.of_loop(part)
-        if part.loop.plan.takes_tiles:
+        if self.takes_tiles(part):
             return self._walk_all(part, sums, arguments)
         if first == 0:
             self._walks_whole = self._is_whole(part)
@@ -170,6 +170,10 @@ class Timed(Base):
             and loop.has_tiles_everywhere(self.workers)
             and all(tiles.size > 1 for tiles in loop.schedule.order)
         )
+
+    def takes_tiles(self, part: LoopPart) -> bool:
+        """Whether this worker takes tiles of others."""
+        return part.loop.plan.takes_tiles
 
     def samples_alone(self) -> bool:
         """Whether the workers of a run can stand still for one: they must see each other's flags at once."""

@@ -65,10 +65,13 @@ class NodeWorker(Worker):
 
     def walk(self, part: LoopPart, arguments: list[Any]) -> None:
         """Run the tiles, and send what other nodes wait for as soon as it is there."""
-        if self._exchange[part.number].is_at_home:  # nobody sends anything before it ends
+        exchange = self._exchange[part.number]
+        if (
+            exchange.is_at_home and part.loop.plan.takes_tiles
+        ):  # on one node, where nobody sends anything before it ends
             super().walk(part, arguments)
             return
-        sends = self._exchange[part.number].sends
+        sends = exchange.sends
         start = 0
         for at, tile in enumerate(part.tiles.tolist(), start=1):
             if tile in sends:

@@ -20,6 +20,10 @@ class TimedNodeWorker(Timed, NodeWorker):
             self.memory.abort()
             raise AbortedError
 
+    def takes_tiles(self, part: LoopPart) -> bool:
+        """Whether this worker takes tiles of others: not where these may be on other nodes."""
+        return False
+
     def samples_alone(self) -> bool:
         """Whether the workers of a run can stand still for one: flags of other nodes take too long."""
         return False
