@@ -43,20 +43,14 @@ ARGUMENTS = tuple(name.strip() for name in inspected.SIGNATURE.split(","))
 
 @dataclass(frozen=True)
 class Case:
-    """`fresh()` gives new arguments, the same each time. `inspected`: loops are inspected before the run."""
+    """`fresh()` gives new arguments, the same each time."""
 
     name: str
     function: Any
     fresh: Callable[[], dict[str, Any]]
-    inspected: bool = False
-
-    def plan(self) -> Any:
-        """The plan by which it runs."""
-        return self.function.plan(**self.fresh(), inspect=self.inspected)
 
     def run(self) -> tuple[Any, dict[str, bytes]]:
         """What it returns, and the bytes of the dense arrays afterwards."""
-        self.plan()
         arguments = self.fresh()
         result = self.function(**arguments)
         dense = {k: v for k, v in arguments.items() if isinstance(v, np.ndarray | DenseArray)}
@@ -101,7 +95,7 @@ def lists_of_iterations() -> Iterator[Case]:
     """Inspected loops, and one whose workers take tiles of each other on one node."""
     for name in ("repeated places", "rows as a whole", "two loops", "rounds of one statement"):
         function = orion.parallel_for(inspected.written(inspected.TEXTS[name]))
-        yield Case(f"inspected: {name}", function, lambda: dict(zip(ARGUMENTS, inspected.given(), strict=True)), True)
+        yield Case(f"inspected: {name}", function, lambda: dict(zip(ARGUMENTS, inspected.given(), strict=True)))
     dynamic = orion.parallel_for(schedule="dynamic")(promise.sweep.serial)
     yield Case("dynamic sweeps", dynamic, lambda: {"A": integers(60, 70) / 7, "sweeps": 4})
 
@@ -150,11 +144,12 @@ def row(case: Case, workers: int, expected: Any, session: Any) -> Row:
     """Run a case in a session on a cluster."""
     found = case.run()
     team = session._backend._team
-    places = tuple(team.group.nodes[: case_workers(case)]) if team else ()
+    plan = case.function.last_run.plan  # the one that has run: a call inspects loops that a plan may not have looked at
+    places = tuple(team.group.nodes[: plan.runs_on]) if team else ()
     nodes = len({*places}) or 1
-    estimate = case.plan().estimate(nodes=nodes)
+    estimate = plan.estimate(nodes=nodes)
     is_even = places == tuple(sorted(places, key=places.index)) and evenly(places)
-    sent = team.sent_bytes if team and case_workers(case) > 1 else 0
+    sent = team.sent_bytes if team and plan.runs_on > 1 else 0
     used = max((loop.nodes for loop in estimate.loops), default=1)
     why = "; ".join(dict.fromkeys(loop.why_one_node for loop in estimate.loops if loop.why_one_node))
     wrong = "" if found == expected else "other bits than on threads"
@@ -163,11 +158,6 @@ def row(case: Case, workers: int, expected: Any, session: Any) -> Row:
     if not wrong and used < nodes and not why:
         wrong = "uses one node, and nothing says why"
     return Row(case.name, workers, nodes, used, estimate.bytes if is_even else None, sent, why, wrong)
-
-
-def case_workers(case: Case) -> int:
-    """The workers that take part in a run in the present session."""
-    return int(case.plan().runs_on)
 
 
 def evenly(places: tuple[str, ...]) -> bool:
