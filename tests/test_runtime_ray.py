@@ -69,7 +69,11 @@ def test_what_is_overwritten_at_once_is_never_seen_in_parts(width, on_two):
 
 
 def test_what_is_handed_on_and_then_overwritten_is_never_seen_in_parts(on_two):
-    assert differing_elements(200, 500, on_two) == 0
+    end = time.monotonic() + 2.0
+    for _ in range(20):
+        assert differing_elements(200, 500, on_two) == 0
+        if time.monotonic() > end:
+            break
 
 
 def test_dist_arrays_move_into_shared_memory_once(four_actors):
