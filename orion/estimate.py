@@ -12,7 +12,8 @@ from orion.inspect.text.words import counted
 from orion.ir.types import ArrayType
 from orion.plan.plan import FunctionPlan, LoopPlan
 from orion.runtime.ray.exchange import program_exchange
-from orion.runtime.ray.predicted import Prediction, UnpredictableError
+from orion.runtime.ray.predicted import Prediction
+from orion.runtime.walk import UnpredictableError
 from orion.schedule.schedule import Schedule
 
 
@@ -82,7 +83,7 @@ def estimated(
     workers = max((loop.schedule.workers for loop in loops), default=1)
     place = [f"{worker * nodes // workers}" for worker in range(workers)]
     exchange = program_exchange(loops, known, place, shapes)
-    prediction = Prediction(loops, exchange, known, shapes, sizes)
+    prediction = Prediction(known, loops, exchange, shapes, sizes)
     unknown = None
     try:
         total: int | None = prediction.go(function.program.steps)
