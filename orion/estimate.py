@@ -1,33 +1,55 @@
-"""What a plan will take on several nodes: bytes between them, memory on each, and which loops use one node alone."""
+"""What a plan will take: time, bytes between nodes, memory on each, and which loops use one node alone."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 
-from orion.inspect.text.words import counted
+from orion.cost.sizes import Sizes
+from orion.errors import PlanError, describe
+from orion.inspect.text.words import bytes_in_words, counted, time_in_words
 from orion.ir.types import ArrayType
+from orion.measured import Measurements, loop_names
 from orion.plan.plan import FunctionPlan, LoopPlan
-from orion.runtime.ray.exchange import program_exchange
+from orion.predicted_times import (
+    MEASURE,
+    LoopSeconds,
+    Simulated,
+    Times,
+    UnknownTimesError,
+    on_one_node,
+    overlapping_loops,
+)
+from orion.runtime.ray.exchange import LoopExchange, ProgramExchange, program_exchange
 from orion.runtime.ray.predicted import Prediction
 from orion.runtime.walk import UnpredictableError
 from orion.schedule.schedule import Schedule
+from orion.simulate import Network, TileGraph
+
+BANDWIDTH, LATENCY = 1e9, 1e-4
+"""What is taken for the network where nothing is given: bytes per second (10 Gbit/s, less what protocols take), and
+seconds from one actor to another."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoopEstimate:
     """What one planned loop takes: `line` of the source and `dims`, the number of `nodes` that run tiles of it, the
     `bytes` that go between nodes before and in it, all rounds together (None where nobody knows before the run), and
-    `why_one_node`, where it is one of several."""
+    `why_one_node`, where it is one of several. `rounds` is how often it runs, and `seconds` those of all rounds, with
+    what they wait for; None where `Estimate.unmeasured` says why."""
 
     line: int
     dims: tuple[str, ...]
     nodes: int
     bytes: int | None
     why_one_node: str | None
+    rounds: int | None
+    seconds: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +60,10 @@ class Estimate:
     says on what); what the driver sends at the beginning and gets at the end is not among them, nor are flags and
     headers. `bytes_at_end` of them bring what was written to the first node. `memory` has for each node the bytes of
     dense arrays that it works on.
+
+    `seconds` are those of the whole call and `seconds_on_one` those of the same tiles on one worker, by what
+    `f.measure(...)` has measured; None where times are not known: `unmeasured` says why, and what to call. `assumed`
+    says what is taken for granted.
     """
 
     workers: int
@@ -47,19 +73,52 @@ class Estimate:
     loops: tuple[LoopEstimate, ...]
     memory: tuple[int, ...]
     unknown: str | None
+    seconds: float | None
+    seconds_on_one: float | None
+    unmeasured: str | None
+    assumed: tuple[str, ...]
+
+    @property
+    def speedup(self) -> float | None:
+        """How many times as fast as the same tiles on one worker."""
+        if self.seconds is None or self.seconds_on_one is None:
+            return None
+        return self.seconds_on_one / self.seconds
+
+    @property
+    def memory_per_worker(self) -> int:
+        """The bytes of dense arrays per worker of the node that has most of them."""
+        place = [worker * self.nodes // self.workers for worker in range(self.workers)]
+        return max((-(-size // max(1, place.count(node))) for node, size in enumerate(self.memory)), default=0)
 
     def __str__(self) -> str:
         sent = f"{self.bytes:,} bytes" if self.bytes is not None else f"an unknown number of bytes ({self.unknown})"
         where = f"On {counted(self.workers, 'worker')}, {counted(self.nodes, 'node')}"
-        lines = [f"{where}: {sent} from node to node."]
-        for loop in self.loops:
-            size = "" if loop.bytes is None else f", {loop.bytes:,} bytes"
-            why = "" if loop.why_one_node is None else f": {loop.why_one_node}"
-            lines.append(f"  line {loop.line}, over ({', '.join(loop.dims)}): {counted(loop.nodes, 'node')}{size}{why}")
+        lines = [f"{where}: {sent} from node to node.", self._time(), *map(_loop_text, self.loops)]
         if self.bytes_at_end:
             lines.append(f"  at the end, to the first node: {self.bytes_at_end:,} bytes")
         sizes = ", ".join(f"{size:,}" for size in self.memory)
-        return "\n".join([*lines, f"Dense arrays on each node: {sizes} bytes."])
+        lines.append(f"Dense arrays on each node: {sizes} bytes.")
+        return "\n".join([*lines, *(f"Assumed: {one}." for one in self.assumed)])
+
+    def _time(self) -> str:
+        if self.seconds is None or self.speedup is None:
+            return f"Time: unknown; {self.unmeasured}."
+        return f"Time: {time_in_words(self.seconds * 1e9)}, {self.speedup:.3g} times as fast as on one worker."
+
+    def to_dict(self) -> dict[str, Any]:
+        """The estimate as plain dicts, lists, strings and numbers: its fields, and `speedup`."""
+        return {**asdict(self), "speedup": self.speedup}
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), indent=2)
+
+
+def _loop_text(loop: LoopEstimate) -> str:
+    time = "" if loop.seconds is None else f", {time_in_words(loop.seconds * 1e9)}"
+    size = "" if loop.bytes is None else f", {loop.bytes:,} bytes"
+    why = "" if loop.why_one_node is None else f": {loop.why_one_node}"
+    return f"  line {loop.line}, over ({', '.join(loop.dims)}): {counted(loop.nodes, 'node')}{time}{size}{why}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,35 +130,186 @@ class Planned:
 
 
 def estimated(
-    function: FunctionPlan, known: Mapping[str, int], schedules: Mapping[int, Schedule], nodes: int
+    function: FunctionPlan,
+    sizes: Sizes,
+    schedules: Mapping[int, Schedule],
+    nodes: int,
+    measurements: Measurements,
+    network: Network,
 ) -> Estimate:
     """The estimate for a planned function whose loops have these schedules, by their numbers."""
     loops = [Planned(loop, schedules[number]) for number, loop in enumerate(function.loops)]
-    kinds = {name: kind for name, kind in function.types if isinstance(kind, ArrayType)}
-    dtypes = {name: kind.dtype for name, kind in kinds.items()}
+    dtypes = {name: kind.dtype for name, kind in function.types if isinstance(kind, ArrayType)}
     dtypes |= {one.name: one.dtype for one in function.program.function.local_arrays}
     shapes = {name: shape for name, shape in function.sizes.shapes.items() if name in dtypes}
-    sizes = {name: np.dtype(dtype).itemsize for name, dtype in dtypes.items()}
+    of_elements = {name: np.dtype(dtype).itemsize for name, dtype in dtypes.items()}
     workers = max((loop.schedule.workers for loop in loops), default=1)
     place = [f"{worker * nodes // workers}" for worker in range(workers)]
-    exchange = program_exchange(loops, known, place, shapes)
-    prediction = Prediction(known, loops, exchange, shapes, sizes)
+    exchange = program_exchange(loops, sizes.known, place, shapes)
+    prediction = Prediction(sizes.known, loops, exchange, shapes, of_elements)
     unknown = None
     try:
         total: int | None = prediction.go(function.program.steps)
     except UnpredictableError as error:
         total, unknown = None, str(error)
-    found = [
-        LoopEstimate(
-            loop.plan.nest.span.line, loop.plan.nest.dims, len(one.tiles),
-            None if total is None else size, one.why_at_home if len(exchange.nodes) > 1 else None,
-        )
-        for loop, one, size in zip(loops, exchange.loops, prediction.by_loop, strict=True)
-    ]  # fmt: skip
     memory = [0] * len(exchange.nodes)
     for array, shape in shapes.items():
         for node, needed in enumerate(exchange.needed(array)):
             elements = sum(region.elements(shape) for region in exchange.cells[array].regions(needed))
-            memory[node] += min(elements, prod(shape)) * sizes[array]
-    at_end = None if total is None else prediction.at_end
-    return Estimate(workers, len(exchange.nodes), total, at_end, tuple(found), tuple(memory), unknown)
+            memory[node] += min(elements, prod(shape)) * of_elements[array]
+    used = len(exchange.nodes)
+    measurement = measurements.latest(sizes, [*loop_names(function.loops)])
+    times, unmeasured = None, f"nothing was measured: {MEASURE}"
+    if measurement is not None:
+        times = Times(function, sizes, workers, used, measurement, network)
+    found: tuple[LoopSeconds, ...] | None = None
+    if times is not None:
+        try:
+            if used > 1 and unknown is not None:
+                raise UnknownTimesError(f"what goes between nodes is not known before the run: {unknown}")
+            found = times.of_loops(_on_nodes(function, loops, prediction))
+        except UnknownTimesError as error:
+            unmeasured = str(error)
+    return Estimate(
+        workers,
+        used,
+        total,
+        None if total is None else prediction.at_end,
+        tuple(_loop_estimates(loops, exchange, prediction if total is not None else None, found)),
+        tuple(memory),
+        unknown,
+        *_seconds(times, found, workers, prediction),
+        None if found is not None else unmeasured,
+        () if times is None or found is None else times.assumed(),
+    )
+
+
+def _seconds(
+    times: Times | None, found: Sequence[LoopSeconds] | None, workers: int, prediction: Prediction
+) -> tuple[float | None, float | None]:
+    """The seconds of a call, and those on one worker."""
+    if times is None or found is None:
+        return None, None
+    at_end = times.network.seconds(prediction.at_end_busiest) if prediction.at_end else 0.0
+    seconds = times.of_call(workers) + sum(one.seconds for one in found) + at_end
+    return seconds, times.of_call(1) + sum(one.on_one for one in found)
+
+
+def _loop_estimates(
+    loops: Sequence[Planned],
+    exchange: ProgramExchange,
+    prediction: Prediction | None,
+    found: Sequence[LoopSeconds] | None,
+) -> list[LoopEstimate]:
+    several = len(exchange.nodes) > 1
+    return [
+        LoopEstimate(
+            loop.plan.nest.span.line,
+            loop.plan.nest.dims,
+            len(one.tiles),
+            None if prediction is None else prediction.by_loop[number],
+            one.why_at_home if several else None,
+            None if found is None else found[number].rounds,
+            None if found is None else found[number].seconds,
+        )
+        for number, (loop, one) in enumerate(zip(loops, exchange.loops, strict=True))
+    ]
+
+
+# ---------------------------------------------------------------- what is simulated
+
+
+def _on_nodes(function: FunctionPlan, loops: Sequence[Planned], prediction: Prediction) -> list[Simulated]:
+    """The loops as they are simulated, with what goes between nodes."""
+    exchange = prediction.exchange
+    if len(exchange.nodes) == 1:
+        return on_one_node(function, {number: loop.schedule for number, loop in enumerate(loops)})
+    overlap = overlapping_loops(function)
+    found = []
+    for number, (loop, one) in enumerate(zip(loops, exchange.loops, strict=True)):
+        _, moved, moves = prediction.sums[number].tolist()
+        graph = _graph(loop.schedule, one, prediction)
+        overlaps = number in overlap and one.rounds_overlap
+        found.append(Simulated(graph, loop.schedule, moved, moves, overlaps))
+    return found
+
+
+def _graph(schedule: Schedule, one: LoopExchange, prediction: Prediction) -> TileGraph:
+    """The tiles of a loop on several nodes."""
+    exchange = prediction.exchange
+    owner = np.zeros(schedule.tiles, np.int64)
+    for worker, tiles in enumerate(one.order):
+        owner[tiles] = worker
+    numbers = {node: number for number, node in enumerate(exchange.nodes)}
+    sends = {
+        tile: [(numbers[send.node], prediction.size_of(send)) for send in found] for tile, found in one.sends.items()
+    }
+    return TileGraph(schedule.serial_tiles(), owner, exchange.place, one.waits, sends, takes_tiles=False)
+
+
+# ---------------------------------------------------------------- memory, and more workers
+
+
+def refuse_memory(estimate: Estimate, memory: int, others: Sequence[Estimate]) -> None:
+    """PlanError where a node has fewer bytes than it needs for dense arrays. `others` are the estimates for more nodes
+    than that, which may say how many are enough."""
+    most = max(estimate.memory, default=0)
+    if most <= memory:
+        return
+    node = estimate.memory.index(most)
+    what = f"node {node} of {estimate.nodes} needs {most:,} bytes for dense arrays, and has memory={memory:,}"
+    why = f"that is {bytes_in_words(most - memory)} too much; the arrays on each node: " + ", ".join(
+        f"{size:,}" for size in estimate.memory
+    )
+    fits = next((one for one in others if max(one.memory) <= memory), None)
+    if fits is not None:
+        hint = f"with nodes={fits.nodes} no node needs more than {max(fits.memory):,} bytes"
+    elif len(others) and max(others[-1].memory) < most:
+        hint = f"more nodes alone do not help: with {others[-1].nodes} it is still {max(others[-1].memory):,} bytes"
+    else:
+        hint = (
+            "more nodes do not help: what is written comes to the first node in the end; use smaller arrays, or dtypes"
+        )
+    raise PlanError(describe(what, why=why, hint=hint))
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """The predicted seconds of a call on more and more workers of one node: (workers, seconds), the workers being
+    powers of two. `pays_up_to` is the number of workers from which on twice as many do not save 5 % of the time any
+    more; None where the last point still does."""
+
+    points: tuple[tuple[int, float], ...]
+
+    @property
+    def pays_up_to(self) -> int | None:
+        for (workers, seconds), (_, doubled) in zip(self.points, self.points[1:], strict=False):
+            if doubled > 0.95 * seconds:
+                return workers
+        return None
+
+    def __str__(self) -> str:
+        first = self.points[0][1]
+        lines = [
+            f"{workers:>7,} {time_in_words(seconds * 1e9):>10} {first / seconds:>8.3g}"
+            for workers, seconds in self.points
+        ]
+        stop = self.pays_up_to
+        end = "More workers pay up to the end." if stop is None else f"More than {counted(stop, 'worker')} do not pay."
+        return "\n".join(["workers       time  speedup", *lines, end])
+
+
+def scaled(
+    function: FunctionPlan, sizes: Sizes, schedules: Mapping[int, Schedule], measurements: Measurements
+) -> float:
+    """The predicted seconds of a plan on one node. PlanError where they are not known."""
+    measurement = measurements.latest(sizes, [*loop_names(function.loops)])
+    if measurement is None:
+        raise PlanError(f"times are not known, as nothing was measured: {MEASURE}")
+    workers = max((schedule.workers for schedule in schedules.values()), default=1)
+    times = Times(function, sizes, workers, 1, measurement, Network(BANDWIDTH, LATENCY))
+    try:
+        found = times.of_loops(on_one_node(function, schedules))
+    except UnknownTimesError as error:
+        raise PlanError(f"times are not known: {error}") from None
+    return times.of_call(workers) + sum(one.seconds for one in found)

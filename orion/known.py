@@ -19,6 +19,7 @@ from orion.ir.function import Function, LocalArray
 from orion.ir.signature import index_value
 from orion.ir.types import ScalarType, Shapes, Types
 from orion.kernel.calling import KernelSource
+from orion.measured import Measurements
 from orion.passes.delinearize import shapes_of_rows, with_rows
 from orion.passes.steps import with_steps
 from orion.plan.deferred_bodies import Bodies
@@ -47,7 +48,8 @@ class Typed:
     programs. `local_arrays` are those that any of them makes. `guarded` is what is evaluated for some values of a
     scalar only, and may fail. `asked` are the properties of arrays that variants are for, those of each together: they
     are to be shown in each call. `bodies` keeps those that have been made, by the identities of programs, and `kernels`
-    those of loops, with what has the identities in their keys (`orion.pipeline`)."""
+    those of loops, with what has the identities in their keys (`orion.pipeline`). `measurements` are what
+    `f.measure` has measured."""
 
     given: Types
     function: Function
@@ -62,6 +64,7 @@ class Typed:
     asked: Asked
     bodies: dict[int, Bodies] = field(default_factory=dict)
     kernels: dict[Key, tuple[KernelSource, Key]] = field(default_factory=dict)
+    measurements: Measurements = field(default_factory=Measurements)
 
     def stays_in_rows(self, values: Mapping[str, int], longer: frozenset[str]) -> bool:
         """Whether the subscripts of flattened arrays stay within rows, at these values of isl's parameters; see

@@ -10,7 +10,7 @@ make of a function; `orion.prepare` keeps it from call to call.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -307,7 +307,11 @@ def make_plan(
 
 def planned(typed: Typed, sizes: Sizes, arrays: Mapping[str, Any]) -> Plan:
     plan = plan_program(typed.variants, sizes)
-    return Plan(plan, sizes, arrays, tuple(checks_of(typed, plan)))
+
+    def again(workers: int) -> Plan:
+        return planned(typed, replace(sizes, workers=workers), arrays)
+
+    return Plan(plan, sizes, arrays, tuple(checks_of(typed, plan)), again, typed.measurements)
 
 
 def local_specs(plan: Plan) -> tuple[LocalSpec, ...]:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
-from numbers import Integral
+from math import inf
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from orion.arrays.files.whole import write_text
@@ -24,6 +25,7 @@ from orion.cost.sizes import Sizes
 from orion.dependence.access import Dependence
 from orion.dependence.bounds import BoundsChecks, Place, fix_parameters, prove_bounds
 from orion.errors import PlanError, UnprovedWarning
+from orion.measured import Measurements
 from orion.plan.conditions import conditions_in_words
 from orion.plan.deferred_bodies import plan_with_bodies, with_deferred_bodies
 from orion.plan.plan import Considered, FunctionPlan, Inspected, LoopPlan, Tiled, Verdict, source_nest
@@ -42,7 +44,8 @@ from orion.verify.tiles import broken_in_round
 if TYPE_CHECKING:
     import networkx as nx
 
-    from orion.estimate import Estimate
+    from orion.estimate import Estimate, Scaling
+    from orion.simulate import Network
 
 
 def found_conflicts(plan: LoopPlan, values: Mapping[str, int]) -> Iterator[Conflict]:
@@ -63,13 +66,16 @@ class Plan:
     """How the loops of a function are run for arguments of these types and sizes, and the proof that they may be.
 
     `workers` is the number that was asked for. `arrays` are the sparse arrays of the call, by argument name; a plan
-    made without arguments has none, and no schedule. `checks` are the bounds checks of its planned loops.
+    made without arguments has none, and no schedule. `checks` are the bounds checks of its planned loops. `again` makes
+    the plan of the same call for another number of workers, and `measurements` are those of the function.
     """
 
     function: FunctionPlan
     sizes: Sizes
     arrays: Mapping[str, Any]
     checks: tuple[BoundsChecks, ...]
+    again: Callable[[int], Plan]
+    measurements: Measurements
 
     # ------------------------------------------------------------ what was found
 
@@ -202,10 +208,24 @@ class Plan:
         return range_order(plan, schedule, self._values())
 
     @ends_in_users_line
-    def estimate(self, workers: int | None = None, nodes: int = 1) -> Estimate:
-        """What a call takes on several nodes: the bytes that go between them, loop by loop, which loops use one node
-        alone, and why, and the memory of each node. On the workers that the plan is for, or on others; they are shared
-        out evenly. Nothing runs. PlanError where the plan was made without arguments.
+    def estimate(
+        self,
+        workers: int | None = None,
+        nodes: int = 1,
+        memory: int | None = None,
+        *,
+        bandwidth: float | None = None,
+        latency: float | None = None,
+    ) -> Estimate:
+        """What a call takes on several nodes: seconds, loop by loop, the bytes that go between nodes, which loops use
+        one node alone, and why, and the memory of each node. On the workers that the plan is for, or on others, for
+        which it is made anew; they are shared out evenly. Nothing runs.
+
+        Times are known once `f.measure(...)` has measured the function: schedules are simulated with the times of
+        tiles. Between nodes go `bandwidth` bytes per second and node after `latency` seconds (1e9 and 1e-4, if not
+        given); what is taken for granted is in `assumed`, and printed. `memory` are the bytes that each node has for
+        dense arrays. PlanError where that is not enough, with what would be, and where the plan was made without
+        arguments.
 
         >>> import numpy as np, orion
         >>> @orion.parallel_for
@@ -218,18 +238,46 @@ class Plan:
         ...     plan = smooth.plan(np.ones(1000), np.ones(1000))
         >>> plan.estimate(nodes=2).bytes  # two elements of b; then half of both arrays is brought to the first node
         7992
+        >>> plan.estimate(nodes=2).unmeasured
+        'nothing was measured: call `f.measure(...)` with such arguments first'
         """
+        from orion.estimate import BANDWIDTH, LATENCY, refuse_memory
+        from orion.simulate import Network
+
+        network = Network(
+            _positive(bandwidth, BANDWIDTH, "bandwidth", "bytes per second"),
+            _positive(latency, LATENCY, "latency", "seconds"),
+        )
+        plan = self if workers is None else self._for(_at_least_one(workers))
+        count = _at_least_one(nodes, "an estimate is for at least one node")
+        found = plan._estimate(count, network)
+        if memory is not None and max(found.memory, default=0) > _at_least_one(memory, "`memory` is a number of bytes"):
+            more = [1 << k for k in range(count.bit_length(), found.workers.bit_length())]
+            refuse_memory(found, memory, [plan._estimate(each, network) for each in more])
+        return found
+
+    @ends_in_users_line
+    def scaling(self, workers: int = 1024) -> Scaling:
+        """The predicted seconds on 1, 2, 4, … workers of one node, up to `workers`, and from where on more of them do
+        not pay. The plan is made anew for each number. PlanError where times are not known: `f.measure(...)` first."""
+        from orion.estimate import Scaling, scaled
+
+        most = _at_least_one(workers)
+        counts = [1 << k for k in range(most.bit_length())]
+        return Scaling(tuple((count, scaled(*self._for(count)._scheduled(), self.measurements)) for count in counts))
+
+    def _for(self, workers: int) -> Plan:
+        """The plan of the same call for another number of workers."""
+        return self if workers == self.sizes.workers or self.sizes.symbolic else self.again(workers)
+
+    def _scheduled(self) -> tuple[FunctionPlan, Sizes, dict[int, Schedule]]:
+        function = self.with_bodies()
+        return function, self.sizes, {k: self.schedule_of(one, one.runs_on) for k, one in enumerate(function.loops)}
+
+    def _estimate(self, nodes: int, network: Network) -> Estimate:
         from orion.estimate import estimated
 
-        function = self.with_bodies()
-        count = None if workers is None else _at_least_one(workers)
-        schedules = {
-            number: self.schedule_of(loop, loop.runs_on if count is None else count)
-            for number, loop in enumerate(function.loops)
-        }
-        return estimated(
-            function, self._values(), schedules, _at_least_one(nodes, "an estimate is for at least one node")
-        )
+        return estimated(*self._scheduled(), nodes, self.measurements, network)
 
     def with_bodies(self) -> FunctionPlan:
         """The plan of the function with the text of all its loops, which a plan by itself does without."""
@@ -332,3 +380,12 @@ def _at_least_one(number: int, what: str = "a schedule needs at least one worker
     if not isinstance(number, Integral) or number < 1:
         raise PlanError(f"{what}, not {number!r}")
     return int(number)
+
+
+def _positive(given: float | None, otherwise: float, name: str, unit: str) -> float:
+    """A number that a user gave, or what is taken otherwise. PlanError where it is not above zero."""
+    if given is None:
+        return otherwise
+    if isinstance(given, bool) or not isinstance(given, Real) or not 0 < given < inf:
+        raise PlanError(f"`{name}` is a number of {unit} above 0, not {given!r}")
+    return float(given)

@@ -4,6 +4,7 @@ import numpy as np
 
 from orion.cost.sizes import Sizes
 from orion.ir.types import ArrayType, ScalarType, SparseType
+from orion.measured import Measurements
 from orion.plan.plan import FunctionPlan
 from orion.plan.planner import plan_program
 from orion.plan.source_plans import source_plans
@@ -239,7 +240,9 @@ def schedules_of(plan: FunctionPlan, function, workers: int = 4) -> list[Schedul
     """A schedule per loop of the source: even blocks over the shapes of the sparse array, or over the ranges."""
     found: list[Schedule | None] = []
     types, shapes = CASES[function]
-    whole = Plan(plan, Sizes(shapes, dict.fromkeys(types, 500), COUNTS, workers), {}, ())
+    whole = Plan(
+        plan, Sizes(shapes, dict.fromkeys(types, 500), COUNTS, workers), {}, (), lambda workers: whole, Measurements()
+    )
     for loop in source_plans(plan):
         if loop.nest.elements is None:
             found.append(whole.schedule_of(loop, workers))

@@ -78,7 +78,7 @@ class Timed(Base):
             return self._walk_whole(part, first, last, arguments)
         if first == 0:
             sums.rounds += 1
-            sums.overhead, part.tile_ns = _overhead(part, arguments), 0
+            sums.overhead, part.tile_ns = overhead_of_walk(part, arguments), 0
         before = self._cpu
         is_sampled = self._is_sampled(part)
         for place in range(first, last):
@@ -203,7 +203,7 @@ class TimedWorker(Timed, Worker):
             raise AbortedError
 
 
-def _overhead(part: LoopPart, arguments: list[Any]) -> tuple[int, int]:
+def overhead_of_walk(part: LoopPart, arguments: list[Any]) -> tuple[int, int]:
     """What calling the walk takes, without tiles: as time, and of a core."""
     found = []
     for _ in range(5):

@@ -4,7 +4,7 @@ for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -31,6 +31,10 @@ from orion.runtime.skeleton import Skeleton, make_skeleton
 from orion.runtime.threads.pool import Pool
 from orion.runtime.threads.watch import Watch
 from orion.runtime.worker import AbortedError, FinishedError, Worker
+
+
+RunWorker = Callable[[PreparedProgram, "LoadedProgram", int, tuple[object, ...]], Any]
+"""Runs the part of a program of the worker with a number, given the arguments of the skeleton."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,9 +97,22 @@ def run_locally(
 ) -> Any:
     """Run a program on members of the pool and return what worker 0, the calling thread, returns.
 
-    Times are taken where there is a `recording`. The first error of any worker is raised once all have left; so is
-    KeyboardInterrupt.
+    Times are taken where there is a `recording`.
     """
+    run = _run if recording is None else partial(_run_timed, recording)
+    return run_by(run, prepared, loaded, arguments, pool, watch)
+
+
+def run_by(
+    run: RunWorker,
+    prepared: PreparedProgram,
+    loaded: LoadedProgram,
+    arguments: Mapping[str, object],
+    pool: Pool,
+    watch: Watch,
+) -> Any:
+    """The same, with what runs the part of each worker. The first error of any worker is raised once all have left; so
+    is KeyboardInterrupt."""
     memory = loaded.memory
     memory.reset()
     arrays = GivenArrays(arguments)
@@ -105,7 +122,6 @@ def run_locally(
     given = skeleton_arguments(prepared, arguments)
     errors: list[BaseException] = []
     returned: list[Any] = []
-    run = _run if recording is None else partial(_run_timed, recording)
 
     def body(number: int) -> None:
         parts = loaded.parts[number]

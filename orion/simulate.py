@@ -1,0 +1,196 @@
+"""How long a schedule takes, by the times of its tiles: list scheduling (Graham 1969).
+
+A worker runs the tiles that it owns in their order, each as soon as what it waits for is done and has come; where
+workers take tiles of each other, a free one takes the first tile in the serial order that waits for nothing any more.
+What a tile sends to another node leaves when it is done, one message after the other on the way out of its node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orion.schedule.schedule import Ints, Schedule
+
+Seconds = NDArray[np.float64]
+MOST_TILES, WINDOW = 50_000, 6
+"""Rounds that overlap are simulated one after the other up to so many tiles; else so many of them, of which the later
+half is taken to be as all are."""
+
+MOST_ADDED = 100_000
+"""Of more rounds than this only so many, evenly spread, are added up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """What goes from node to node takes `latency` seconds and its bytes over `bandwidth`, in bytes per second; each
+    node sends one message at a time."""
+
+    bandwidth: float
+    latency: float
+
+    def seconds(self, size: float, messages: float = 1) -> float:
+        """The time of so many messages, of so many bytes together, one after the other."""
+        return size / self.bandwidth + messages * self.latency
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TileGraph:
+    """The tiles of a loop as they are simulated. `serial` are all tiles in an order that keeps every wait, `owner[t]`
+    is the worker of tile t, which is on node `place[w]`; `waits` are (offsets, tiles, lags) as in a `Schedule`.
+    `sends[t]` has (node, bytes) for what tile t sends when it is done. `takes_tiles` as in a `Schedule`."""
+
+    serial: Ints
+    owner: Ints
+    place: tuple[int, ...]
+    waits: tuple[Ints, Ints, Ints]
+    sends: Mapping[int, Sequence[tuple[int, int]]]
+    takes_tiles: bool
+
+    @classmethod
+    def of(cls, schedule: Schedule) -> TileGraph:
+        """The tiles of a schedule on one node."""
+        waits = schedule.wait_offsets, schedule.waits, schedule.lags
+        place = (0,) * schedule.workers
+        return cls(schedule.serial_tiles(), schedule.owner, place, waits, {}, schedule.takes_tiles)
+
+    @property
+    def workers(self) -> int:
+        return len(self.place)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RoundTimes:
+    """The times of tiles in the rounds of a loop: `seconds`, float64 (samples, tiles), in the rounds `sampled`, int64
+    (samples,), of `measured`. There are `rounds` to be predicted; `overlap` where they do."""
+
+    seconds: Seconds
+    sampled: Ints
+    measured: int
+    rounds: int
+    overlap: bool
+
+    def places(self, rounds: int) -> Seconds:
+        """Where the samples are among so many rounds."""
+        scale = (rounds - 1) / max(1, self.measured - 1)
+        return np.asarray(self.sampled, np.float64) * scale
+
+    def over_all(self, values: Sequence[float] | Seconds, rounds: int) -> float:
+        """The sum over so many rounds, given the values at the samples; between two it is taken to be linear.
+
+        >>> import numpy as np
+        >>> RoundTimes(np.zeros((2, 1)), np.array([0, 4]), 5, 5, False).over_all([1.0, 5.0], 5)
+        15.0
+        """
+        if rounds <= 0:
+            return 0.0
+        count = min(rounds, MOST_ADDED)
+        at = np.linspace(0, rounds - 1, count)
+        return float(np.interp(at, self.places(rounds), values).mean() * rounds)
+
+
+def makespan(tiles: TileGraph, seconds: Seconds, network: Network) -> float:
+    """The time from the beginning of a round to its end, float64 (tiles,) being the seconds of each tile.
+
+    >>> import numpy as np
+    >>> none = np.zeros(5, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
+    >>> four = TileGraph(np.arange(4), np.array([0, 0, 1, 1]), (0, 0), none, {}, False)
+    >>> makespan(four, np.array([1.0, 2.0, 3.0, 4.0]), Network(1e9, 1e-5))
+    7.0
+    """
+    if tiles.takes_tiles:
+        return _taken(tiles, seconds)
+    if not tiles.waits[1].size and not tiles.sends:
+        loads = np.bincount(tiles.owner, weights=seconds, minlength=tiles.workers)
+        return float(loads.max(initial=0.0))
+    return _Rounds(tiles, network).next(seconds)
+
+
+def time_of_rounds(tiles: TileGraph, runs: RoundTimes, network: Network) -> float:
+    """The time of all rounds of a loop. Where they overlap, a tile begins as soon as those are done that it waits for
+    in its round and the one before; else all workers meet between two rounds."""
+    if not runs.overlap or tiles.takes_tiles:
+        return runs.over_all([makespan(tiles, each, network) for each in runs.seconds], runs.rounds)
+    simulated = _Rounds(tiles, network)
+    if runs.rounds * tiles.owner.size <= MOST_TILES:
+        nearest = np.abs(runs.places(runs.rounds)[:, None] - np.arange(runs.rounds)).argmin(axis=0)
+        return max((simulated.next(runs.seconds[k]) for k in nearest), default=0.0)
+    ends = [simulated.next(runs.seconds[0]) for _ in range(WINDOW)]
+    later = [_each_further(tiles, each, network) for each in runs.seconds]
+    return ends[0] + runs.over_all(later, runs.rounds - 1)
+
+
+def _each_further(tiles: TileGraph, seconds: Seconds, network: Network) -> float:
+    """How much later each of many rounds that overlap ends than the one before it, where all take as long."""
+    rounds, half = _Rounds(tiles, network), WINDOW // 2
+    ends = [rounds.next(seconds) for _ in range(WINDOW)]
+    return (ends[-1] - ends[half - 1]) / (WINDOW - half)
+
+
+class _Rounds:
+    """Rounds of a loop, one after the other: when workers and the ways out of nodes are free, and when tiles of the
+    round before were done."""
+
+    def __init__(self, tiles: TileGraph, network: Network) -> None:
+        self.tiles, self.network = tiles, network
+        self.free = [0.0] * tiles.workers
+        self.link = [0.0] * (max(tiles.place, default=0) + 1)
+        self.before: list[float] = []
+        self.came_before: dict[tuple[int, int], float] = {}
+
+    def next(self, seconds: Seconds) -> float:
+        """Go through a round, and say when all is done."""
+        tiles, free, place = self.tiles, self.free, self.tiles.place
+        offsets, waits, lags = (part.tolist() for part in tiles.waits)
+        owner, taken = tiles.owner.tolist(), seconds.tolist()
+        done, came = [0.0] * len(owner), dict[tuple[int, int], float]()
+        for tile in tiles.serial.tolist():
+            worker = owner[tile]
+            node, start = place[worker], free[worker]
+            for at in range(offsets[tile], offsets[tile + 1]):
+                other = waits[at]
+                ends, arrived = (done, came) if not lags[at] else (self.before, self.came_before)
+                if ends:
+                    start = max(start, self._there(ends[other], arrived, other, place[owner[other]], node))
+            free[worker] = done[tile] = start + taken[tile]
+            for target, size in tiles.sends.get(tile, ()):
+                self.link[node] = max(self.link[node], done[tile]) + size / self.network.bandwidth
+                came[tile, target] = self.link[node] + self.network.latency
+        self.before, self.came_before = done, came
+        return max([*free, *came.values()], default=0.0)
+
+    def _there(self, end: float, came: Mapping[tuple[int, int], float], tile: int, source: int, node: int) -> float:
+        """When a worker on a node knows that a tile is done, and has what it sends."""
+        return end if source == node else came.get((tile, node), end + self.network.latency)
+
+
+def _taken(tiles: TileGraph, seconds: Seconds) -> float:
+    """The time of a round in which workers take tiles: a free one takes the first that waits for nothing."""
+    offsets, waits, lags = tiles.waits
+    rank = np.empty(tiles.serial.size, np.int64)
+    rank[tiles.serial] = np.arange(tiles.serial.size)
+    missing = np.zeros(rank.size, np.int64)
+    after: dict[int, list[int]] = {}
+    waiting = np.repeat(np.arange(rank.size), np.diff(offsets[: rank.size + 1]))
+    for tile, other in zip(waiting[lags == 0].tolist(), waits[lags == 0].tolist(), strict=True):
+        missing[tile] += 1
+        after.setdefault(other, []).append(tile)
+    ready = [(int(rank[tile]), int(tile)) for tile in np.flatnonzero(missing == 0)]
+    heapify(ready)
+    idle, busy, now = tiles.workers, list[tuple[float, int]](), 0.0
+    while ready or busy:
+        while ready and idle:
+            _, tile = heappop(ready)
+            heappush(busy, (now + float(seconds[tile]), tile))
+            idle -= 1
+        now, tile = heappop(busy)
+        idle += 1
+        for later in after.get(tile, ()):
+            missing[later] -= 1
+            if not missing[later]:
+                heappush(ready, (int(rank[later]), later))
+    return now
