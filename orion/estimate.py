@@ -13,7 +13,7 @@ import numpy as np
 from orion.cost.sizes import Sizes
 from orion.errors import PlanError, describe
 from orion.inspect.text.words import bytes_in_words, counted, time_in_words
-from orion.ir.types import ArrayType
+from orion.ir.types import ArrayType, Shapes
 from orion.measured import Measurements, loop_names
 from orion.plan.plan import FunctionPlan, LoopPlan
 from orion.predicted_times import (
@@ -147,16 +147,14 @@ def estimated(
     place = [f"{worker * nodes // workers}" for worker in range(workers)]
     exchange = program_exchange(loops, sizes.known, place, shapes)
     prediction = Prediction(sizes.known, loops, exchange, shapes, of_elements)
+    total: int | None = 0
     unknown = None
-    try:
-        total: int | None = prediction.go(function.program.steps)
-    except UnpredictableError as error:
-        total, unknown = None, str(error)
-    memory = [0] * len(exchange.nodes)
-    for array, shape in shapes.items():
-        for node, needed in enumerate(exchange.needed(array)):
-            elements = sum(region.elements(shape) for region in exchange.cells[array].regions(needed))
-            memory[node] += min(elements, prod(shape)) * of_elements[array]
+    if len(exchange.nodes) > 1:  # on one nothing is sent
+        try:
+            total = prediction.go(function.program.steps)
+        except UnpredictableError as error:
+            total, unknown = None, str(error)
+    memory = _memory(exchange, shapes, of_elements)
     used = len(exchange.nodes)
     measurement = measurements.latest(sizes, [*loop_names(function.loops)])
     times, unmeasured = None, f"nothing was measured: {MEASURE}"
@@ -165,9 +163,7 @@ def estimated(
     found: tuple[LoopSeconds, ...] | None = None
     if times is not None:
         try:
-            if used > 1 and unknown is not None:
-                raise UnknownTimesError(f"what goes between nodes is not known before the run: {unknown}")
-            found = times.of_loops(_on_nodes(function, loops, prediction))
+            found = _of_loops(times, loops, prediction, unknown)
         except UnknownTimesError as error:
             unmeasured = str(error)
     return Estimate(
@@ -182,6 +178,25 @@ def estimated(
         None if found is not None else unmeasured,
         () if times is None or found is None else times.assumed(),
     )
+
+
+def _memory(exchange: ProgramExchange, shapes: Shapes, of_elements: Mapping[str, int]) -> list[int]:
+    """The bytes of the dense arrays that each node works on."""
+    memory = [0] * len(exchange.nodes)
+    for array, shape in shapes.items():
+        for node, needed in enumerate(exchange.needed(array)):
+            elements = sum(region.elements(shape) for region in exchange.cells[array].regions(needed))
+            memory[node] += min(elements, prod(shape)) * of_elements[array]
+    return memory
+
+
+def _of_loops(
+    times: Times, loops: Sequence[Planned], prediction: Prediction, unknown: str | None
+) -> tuple[LoopSeconds, ...]:
+    """The seconds of loops. UnknownTimesError where they are not known, as where it is `unknown` what is sent."""
+    if unknown is not None:
+        raise UnknownTimesError(f"what goes between nodes is not known before the run: {unknown}")
+    return times.of_loops(_on_nodes(times.function, loops, prediction))
 
 
 def _seconds(

@@ -85,4 +85,3 @@ class SampledWorker(TimedWorker):
                 return
             found[place] = self._last_cpu
         sampling.tiles.setdefault(part.number, {})[part.round] = found
-

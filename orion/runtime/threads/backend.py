@@ -32,7 +32,6 @@ from orion.runtime.threads.pool import Pool
 from orion.runtime.threads.watch import Watch
 from orion.runtime.worker import AbortedError, FinishedError, Worker
 
-
 RunWorker = Callable[[PreparedProgram, "LoadedProgram", int, tuple[object, ...]], Any]
 """Runs the part of a program of the worker with a number, given the arguments of the skeleton."""
 
