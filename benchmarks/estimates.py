@@ -1,9 +1,10 @@
 """Twelve loops on one and two workers: the time that `plan.estimate` predicts after `f.measure`, next to runs.
 
-    python -m benchmarks.estimates [--repeats N] [--curve]
+    python -m benchmarks.estimates [--repeats N]
 
 `least` and `median` are of the runs. On a machine that is busy a run waits for a core, which a prediction for workers
-that have cores of their own has not in it: the least time has least of that. The ratios at the end of a line say how
+that have cores of their own has not in it: the least time has least of that, and the time of cores none (with two
+workers waiting for each other is in it, so that it is compared with one alone). The ratios at the end of a line say how
 many times faster predicting was than the median run: `estimate` alone, and with `measure`.
 """
 
@@ -14,6 +15,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -149,56 +151,86 @@ def cases() -> list[Case]:
     ]
 
 
+@dataclass(frozen=True)
+class Compared:
+    """Seconds: predicted, of each run by the clock and of cores, of an estimate, and of measuring."""
+
+    predicted: float
+    runs: tuple[float, ...]
+    of_cores: tuple[float, ...]
+    estimating: float
+    measuring: float
+
+
 def timed(action: Callable[[], object]) -> float:
     start = time.perf_counter()
     action()
     return time.perf_counter() - start
 
 
-def compared(case: Case, workers: int, repeats: int) -> tuple[float, float, float, float, float]:
-    """Seconds: predicted, of the least and the median run, of an estimate, and of measuring."""
+def compared(case: Case, workers: int, repeats: int, seconds: float = 1.0) -> Compared:
+    """Measure a function, predict a call, and run it so many times."""
     function, arguments = case
+    runs, of_cores = [], []
     with orion.session(workers=workers):
         function(*arguments)  # compiled, so that measuring is not compiling
-        measuring = timed(lambda: function.measure(*arguments))
-        measuring = min(measuring, timed(lambda: function.measure(*arguments)))
+        function.measure(*arguments, seconds=seconds)  # so are the parts that only this needs
+        measuring = timed(lambda: function.measure(*arguments, seconds=seconds))
         plan = function.plan(*arguments)
         found = plan.estimate()
         estimating = statistics.median(timed(plan.estimate) for _ in range(5))
-        runs = [timed(lambda: function(*arguments)) for _ in range(repeats)]
+        for _ in range(repeats):
+            before = time.process_time()
+            runs.append(timed(lambda: function(*arguments)))
+            of_cores.append(time.process_time() - before)
     if found.seconds is None:
         raise SystemExit(f"{function.__name__}: {found.unmeasured}")
-    return found.seconds, min(runs), statistics.median(runs), estimating, measuring
+    return Compared(found.seconds, tuple(runs), tuple(of_cores), estimating, measuring)
+
+
+def line_of(name: str, workers: int, one: Compared) -> str:
+    least, median, core = min(one.runs), statistics.median(one.runs), min(one.of_cores)
+    times = " ".join(f"{each * 1e3:9.2f}" for each in (one.predicted, least, median, core))
+    off = " ".join(f"{one.predicted / each - 1.0:+9.1%}" for each in (least, median))
+    costs = f"{one.estimating * 1e3:9.2f} {one.measuring * 1e3:9.1f}"
+    faster = f"{median / one.estimating:.3g}, {median / (one.estimating + one.measuring):.3g}"
+    return f"{name:<13} {workers:7} {times} {off} {costs}  {faster}"
+
+
+def show_mean_errors(found: list[tuple[int, Compared]]) -> None:
+    for workers in (1, 2):
+        ones = [one for count, one in found if count == workers]
+        least = statistics.mean(abs(one.predicted / min(one.runs) - 1.0) for one in ones)
+        median = statistics.mean(abs(one.predicted / statistics.median(one.runs) - 1.0) for one in ones)
+        text = f"mean error, workers={workers}: {least:.1%} of the least run, {median:.1%} of the median run"
+        if workers == 1:
+            core = statistics.mean(abs(one.predicted / min(one.of_cores) - 1.0) for one in ones)
+            text += f", {core:.1%} of the least time of a core"
+        print(text)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=41, help="runs per loop and number of workers")
-    parser.add_argument("--curve", action="store_true", help="also the predicted times up to 1,024 workers")
     options = parser.parse_args()
     print(f"load when it began: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; milliseconds")
-    print(f"{'loop':<13} workers predicted    least   median  error of least, of median  estimate measure  faster")
-    errors: list[tuple[float, float]] = []
+    heads = ("predicted", "least", "median", "core", "off least", "off med.", "estimate", "measure")
+    print(f"{'loop':<13} workers {' '.join(f'{head:>9}' for head in heads)}  faster")
+    found = []
     for case in cases():
         for workers in (1, 2):
-            predicted, least, median, estimating, measuring = compared(case, workers, options.repeats)
-            off = predicted / least - 1.0, predicted / median - 1.0
-            errors.append((abs(off[0]), abs(off[1])))
-            times = f"{predicted * 1e3:9.2f} {least * 1e3:8.2f} {median * 1e3:8.2f}"
-            costs = f"{estimating * 1e3:8.2f} {measuring * 1e3:8.1f}"
-            faster = f"{median / estimating:.3g}, {median / (estimating + measuring):.3g}"
-            print(
-                f"{case[0].__name__:<13} {workers:7} {times} {off[0]:+14.1%} {off[1]:+11.1%}  {costs}  {faster}",
-                flush=True,
-            )
-    of_least, of_median = (statistics.mean(part) for part in zip(*errors, strict=True))
-    print(f"mean error: {of_least:.1%} of the least run, {of_median:.1%} of the median run")
+            one = compared(case, workers, options.repeats)
+            found.append((workers, one))
+            print(line_of(case[0].__name__, workers, one), flush=True)
+    show_mean_errors(found)
+    distances = np.random.default_rng(7).random((1200, 1200))
+    print("1,200 rounds, measured with seconds=0.1:")
+    print(line_of("shortest", 1, compared((shortest, (distances,)), 1, 3, 0.1)))
     print(f"load when it ended: {os.getloadavg()[0]:.1f}")
-    if options.curve:
-        for function, arguments in (case for case in cases() if case[0] in (gauss_seidel, matmul, factorize)):
-            with orion.session(workers=2):
-                function.measure(*arguments)
-                print(f"\n{function.__name__}\n{function.plan(*arguments).scaling()}", flush=True)
+    for function, arguments in (case for case in cases() if case[0] in (gauss_seidel, matmul, factorize)):
+        with orion.session(workers=2):
+            function.measure(*arguments)
+            print(f"\n{function.__name__}\n{function.plan(*arguments).scaling()}", flush=True)
 
 
 if __name__ == "__main__":
