@@ -98,7 +98,7 @@ class Estimate:
         if self.bytes_at_end:
             lines.append(f"  at the end, to the first node: {self.bytes_at_end:,} bytes")
         sizes = ", ".join(f"{size:,}" for size in self.memory)
-        lines.append(f"Dense arrays on each node: {sizes} bytes.")
+        lines.append(f"Dense arrays on each node: {sizes} bytes; per worker at most {self.memory_per_worker:,}.")
         return "\n".join([*lines, *(f"Assumed: {one}." for one in self.assumed)])
 
     def _time(self) -> str:
@@ -107,8 +107,8 @@ class Estimate:
         return f"Time: {time_in_words(self.seconds * 1e9)}, {self.speedup:.3g} times as fast as on one worker."
 
     def to_dict(self) -> dict[str, Any]:
-        """The estimate as plain dicts, lists, strings and numbers: its fields, and `speedup`."""
-        return {**asdict(self), "speedup": self.speedup}
+        """The estimate as plain dicts, lists, strings and numbers: its fields, `speedup` and `memory_per_worker`."""
+        return {**asdict(self), "speedup": self.speedup, "memory_per_worker": self.memory_per_worker}
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), indent=2)

@@ -130,6 +130,31 @@ def test_rounds_that_depend_on_data_are_those_that_were_measured():
     assert "how often loops run is not known" in other.unmeasured
 
 
+def test_of_a_long_call_only_some_rounds_are_run():
+    a, b = np.linspace(0.0, 1.0, 2000), np.zeros(2000)
+    with orion.session(workers=2, force_parallel=True):
+        measured = smooth.measure(a, b, 1000, seconds=1e-6)
+        found = smooth.plan(a, b, 1000).estimate()
+    assert not measured.is_whole
+    for loop in measured.loops:
+        if loop.rounds > 1:
+            assert 1 < loop.sampled.size < loop.rounds
+            assert np.all(np.diff(loop.sampled) > 0)
+    assert found.seconds is not None
+    assert "workers do not slow each other down, which was not measured" in found.assumed
+
+
+def test_a_call_with_rounds_that_depend_on_data_ends_when_the_time_is_over():
+    counts, a = np.array([10_000]), np.zeros(2000)
+    with orion.session(workers=2, force_parallel=True):
+        measured = as_often_as.measure(counts, a, seconds=1e-6)
+        found = as_often_as.plan(counts, a).estimate()
+    assert not measured.is_whole
+    assert found.seconds is None
+    assert "enough seconds" in found.unmeasured
+    assert not a.any()
+
+
 def test_scaling_is_a_curve_that_says_where_more_workers_do_not_pay():
     a, b = np.linspace(0.0, 1.0, 100_000), np.zeros(100_000)
     with orion.session(workers=2):
@@ -140,6 +165,18 @@ def test_scaling_is_a_curve_that_says_where_more_workers_do_not_pay():
     assert [workers for workers, _ in curve.points] == [1, 2, 4, 8, 16]
     assert curve.pays_up_to in (None, 1, 2, 4, 8)
     assert str(curve).splitlines()[-1].startswith("More")
+
+
+def test_what_goes_between_nodes_takes_its_time():
+    a, b = np.linspace(0.0, 1.0, 20_000), np.zeros(20_000)
+    with orion.session(workers=2, force_parallel=True):
+        smooth.measure(a, b, 10)
+        plan = smooth.plan(a, b, 10)
+        fast, slow = (plan.estimate(nodes=2, bandwidth=bandwidth) for bandwidth in (1e9, 1e3))
+    assert fast.bytes == slow.bytes > 0
+    assert slow.seconds - fast.seconds > 0.5 * slow.bytes_at_end / 1e3
+    assert fast.memory_per_worker == max(fast.memory)
+    assert f"per worker at most {fast.memory_per_worker:,}" in str(fast)
 
 
 @pytest.mark.parametrize("seconds", [0, -1.0, True, "2", float("nan")])
