@@ -7,7 +7,7 @@ PEERS  := $(VENV)/.peers
 TRANSPORTS := $(VENV)/.transports
 
 .DEFAULT_GOAL := help
-.PHONY: help run test cpus check bench fuzz everyday indirect sparse polybench wavefront cliffs peers transports hosts interrupts planning ablation bottlenecks cluster kill flat planted house docs clean setup
+.PHONY: help run test cpus check bench fuzz everyday indirect sparse polybench wavefront estimates cliffs peers transports hosts interrupts planning ablation bottlenecks cluster kill flat planted house docs clean setup
 
 help:            ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -51,6 +51,9 @@ polybench: $(STAMP) ## the 30 PolyBench kernels: serial Numba, hand-written pran
 
 wavefront: $(STAMP) ## chains of dependent iterations: Gauss-Seidel, common subsequence; serial Numba and Orion
 	$(BIN)/python -m benchmarks.wavefront $(ARGS)
+
+estimates: $(STAMP) ## times that plans predict for 12 loops, next to runs; up to 1,024 workers; wants a machine that does nothing else
+	$(BIN)/python -m benchmarks.estimates $(ARGS)
 
 cluster: $(STAMP) ## loops of every kind on Ray clusters of one, two and three nodes: bits, nodes used, bytes predicted and sent
 	$(BIN)/python tests/cluster.py $(ARGS)

@@ -162,6 +162,37 @@ class ParallelFunction(Generic[P, R]):
                 raise
             return f"{self.__wrapped__.__name__}: no loop is planned; {AS_IT_IS}\n\n{error}"
 
+    @ends_in_users_line
+    def measure(self, *args: Any, seconds: float | None = None, **kwargs: Any) -> Measurement:
+        """Measure how long the tiles of a call with these arguments take, for `plan.estimate` and `plan.scaling` of
+        calls with arguments of the same types; also returned. The session's number of workers is measured, by threads
+        of this process; arrays stay as they are, as it runs on copies of those that are written.
+
+        After about so many `seconds` (1, if not given) in each of a few runs rounds of serial loops are left out; the
+        first round of each loop is always run. `ArgumentError` where that is not a number above 0, and whatever a call
+        raises.
+
+        >>> import numpy as np, orion
+        >>> @orion.parallel_for
+        ... def halve(a):
+        ...     for i in range(a.shape[0]):
+        ...         a[i] = 0.5 * a[i]
+        >>> a = np.ones(100_000)
+        >>> halve.measure(a).loops[0].rounds
+        1
+        >>> float(a.sum()), halve.plan(a).estimate().seconds > 0
+        (100000.0, True)
+        """
+        from orion.measuring import measure
+        from orion.runtime.session import current_session
+
+        session = current_session()
+        if "seconds" in self._names and seconds is not None:  # it is an argument of the function
+            kwargs, seconds = {**kwargs, "seconds": seconds}, None
+        preparation, given = self._bind(args, kwargs)
+        limit = 1.0 if seconds is None else seconds
+        return measure(preparation, given, session.workers, session.force_parallel, limit)
+
     @property
     def last_run(self) -> LastRun | None:
         """What the last call in this process that came to its end has run: its plan, the serial order that it equals,
@@ -169,50 +200,6 @@ class ParallelFunction(Generic[P, R]):
         and after one that ran as it is, without a plan."""
         ran = self._ran
         return None if ran is None else LastRun(ran[0].plan, None if ran[1] is None else ran[1].record)
-
-    @overload
-    def measure(self, *args: P.args, **kwargs: P.kwargs) -> Measurement: ...
-    @overload
-    def measure(self, *args: Any, seconds: Any, **kwargs: Any) -> Measurement: ...
-    @ends_in_users_line
-    def measure(self, *args: Any, seconds: Any = 1.0, **kwargs: Any) -> Measurement:
-        """Run samples of a call with these arguments, and keep how long tiles take: from then on `plan.estimate` says
-        times. Arrays stay as they are, as the samples run on copies. It takes about so many `seconds`, and as long as
-        it takes to run every loop some six times.
-
-        Samples run on threads of this process, as many as the session has workers, if there are so many cores.
-        ArgumentError for a function that stores values of elements of a sparse array, as these are not copied.
-
-        >>> import numpy as np, orion
-        >>> @orion.parallel_for
-        ... def double(a):
-        ...     for i in range(a.shape[0]):
-        ...         a[i] = 2.0 * a[i]
-        >>> a = np.ones(100_000)
-        >>> measurement = double.measure(a, seconds=0.1)
-        >>> a.sum(), double.plan(a).estimate().seconds > 0
-        (np.float64(100000.0), True)
-        """
-        from orion.measuring import measured
-        from orion.runtime.backend import cores
-        from orion.runtime.session import current_session
-
-        session = current_session()
-        if "seconds" in self._names and seconds != 1.0:  # it is an argument of the function
-            kwargs, seconds = {**kwargs, "seconds": seconds}, 1.0
-        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < float("inf"):
-            raise ArgumentError(f"`seconds` is a number above 0, not {seconds!r}")
-        preparation, given = self._bind(args, kwargs)
-        arguments = preparation.with_outside(given)
-        counts = sorted({1, min(session.workers, cores())})
-
-        def preparing() -> Prepared:
-            return preparation.prepare(arguments, counts[-1], session.force_parallel)
-
-        prepared = {count: preparation.prepare(arguments, count, session.force_parallel) for count in counts}
-        found = measured(prepared, arguments, preparing, float(seconds))
-        preparing().plan.measurements.keep(found)
-        return found
 
     @property
     def serial(self) -> Callable[P, R]:

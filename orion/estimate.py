@@ -13,7 +13,7 @@ import numpy as np
 from orion.cost.sizes import Sizes
 from orion.errors import PlanError, describe
 from orion.inspect.text.words import bytes_in_words, counted, time_in_words
-from orion.ir.types import ArrayType
+from orion.ir.types import ArrayType, Shapes
 from orion.measured import Measurements, loop_names
 from orion.plan.plan import FunctionPlan, LoopPlan
 from orion.predicted_times import (
@@ -98,7 +98,7 @@ class Estimate:
         if self.bytes_at_end:
             lines.append(f"  at the end, to the first node: {self.bytes_at_end:,} bytes")
         sizes = ", ".join(f"{size:,}" for size in self.memory)
-        lines.append(f"Dense arrays on each node: {sizes} bytes.")
+        lines.append(f"Dense arrays on each node: {sizes} bytes; per worker at most {self.memory_per_worker:,}.")
         return "\n".join([*lines, *(f"Assumed: {one}." for one in self.assumed)])
 
     def _time(self) -> str:
@@ -107,8 +107,8 @@ class Estimate:
         return f"Time: {time_in_words(self.seconds * 1e9)}, {self.speedup:.3g} times as fast as on one worker."
 
     def to_dict(self) -> dict[str, Any]:
-        """The estimate as plain dicts, lists, strings and numbers: its fields, and `speedup`."""
-        return {**asdict(self), "speedup": self.speedup}
+        """The estimate as plain dicts, lists, strings and numbers: its fields, `speedup` and `memory_per_worker`."""
+        return {**asdict(self), "speedup": self.speedup, "memory_per_worker": self.memory_per_worker}
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), indent=2)
@@ -147,16 +147,14 @@ def estimated(
     place = [f"{worker * nodes // workers}" for worker in range(workers)]
     exchange = program_exchange(loops, sizes.known, place, shapes)
     prediction = Prediction(sizes.known, loops, exchange, shapes, of_elements)
+    total: int | None = 0
     unknown = None
-    try:
-        total: int | None = prediction.go(function.program.steps)
-    except UnpredictableError as error:
-        total, unknown = None, str(error)
-    memory = [0] * len(exchange.nodes)
-    for array, shape in shapes.items():
-        for node, needed in enumerate(exchange.needed(array)):
-            elements = sum(region.elements(shape) for region in exchange.cells[array].regions(needed))
-            memory[node] += min(elements, prod(shape)) * of_elements[array]
+    if len(exchange.nodes) > 1:  # on one nothing is sent
+        try:
+            total = prediction.go(function.program.steps)
+        except UnpredictableError as error:
+            total, unknown = None, str(error)
+    memory = _memory(exchange, shapes, of_elements)
     used = len(exchange.nodes)
     measurement = measurements.latest(sizes, [*loop_names(function.loops)])
     times, unmeasured = None, f"nothing was measured: {MEASURE}"
@@ -165,9 +163,7 @@ def estimated(
     found: tuple[LoopSeconds, ...] | None = None
     if times is not None:
         try:
-            if used > 1 and unknown is not None:
-                raise UnknownTimesError(f"what goes between nodes is not known before the run: {unknown}")
-            found = times.of_loops(_on_nodes(function, loops, prediction))
+            found = _of_loops(times, loops, prediction, unknown)
         except UnknownTimesError as error:
             unmeasured = str(error)
     return Estimate(
@@ -182,6 +178,25 @@ def estimated(
         None if found is not None else unmeasured,
         () if times is None or found is None else times.assumed(),
     )
+
+
+def _memory(exchange: ProgramExchange, shapes: Shapes, of_elements: Mapping[str, int]) -> list[int]:
+    """The bytes of the dense arrays that each node works on."""
+    memory = [0] * len(exchange.nodes)
+    for array, shape in shapes.items():
+        for node, needed in enumerate(exchange.needed(array)):
+            elements = sum(region.elements(shape) for region in exchange.cells[array].regions(needed))
+            memory[node] += min(elements, prod(shape)) * of_elements[array]
+    return memory
+
+
+def _of_loops(
+    times: Times, loops: Sequence[Planned], prediction: Prediction, unknown: str | None
+) -> tuple[LoopSeconds, ...]:
+    """The seconds of loops. UnknownTimesError where they are not known, as where it is `unknown` what is sent."""
+    if unknown is not None:
+        raise UnknownTimesError(f"what goes between nodes is not known before the run: {unknown}")
+    return times.of_loops(_on_nodes(times.function, loops, prediction))
 
 
 def _seconds(

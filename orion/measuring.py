@@ -1,262 +1,260 @@
-"""`f.measure(...)`: runs samples of a call, on copies of what it writes, and keeps how long tiles take.
+"""`f.measure(...)`: times of the tiles of a call, of beginning loops and of meeting, on copies of what is written.
 
-The tiles of the plan are run by one worker, one by one and in other runs all at once, which says what taking the times
-cost; then by all workers of this machine, which says how far they slow each other down. What a call, a loop and a
-meeting take besides is measured by calls, loops and meetings that do nothing else.
+The program is run a few times by one worker, which goes through all tiles of the plan, and then by all workers at once,
+if that does not take too long; see `orion.runtime.profile.sampled` for which rounds are run. Times of tiles are those
+of a core, so that what else the machine does is not in them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import replace
-from statistics import median
-from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from math import inf
+from time import perf_counter, thread_time
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orion.arrays.dense import DenseArray, array
+from orion.arrays.sparse import SparseArray
 from orion.errors import ArgumentError, describe
-from orion.measured import LoopSpeeds, Measurement, loop_names
-from orion.plan.plan import FunctionPlan
+from orion.measured import LoopName, LoopSpeeds, Measurement, loop_names
+from orion.prepare import Preparation, Prepared
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recorder
 from orion.runtime.profile.sampled import SampledWorker, Sampling
-from orion.runtime.threads.backend import LoadedProgram, load_program, run_by
+from orion.runtime.threads.backend import LoadedProgram, load_program, run_by, run_locally, worker_of
 from orion.runtime.threads.pool import Pool
 from orion.runtime.threads.watch import Watch
 from orion.runtime.walk import UnpredictableError, count_rounds
-from orion.runtime.worker import AbortedError, Worker
-from orion.simulate import Seconds
+from orion.runtime.worker import AbortedError
 
-if TYPE_CHECKING:
-    from orion.prepare import Prepared
+RUNS = 4
+"""How often a program is run by one worker: in every second run tiles are walked at once."""
 
-NS = 1e-9
-MEETINGS, WAKES = 300, 60
+MEETINGS, BATCHES = 200, 9
+"""Workers meet so often, one time after the other, and this is done so many times."""
 
-
-class Runner:
-    """Stands for a session: runs a program as a sampling says, on threads of its own."""
-
-    def __init__(self) -> None:
-        self._pool, self._watch = Pool(), Watch()
-        self._loaded: dict[tuple[PreparedProgram, int], LoadedProgram] = {}
-        self.recorders: dict[int, Recorder] = {}
-        self.samplings: tuple[Sampling, ...] = ()
-
-    def close(self) -> None:
-        """End the threads."""
-        self._pool.close()
-        self._watch.close()
-
-    def loaded(self, program: PreparedProgram, workers: int) -> LoadedProgram:
-        """A program for so many workers, compiled."""
-        key = program, workers
-        if key not in self._loaded:
-            self._loaded[key] = load_program(program, workers)
-        return self._loaded[key]
-
-    def run(self, program: PreparedProgram, arguments: Mapping[str, object], recording: None = None) -> Any:
-        """Run a program on as many workers as there are samplings."""
-        self.recorders = {}
-        loaded = self.loaded(program, len(self.samplings))
-        return run_by(self._run_worker, program, loaded, arguments, self._pool, self._watch)
-
-    def _run_worker(
-        self, program: PreparedProgram, loaded: LoadedProgram, number: int, given: tuple[object, ...]
-    ) -> Any:
-        worker = SampledWorker(
-            number, loaded.workers, loaded.parts[number], loaded.memory, loaded.meet, last=program.last
-        )
-        worker.recorder = self.recorders[number] = Recorder(number)
-        worker.sampling = self.samplings[number]
-        try:
-            return loaded.uncompiled(program)(worker, *given)
-        except AbortedError:
-            if number or not worker.sampling.is_over:
-                raise
-            return None
-
-    def meeting(self, program: PreparedProgram, workers: int) -> float:
-        """The seconds of a meeting of so many workers, each of which comes at once."""
-        loaded = self.loaded(program, workers)
-        loaded.memory.reset()
-        found: list[float] = []
-
-        def meet(number: int) -> None:
-            worker = Worker(number, workers, loaded.parts[number], loaded.memory, loaded.meet)
-            worker.meet()
-            start = perf_counter()
-            for _ in range(MEETINGS):
-                worker.meet()
-            if number == 0:
-                found.append((perf_counter() - start) / MEETINGS)
-
-        self._pool.run(meet, workers, loaded.memory.abort)
-        return found[0]
-
-    def waking(self, workers: int) -> float:
-        """The seconds that it takes to have so many workers do nothing."""
-
-        def nothing(number: int) -> None:
-            pass
-
-        return median(_seconds(lambda: self._pool.run(nothing, workers, lambda: None)) for _ in range(WAKES))
+KEPT_ROUNDS = 64
+"""Of so many rounds, evenly spread, the times of tiles are kept."""
 
 
-def _seconds(action: Callable[[], object]) -> float:
-    start = perf_counter()
-    action()
-    return perf_counter() - start
-
-
-def measured(
-    prepared: Mapping[int, Prepared], arguments: Mapping[str, Any], preparing: Callable[[], object], seconds: float
+def measure(
+    preparation: Preparation, given: Mapping[str, Any], workers: int, force_parallel: bool, seconds: float
 ) -> Measurement:
-    """What is found in about so many seconds, and as long as it takes to run each loop once, a few times.
-
-    `prepared[w]` is the function prepared for w workers, for one and for all; `preparing` is what each call does before
-    it runs.
-    """
-    begin = perf_counter()
-    workers = max(prepared)
-    whole = prepared[workers]
-    stored = sorted(whole.program.stored)
-    if stored:
-        hint = "measure the loops without it, or a function that writes to a dense array"
-        why = f"it stores values of elements of `{stored[0]}`, of which no copies are made"
-        name = whole.plan.function.program.function.name
-        raise ArgumentError(describe(f"`{name}` cannot be measured", why=why, hint=hint))
-    loops: list[LoopSpeeds] = []
-    with closing(Runner()) as runner:
-        is_whole, calls = True, []
-        for _, one in sorted(prepared.items(), reverse=True):
-            known = {loop.name for loop in loops}
-            if known.issuperset(loop_names(one.plan.function.loops)):
-                continue
-            measuring = _Measuring(runner, one, arguments, seconds / len(prepared))
-            loops += [loop for loop in measuring.loops() if loop.name not in known]
-            is_whole &= measuring.is_whole
-            calls.append(measuring)
-        several = workers > 1 and whole.program.workers > 1
-        if several:
-            loops = [*calls[0].beside(whole.program.workers, loops)]
-        return Measurement(
-            function=whole.plan.function.program.function.name,
-            sizes=whole.plan.sizes,
-            workers=whole.program.workers if several else 1,
-            loops=tuple(loops),
-            call=calls[0].call + median(_seconds(preparing) for _ in range(5)),
-            wake=runner.waking(workers) - runner.waking(1) if several else None,
-            begin=calls[0].begin,
-            meet=runner.meeting(whole.program, whole.program.workers) if several else None,
-            run=perf_counter() - begin,
-            is_whole=is_whole,
-        )
+    """Measure a call with these arguments, and keep it for `plan.estimate`. The plan for one worker is measured too,
+    where it has other loops than that for `workers`."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < inf:
+        hint = "that is how long each of a few runs may take before rounds are left out"
+        raise ArgumentError(describe(f"`seconds` is a number above 0, not {seconds!r}", hint=hint))
+    arguments = preparation.with_outside(given)
+    kept = preparation.plan(given, workers, force_parallel).measurements
+    prepared = preparation.prepare(arguments, workers, force_parallel)
+    on_one = preparation.prepare(arguments, 1, force_parallel)
+    if {*_names(on_one)} - {*_names(prepared)}:
+        kept.keep(_Measuring(on_one, arguments, seconds).measured())
+    found = _Measuring(prepared, arguments, seconds).measured()
+    kept.keep(found)
+    return found
 
 
-class _Measuring:
-    """The samples of one plan, on one worker."""
-
-    def __init__(self, runner: Runner, prepared: Prepared, arguments: Mapping[str, Any], seconds: float) -> None:
-        self._runner, self._prepared, self._arguments = runner, prepared, arguments
-        self._seconds = seconds / 3
-        function = prepared.plan.function
-        self._rounds = _rounds_of(function, prepared.plan.sizes.known)
-        self._begins = [1.0]
-        self.call = min(self._first_rounds() for _ in range(2))
-        self._by_tiles, self._at_once = self._sampled(False), self._sampled(True)
-        self.begin = min(self._begins)
-        """What beginning a loop takes, in seconds."""
-        self.is_whole = not (self._by_tiles.left_out or self._at_once.left_out)
-
-    def _sampled(self, is_whole: bool, workers: int = 1) -> Sampling:
-        """A run of samples; what worker 0 has found."""
-        until = perf_counter() + self._seconds
-        self._runner.samplings = tuple(Sampling(self._rounds, until, is_whole) for _ in range(workers))
-        self._prepared.run(_copies(self._prepared, self._arguments), self._runner)  # type: ignore[arg-type]
-        self._note_begins()
-        return self._runner.samplings[0]
-
-    def _first_rounds(self) -> float:
-        """Run the first round of each loop. The seconds besides loops."""
-        self._runner.samplings = (Sampling(self._rounds, 0.0, True),)
-        copies = _copies(self._prepared, self._arguments)
-        taken = _seconds(lambda: self._prepared.run(copies, self._runner))  # type: ignore[arg-type]
-        self._note_begins()
-        return max(0.0, taken - NS * sum(part.end - part.start for part in self._runner.recorders[0].parts))
-
-    def _note_begins(self) -> None:
-        parts = self._runner.recorders[0].parts
-        self._begins += [max(0.0, NS * (part.end - part.start - part.compute)) for part in parts]
-
-    def loops(self) -> Iterator[LoopSpeeds]:
-        """The times of tiles of each loop that was run."""
-        function = self._prepared.plan.function
-        for number, (loop, name) in enumerate(
-            zip(self._prepared.program.loops, loop_names(function.loops), strict=True)
-        ):
-            tiles = _corrected(self._by_tiles, self._at_once, number)
-            sampled = np.array(sorted(tiles), np.int64)
-            nothing = np.zeros((0, loop.schedule.tiles))
-            order = loop.schedule.serial_tiles()
-            seconds = np.stack([_by_number(tiles[round], order) for round in sampled.tolist()]) if tiles else nothing
-            rounds = max(self._by_tiles.run.get(number, 0), self._rounds[number] or 0)
-            elements = function.loops[number].nest.elements
-            count = 0 if elements is None else self._prepared.plan.sizes.counts[elements.array]
-            yield LoopSpeeds(name, rounds, loop.schedule.bounds, sampled, seconds, None, count)
-
-    def beside(self, workers: int, loops: Sequence[LoopSpeeds]) -> Iterator[LoopSpeeds]:
-        """The loops, with how many times as long their tiles take where all workers run."""
-        self._sampled(False, workers)
-        for number, loop in enumerate(loops[: len(self._prepared.program.loops)]):
-            alone = dict(zip(loop.sampled.tolist(), loop.seconds.sum(axis=1).tolist(), strict=True))
-            together = 0.0
-            for tiles in [one.tiles.get(number, {}) for one in self._runner.samplings]:
-                alone = {round: seconds for round, seconds in alone.items() if round in tiles}
-            for one in self._runner.samplings:
-                together += NS * sum(int(one.tiles[number][round].sum()) for round in alone)
-            on_one = sum(alone.values())
-            yield replace(loop, beside=max(1.0, together / on_one) if on_one > 0 else None)
-        yield from loops[len(self._prepared.program.loops) :]
+def _names(prepared: Prepared) -> tuple[LoopName, ...]:
+    return tuple(loop_names([loop.plan for loop in prepared.program.loops]))
 
 
-def _rounds_of(function: FunctionPlan, known: Mapping[str, int]) -> tuple[int | None, ...]:
-    """How often each loop is run; None where that depends on data."""
-    try:
-        return count_rounds(function.program.steps, known, len(function.loops))
-    except UnpredictableError:
-        return (None,) * len(function.loops)
-
-
-def _copies(prepared: Prepared, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments, with copies of those arrays that are written."""
-    found = dict(arguments)
-    for name in prepared.written & found.keys():
-        value = found[name]
-        if isinstance(value, DenseArray):
-            found[name] = array(value.to_numpy())
+@contextmanager
+def _on_copies(prepared: Prepared, arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The arguments, those that are written as copies; sparse arrays get their values back at the end."""
+    undo: list[Callable[[], None]] = []
+    copies = dict(arguments)
+    for name in prepared.written.union(prepared.program.stored):
+        value = arguments.get(name)
+        if isinstance(value, SparseArray):
+            undo.append(value.before_image())
+        elif isinstance(value, DenseArray):
+            copies[name] = array(value.to_numpy())
         elif isinstance(value, np.ndarray):
-            found[name] = value.copy(order="K")
+            copies[name] = _like(value)
+    own = prepared.local.take() if prepared.local.specs else {}
+    try:
+        yield {**prepared.given(copies), **own}
+    finally:
+        prepared.local.give_back(own)
+        for action in undo:
+            action()
+
+
+def _like(value: NDArray[Any]) -> NDArray[Any]:
+    """A copy of an array with the same strides, which kernels are compiled for."""
+    if value.flags.forc:
+        return value.copy(order="K")
+    low, high = np.lib.array_utils.byte_bounds(value)
+    room = np.empty(high - low, np.uint8)
+    start = value.__array_interface__["data"][0] - low
+    found: NDArray[Any] = np.ndarray(value.shape, value.dtype, room, start, value.strides)
+    found[...] = value
     return found
 
 
-def _corrected(by_tiles: Sampling, at_once: Sampling, number: int) -> dict[int, Seconds]:
-    """The seconds of tiles, round by round, made to add up to those of the same rounds run at once."""
-    found: dict[int, Seconds] = {}
-    for one, other in ((by_tiles, at_once), (at_once, by_tiles)):
-        for round, tiles in one.tiles.get(number, {}).items():
-            total = other.totals.get(number, {}).get(round)
-            summed = int(tiles.sum())
-            scale = total / summed if total and summed else 1.0
-            found[round] = np.asarray(NS * scale * tiles, np.float64)
-    return found
+@dataclass(eq=False)
+class _Measuring:
+    """Measures a prepared program. `tiles[k]` and `totals[k]` have for each round of loop k that was run the least
+    nanoseconds of each tile, by its number, and of all tiles walked at once."""
 
+    prepared: Prepared
+    arguments: Mapping[str, Any]
+    seconds: float
+    tiles: dict[int, dict[int, NDArray[np.int64]]] = field(default_factory=dict)
+    totals: dict[int, dict[int, int]] = field(default_factory=dict)
 
-def _by_number(seconds: Seconds, order: Any) -> Seconds:
-    """Times in the order of a worker as times by the numbers of tiles."""
-    found = np.zeros(len(order))
-    found[order] = seconds
-    return found
+    def __post_init__(self) -> None:
+        self.program: PreparedProgram = self.prepared.program
+        self.workers = self.program.workers
+        self.pool, self.watch = Pool(), Watch()
+
+    def measured(self) -> Measurement:
+        begun = perf_counter()
+        try:
+            return self._measured(begun)
+        finally:
+            self.pool.close()
+            self.watch.close()
+
+    def _measured(self, begun: float) -> Measurement:
+        alone = load_program(self.program, 1)
+        started, is_whole, counts = perf_counter(), True, [0] * len(self.program.loops)
+        for number in range(RUNS):
+            sampling = Sampling(self._rounds(), perf_counter() + self.seconds / RUNS, number % 2 == 1)
+            self._run([sampling], alone)
+            is_whole &= not sampling.left_out
+            self._keep(sampling, alone)
+            counts = [max(old, sampling.run.get(loop, 0)) for loop, old in enumerate(counts)]
+        taken = (perf_counter() - started) / RUNS
+        beside: tuple[float | None, ...] = (None,) * len(counts)
+        wake = meet = None
+        if self.workers > 1:
+            together = load_program(self.program, self.workers)
+            wake, meet = self._meeting(together)
+            if is_whole and taken < self.seconds:
+                beside = self._beside(together)
+        names = _names(self.prepared)
+        speeds = tuple(
+            self._speeds(name, loop, known or counts[loop], beside[loop])
+            for loop, (name, known) in enumerate(zip(names, self._rounds(), strict=True))
+        )
+        each = self._residual(alone, speeds) if is_whole else 0.0
+        plan = self.prepared.plan
+        name = self.program.program.function.name
+        run = perf_counter() - begun
+        return Measurement(name, plan.sizes, self.workers, speeds, each, wake, each, meet, run, is_whole)
+
+    def _rounds(self) -> tuple[int | None, ...]:
+        """How often each loop runs, None where that depends on data."""
+        loops = len(self.program.loops)
+        try:
+            return count_rounds(self.program.program.steps, self.program.known, loops)
+        except UnpredictableError:
+            return (None,) * loops
+
+    # ------------------------------------------------------------ runs
+
+    def _run(self, samplings: Sequence[Sampling], loaded: LoadedProgram) -> None:
+        """Run the program on copies, by one worker for each sampling."""
+
+        def run(prepared: PreparedProgram, loaded: LoadedProgram, number: int, given: tuple[object, ...]) -> Any:
+            sampling = samplings[number]
+            parts, memory = loaded.parts[number], loaded.memory
+            worker = SampledWorker(number, loaded.workers, parts, memory, loaded.meet, last=prepared.last)
+            worker.sampling, worker.recorder = sampling, Recorder(number)
+            try:
+                return loaded.uncompiled(prepared)(worker, *given)
+            except AbortedError:
+                if sampling.left_out:
+                    return None  # the time was over
+                raise
+
+        with _on_copies(self.prepared, self.arguments) as copies:
+            run_by(run, self.program, loaded, copies, self.pool, self.watch)
+
+    def _keep(self, sampling: Sampling, loaded: LoadedProgram) -> None:
+        """Keep the least times of a run by one worker."""
+        for loop, found in sampling.tiles.items():
+            kept, order = self.tiles.setdefault(loop, {}), loaded.parts[0][loop].tiles
+            for round, times in found.items():
+                placed = np.zeros(self.program.loops[loop].schedule.tiles, np.int64)
+                placed[order] = times
+                kept[round] = np.minimum(kept.get(round, placed), placed)
+        for loop, totals in sampling.totals.items():
+            sums = self.totals.setdefault(loop, {})
+            for round, total in totals.items():
+                sums[round] = min(sums.get(round, total), total)
+
+    def _beside(self, loaded: LoadedProgram) -> tuple[float | None, ...]:
+        """How many times as long the tiles of each loop take where all workers run at once, walked one by one in both
+        cases."""
+        least: dict[int, float] = {}
+        for _ in range(RUNS // 2):
+            samplings = [Sampling((None,) * len(self.program.loops), inf, False) for _ in range(self.workers)]
+            self._run(samplings, loaded)
+            for loop in self.tiles:
+                means = [np.mean([t.sum() for t in one.tiles[loop].values()]) for one in samplings if loop in one.tiles]
+                least[loop] = min(least.get(loop, inf), float(sum(means)))
+        found: list[float | None] = []
+        for loop in range(len(self.program.loops)):
+            own = float(np.mean([t.sum() for t in self.tiles[loop].values()])) if loop in self.tiles else 0.0
+            found.append(max(1.0, least[loop] / own) if own else None)
+        return tuple(found)
+
+    def _meeting(self, loaded: LoadedProgram) -> tuple[float, float]:
+        """The seconds of waking all workers, and of one meeting of them, each by the least of several times: what is
+        more is what a thread waits for a core that something else has."""
+
+        def seconds(meetings: int) -> float:
+            def body(number: int) -> None:
+                worker = worker_of(self.program, loaded, number)
+                for _ in range(meetings):
+                    worker.meet()
+
+            loaded.memory.reset()
+            start = perf_counter()
+            self.pool.run(body, self.workers, loaded.memory.abort)
+            return perf_counter() - start
+
+        seconds(1)
+        wake = min(seconds(0) for _ in range(BATCHES))
+        together = min(seconds(MEETINGS) for _ in range(BATCHES))
+        return wake, max(0.0, together - wake) / MEETINGS
+
+    def _residual(self, loaded: LoadedProgram, speeds: Sequence[LoopSpeeds]) -> float:
+        """What one worker takes beside its tiles, for each round of a loop and for the call itself."""
+        found = []
+        for _ in range(RUNS):
+            with _on_copies(self.prepared, self.arguments) as copies:
+                before = thread_time()
+                run_locally(self.program, loaded, copies, self.pool, self.watch)
+                found.append(thread_time() - before)
+        tiles = sum(one.rounds * one.seconds_per_round for one in speeds)
+        return max(0.0, min(found) - tiles) / (1 + sum(one.rounds for one in speeds))
+
+    # ------------------------------------------------------------ times of tiles
+
+    def _speeds(self, name: LoopName, loop: int, rounds: int, beside: float | None) -> LoopSpeeds:
+        """The times of a loop. Walked one by one tiles may take longer than at once: they are scaled to that."""
+        schedule, elements = self.program.loops[loop].schedule, self.program.loops[loop].sparse
+        found, totals = self.tiles.get(loop, {}), self.totals.get(loop, {})
+        if found:
+            least = sorted(found)
+            sampled = [least[k] for k in np.unique(np.linspace(0, len(least) - 1, KEPT_ROUNDS).astype(int))]
+            seconds = np.array([found[round] for round in sampled], np.float64) / 1e9
+            by_tile = float(np.mean([times.sum() for times in found.values()]))
+            if totals and by_tile:
+                seconds *= min(1.0, float(np.mean([*totals.values()])) / by_tile)
+        else:  # workers take tiles of each other: only their sum is known
+            sampled = sorted(totals)
+            share = np.array([[totals[round]] for round in sampled], np.float64) / 1e9 / max(1, schedule.tiles)
+            seconds = np.repeat(share.reshape(-1, 1), schedule.tiles, axis=1)
+        count = 0 if elements is None else self.prepared.plan.sizes.counts[elements]
+        at = np.array(sampled, np.int64)
+        return LoopSpeeds(name, max(1, rounds), tuple(schedule.bounds), at, seconds, beside, count)

@@ -1,307 +1,194 @@
-"""`f.measure`, and times in `plan.estimate`: what is measured, what a schedule takes by that, and what is said where
-nothing is known. Times themselves are compared by `make estimates`."""
+"""`f.measure(...)`, and the times that `plan.estimate` and `plan.scaling` predict by it."""
 
-import itertools
 import json
 
 import numpy as np
 import pytest
 
 import orion
-from orion.arrays.dense import array
-from orion.measured import LoopSpeeds, Measurement, block_shares, loop_names
+from orion.errors import ArgumentError, PlanError
 from orion.simulate import Network, RoundTimes, TileGraph, makespan, time_of_rounds
-from tests.runtime_programs import NAMES, cases, mix
 
-FAST = Network(1e9, 0.0)
-
-
-@orion.parallel_for
-def double(a):
-    for i in range(a.shape[0]):
-        a[i] = 2.0 * a[i]
+NETWORK = Network(1e9, 1e-5)
 
 
 @orion.parallel_for
-def rounds(a, count):
-    for _ in range(count):
+def smooth(a, b, rounds):
+    for _ in range(rounds):
         for i in range(1, a.shape[0] - 1):
-            a[i] = 0.5 * (a[i - 1] + a[i + 1])
+            b[i] = 0.25 * a[i - 1] + 0.5 * a[i] + 0.25 * a[i + 1]
+        for i in range(1, a.shape[0] - 1):
+            a[i] = b[i] + 1e-9 * np.exp(-b[i])
 
 
 @orion.parallel_for
-def until_small(a):
-    total = a.shape[0] * 1.0
-    while total > 1.0:
+def add(ratings, w):
+    for (i, _), r in ratings:
+        w[i] += r
+
+
+@orion.parallel_for
+def as_often_as(counts, a):
+    total = 1.0
+    for _ in range(counts[0]):
+        share = 0.5 * total
         total = 0.0
         for i in range(a.shape[0]):
-            a[i] *= 0.5
+            a[i] += share
             total += a[i]
-    return total
 
 
 @orion.parallel_for
-def store(R):
-    for (i, j), r in R:
-        R[i, j] = 2 * r
+def scale_stored(ratings):
+    for (i, j), r in ratings:
+        ratings[i, j] = 2.0 * r
 
 
-def measured(function, workers, arguments, **options):
-    with orion.session(workers=workers, force_parallel=True):
-        found = function.measure(*arguments, **options)
-        return found, function.plan(*arguments)
+def graph(owner, waits=None, place=(0, 0)):
+    count = len(owner)
+    offsets = np.zeros(count + 1, np.int64)
+    found = []
+    for tile in range(count):
+        found += (waits or {}).get(tile, [])
+        offsets[tile + 1] = len(found)
+    waited = np.array(found, np.int64)
+    return TileGraph(
+        np.arange(count), np.array(owner), place, (offsets, waited, np.zeros(waited.size, np.int64)), {}, False
+    )
 
 
-# ---------------------------------------------------------------- what is measured
+def test_a_tile_begins_when_what_it_waits_for_is_done():
+    tiles = graph([0, 1, 0, 1], {1: [0], 2: [1], 3: [2]})
+    assert makespan(tiles, np.array([1.0, 2.0, 3.0, 4.0]), NETWORK) == 10.0
+    assert makespan(graph([0, 1, 0, 1]), np.array([1.0, 2.0, 3.0, 4.0]), NETWORK) == 6.0
 
 
-@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
-@pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("name", NAMES)
-def test_arrays_stay_as_they_are_and_times_are_known(name, workers):
-    function, arguments = cases()[name]
-    before = cases()[name][1]
-    found, plan = measured(function, workers, arguments.values(), seconds=0.02)
-    for key, value in arguments.items():
-        if isinstance(value, np.ndarray | orion.DenseArray):
-            np.testing.assert_array_equal(np.asarray(value), np.asarray(before[key]))
-    assert {loop.name for loop in found.loops} >= {*loop_names(plan.function.loops)}
-    estimate = plan.estimate()
-    assert estimate.unmeasured is None
-    assert estimate.seconds > 0
-    assert estimate.seconds_on_one > 0
-    assert str(found).startswith(f"{function.__name__}: measured in ")
-    assert json.loads(estimate.to_json())["speedup"] == pytest.approx(estimate.seconds_on_one / estimate.seconds)
+def test_a_worker_of_another_node_hears_of_a_tile_after_the_latency():
+    tiles = graph([0, 1], {1: [0]}, place=(0, 1))
+    assert makespan(tiles, np.array([1.0, 2.0]), NETWORK) == pytest.approx(3.0 + 1e-5)
 
 
-def test_each_tile_of_each_loop_has_a_time():
-    found, plan = measured(rounds, 2, (np.ones(4000), 3), seconds=1.0)
-    (loop,) = [one for one in found.loops if one.name in loop_names(plan.function.loops)]
-    assert loop.seconds.shape[1] == plan.schedule().tiles
-    assert (loop.seconds >= 0).all()
-    assert loop.seconds.sum() > 0
-    assert found.is_whole
+def test_rounds_between_samples_are_on_the_line_through_them():
+    runs = RoundTimes(np.array([[1.0, 1.0], [3.0, 3.0]]), np.array([0, 2]), 3, 3, overlap=False)
+    assert time_of_rounds(graph([0, 0]), runs, NETWORK) == pytest.approx(2.0 + 4.0 + 6.0)
 
 
-def test_of_many_rounds_some_are_run():
-    with orion.session(workers=2, force_parallel=True):
-        found = towards_mean.measure(np.ones(1000), 20_000, seconds=0.05)
-        estimate = towards_mean.plan(np.ones(1000), 20_000).estimate()
-    assert not found.is_whole
-    assert [loop.rounds for loop in estimate.loops] == [20_000, 20_000]
-    for loop in found.loops[:2]:
-        assert loop.rounds == 20_000
-        assert 2 < len(loop.sampled) < 15_000
-        assert loop.sampled.max() > 15_000  # evenly spread, up to the end
+def test_measuring_leaves_the_arguments_as_they_are():
+    a, b = np.linspace(0.0, 1.0, 5000), np.zeros(10_000)[::2]
+    before = a.copy(), b.copy()
+    with orion.session(workers=2):
+        smooth.measure(a, b, 3)
+    assert np.array_equal(a, before[0])
+    assert np.array_equal(b, before[1])
 
 
-@orion.parallel_for
-def towards_mean(a, count):
-    for _ in range(count):
-        total = 0.0
-        for i in range(a.shape[0]):
-            total += a[i]
-        for i in range(a.shape[0]):
-            a[i] = 0.5 * (a[i] + total / a.shape[0])
+def test_measuring_leaves_distributed_arrays_as_they_are():
+    ratings = orion.sparse((np.arange(500), np.arange(500) % 7), np.ones(500), shape=(500, 7))
+    w = orion.zeros(500)
+    with orion.session(workers=2):
+        add.measure(ratings, w)
+        scale_stored.measure(ratings)
+    assert not w.to_numpy().any()
+    assert np.array_equal(ratings.values, np.ones(500))
 
 
-def test_where_rounds_depend_on_data_they_are_those_of_the_measured_call():
-    with orion.session(workers=2, force_parallel=True):
-        until_small.measure(np.ones(1000), seconds=1.0)
-        (loop,) = until_small.plan(np.ones(1000)).estimate().loops
-        assert loop.rounds == 10
-        estimate = until_small.plan(np.ones(2000)).estimate()
-        assert estimate.seconds is None
-        assert "how often loops run is not known" in estimate.unmeasured
+def test_an_estimate_has_times_once_the_call_is_measured():
+    a, b = np.linspace(0.0, 1.0, 200_000), np.zeros(200_000)
+    with orion.session(workers=2):
+        before = smooth.plan(a, b, 4).estimate()
+        measured = smooth.measure(a, b, 4)
+        for workers in (1, 2):
+            found = smooth.plan(a, b, 4).estimate(workers=workers)
+            assert found.unmeasured is None
+            assert found.workers <= workers
+            assert found.seconds > 0
+            assert sum(one.seconds for one in found.loops) <= found.seconds
+        assert before.seconds is None
+        assert "f.measure" in before.unmeasured
+        assert measured.is_whole
+        assert all(loop.seconds.min() >= 0 for loop in measured.loops)
+        assert json.loads(found.to_json())["seconds"] == found.seconds
 
 
-def test_a_call_whose_rounds_depend_on_data_ends_when_the_time_is_over():
-    with orion.session(workers=2, force_parallel=True):
-        a = np.full(100_000, 1e300)
-        found = until_small.measure(a, seconds=1e-6)
-        assert not found.is_whole
-        assert (a == 1e300).all()
-        assert "seconds=" in until_small.plan(a).estimate().unmeasured
-
-
-@pytest.mark.parametrize("schedule", ["static", "dynamic"])
-def test_tiles_that_workers_take_from_each_other_are_measured_one_by_one(schedule):
-    function = orion.parallel_for(schedule=schedule)(double.serial)
-    found, plan = measured(function, 2, (np.ones(100_000),), seconds=0.1)
-    loop = found.loops[0]
-    assert loop.seconds.shape[1] == plan.schedule().tiles
-    assert np.count_nonzero(loop.seconds) > plan.schedule().tiles // 2
-
-
-def test_inspected_loops_are_measured():
-    @orion.parallel_for
-    def scatter(x, to):
-        for k in range(len(to)):
-            x[to[k]] = x[to[k]] * 0.5 + k
-
-    x, to = np.ones(5000), np.random.default_rng(1).integers(0, 5000, 5000)
-    with orion.session(workers=2, force_parallel=True):
-        scatter.plan(x, to, inspect=True)
-        scatter.measure(x, to, seconds=0.05)
-        estimate = scatter.plan(x, to).estimate()
-    assert estimate.seconds > 0
-    assert (x == 1).all()
-
-
-# ---------------------------------------------------------------- what cannot be measured
-
-
-def test_elements_that_are_stored_are_not_measured():
-    R = orion.sparse((np.arange(20), np.arange(20)), np.ones(20), shape=(20, 20))
-    with orion.session(workers=2), pytest.raises(orion.ArgumentError, match="`store` cannot be measured"):
-        store.measure(R)
-
-
-@pytest.mark.parametrize("seconds", [0, -1.0, True, "1", float("nan"), float("inf")])
-def test_seconds_are_a_number_above_0(seconds):
-    with pytest.raises(orion.ArgumentError, match="`seconds` is a number above 0"):
-        double.measure(np.ones(10), seconds=seconds)
-
-
-def test_an_argument_may_be_called_seconds():
-    @orion.parallel_for
-    def wait(a, seconds):
-        for i in range(a.shape[0]):
-            a[i] = a[i] + seconds
-
+def test_ten_times_the_rounds_take_ten_times_as_long():
+    a, b = np.linspace(0.0, 1.0, 50_000), np.zeros(50_000)
     with orion.session(workers=1):
-        assert wait.measure(np.ones(10), seconds=3.0).loops
-        assert wait.measure(np.ones(10), 3.0).loops
+        smooth.measure(a, b, 64)
+        short, long = (smooth.plan(a, b, rounds).estimate() for rounds in (64, 640))
+    assert long.seconds / short.seconds == pytest.approx(10.0, rel=0.2)
+    assert any("other sizes" in one for one in long.assumed)
 
 
-def test_errors_of_the_loop_are_those_of_a_call():
-    @orion.parallel_for
-    def gather(a, to):
-        for i in range(to.shape[0]):
-            a[i] = a[to[i]] + 1
-
-    with orion.session(workers=1), pytest.raises(orion.OutOfBoundsError):
-        gather.measure(np.ones(10), np.full(10, 99))
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("bandwidth", 0), ("latency", -1.0), ("bandwidth", "1"), ("latency", True)]
-)
-def test_networks_are_numbers_above_0(name, value):
-    with orion.session(workers=2, force_parallel=True), pytest.raises(orion.PlanError, match=f"`{name}` is a number"):
-        double.plan(np.ones(10)).estimate(**{name: value})
-
-
-def test_nothing_is_known_before():
-    @orion.parallel_for
-    def triple(a):
-        for i in range(a.shape[0]):
-            a[i] = 3.0 * a[i]
-
+def test_rounds_that_depend_on_data_are_those_that_were_measured():
+    counts = np.array([5])
     with orion.session(workers=2, force_parallel=True):
-        plan = triple.plan(np.ones(10))
-        assert plan.estimate().seconds is None
-        assert "f.measure" in str(plan.estimate())
-        with pytest.raises(orion.PlanError, match=r"f\.measure"):
-            plan.scaling()
+        as_often_as.measure(counts, np.zeros(1000))
+        found = as_often_as.plan(counts, np.zeros(1000)).estimate()
+        other = as_often_as.plan(counts, np.zeros(2000)).estimate()
+    assert [loop.rounds for loop in found.loops] == [1, 5]
+    assert other.seconds is None
+    assert "how often loops run is not known" in other.unmeasured
 
 
-def test_memory_that_does_not_suffice_is_refused_with_the_numbers():
-    with orion.session(workers=4, force_parallel=True):
-        plan = mix.plan(**cases()["rotated"][1])
-        need = plan.estimate(nodes=2).memory
-        assert plan.estimate(nodes=2, memory=max(need)).memory == need
-        with pytest.raises(orion.PlanError, match=rf"needs {max(need):,} bytes for dense arrays, and has memory=100"):
-            plan.estimate(nodes=2, memory=100)
-
-
-# ---------------------------------------------------------------- schedules by the times of tiles
-
-
-def graph(owner, waits, lags=None, place=None, sends=None, takes=False):
-    """Tiles with what each waits for, as lists."""
-    offsets = np.cumsum([0, *map(len, waits)])
-    found = np.array([tile for own in waits for tile in own], np.int64)
-    lags = np.zeros(found.size, np.int64) if lags is None else np.array(lags, np.int64)
-    place = (0,) * (max(owner) + 1) if place is None else place
-    order = np.arange(len(owner))
-    return TileGraph(order, np.array(owner), place, (offsets, found, lags), sends or {}, takes)
-
-
-def test_a_chain_over_workers_takes_the_sum():
-    tiles = graph([0, 1, 0, 1], [[], [0], [1], [2]])
-    assert makespan(tiles, np.array([1.0, 2.0, 3.0, 4.0]), FAST) == 10.0
-
-
-def test_tiles_that_wait_for_nothing_take_what_the_busiest_worker_does():
-    tiles = graph([0, 1, 0, 1], [[]] * 4)
-    assert makespan(tiles, np.array([1.0, 2.0, 3.0, 5.0]), FAST) == 7.0
-
-
-def test_a_free_worker_takes_the_next_tile():
-    tiles = graph([0, 0, 0, 1], [[]] * 4, takes=True)
-    assert makespan(tiles, np.array([1.0, 1.0, 1.0, 1.0]), FAST) == 2.0
-    chain = graph([0, 0, 0, 1], [[], [0], [1], []], takes=True)
-    assert makespan(chain, np.array([1.0, 1.0, 1.0, 1.0]), FAST) == 3.0
-
-
-def test_what_is_sent_takes_the_link_and_the_latency():
-    tiles = graph([0, 1], [[], [0]], place=(0, 1), sends={0: [(1, 3000)]})
-    assert makespan(tiles, np.array([1.0, 2.0]), Network(1000.0, 0.5)) == pytest.approx(1 + 3 + 0.5 + 2)
-    two = graph([0, 0, 1], [[], [], [0, 1]], place=(0, 1), sends={0: [(1, 2000)], 1: [(1, 2000)]})
-    assert makespan(two, np.array([1.0, 1.0, 1.0]), Network(1000.0, 0.0)) == pytest.approx(1 + 2 + 2 + 1)
-
-
-def test_rounds_that_overlap_do_not_wait_for_the_slowest_worker():
-    waits, lags = [[], [0], [1]], [0, 0]
-    pipe = graph([0, 1, 2], waits, lags)
-    each = np.array([[1.0, 1.0, 1.0]])
-    apart = RoundTimes(each, np.array([0]), 1, 100, overlap=False)
-    together = RoundTimes(each, np.array([0]), 1, 100, overlap=True)
-    assert time_of_rounds(pipe, apart, FAST) == pytest.approx(300)
-    assert time_of_rounds(pipe, together, FAST) == pytest.approx(102)
-    many = RoundTimes(each, np.array([0]), 1, 1_000_000, overlap=True)
-    assert time_of_rounds(pipe, many, FAST) == pytest.approx(1_000_002, rel=1e-5)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_times_in_other_tiles_have_the_same_sum(seed):
-    generator = np.random.default_rng(seed)
-    old, new = (np.unique([0, 40, *generator.integers(0, 41, 5)]) for _ in range(2))
-    shares = block_shares(old, new)
-    np.testing.assert_allclose(shares.sum(axis=0), 1.0)
-    each = generator.random(len(old) - 1)
-    by_element = np.repeat(each / np.diff(old), np.diff(old))
-    expected = [by_element[low:high].sum() for low, high in itertools.pairwise(new)]
-    np.testing.assert_allclose(shares @ each, expected)
-
-
-def test_even_tiles_scale_perfectly_where_nothing_else_takes_time():
-    a = np.ones(1 << 20)
+def test_of_a_long_call_only_some_rounds_are_run():
+    a, b = np.linspace(0.0, 1.0, 2000), np.zeros(2000)
     with orion.session(workers=2, force_parallel=True):
-        plan = triple_all.plan(a)
-        names = tuple(loop_names(plan.function.loops))
-        bounds = (np.array([0, a.size]),)
-        loops = tuple(
-            LoopSpeeds(name, 1, bounds, np.array([0]), np.array([[1.0]]), None, 0) for name in names
-        )  # fmt: skip
-        plan.measurements.keep(
-            Measurement("triple_all", plan.sizes, 1, loops, 0.0, None, 0.0, None, 0.1, is_whole=True)
-        )
-        found = plan.scaling(64)
-    assert [workers for workers, _ in found.points] == [1, 2, 4, 8, 16, 32, 64]
-    np.testing.assert_allclose([workers * seconds for workers, seconds in found.points], 1.0, rtol=1e-6)
-    assert found.pays_up_to is None
-    assert "More workers pay up to the end." in str(found)
+        measured = smooth.measure(a, b, 1000, seconds=1e-6)
+        found = smooth.plan(a, b, 1000).estimate()
+    assert not measured.is_whole
+    for loop in measured.loops:
+        if loop.rounds > 1:
+            assert 1 < loop.sampled.size < loop.rounds
+            assert np.all(np.diff(loop.sampled) > 0)
+    assert found.seconds is not None
+    assert "workers do not slow each other down, which was not measured" in found.assumed
 
 
-@orion.parallel_for
-def triple_all(a):
-    for i in range(a.shape[0]):
-        a[i] = 3.0 * a[i]
+def test_a_call_with_rounds_that_depend_on_data_ends_when_the_time_is_over():
+    counts, a = np.array([10_000]), np.zeros(2000)
+    with orion.session(workers=2, force_parallel=True):
+        measured = as_often_as.measure(counts, a, seconds=1e-6)
+        found = as_often_as.plan(counts, a).estimate()
+    assert not measured.is_whole
+    assert found.seconds is None
+    assert "enough seconds" in found.unmeasured
+    assert not a.any()
 
 
-def test_distributed_arrays_stay_as_they_are():
-    a = array(np.arange(1000.0))
-    measured(double, 2, (a,), seconds=0.01)
-    np.testing.assert_array_equal(a.to_numpy(), np.arange(1000.0))
+def test_scaling_is_a_curve_that_says_where_more_workers_do_not_pay():
+    a, b = np.linspace(0.0, 1.0, 100_000), np.zeros(100_000)
+    with orion.session(workers=2):
+        with pytest.raises(PlanError, match=r"f\.measure"):
+            add.plan(orion.sparse((np.arange(9), np.arange(9)), np.ones(9)), np.zeros(9)).scaling()
+        smooth.measure(a, b, 2)
+        curve = smooth.plan(a, b, 2).scaling(16)
+    assert [workers for workers, _ in curve.points] == [1, 2, 4, 8, 16]
+    assert curve.pays_up_to in (None, 1, 2, 4, 8)
+    assert str(curve).splitlines()[-1].startswith("More")
+
+
+def test_what_goes_between_nodes_takes_its_time():
+    a, b = np.linspace(0.0, 1.0, 20_000), np.zeros(20_000)
+    with orion.session(workers=2, force_parallel=True):
+        smooth.measure(a, b, 10)
+        plan = smooth.plan(a, b, 10)
+        fast, slow = (plan.estimate(nodes=2, bandwidth=bandwidth) for bandwidth in (1e9, 1e3))
+    assert fast.bytes == slow.bytes > 0
+    assert slow.seconds - fast.seconds > 0.5 * slow.bytes_at_end / 1e3
+    assert fast.memory_per_worker == max(fast.memory)
+    assert f"per worker at most {fast.memory_per_worker:,}" in str(fast)
+
+
+@pytest.mark.parametrize("seconds", [0, -1.0, True, "2", float("nan")])
+def test_seconds_are_a_number_above_zero(seconds):
+    with pytest.raises(ArgumentError, match="seconds"):
+        smooth.measure(np.zeros(10), np.zeros(10), 1, seconds=seconds)
+
+
+def test_too_little_memory_is_refused_with_the_numbers():
+    a = np.ones(1000)
+    with orion.session(workers=2):
+        plan = smooth.plan(a, a.copy(), 1)
+    assert plan.estimate(memory=16_000).memory[0] <= 16_000
+    with pytest.raises(PlanError, match=r"memory=1,?000"):
+        plan.estimate(memory=1000)

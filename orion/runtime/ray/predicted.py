@@ -51,7 +51,7 @@ class Prediction(ProgramWalk):
     def go(self, steps: Iterable[Step]) -> int:
         """The bytes of a run. UnpredictableError where they depend on data."""
         self.walk(steps)
-        moves = self.holdings.at_end(self.state)[0]
+        moves, _ = self.holdings.at_end(self.state)
         self.at_end, self.at_end_busiest = self._size(moves), self._busiest(moves)
         return sum(self.by_loop) + self.at_end
 
