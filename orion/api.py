@@ -198,7 +198,7 @@ class ParallelFunction(Generic[P, R]):
         >>> with orion.session("threads", 3, force_parallel=True):
         ...     first = total(a)
         >>> with orion.session("threads", 2):
-        ...     total.replay(total.last_run, a) == first
+        ...     bool(total.replay(total.last_run, a) == first)
         True
         """
         from orion.runtime.session import current_session
