@@ -22,6 +22,7 @@ from orion.errors import (
     ArgumentError,
     NotParallelError,
     OrionError,
+    PlanError,
     RescaledError,
     SerialLoopWarning,
     UnsupportedLoopError,
@@ -33,7 +34,7 @@ from orion.frontend.matrices import Matrix
 from orion.frontend.outside import version_of
 from orion.frontend.parse import maps_of, matrix_names
 from orion.ir.function import Rekeyed
-from orion.last_run import LastRun
+from orion.last_run import LastRun, Ran
 from orion.measured import Measurement
 from orion.methods import is_method, method_refusal
 from orion.planned import Plan
@@ -85,7 +86,7 @@ class ParallelFunction(Generic[P, R]):
             self.__dict__.pop(found, None)
         self._unanalysed: dict[tuple[object, ...], Unanalysed] = {}
         self._by_types: set[tuple[object, ...]] = set()  # those of them whose sizes do not matter
-        self._ran: tuple[Prepared, Recording | None] | None = None
+        self._ran: Ran | None = None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         from orion.runtime.session import current_session
@@ -102,7 +103,8 @@ class ParallelFunction(Generic[P, R]):
             while True:
                 try:
                     arguments = preparation.with_outside(given)
-                    prepared = preparation.prepare(arguments, session.workers, session.force_parallel)
+                    workers, force = session.workers, session.force_parallel
+                    prepared = preparation.prepare(arguments, workers, force)
                 except OrionError as error:
                     run, self._ran = self._compiled_as_it_is(given, error).run, None
                     return cast(R, run(*given.values()))
@@ -111,7 +113,7 @@ class ParallelFunction(Generic[P, R]):
                 self._warn_if_serial(prepared)
                 with suppress(RescaledError):  # workers are gone for good: prepared anew for those that are left
                     returned = prepared.run(arguments, session, recording)
-                    self._ran = prepared, recording
+                    self._ran = Ran(preparation, prepared, workers, force, recording)
                     return cast(R, returned)
         except BaseException as error:  # what `ends_in_users_line` does, without a call more
             if recording is not None:
@@ -199,7 +201,53 @@ class ParallelFunction(Generic[P, R]):
         and, where a profile was on (`orion.profile`), the times of its loops and workers. None before the first call,
         and after one that ran as it is, without a plan."""
         ran = self._ran
-        return None if ran is None else LastRun(ran[0].plan, None if ran[1] is None else ran[1].record)
+        return (
+            None
+            if ran is None
+            else LastRun(ran.prepared.plan, None if ran.recording is None else ran.recording.record, ran)
+        )
+
+    @ends_in_users_line
+    def replay(self, run: LastRun, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run it with the plan, the tiles and the order of a run before (`last_run`), whatever the session's backend
+        and workers are now: from the same values the results are the same, bit for bit. Orion does not keep the values
+        of a run; give `args` as they were before it. It runs on as many threads of this process as the run had
+        workers, while no loop of the session runs, and leaves `last_run` and profiles as they are.
+
+        PlanError where `run` is one of another function, or of this one before it was changed, and where these
+        arguments would not run with its plan: other shapes, dtypes or integers, other sparse arrays than those of the
+        run, or loops that have been inspected since.
+
+        >>> import numpy as np, orion
+        >>> @orion.parallel_for
+        ... def total(a):
+        ...     s = 0.0
+        ...     for i in range(a.shape[0]):
+        ...         s += a[i]
+        ...     return s
+        >>> a = np.random.default_rng(1).random(100_000)
+        >>> with orion.session("threads", 3, force_parallel=True):
+        ...     first = total(a)
+        >>> with orion.session("threads", 2):
+        ...     bool(total.replay(total.last_run, a) == first)
+        True
+        """
+        from orion.runtime.session import current_session
+
+        session = current_session()
+        preparation, given = self._bind(args, kwargs)
+        ran, name = run.ran, self.__wrapped__.__name__
+        if ran.preparation not in (self._preparation, *self._preparations.values()):
+            hint = f"give a `{name}.last_run` of this function as it is now"
+            raise PlanError(
+                describe(f"{name}.replay(): the run is one of another function, or of other code", hint=hint)
+            )
+        arguments = preparation.with_outside(given)
+        found = preparation.prepare(arguments, ran.workers, ran.force_parallel)
+        if found is not ran.prepared and found.plan.to_dict() != ran.prepared.plan.to_dict():
+            hint = "give arguments of the shapes, dtypes and integers of the run, and its sparse arrays"
+            raise PlanError(describe(f"{name}.replay(): the plan of the run is not one for these arguments", hint=hint))
+        return cast(R, session.with_threads(ran.workers, lambda threads: found.run(arguments, threads)))
 
     @property
     def serial(self) -> Callable[P, R]:

@@ -8,7 +8,9 @@ from orion.errors import PlanError
 from orion.inspect.profiles.text import call_text
 from orion.plan.source_plans import main_part
 from orion.planned import Plan
+from orion.prepare import Preparation, Prepared
 from orion.runtime.profile.collector import of_call
+from orion.runtime.profile.recorder import Recording
 from orion.runtime.profile.records import CallRecord
 from orion.schedule.schedule import Ints
 from orion.tracebacks import ends_in_users_line
@@ -30,12 +32,24 @@ class LoopTimes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Ran:
+    """What a call keeps of itself: what was prepared, by which stages, for how many workers of the session."""
+
+    preparation: Preparation
+    prepared: Prepared
+    workers: int
+    force_parallel: bool
+    recording: Recording | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class LastRun:
     """The last call of a function that came to its end: `plan` is the plan as it ran. Times and bytes are known of
     calls inside of `with orion.profile():` alone, as taking them costs time; PlanError elsewhere."""
 
     plan: Plan
     record: CallRecord | None
+    ran: Ran
 
     @ends_in_users_line
     def serial_order(self, loop: int | None = None) -> Ints:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ContextDecorator
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from numbers import Integral
 from pathlib import Path
 from threading import RLock, current_thread, main_thread
-from typing import Any
+from typing import Any, TypeVar
 
 from orion.aside import aside
 from orion.errors import ArgumentError, describe, did_you_mean
@@ -24,6 +24,8 @@ from orion.runtime.profile.collector import Collector
 from orion.runtime.profile.recorder import Recording
 from orion.runtime.profile.records import CallRecord
 from orion.tracebacks import ends_in_users_line
+
+R = TypeVar("R")
 
 BACKENDS = ("threads", "ray", "serial")
 MOST_THREADS = 1024
@@ -107,6 +109,16 @@ class Session:
     def checkpoint(self, folder: Path, values: Mapping[str, object], every: float | None) -> Path:
         """Write a checkpoint while no loop runs (`orion.checkpoint`)."""
         return self._backend.between_runs(lambda: self.checkpoints.write(folder, values, every))
+
+    def with_threads(self, workers: int, run: Callable[[Session], R]) -> R:
+        """What `run` gives for a session of so many threads, with the checkpoints of this one, while no program of this
+        one runs."""
+        threads = Session(Settings("threads", workers))
+        threads.checkpoints = self.checkpoints
+        try:
+            return self._backend.between_runs(lambda: run(threads))
+        finally:
+            threads._backend.close()
 
     def scale(self, workers: int) -> None:
         """Have so many workers from the next run on (`orion.scale`)."""

@@ -1,0 +1,135 @@
+"""`f.replay(run, ...)`: a run again, bit for bit, in sessions with other workers and other backends."""
+
+import numpy as np
+import pytest
+
+import orion
+from orion.errors import PlanError
+from orion.runtime.backend import LocalBackend
+
+
+@orion.parallel_for
+def total(a):
+    s = 0.0
+    for i in range(a.shape[0]):
+        s += a[i]
+    a[0] = s
+    return s
+
+
+@orion.parallel_for(schedule="dynamic")
+def dynamic_total(a):
+    s = 0.0
+    for i in range(a.shape[0]):
+        s += a[i]
+    a[0] = s
+    return s
+
+
+@orion.parallel_for(ordered=False)
+def any_order(a):
+    for i in range(a.shape[0]):
+        a[i] = a[i] * 1.1 + 0.3
+
+
+@orion.parallel_for
+def sweeps(A):
+    for _t in range(3):
+        for i in range(1, A.shape[0] - 1):
+            for j in range(1, A.shape[1] - 1):
+                A[i, j] = 0.2 * (A[i, j] + A[i - 1, j] + A[i, j - 1] + A[i + 1, j] + A[i, j + 1])
+
+
+@orion.parallel_for
+def sgd(R, W, H):
+    for (i, j), r in R:
+        e = r - W[i] * H[j]
+        w = W[i]
+        W[i] += 0.01 * e * H[j]
+        H[j] += 0.01 * e * w
+
+
+def dense(*shape):
+    return [np.random.default_rng(7).random(shape)]
+
+
+R = orion.sparse(
+    (np.random.default_rng(1).integers(0, 60, 3000), np.random.default_rng(2).integers(0, 40, 3000)),
+    np.random.default_rng(3).random(3000),
+    shape=(60, 40),
+)
+LOOPS = {
+    "sum": (total, lambda: dense(100_003)),
+    "dynamic": (dynamic_total, lambda: dense(100_003)),
+    "1d": (any_order, lambda: dense(10_001)),
+    "wavefront": (sweeps, lambda: dense(70, 50)),
+    "2d": (sgd, lambda: [R, *dense(60), *dense(40)]),
+}
+
+
+def bits(arguments):
+    return [one.tobytes() for one in arguments if isinstance(one, np.ndarray)]
+
+
+@pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.parametrize(("backend", "workers"), [("threads", 2), ("serial", 1)])
+def test_a_run_with_three_workers_is_replayed_with_others(name, backend, workers):
+    function, given = LOOPS[name]
+    first, again = given(), given()
+    with orion.session("threads", 3, force_parallel=True):
+        returned = function(*first)
+    run = function.last_run
+    assert run.workers == 3
+    with orion.session(backend, workers):
+        assert function.replay(run, *again) == returned
+    assert bits(again) == bits(first)
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_what_is_replayed_is_the_plan_of_the_run(name, monkeypatch):
+    """Results alone do not show it: those of these loops are the same with 1, 2 and 3 workers."""
+    function, given = LOOPS[name]
+    with orion.session("threads", 3, force_parallel=True):
+        function(*given())
+    seen, run_it = [], LocalBackend.run
+
+    def spy(backend, prepared, *others):
+        seen.append((backend.workers, prepared))
+        return run_it(backend, prepared, *others)
+
+    monkeypatch.setattr(LocalBackend, "run", spy)
+    run = function.last_run
+    with orion.session("threads", 2):
+        function.replay(run, *given())
+    assert seen == [(3, run.ran.prepared.program)]
+
+
+@pytest.mark.parametrize("other", [np.ones(99), np.ones(100_003, np.float32)])
+def test_arguments_that_the_plan_is_not_for_are_refused(other):
+    total(*dense(100_003))
+    before = other.copy()
+    with pytest.raises(PlanError, match="not one for these arguments"):
+        total.replay(total.last_run, other)
+    np.testing.assert_array_equal(other, before)
+
+
+def test_a_run_of_another_function_is_refused():
+    any_order(*dense(999))
+    with pytest.raises(PlanError, match="another function"):
+        total.replay(any_order.last_run, *dense(999))
+
+
+@pytest.mark.parametrize("name", ["sum", "2d"])
+def test_a_run_is_replayed_between_threads_and_actors(name):
+    pytest.importorskip("ray")
+    function, given = LOOPS[name]
+    first, again, local = given(), given(), given()
+    with orion.session("threads", 3, force_parallel=True):
+        function(*local)
+    with orion.session("ray", 2, force_parallel=True):
+        function.replay(function.last_run, *again)
+        assert bits(again) == bits(local)
+        function(*first)
+    again = given()
+    function.replay(function.last_run, *again)
+    assert bits(again) == bits(first)
