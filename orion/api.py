@@ -201,11 +201,9 @@ class ParallelFunction(Generic[P, R]):
         and, where a profile was on (`orion.profile`), the times of its loops and workers. None before the first call,
         and after one that ran as it is, without a plan."""
         ran = self._ran
-        return (
-            None
-            if ran is None
-            else LastRun(ran.prepared.plan, None if ran.recording is None else ran.recording.record, ran)
-        )
+        if ran is None:
+            return None
+        return LastRun(ran.prepared.plan, None if ran.recording is None else ran.recording.record, ran)
 
     @ends_in_users_line
     def replay(self, run: LastRun, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -234,14 +232,15 @@ class ParallelFunction(Generic[P, R]):
         """
         from orion.runtime.session import current_session
 
-        session = current_session()
+        session, name = current_session(), self.__wrapped__.__name__
+        if not isinstance(run, LastRun):
+            hint = f"write `{name}.replay(run, …)` with `run = {name}.last_run` after the call"
+            raise ArgumentError(describe(f"{name}.replay(): the first argument is a run, not {run!r}", hint=hint))
         preparation, given = self._bind(args, kwargs)
-        ran, name = run.ran, self.__wrapped__.__name__
+        ran = run.ran
         if ran.preparation not in (self._preparation, *self._preparations.values()):
-            hint = f"give a `{name}.last_run` of this function as it is now"
-            raise PlanError(
-                describe(f"{name}.replay(): the run is one of another function, or of other code", hint=hint)
-            )
+            what = f"{name}.replay(): the run is one of another function, or of other code"
+            raise PlanError(describe(what, hint=f"give a `{name}.last_run` of this function as it is now"))
         arguments = preparation.with_outside(given)
         found = preparation.prepare(arguments, ran.workers, ran.force_parallel)
         if found is not ran.prepared and found.plan.to_dict() != ran.prepared.plan.to_dict():

@@ -133,3 +133,26 @@ def test_a_run_is_replayed_between_threads_and_actors(name):
     again = given()
     function.replay(function.last_run, *again)
     assert bits(again) == bits(first)
+
+
+@pytest.mark.parametrize("run", [None, "last", np.ones(3)])
+def test_what_is_no_run_is_refused(run):
+    with pytest.raises(orion.ArgumentError, match=r"(?s)the first argument is a run.*total\.last_run"):
+        total.replay(run, *dense(999))
+
+
+def test_an_error_in_a_replay_leaves_the_last_run_and_the_session():
+    @orion.parallel_for
+    def gather(a, to, out):
+        for i in range(out.shape[0]):
+            out[i] = a[to[i]]
+
+    a, to, out = np.arange(10.0), np.arange(1000) % 10, np.zeros(1000)
+    with orion.session("threads", 2, force_parallel=True):
+        gather(a, to, out)
+        run, again = gather.last_run, np.zeros(1000)
+        with pytest.raises(orion.OutOfBoundsError):
+            gather.replay(run, a, np.full(1000, 10), again)
+        gather.replay(run, a, to, again)
+        np.testing.assert_array_equal(again, out)
+        gather(a, to, again)
