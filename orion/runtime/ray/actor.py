@@ -195,14 +195,14 @@ class WorkerActor:
         self._forget(order)
         self.attach({number: name for number, name in order.segments.items() if number not in self._memory})
         program = self._program(order)
-        if order.measured is not None:
-            self._recorder = Recorder(self._number, order.measured, self._nodes[self._number])
         try:
+            barriers = self._gather(program)
+            if order.measured is not None:
+                self._recorder = Recorder(self._number, order.measured, self._nodes[self._number])
             for part, blocks, boxes in zip(program.parts, order.loops, program.boxes, strict=True):
                 part.begin(self._data(part, blocks, boxes))
             worker = self._worker(program, order)
-            if not isinstance(worker, NodeWorker) and worker.workers > 1:
-                Worker.meet(worker)  # untimed: nobody begins before all are there (`Group.run`)
+            worker.barriers = barriers
             skeleton = program.skeleton if order.measured is None else program.uncompiled()
             returned = skeleton(worker, *order.given)
             worker.finish()
@@ -217,6 +217,16 @@ class WorkerActor:
         finally:
             for part in program.parts:
                 part.end()
+
+    def _gather(self, program: ActorProgram) -> int:
+        """Wait until all workers of a run on one node are there: none begins before (`Group.run`). The barriers that
+        it took; those of several nodes were asked."""
+        workers = program.prepared.workers
+        if workers == 1 or len({*self._nodes[:workers]}) > 1:
+            return 0
+        worker = Worker(self._number, workers, program.parts, program.memory, program.meet)
+        worker.meet()
+        return worker.barriers
 
     def _worker(self, program: ActorProgram, order: RunOrder) -> Worker:
         workers = program.prepared.workers
