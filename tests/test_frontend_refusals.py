@@ -88,6 +88,8 @@ STATEMENTS = [
     ("x, y = a + b", "a + b", "cannot be unpacked into 2 targets", "a tuple of as many values"),
     ("x, y = 1, 2, 3", "1, 2, 3", "cannot be unpacked into 2 targets", "a tuple of as many values"),
     ("x = 1, 2\nx = 3", "1, 2", "a tuple as a value", "a name of its own"),
+    ("a[()] = 1", "a[()]", "an empty subscript is not supported", "pass the number itself"),
+    ("a[()] += 1", "a[()]", "an empty subscript is not supported", "pass the number itself"),
     ("W.shape[0] = 1", "W.shape[0]", "this cannot be assigned to", "an array element"),
 ]
 
@@ -112,6 +114,8 @@ EXPRESSIONS = [
     ("a['x'][i]", "a string is not supported", "of a data frame, `a['x'].to_numpy()`"),
     ("a[None]", "`None` in a subscript", "one by one"),
     ("a[...]", "`...` in a subscript", "one by one"),
+    ("a[()]", "an empty subscript is not", "`a[:]` for a whole array"),
+    ("a[i][()]", "an empty subscript is not", "an array with one element"),
     ("a[*b]", "a starred expression is not", "one by one"),
     ("W.T[i]", "a subscript of a transpose", "`A[:, j]` for `A.T[j]`"),
     ("(a and b)[0]", "only a subscript of an array by its name", "write one subscript"),

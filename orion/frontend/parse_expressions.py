@@ -332,6 +332,10 @@ def _subscript(node: ast.Subscript, scope: Scope) -> Expr:
         hint = f"pass what is looked up by strings as arrays of their own: of a data frame, {COLUMN}"
         raise scope.refuse(node.slice, "a string is not supported", OBJECTS, hint.format(ast.unparse(node.value)))
     index = tuple(_index(part, scope) for part in _parts(node.slice))
+    if not index:
+        why = "it stands for the one element of an array without axes, or for a whole array"
+        hint = "pass the number itself, or an array with one element; write `a[:]` for a whole array"
+        raise scope.refuse(node, "an empty subscript is not supported", why, hint)
     match base:
         case Tuple(items):
             return _item(items, index, node, scope)
