@@ -59,9 +59,8 @@ def on_two(four_actors):
 
 @pytest.mark.parametrize("width", [16, 5_000])
 def test_what_is_overwritten_at_once_is_never_seen_in_parts(width, on_two):
-    end = (
-        time.monotonic() + 2.0
-    )  # all 10,000 rounds where others leave the cores alone: a wait for a core takes a while
+    # All 10,000 rounds where others leave the cores alone: a wait for a core takes a while.
+    end = time.monotonic() + 2.0
     for _ in range(20):
         assert torn_elements(width, 500, on_two) == 0
         if time.monotonic() > end:
