@@ -110,7 +110,7 @@ class CopiedParts:
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """A message from a worker to another node: data first, then the flags that tell of it. `number` counts
-    the messages from this sender to this node in run `run`, from 0.
+    the messages from this sender to this node in run `run`, from 0; `barriers` are those that the sender has passed.
     """
 
     run: int
@@ -119,6 +119,7 @@ class Delivery:
     flags: tuple[Flag, ...]
     pieces: tuple[Piece, ...]
     results: tuple[Results | CopiedParts, ...]
+    barriers: int = 0
 
 
 @dataclass(frozen=True, slots=True)

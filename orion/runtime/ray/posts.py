@@ -21,11 +21,16 @@ class Posts:
         self._sent: Counter[str] = Counter()
 
     def __call__(
-        self, node: str, flags: tuple[Flag, ...], pieces: tuple[Piece, ...], results: tuple[Results | CopiedParts, ...]
+        self,
+        node: str,
+        flags: tuple[Flag, ...],
+        pieces: tuple[Piece, ...],
+        results: tuple[Results | CopiedParts, ...],
+        barriers: int,
     ) -> None:
-        """Send flags, pieces of arrays and results to a node."""
+        """Send flags, pieces of arrays and results to a node, after so many barriers."""
         start, number = perf_counter_ns(), self._sent[node]
-        delivery = Delivery(self._run, self._sender, number, flags, pieces, results)
+        delivery = Delivery(self._run, self._sender, number, flags, pieces, results, barriers)
         self._ways[node](delivery)
         self._sent[node] += 1
         if self._recorder is not None:
