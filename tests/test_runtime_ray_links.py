@@ -20,7 +20,7 @@ from orion.runtime.memory import RunMemory
 from orion.runtime.ray import links
 from orion.runtime.ray.inbox import Inbox, Landing
 from orion.runtime.ray.links import GREETING, MOST_STRANGERS, BrokenLinkError, Receiver, connect
-from orion.runtime.ray.orders import BARRIER, CopiedParts, Delivery, Flag, Piece, Results
+from orion.runtime.ray.orders import CopiedParts, Delivery, Flag, Piece, Results
 from orion.runtime.ray.regions import Region, Scattered
 from orion.runtime.ray.wire import Scratch, as_bytes, packed
 from orion.runtime.worker import AbortedError
@@ -184,22 +184,6 @@ def test_what_comes_early_waits_for_its_run_and_what_comes_late_is_read_away(pai
     assert (second.arrays["a"] == 2).all()
     assert second.flag(1) == 0
     assert pair.end(2) is None
-
-
-def test_what_is_sent_after_a_barrier_waits_for_other_connections(pair):
-    there, late = Node(a=np.zeros(3)), connect(pair.receiver.address, 2, 0)
-    pair.inbox.begin(1, replace(there.landing, others=(1,)))
-    pair.receiver.wake()
-    late.send(Delivery(1, 2, 0, (Flag(0, 0, 0),), (piece("a", (), np.full(3, 5.0)),), (), 1), ["a"], never)
-    late.send(Delivery(1, 2, 1, (Flag(0, 1, 0),), (), (), 1), ["a"], never)
-    time.sleep(0.05)
-    assert there.flag(0) == 0
-    pair.send(1, ["a"], piece("a", (), np.full(3, 4.0)))
-    pair.send(1, ["a"], flags=(Flag(BARRIER, 1, 0),))
-    eventually(lambda: there.flag(1) == 1)
-    assert there.arrays["a"].tolist() == [5, 5, 5]
-    assert pair.end(1) is None
-    late.close()
 
 
 def test_a_sender_that_is_aborted_leaves_and_can_send_in_the_next_run(pair):

@@ -16,12 +16,12 @@ import pytest
 
 from orion.arrays.dense import array
 from orion.errors import WorkerLostError
-from orion.kernel.calling import ABORT, FLAG_STRIDE, GO
+from orion.kernel.calling import ABORT, GO
 from orion.runtime.memory import RunMemory
 from orion.runtime.ray.inbox import Inbox, Landing
 from orion.runtime.ray.lines import Channel, LostError, PipeLine, read_message, write_message
 from orion.runtime.ray.mirrors import Mirrors
-from orion.runtime.ray.orders import BARRIER, Delivery, Flag, Outcome, Piece
+from orion.runtime.ray.orders import Delivery, Outcome, Piece
 from orion.runtime.ray.regions import Region
 from orion.runtime.ray.store import Store
 from tests.runtime_programs import cases, integers, mix, sparse_integers, values_only
@@ -192,27 +192,6 @@ def test_deliveries_reach_their_own_run_in_the_order_of_their_sender():
     inbox.deliver(delivery(1, 3, 3, 7.0))
     assert first.a.tolist() == [4, 0, 0, 0]
     assert second.a.tolist() == [0, 5, 0, 0]
-
-
-def test_what_is_sent_after_a_barrier_waits_until_all_have_come_to_it():
-    inbox, arrived = Inbox(), np.zeros(FLAG_STRIDE * 6, np.int64)
-    a, run = np.zeros(4), RunMemory(np.zeros((1, 8), np.int64), (), arrived, (), ())
-
-    def meet(tiles, round, *others):
-        arrived[FLAG_STRIDE * tiles[0]] = round + 1
-
-    def barrier(sender, number, round):
-        return Delivery(1, sender, number, (Flag(BARRIER, sender, round),), (), (), round)
-
-    inbox.begin(1, Landing({"a": a}, run, meet, (1, 2)))
-    inbox.deliver(barrier(1, 0, 0))
-    inbox.deliver(replace(delivery(1, 1, 0, 5.0), barriers=1))  # worker 1 is past the barrier; the message of 2 is late
-    assert not a.any()
-    inbox.deliver(delivery(1, 0, 0, 4.0, sender=2))
-    assert a[0] == 4
-    inbox.deliver(barrier(2, 1, 0))
-    assert a[0] == 5
-    assert inbox.end(1) is None
 
 
 def test_a_run_that_never_began_leaves_nothing_behind():

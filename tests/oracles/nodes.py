@@ -50,15 +50,11 @@ class Network(Turns):
         self.landings: dict[str, Landing] = {}
 
     def choose(self) -> int:
-        while routes := [
-            (sender, node)
-            for (sender, node), found in self.under_way.items()
-            if found and self.landings[node].is_due(found[0].barriers)
-        ]:
+        while any(self.under_way.values()):
             able = [number for number, is_ready in self.waiting.items() if is_ready()]
             if able and self.order.random.random() > MOST_UNDER_WAY:
                 break
-            sender, node = self.order.random.choice(routes)
+            sender, node = self.order.random.choice([route for route, found in self.under_way.items() if found])
             self.landings[node].put(self.under_way[sender, node].popleft())
         return super().choose()
 
@@ -145,8 +141,7 @@ def run_on_nodes(
         places[node] = Node({**arguments, **own}, allocate_run_memory(prepared))
         earlier.fill(node, own, arguments, traffic)
         arrays = {name: places[node].array(name) for name in dense}
-        elsewhere = tuple(worker for worker, place in enumerate(nodes) if place != node)
-        network.landings[node] = Landing(arrays, places[node].memory, set_now, elsewhere)
+        network.landings[node] = Landing(arrays, places[node].memory, set_now)
     for name in prepared.written & dense.keys():
         earlier.up_to_date.written(earlier.block(name, dense_memory(arguments[name])))
     errors: list[BaseException] = []
@@ -171,14 +166,10 @@ def run_on_nodes(
         sent: Counter[str] = Counter()
 
         def post(
-            to: str,
-            flags: tuple[Flag, ...],
-            pieces: tuple[Piece, ...],
-            results: tuple[Results | CopiedParts, ...],
-            barriers: int,
+            to: str, flags: tuple[Flag, ...], pieces: tuple[Piece, ...], results: tuple[Results | CopiedParts, ...]
         ) -> None:
             copies = tuple(Piece(piece.region, piece.data.copy()) for piece in pieces)
-            delivery = Delivery(1, number, sent[to], flags, copies, results, barriers)
+            delivery = Delivery(1, number, sent[to], flags, copies, results)
             network.under_way[number, to].append(delivery)
             sent[to] += 1
 

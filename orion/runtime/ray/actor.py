@@ -183,7 +183,6 @@ class WorkerActor:
     def deliver(self, delivery: Delivery) -> None:
         """Take what a worker on another node has sent to this one."""
         self._inbox.deliver(delivery)
-        self._wake_receiver()  # what comes through connections may have waited for it
         self._arrived(delivery.sender, delivery.number, size_of(delivery))
 
     def abort(self, program: int, run: int) -> None:
@@ -241,8 +240,7 @@ class WorkerActor:
         assert program.exchange is not None
         assert program.holdings is not None
         arrays = self._dense(program, order)
-        elsewhere = tuple(worker for worker, node in enumerate(nodes) if node != here)
-        self._inbox.begin(order.run, Landing(arrays, program.memory, program.meet, elsewhere))
+        self._inbox.begin(order.run, Landing(arrays, program.memory, program.meet))
         self._wake_receiver()
         receivers = {node: self._receiver(nodes, node) for node in others}
         self._connect_to(receivers.values())

@@ -22,22 +22,11 @@ from orion.runtime.ray.orders import BARRIER, CopiedParts, Delivery, Flag, Resul
 
 @dataclass(frozen=True, eq=False)
 class Landing:
-    """Where the deliveries of a run go: the memory that this node's workers share. `others` are the workers on other
-    nodes.
-
-    A worker that has passed a barrier may send a cell that another one has sent before it, and whose message to this
-    node is still under way. So what is sent after a barrier is put only when all have come to that barrier here, with
-    which all is there that they sent before.
-    """
+    """Where the deliveries of a run go: the memory that this node's workers share."""
 
     arrays: Mapping[str, NDArray[Any]]
     memory: RunMemory
     meet: Walk
-    others: tuple[int, ...] = ()
-
-    def is_due(self, barriers: int) -> bool:
-        """Whether what workers on other nodes sent before so many barriers is there."""
-        return all(self.memory.meeting[FLAG_STRIDE * worker] >= barriers for worker in self.others)
 
     def put(self, delivery: Delivery) -> None:
         """Copy the data, then set the flags."""
@@ -87,7 +76,8 @@ class Inbox:
         """Put the deliveries of a run where they belong, from now on and those that have come already."""
         with self._lock:
             self._run, self._landing, self._error, self._next = run, landing, None, {}
-            self._put_what_is_due()
+            for sender in {sender for number, sender, _ in self._kept if number == run}:
+                self._put_in_turn(sender)
 
     def end(self, run: int) -> BaseException | None:
         """Take nothing more for a run. Returns what went wrong with a delivery of it, if anything did."""
@@ -103,24 +93,16 @@ class Inbox:
             if delivery.run > self._over:
                 self._kept[delivery.run, delivery.sender, delivery.number] = delivery
                 if delivery.run == self._run:
-                    self._put_what_is_due()
+                    self._put_in_turn(delivery.sender)
 
     @contextmanager
-    def during(self, run: int, barriers: int = 0) -> Iterator[Landing | None]:
+    def during(self, run: int) -> Iterator[Landing | None]:
         """Where messages of a run go, which does not end meanwhile; None where it is over, or has failed. EarlyError
-        where it has not begun, or what was sent before so many barriers is not there."""
+        where it has not begun."""
         with self._lock:
             if run > max(self._run, self._over):
                 raise EarlyError
-            landing = self._landing if run == self._run else None
-            if landing is not None and not landing.is_due(barriers):
-                raise EarlyError
-            yield landing
-
-    def look_again(self) -> None:
-        """Put what was kept for a barrier to which all have come now."""
-        with self._lock:
-            self._put_what_is_due()
+            yield self._landing if run == self._run else None
 
     def fail(self, run: int, error: BaseException) -> None:
         """End a run, unless it is over: a message cannot be put where it belongs."""
@@ -145,28 +127,16 @@ class Inbox:
             if run > self._over:
                 memory.abort()
 
-    def _put_what_is_due(self) -> None:
-        """Put what can be put, of all senders: what one has sent may be what another's waits for."""
-        moved = True
-        while moved:
-            senders = {sender for run, sender, _ in self._kept if run == self._run}
-            moved = any(self._put_in_turn(sender) for sender in sorted(senders))
-
-    def _put_in_turn(self, sender: int) -> bool:
-        """Put what has come from a sender, up to the first delivery that is missing or not due. One that cannot be put
-        ends the run. Whether there was any.
+    def _put_in_turn(self, sender: int) -> None:
+        """Put what has come from a sender, up to the first delivery that is missing. One that cannot be put ends
+        the run.
         """
-        moved = False
         while self._landing is not None:
-            key = self._run, sender, self._next.get(sender, 0)
-            found = self._kept.get(key)
-            if found is None or not self._landing.is_due(found.barriers):
-                break
-            del self._kept[key]
+            found = self._kept.pop((self._run, sender, self._next.get(sender, 0)), None)
+            if found is None:
+                return
             try:
                 self._landing.put(found)
             except BaseException as error:
                 self._fail(error)
             self._next[sender] = found.number + 1
-            moved = True
-        return moved

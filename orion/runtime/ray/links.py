@@ -179,7 +179,7 @@ class Receiver:
         self._thread.start()
 
     def wake(self) -> None:
-        """Look again at connections whose next message was early: a run has begun, or ended, or come to a barrier."""
+        """Look again at connections whose next message was early: a run has begun, or ended."""
         with suppress(OSError):  # it is woken already, or closed
             self._wake.send(b"w")
 
@@ -232,7 +232,6 @@ class Receiver:
     def _read(self, incoming: _Incoming) -> None:
         if incoming not in self._incoming:  # closed since it was found to have something to read
             return
-        before = incoming.messages
         try:
             incoming.read()
         except EarlyError:
@@ -241,10 +240,6 @@ class Receiver:
         except Exception as error:
             self._drop(incoming)
             incoming.tell(error)
-        if incoming.messages > before:  # others may have waited for it
-            self._inbox.look_again()
-            if self._early:
-                self.wake()
 
     def _go_on(self) -> None:
         self._woken.recv(4096)
@@ -262,7 +257,7 @@ class _Incoming:
         self._token, self._inbox, self._arrived = token, inbox, arrived
         self._worker: int | None = None
         self._is_used = False
-        self.messages = 0
+        self._messages = 0
         self._greeting = bytearray(GREETING.size)
         self._header = np.zeros(HEADER_WORDS, np.int64)
         self._tables, self._scratch = Scratch(), Scratch()
@@ -285,9 +280,9 @@ class _Incoming:
     def read(self) -> None:
         """Read what there is, of one message: other connections have their turn. EarlyError where it is of a run that
         has not begun, EOFError or OSError where nothing can come any more."""
-        before = self.messages
+        before = self._messages
         with suppress(BlockingIOError):
-            while self.messages == before:
+            while self._messages == before:
                 if not self._views:
                     self._then()
                 elif self._run is None:
@@ -350,10 +345,10 @@ class _Incoming:
         self._then = self._told
 
     def _told(self) -> None:
-        run, size, barriers = (int(self._header[word]) for word in (0, 4, 5))
+        run, size = int(self._header[0]), int(self._header[4])
         contents = None
         try:
-            with self._inbox.during(run, barriers) as landing:
+            with self._inbox.during(run) as landing:
                 contents = None if landing is None else unpacked(self._table, landing)
             if contents is not None and contents.nbytes != size:
                 raise ValueError(f"a message has {size} bytes, its contents {contents.nbytes}")
@@ -388,7 +383,7 @@ class _Incoming:
         self._next_place()
 
     def _put(self) -> None:
-        run, sender, number, _, size, _ = self._header.tolist()
+        run, sender, number, _, size = self._header.tolist()
         try:
             with self._inbox.during(run) as landing:
                 if landing is not None:
@@ -397,5 +392,5 @@ class _Incoming:
             self._arrived(sender, number, size)
         except Exception as error:
             self._inbox.fail(run, error)
-        self.messages += 1
+        self._messages += 1
         self._begin()

@@ -23,8 +23,8 @@ from orion.runtime.waits import Waits
 from orion.runtime.worker import AbortedError, Worker
 from orion.sets.names import isl_name
 
-Post = Callable[[str, tuple[Flag, ...], tuple[Piece, ...], tuple[Results | CopiedParts, ...], int], None]
-"""Sends flags, pieces of arrays and results to a node, after so many barriers."""
+Post = Callable[[str, tuple[Flag, ...], tuple[Piece, ...], tuple[Results | CopiedParts, ...]], None]
+"""Sends flags, pieces of arrays and results to a node."""
 
 
 class NodeWorker(Worker):
@@ -90,7 +90,7 @@ class NodeWorker(Worker):
     def _send(self, part: LoopPart, tile: int, sends: tuple[Send, ...]) -> None:
         flag = Flag(part.number, tile, part.round)
         for send in sends:
-            self._post(send.node, (flag,), self._pieces(send.regions), (), self.barriers)
+            self._post(send.node, (flag,), self._pieces(send.regions), ())
 
     def _pieces(self, regions: tuple[Section, ...]) -> tuple[Piece, ...]:
         pieces = tuple(Piece(region, region.of(self._arrays[region.array])) for region in regions)
@@ -158,7 +158,7 @@ class NodeWorker(Worker):
         regions = {send.node: send.regions for send in sends}
         for node in self._others:
             copies = () if finished is None else tuple(self._copied_parts(finished, node))
-            self._post(node, (flag,), self._pieces(regions.get(node, ())), (*results, *copies), self.barriers)
+            self._post(node, (flag,), self._pieces(regions.get(node, ())), (*results, *copies))
         super().meet()
 
     def _copied_parts(self, part: LoopPart, node: str) -> Iterator[CopiedParts]:

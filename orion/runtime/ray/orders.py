@@ -110,7 +110,7 @@ class CopiedParts:
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """A message from a worker to another node: data first, then the flags that tell of it. `number` counts
-    the messages from this sender to this node in run `run`, from 0; `barriers` are those that the sender has passed.
+    the messages from this sender to this node in run `run`, from 0.
     """
 
     run: int
@@ -119,7 +119,6 @@ class Delivery:
     flags: tuple[Flag, ...]
     pieces: tuple[Piece, ...]
     results: tuple[Results | CopiedParts, ...]
-    barriers: int = 0
 
 
 @dataclass(frozen=True, slots=True)

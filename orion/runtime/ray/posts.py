@@ -21,16 +21,11 @@ class Posts:
         self._sent: Counter[str] = Counter()
 
     def __call__(
-        self,
-        node: str,
-        flags: tuple[Flag, ...],
-        pieces: tuple[Piece, ...],
-        results: tuple[Results | CopiedParts, ...],
-        barriers: int,
+        self, node: str, flags: tuple[Flag, ...], pieces: tuple[Piece, ...], results: tuple[Results | CopiedParts, ...]
     ) -> None:
-        """Send flags, pieces of arrays and results to a node, after so many barriers."""
+        """Send flags, pieces of arrays and results to a node."""
         start, number = perf_counter_ns(), self._sent[node]
-        delivery = Delivery(self._run, self._sender, number, flags, pieces, results, barriers)
+        delivery = Delivery(self._run, self._sender, number, flags, pieces, results)
         self._ways[node](delivery)
         self._sent[node] += 1
         if self._recorder is not None:

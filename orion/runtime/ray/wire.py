@@ -20,8 +20,8 @@ from orion.runtime.ray.orders import CopiedParts, Delivery, Flag, Results
 from orion.runtime.ray.regions import Region, Scattered, Section
 from orion.schedule.schedule import Ints
 
-HEADER_WORDS = 6
-"""Run, sender, number, words of the table of contents, bytes of the contents, barriers."""
+HEADER_WORDS = 5
+"""Run, sender, number, words of the table of contents, bytes of the contents."""
 
 RESULTS, COPIED_PARTS = 0, 1
 
@@ -100,8 +100,7 @@ def packed(delivery: Delivery, arrays: Sequence[str], scratch: Scratch) -> list[
     contents = [piece.data for piece in delivery.pieces] + [found.values for found in delivery.results]
     views = _gathered([one for one in contents if one.nbytes], scratch)
     size = sum(len(view) for view in views)
-    sent = delivery.run, delivery.sender, delivery.number, len(table), size, delivery.barriers
-    header = np.array(sent, np.int64)
+    header = np.array([delivery.run, delivery.sender, delivery.number, len(table), size], np.int64)
     return [as_bytes(np.concatenate([header, table])), *views]
 
 
