@@ -231,8 +231,8 @@ def _start_ray(host: Host, address: str, is_head: bool) -> subprocess.Popen[str]
     where += [f"--temp-dir={host.shared}"] if is_head else []
     room = ["--num-cpus=1", f"--object-store-memory={STORE_BYTES}", f"--node-ip-address={host.address}"]
     ray = str(Path(sys.executable).parent / "ray")
-    # Nobody else reaches these namespaces; `ray start` would ask for a token, and drivers would not show one. Where other
-    # processes take the machine's memory, Ray would kill the workers.
+    # Nobody else reaches these namespaces; `ray start` would ask for a token, and drivers would not show one.
+    # Where other processes take the machine's memory, Ray would kill the workers.
     settings = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled", "RAY_memory_monitor_refresh_ms": "0"}
     environment = {**os.environ, **settings}
     with (host.own / "start.log").open("w") as log:

@@ -335,6 +335,32 @@ def test_more_loops_give_the_serial_result(name, nodes):
             np.testing.assert_array_equal(array, expected[key], err_msg=f"{key}, seed {seed}")
 
 
+@orion.parallel_for
+def in_turns(C, rounds):
+    for t in range(rounds):
+        for i in range(5, 0, -1):
+            for j in range(1, 6):
+                for k in range(1, 5):
+                    C[i, j, k] = C[i - 1, j + 1, k - 1] % 97
+        for i in range(1, 6):
+            for j in range(6, 1, -1):
+                for k in range(1, 4, 2):
+                    C[i, j, k] = t % 97
+
+
+@pytest.mark.parametrize("nodes", ["abc", "abcd", "aabbc"])
+def test_what_is_sent_after_a_barrier_comes_after_all_that_was_sent_before(nodes):
+    """One node may be past a barrier, and send what it writes then, while a third one has not got what others have
+    sent before it."""
+    for seed in range(24 * TIMES):
+        arguments, expected = ({"C": integers(7, 8, 6, seed=seed), "rounds": 3} for _ in range(2))
+        found = prepared(in_turns, arguments, len(nodes))
+        codes = [kernel_code(loop.kernel.text) for loop in found.program.loops]
+        run_on_nodes(found.program, codes, {**arguments, **found.local.take()}, Order(seed), nodes, "a")
+        in_turns.serial(**expected)
+        np.testing.assert_array_equal(arguments["C"], expected["C"])
+
+
 # ---------------------------------------------------------------- what is sent
 
 

@@ -147,9 +147,11 @@ class NodeWorker(Worker):
         return super().share(part)
 
     def _bring(self, moves: Moves) -> None:
-        """Meet, with what this worker sends to other nodes. Where other workers of its node have written some of that,
-        they meet before."""
-        if moves and any(self._exchange[part.number].is_at_home for part in self.pending):
+        """Meet, with what this worker sends to other nodes. Before that they meet without: others of its node may have
+        written some of that, and what was sent in loops before must be everywhere, as it may be of the same cells and
+        be late on its way to a third node.
+        """
+        if moves:
             self._arrive((), ())
         self._arrive(moves[self.number] if moves else (), ())
 
