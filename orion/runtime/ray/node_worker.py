@@ -66,9 +66,7 @@ class NodeWorker(Worker):
     def walk(self, part: LoopPart, arguments: list[Any]) -> None:
         """Run the tiles, and send what other nodes wait for as soon as it is there."""
         exchange = self._exchange[part.number]
-        if (
-            exchange.is_at_home and part.loop.plan.takes_tiles
-        ):  # on one node, where nobody sends anything before it ends
+        if exchange.is_at_home and part.loop.plan.takes_tiles:  # nobody sends anything before it ends
             super().walk(part, arguments)
             return
         sends = exchange.sends
@@ -148,10 +146,10 @@ class NodeWorker(Worker):
 
     def _bring(self, moves: Moves) -> None:
         """Meet, with what this worker sends to other nodes. Before that they meet without: others of its node may have
-        written some of that, and what was sent in loops before must be everywhere, as it may be of the same cells and
-        be late on its way to a third node.
+        written some of that, and what was sent for a next round, which no tile has waited for, must be everywhere: it
+        may be of the same cells, and late on its way to a third node.
         """
-        if moves:
+        if moves or any(self._exchange[part.number].rounds_overlap for part in self.pending):
             self._arrive((), ())
         self._arrive(moves[self.number] if moves else (), ())
 
