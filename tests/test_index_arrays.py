@@ -231,6 +231,41 @@ def test_frozen_arrays_are_looked_at_once(monkeypatch):
     np.testing.assert_array_equal(arguments[0][arguments[4]], arguments[7])
 
 
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.zeros((0, 3)),
+        np.array(3.0),
+        np.asfortranarray(np.arange(12).reshape(3, 4)),
+        np.arange(12.0)[::-2],
+        np.arange(3).astype(">i4"),
+        np.array(["2020-01-01"], "M8[D]"),
+    ],
+    ids=lambda array: array.dtype.str,
+)
+def test_a_frozen_array_is_the_same_for_ever(array):
+    frozen = orion.freeze(array)
+    assert (frozen.shape, frozen.dtype) == (array.shape, array.dtype)
+    np.testing.assert_array_equal(frozen, array)
+    for part in (frozen, frozen[...], frozen.T):
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            part.flags.writeable = True
+    with pytest.raises(orion.ArgumentError, match="array of Python objects"):
+        orion.freeze(np.array([None]))
+
+
+def test_an_array_that_was_read_only_for_a_while_is_looked_at_again():
+    decorated, arguments = orion.parallel_for(of_text(LOOPS["put elsewhere"][0])), [*given()]
+    perm = arguments[4]
+    with orion.session(workers=2, force_parallel=True):
+        for equal in (False, True):
+            perm.flags.writeable = True
+            if equal:
+                perm[-1] = perm[0]
+            perm.flags.writeable = False
+            assert decorated.plan(*arguments).is_parallel != equal
+
+
 def test_what_was_looked_at_is_let_go_of_with_its_array():
     from orion.runtime.shown import Properties
 

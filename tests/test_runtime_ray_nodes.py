@@ -14,6 +14,7 @@ import pytest
 
 import orion
 from orion.arrays.dense import array
+from orion.runtime.ray.mirrors import Mirrors
 from tests.element_stores import scale
 from tests.runtime_programs import (
     NAMES,
@@ -300,6 +301,27 @@ def test_arrays_that_nobody_changed_are_sent_once(kind, nodes):
     if kind is not orion.freeze:
         A[7, 7] = 3
         assert sent() > again + 8 * 30 * 10
+
+
+def test_what_is_changed_while_a_call_runs_is_sent_with_the_next_one(nodes, monkeypatch):
+    """By another thread, in a row that the call only reads; and in an array that is read-only in between."""
+    A, x, y, expected = integers(40, 30), array(integers(30, seed=5)), *np.zeros((2, 40), np.int64)
+    A.flags.writeable = False
+    times(A, x, y)
+
+    def change_first(mirrors, *rest, keep=Mirrors.keep):
+        x.view[5] += 1
+        keep(mirrors, *rest)
+
+    with monkeypatch.context() as changing:
+        changing.setattr(Mirrors, "keep", change_first)
+        times(A, x, y)
+    A.flags.writeable = True
+    A[30, 7] = 55
+    A.flags.writeable = False
+    times(A, x, y)
+    times.serial(A, x.to_numpy(), expected)
+    assert np.array_equal(y, expected)
 
 
 @orion.parallel_for

@@ -9,6 +9,7 @@ import pytest
 
 import orion
 from orion.runtime.ray.cells import Cells
+from orion.runtime.ray.regions import Region, Scattered
 from orion.runtime.ray.segments import Block
 from orion.runtime.ray.up_to_date import PIECE_BYTES, Part, UpToDate, bring_up_to_date
 from orion.schedule.footprints import with_skews
@@ -138,7 +139,8 @@ def test_nothing_is_known_of_a_block_that_a_run_writes_until_it_has_ended_well()
     known, block, cells = UpToDate(), Block(1, 0, (6,), "<f8"), Cells("A", (np.array([0, 3, 6]),), ())
     all_cells, array = ~cells.none(), np.zeros(6)
     assert known.lacking("b", block, cells, all_cells).all()
-    assert known.keep_image(block, array)
+    known.look(block, array)
+    assert known.keep_image(block, array, ())
     known.keep(block, cells, {"b": np.array([True, False])})
     assert known.lacking("b", block, cells, all_cells).tolist() == [False, True]
     assert known.lacking("c", block, cells, all_cells).all()
@@ -156,7 +158,8 @@ def test_nothing_is_known_of_a_block_that_a_run_writes_until_it_has_ended_well()
 def test_an_array_without_axes_that_is_changed_is_lacking():
     known, block, cells, array = UpToDate(), Block(1, 0, (), "<f8"), Cells("s", (), ()), np.array(1.0)
     needed = np.ones((), bool)
-    assert known.keep_image(block, array)
+    known.look(block, array)
+    assert known.keep_image(block, array, ())
     known.keep(block, cells, {"b": needed[()]})
     assert not known.lacking("b", block, cells, needed)
     array[()] = 2
@@ -165,12 +168,35 @@ def test_an_array_without_axes_that_is_changed_is_lacking():
 
 
 def test_nothing_is_known_where_there_is_no_room_for_an_image():
-    known, block = UpToDate(), Block(1, 0, (6,), "<f8")
-    known._most = 47
-    assert not known.keep_image(block, np.zeros(6))
-    known._most = 48
-    assert known.keep_image(block, np.zeros(6))
-    assert not known.keep_image(Block(2, 0, (1,), "<f8"), np.zeros(1))
+    known, block, other = UpToDate(), Block(1, 0, (6,), "<f8"), Block(2, 0, (1,), "<f8")
+    for most, has_room in ((47, False), (48, True)):
+        known._most = most
+        known.look(block, np.zeros(6))
+        assert known.keep_image(block, np.zeros(6), ()) == has_room
+    known.look(other, np.zeros(1))
+    assert not known.keep_image(other, np.zeros(1), ())
+
+
+@pytest.mark.parametrize("written", [(), (Region("A", ((0, 3),)),), (Scattered("A", (np.array([0, 4]),)),)])
+@pytest.mark.parametrize("calls", [1, 2])
+def test_what_changes_while_a_run_is_under_way_is_lacking_after_it(written, calls):
+    known, block, array = UpToDate(), Block(1, 0, (6,), "<f8"), np.zeros(6)
+    cells = Cells("A", (np.array([0, 3, 6]),), ())
+    every = ~cells.none()
+    for call in range(calls):
+        known.look(block, array)
+        if call == calls - 1:
+            array[5] = 1  # another thread
+        for section in written:  # the run
+            section.put(array, np.full(section.elements(array.shape), 7.0))
+        assert known.keep_image(block, array, written)
+        known.keep(block, cells, {"b": every})
+    assert not known.lacking("b", block, cells, every).any()
+    known.look(block, array)
+    assert known.lacking("b", block, cells, every)[1]
+    known.keep(block, cells, {"b": every})
+    known.look(block, array)
+    assert not known.lacking("b", block, cells, every).any()
 
 
 # ---------------------------------------------------------------- runs that follow each other

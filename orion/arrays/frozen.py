@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,20 +13,18 @@ from orion.tracebacks import ends_in_users_line
 
 
 def is_frozen(array: NDArray[Any]) -> bool:
-    """Whether nobody may write to the memory of an array: it is read-only, and so is what it is a part of.
+    """Whether nobody can write to the memory of an array: it is that of a `bytes` object, as `freeze` has it. A
+    read-only array that NumPy has allocated is not enough, for whoever holds it can make it writeable again.
 
     >>> whole = np.arange(4)
-    >>> part = whole[1:]
-    >>> part.flags.writeable = False
-    >>> is_frozen(part), is_frozen(freeze(whole))
+    >>> whole.flags.writeable = False
+    >>> is_frozen(whole), is_frozen(freeze(whole)[1:])
     (False, True)
     """
     owner: Any = array
     while isinstance(owner, np.ndarray):
-        if owner.flags.writeable:
-            return False
         owner = owner.base
-    return owner is None
+    return isinstance(owner, bytes)
 
 
 Frozen = TypeVar("Frozen")
@@ -45,8 +43,9 @@ def freeze(array: Frozen) -> Frozen:
     equal elements) looks at that array in every call, to see whether it has changed. Of a frozen one it need not.
 
     >>> perm = freeze(np.array([2, 0, 1]))
-    >>> perm.flags.writeable
-    False
+    >>> perm.flags.writeable = True
+    Traceback (most recent call last):
+    ValueError: cannot set WRITEABLE flag to True of this array
     >>> import scipy.sparse
     >>> A = freeze(scipy.sparse.csr_array(np.eye(3)))
     >>> A.indptr.flags.writeable, A.data.flags.writeable
@@ -58,9 +57,9 @@ def freeze(array: Frozen) -> Frozen:
             if isinstance(getattr(found, name, None), np.ndarray):
                 setattr(found, name, freeze(getattr(found, name)))
         return cast(Frozen, found)
-    if not isinstance(array, np.ndarray):
-        what = f"a {type(array).__name__} is no array that can be frozen"
-        raise ArgumentError(describe(what, hint="pass a NumPy array, or one of SciPy's sparse matrices"))
-    frozen = np.array(array)
-    frozen.flags.writeable = False
-    return cast(Frozen, frozen)
+    if not isinstance(array, np.ndarray) or array.dtype.hasobject:
+        kind = "array of Python objects" if isinstance(array, np.ndarray) else type(array).__name__
+        hint = "pass a NumPy array of numbers, or one of SciPy's sparse matrices"
+        raise ArgumentError(describe(f"this {kind} is no array that can be frozen", hint=hint))
+    order: Literal["C", "F"] = "F" if array.flags.fnc else "C"
+    return cast(Frozen, np.ndarray(array.shape, array.dtype, array.tobytes(order), order=order))

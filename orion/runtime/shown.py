@@ -1,8 +1,8 @@
 """What passes over arrays of integers show of them, kept until the arrays change.
 
 An array that may be written to is compared with a copy of what it was when it was looked at, bit by bit, which takes
-one pass at the speed of memory and notices any change. One that nobody may write to, `orion.freeze(array)` among them,
-is looked at once. Most arrays that have not a property (a histogram's bins) show that by their first elements: of these
+one pass at the speed of memory and notices any change. One that nobody can write to, of `orion.freeze(array)`, is
+looked at once. Most arrays that have not a property (a histogram's bins) show that by their first elements: of these
 no copy is made, and no more is looked at."""
 
 from __future__ import annotations

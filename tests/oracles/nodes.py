@@ -95,15 +95,16 @@ class Earlier:
                     self.filled[name] += region.elements(there.shape)
 
     def keep(
-        self, held: Mapping[str, Mask], exchange: ProgramExchange, arguments: Mapping[str, Any], driver: str | None
+        self, held: Mapping[str, Mask], traffic: Traffic, arguments: Mapping[str, Any], driver: str | None
     ) -> None:
         """A run has ended."""
         for name, masks in held.items():
             there = dense_memory(arguments[name])
             block = self.block(name, there)
-            if not isinstance(arguments[name], LocalArray) and self.up_to_date.keep_image(block, there):
-                has = {node: mask for node, mask in zip(exchange.nodes, masks, strict=True) if node != driver}
-                self.up_to_date.keep(block, exchange.cells[name], has)
+            written = (section for section in traffic.written if section.array == name)
+            if not isinstance(arguments[name], LocalArray) and self.up_to_date.keep_image(block, there, written):
+                has = {node: mask for node, mask in zip(traffic.exchange.nodes, masks, strict=True) if node != driver}
+                self.up_to_date.keep(block, traffic.exchange.cells[name], has)
 
 
 def run_on_nodes(
@@ -205,7 +206,7 @@ def run_on_nodes(
         home = places[exchange.nodes[0]]
         for region in traffic.written:
             region.put(dense_memory(arguments[region.array]), region.of(home.array(region.array)))
-    earlier.keep(held, exchange, arguments, driver)
+    earlier.keep(held, traffic, arguments, driver)
     return returned[0], exchange, sum(sent_bytes)
 
 

@@ -132,12 +132,14 @@ class Mirrors:
         """Keep in mind what nodes have after a run, `held` by their places in the exchange: nothing where that is
         empty, as all was on the driver's node."""
         for name, masks in held.items() if self._names else ():
-            exchange, block = self._traffic_of(prepared, placed).exchange, placed.dense[name]
+            traffic, block = self._traffic_of(prepared, placed), placed.dense[name]
             if name in placed.local:
                 continue
-            if name not in placed.own or self.up_to_date.keep_image(block, self._array(block)):
-                has = {node: mask for node, mask in zip(exchange.nodes, masks, strict=True) if node in self._names}
-                self.up_to_date.keep(block, exchange.cells[name], has)
+            written = (section for section in traffic.written if section.array == name)
+            if name not in placed.own or self.up_to_date.keep_image(block, self._array(block), written):
+                places = zip(traffic.exchange.nodes, masks, strict=True)
+                has = {node: mask for node, mask in places if node in self._names}
+                self.up_to_date.keep(block, traffic.exchange.cells[name], has)
 
     def _nodes(self, prepared: PreparedProgram) -> list[str]:
         return list(dict.fromkeys(self._group.nodes[: prepared.workers]))

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.runtime.ray.cells import Cells
-from orion.runtime.ray.regions import Mask
+from orion.runtime.ray.regions import Mask, Section
 from orion.runtime.ray.segments import Block
 
 PIECE_BYTES = 1 << 18
@@ -99,10 +99,13 @@ class UpToDate:
         return found
 
     def look(self, block: Block, array: NDArray[Any]) -> None:
-        """Before a run: compare an array with its image."""
+        """Before nodes are filled: compare an array of the driver's with its image. The first time an image is made,
+        where there is room for it: what changes while nodes are filled and a run is under way differs from it later."""
         image = self._images.get(block)
         if image is not None:
             bring_up_to_date(image, array, lambda low, high: self.differs(block, low, high))
+        elif sum(one.nbytes for one in self._images.values()) + array.nbytes <= self._most:
+            self._images[block] = array.copy()
 
     def differs(self, block: Block, low: int, high: int) -> None:
         """Rows of a block are no longer what they were at the end of the last run."""
@@ -122,17 +125,15 @@ class UpToDate:
             parts = known.setdefault(node, [])
             parts[:] = [Part(cells, np.array(mask)), *(part for part in parts if part.cells is not cells)][:PARTS]
 
-    def keep_image(self, block: Block, array: NDArray[Any]) -> bool:
-        """Keep an image of an array of the driver's as it is now. False where there is no room for it: nothing is known
-        of the array then."""
+    def keep_image(self, block: Block, array: NDArray[Any], written: Iterable[Section]) -> bool:
+        """After a run: bring the image of an array up to date where the run wrote, and nowhere else, as somebody else
+        may have written there meanwhile. False where there is no image: nothing is known of the array then."""
         image = self._images.get(block)
-        if image is not None:
-            bring_up_to_date(image, array, lambda low, high: None)
-            return True
-        if sum(one.nbytes for one in self._images.values()) + array.nbytes > self._most:
+        if image is None:
             self._parts.pop(block, None)
             return False
-        self._images[block] = array.copy()
+        for section in written:
+            section.put(image, section.of(array))
         return True
 
     def forget(self, segments: Iterable[int]) -> None:
