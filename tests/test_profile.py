@@ -4,6 +4,7 @@ import html
 import json
 import re
 import signal
+import statistics
 import threading
 import time
 import xml.etree.ElementTree as ET
@@ -311,6 +312,46 @@ def test_the_driver_that_plans(two):
         new(np.ones(1000))
     assert profile.bottleneck.kind is Kind.DRIVER
     assert re.search("planning|compiling", profile.bottleneck.sentence)
+
+
+def beside_another(elements=8_000_000):
+    """How many times as long one of two threads takes to copy an array as a thread that is alone: this machine's
+    memory, without Orion."""
+    arrays = [(np.zeros(elements), np.ones(elements)) for _ in range(2)]
+
+    def seconds(together):
+        took, meet = [], threading.Barrier(together)
+
+        def copy(target, source):
+            np.copyto(target, source)
+            meet.wait()
+            start = time.perf_counter()
+            for _ in range(4):
+                np.copyto(target, source)
+            took.append(time.perf_counter() - start)
+
+        threads = [threading.Thread(target=copy, args=pair) for pair in arrays[:together]]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return max(took)
+
+    return statistics.median(seconds(2) / seconds(1) for _ in range(5))
+
+
+@pytest.mark.timing
+def test_memory_that_two_workers_lack(two):
+    """One that moves 16 bytes for a multiplication, where this machine's memory feeds one core and not two."""
+    if (slower := beside_another()) < 1.5:
+        pytest.skip(f"two cores copy at {slower:.2f} times the time of one: this machine's memory is enough for both")
+    a = np.ones(16_000_000)
+    double(a)
+    with orion.profile() as profile:
+        for _ in range(8):
+            double(a)
+    assert profile.bottleneck.kind is Kind.MEMORY, f"{slower:.2f}\n{profile}"
+    assert "memory" in profile.bottleneck.sentence
 
 
 def test_one_tile_is_tried_alone(two):
