@@ -24,6 +24,7 @@ from orion.rewrites.early_exits import apply, find
 from orion.verify.early_exits import prove_set_at_exit
 from tests.loop_text import defined
 from tests.random_functions import compare, plans, rewritten
+from tests.trials import TIMES
 
 N = 700
 PLACES = (None, 0, 1, 21, 22, 350, N - 1)
@@ -490,7 +491,7 @@ def arguments(n, seed):
     return {"a": rng.integers(-5, 6, n + 3), "b": rng.integers(-5, 6, 2 * n + 3), "k": 2, "n": n}
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", range(66 * TIMES))
 def test_random_searches_are_pythons(seed):
     source = Maker(seed).function()
     function = defined(source)

@@ -23,6 +23,7 @@ from orion.plan.plan import Inspected
 from orion.schedule.inspected import inspected_schedule
 from orion.verify.inspected import prove_accesses, prove_needs
 from tests.loop_text import defined
+from tests.trials import TIMES
 
 BY_INSPECTION = {"swap_pairs", "solve_lower", "sweep", "depths", "longest_paths", "chase", "last_seen", "by_colour"}
 """Loops of the list that run in tiles found by looking, where every worker is to be used."""
@@ -246,7 +247,7 @@ def order_is_kept(schedule, found, ordered, rng):
     return sorted(place.tolist()) == list(range(ends.size))
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(20 * TIMES))
 def test_tiles_keep_the_order_of_any_accesses(seed):
     rng = np.random.default_rng(seed)
     count = int(rng.integers(1, 60))

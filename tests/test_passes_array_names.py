@@ -17,6 +17,7 @@ from orion.ir.signature import argument_types
 from orion.ir.types import ArrayType, ScalarType
 from orion.passes.array_names import with_one_array_a_name
 from tests.loop_text import defined
+from tests.trials import TIMES
 
 pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 
@@ -364,7 +365,7 @@ def test_arrays_of_other_shapes_may_change_places():
 
 # ---------------------------------------------------------------- programs at random
 
-TIMES = [0, 1, 2, 3, 4, 5, np.uint8(0), np.uint8(3), np.int8(-128), np.int8(2), np.uint64(0), np.uint64(5)]
+COUNTS = [0, 1, 2, 3, 4, 5, np.uint8(0), np.uint8(3), np.int8(-128), np.int8(2), np.uint64(0), np.uint64(5)]
 
 
 def program(seed):
@@ -439,11 +440,11 @@ def in_one_memory(function):
     return defined("\n".join(lines) + "\n", np=np, again=again)
 
 
-@pytest.mark.parametrize("seed", range(400))
+@pytest.mark.parametrize("seed", range(133 * TIMES))
 def test_random_programs_read_as_they_are_written(seed):
     source = program(seed)
     function = defined(source, np=np)
-    for times in TIMES[:6], TIMES[6:8], TIMES[8:10], TIMES[10:]:
+    for times in COUNTS[:6], COUNTS[6:8], COUNTS[8:10], COUNTS[10:]:
         kinds, _ = argument_types({**dict.fromkeys("uvw", np.zeros(6)), "T": times[0]})
         try:
             parsed = check_function(with_one_array_a_name(parse_function(function), kinds))

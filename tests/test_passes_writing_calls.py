@@ -16,6 +16,7 @@ from orion.passes.writing_calls import with_calls_first
 from orion.typing.infer import infer_types
 from tests.loop_text import defined
 from tests.serial_results import assert_as_serial
+from tests.trials import TIMES
 
 pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 
@@ -113,7 +114,7 @@ FORMS = [
 TYPES = {"a": ArrayType("float64", 1), "idx": ArrayType("int64", 1), "n": ScalarType("int64", True)}
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", range(100 * TIMES))
 def test_reads_as_it_is_written(seed):
     rng = random.Random(seed)
     line = rng.choice(FORMS)

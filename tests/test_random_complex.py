@@ -11,8 +11,9 @@ import pytest
 
 import orion
 from tests.loop_text import defined
+from tests.trials import TIMES
 
-SEEDS = range(12)
+SEEDS = range(4 * TIMES)
 RELATIVE = 1e-9
 """What may cancel is far from it in nearly all elements; single precision is compared by the digits that it has."""
 

@@ -9,7 +9,7 @@ the runtime's own.
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
@@ -115,10 +115,12 @@ def run_on_nodes(
     nodes: Sequence[str],
     driver: str | None,
     earlier: Earlier | None = None,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> tuple[Any, ProgramExchange, int]:
     """Run a program whose worker w is on node `nodes[w]`. The arrays of `driver` are those that are given; where it is
     none of the nodes, results are fetched from the home node. Where the run follows others on the same arrays, nodes
-    have what `earlier` says. Returns the result, the exchange, and the bytes of arrays that were sent."""
+    have what `earlier` says. `meanwhile` is called when workers have ended, before results are fetched. Returns the
+    result, the exchange, and the bytes of arrays that were sent."""
     dense = {
         argument.name: arguments[argument.name].shape
         for loop in prepared.loops
@@ -202,6 +204,7 @@ def run_on_nodes(
     if errors:
         raise errors[0]
     assert all((place.memory.control[:, 0] == GO).all() for place in places.values())
+    meanwhile()
     if driver not in exchange.nodes:
         home = places[exchange.nodes[0]]
         for region in traffic.written:
