@@ -16,7 +16,7 @@ from tests.loop_text import defined
 from tests.trials import TIMES
 
 N = 12
-TRIALS = 25 * TIMES
+TRIALS = 10 * TIMES
 """Loops of each of the seeds."""
 
 
