@@ -44,6 +44,11 @@ def own_address() -> str:
     return str(ray.util.get_node_ip_address())
 
 
+def address_of(node: str) -> str:
+    """The address of a node, by its id."""
+    return next((str(one["NodeManagerAddress"]) for one in ray.nodes() if one["NodeID"] == node), node)
+
+
 def answer_of(reference: Any) -> Any:
     """What another actor answers to a call that takes no time. ConnectionError where it does not."""
     try:

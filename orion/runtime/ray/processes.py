@@ -5,22 +5,31 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 LOOK_SECONDS = 0.01
 
+State = tuple[str, int]
+"""The state of a process, "R" where any of its threads runs or is ready to, and the ticks of processor time that it
+has used."""
 
-def state_of(process: int) -> tuple[str, int] | None:
-    """The state of a process, "R" where any of its threads runs or is ready to, and the ticks of processor time that it
-    has used; None where nothing is known."""
+
+def state_of(process: int) -> State | None:
+    """The state of a process; None where nothing is known."""
     try:
         states = {_fields(one / "stat")[0] for one in Path(f"/proc/{process}/task").iterdir()}
         whole = _fields(Path(f"/proc/{process}/stat"))
     except OSError:  # it, or a thread of it, has ended
         return None
     return "R" if "R" in states else whole[0], int(whole[11]) + int(whole[12])
+
+
+def states_of(processes: Mapping[int, int]) -> dict[int, State]:
+    """The states of processes of which something is known, by the numbers that stand for them."""
+    found = {number: state_of(process) for number, process in processes.items()}
+    return {number: state for number, state in found.items() if state is not None}
 
 
 def end_stopped(processes: Iterable[int]) -> None:
