@@ -1,5 +1,5 @@
-"""Fifteen kills, most of them at random moments (`tests.kill`): the results are those of a run in which nobody dies. And
-programs that end, of which nothing is left (`tests.ended_programs`)."""
+"""Fifteen kills, most of them at random moments (`tests.kill`): the results are those of a run in which nobody dies.
+And programs that end, of which nothing is left (`tests.ended_programs`)."""
 
 import random
 
@@ -31,7 +31,7 @@ def test_drivers_that_are_killed_while_they_write_a_checkpoint_are_followed_by_o
     assert any(is_inside for _, is_inside, _, _ in lives)
 
 
-@pytest.mark.parametrize("how", ["shutdown", "error", "interrupt"])
+@pytest.mark.parametrize("how", ["shutdown", "interrupt", "kill"])
 def test_nothing_is_left_of_a_program_that_ends(how):
     assert end_of(how, None).told == ""
 

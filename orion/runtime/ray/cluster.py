@@ -146,6 +146,11 @@ def what_is_lost() -> str:
     return ""
 
 
+def raylet_started_here() -> int:
+    """The process of the node that this process has started."""
+    return int(ray._private.worker._global_node.all_processes["raylet"][0].process.pid)
+
+
 def _is_listening(address: str) -> bool:
     host, _, port = address.rpartition(":")
     with suppress(OSError), socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER_SECONDS):
