@@ -93,7 +93,7 @@ ablation: $(STAMP) ## what each rewrite is worth: every loop with all rewrites a
 fuzz: $(STAMP)   ## random loop nests through every oracle, for ten minutes (ARGS='--minutes 60 --jobs 2')
 	$(BIN)/python tests/fuzz.py $(ARGS)
 
-kill: $(STAMP)   ## 100 kills of workers, nodes and drivers at random moments: the same results, and what each costs (ARGS='--kills 10')
+kill: $(STAMP)   ## 150 kills of workers, nodes and drivers: the same results, what each costs, nothing left (ARGS='--kills 10')
 	$(BIN)/python tests/kill.py $(ARGS)
 
 flat: $(STAMP)   ## 10,000 calls in one session, threads and Ray: memory, descriptors, threads, cache stay as they are

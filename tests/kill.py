@@ -1,7 +1,7 @@
 """Kills at random moments, between calls and in the middle of them; results are compared, bit for bit, with those of a
-run in which nobody dies.
+run in which nobody dies. Then programs that end, by themselves or not, of which nothing may be left.
 
-    python tests/kill.py                  # 100 kills, shared out among the kinds; `make kill` does the same
+    python tests/kill.py                  # all kinds, as many of each as below; `make kill` does the same
     python tests/kill.py --kills 10 --seed 3 --kind node
 
 The programs: SGD matrix factorization, whose factors are Orion's own arrays, and Gauss-Seidel sweeps over a NumPy
@@ -11,9 +11,13 @@ array. What is killed, always by SIGKILL:
     again       one, and then one of those that do the call again
     elsewhere   a worker process on another node than the driver's
     node        such a node, its raylet and its workers; another one takes its place, or workers go on that are left
+    idle        a worker process, or both, right before a call: the call says nothing of it
+    idle_there  the same on another node than the driver's
     driver      the driver while it writes a checkpoint (`tests/killed_driver.py`); a new one goes on from the newest
+    end         no worker: a program ends by itself, by an error, by Ctrl-C or by SIGKILL (`tests/ended_programs.py`)
 
-Exits with 1 where a result differs, where a call raises, or where one warns of a death between calls.
+Exits with 1 where a result differs, where a call raises, where one warns of a death between calls, and where something
+is left of a program 10 s after its end.
 """
 
 from __future__ import annotations
@@ -29,7 +33,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from math import inf
 from pathlib import Path
 from statistics import median
 from threading import Event, Thread
@@ -40,6 +43,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import orion
+from tests.ended_programs import ends
 from tests.killed_driver import driver_kills
 from tests.test_promise import epochs as sgd
 
@@ -48,10 +52,15 @@ CALLS = 3
 
 WORKERS = 2
 
-SHARES = {"worker": 40, "again": 10, "elsewhere": 20, "node": 20, "driver": 10}
-"""Of a hundred kills."""
+SHARES = {
+    "worker": 40, "again": 10, "elsewhere": 20, "node": 20, "driver": 10, "idle": 30, "idle_there": 20, "end": 8,
+}  # fmt: skip
+"""How many of each kind: a hundred at random moments, fifty between calls, eight ends."""
 
 STORE = {"object_store_memory": 80 * 1024**2}
+
+SOON = {"health_check_initial_delay_ms": 500, "health_check_period_ms": 500, "health_check_failure_threshold": 3}
+"""Settings of a Ray that sees a dead node after two seconds, not sixteen."""
 
 
 @orion.parallel_for
@@ -70,9 +79,10 @@ class Program:
     fresh: Callable[[], tuple[Any, ...]]
     call: Callable[..., None]
 
-    def run(self, arguments: tuple[Any, ...]) -> list[bytes]:
-        """The arrays after all calls."""
-        for _ in range(CALLS):
+    def run(self, arguments: tuple[Any, ...], before: Callable[[int], None] = lambda _: None) -> list[bytes]:
+        """The arrays after all calls; `before` is called with the number of each before it."""
+        for number in range(CALLS):
+            before(number)
             self.call(*arguments)
         arrays = [one for one in arguments if isinstance(one, np.ndarray | orion.DenseArray)]
         return [np.asarray(one).tobytes() for one in arrays]
@@ -138,6 +148,12 @@ class OneNode:
 
         return kill
 
+    def idle(self, chance: random.Random) -> None:
+        """Kills a worker, or all, and waits a while or not."""
+        for victim in chance.sample(self.group().processes, chance.choice((1, WORKERS))):
+            os.kill(victim, signal.SIGKILL)
+        time.sleep(chance.choice((0.0, 0.0, 0.1 * chance.random())))
+
     def mend(self) -> None:
         """Have as many workers as before."""
 
@@ -154,6 +170,11 @@ class SeveralNodes(OneNode):
         group = self.group()
         victim = chance.choice([p for p, node in self._workers() if node != group.driver_node])
         return lambda _: os.kill(victim, signal.SIGKILL)
+
+    def idle_there(self, chance: random.Random) -> None:
+        """Kills a worker on another node than the driver's, and waits a while or not."""
+        self.elsewhere(chance)(Event())
+        time.sleep(chance.choice((0.0, 0.0, 0.1 * chance.random())))
 
     def node(self, chance: random.Random) -> Callable[[Event], None]:
         """Kills another node than the driver's with all that is on it, or its raylet alone, without which the others
@@ -192,17 +213,17 @@ class SeveralNodes(OneNode):
 
 
 @contextmanager
-def one_node() -> Iterator[OneNode]:
+def one_node(_: dict[str, int]) -> Iterator[OneNode]:
     with orion.session("ray", WORKERS, force_parallel=True) as session:
         yield OneNode(session)
 
 
 @contextmanager
-def several_nodes() -> Iterator[SeveralNodes]:
+def several_nodes(of_ray: dict[str, int]) -> Iterator[SeveralNodes]:
     import ray
     from ray.cluster_utils import Cluster
 
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, **STORE})
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "_system_config": of_ray, **STORE})
     try:
         cluster.add_node(num_cpus=1, **STORE)
         with orion.session("ray", WORKERS, address=cluster.address, force_parallel=True) as session:
@@ -213,8 +234,8 @@ def several_nodes() -> Iterator[SeveralNodes]:
 
 
 PLACES: tuple[tuple[tuple[str, ...], Any, int], ...] = (
-    (("worker", "again"), one_node, 200),
-    (("elsewhere", "node"), several_nodes, 10),
+    (("worker", "again", "idle"), one_node, 200),
+    (("elsewhere", "node", "idle_there"), several_nodes, 10),
 )
 """Kinds of kills, where they happen, and the epochs of a call there: nodes send each other messages in each."""
 
@@ -226,49 +247,71 @@ def kills(program: Program, place: OneNode, counts: dict[str, int], chance: rand
     """So many kills of each kind, in any order, and the seconds that the calls take without one."""
     with orion.session("threads", WORKERS, force_parallel=True):
         expected = program.run(program.fresh())
-    usual = inf
     program.call(*program.fresh())  # starts the workers
-    for _ in range(2):
-        arguments = program.fresh()
-        start = time.perf_counter()
-        program.run(arguments)
-        usual = min(usual, time.perf_counter() - start)
+    usual = min(timed(lambda: program.run(program.fresh())) for _ in range(2))
     wanted = [kind for kind, count in counts.items() for _ in range(count)]
     chance.shuffle(wanted)
-    return usual, [one_kill(kind, program, expected, place, usual, chance) for kind in wanted]
+    done = {"idle": one_idle_kill, "idle_there": one_idle_kill}
+    return usual, [done.get(kind, one_kill)(kind, program, expected, place, chance) for kind in wanted]
 
 
-def one_kill(
-    kind: str, program: Program, expected: list[bytes], place: OneNode, usual: float, chance: random.Random
-) -> Kill:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", orion.WorkerReplacedWarning)  # of a death after all calls
-        for _ in range(2):  # the first may find that a node is gone
-            place.mend()
-            program.call(*program.fresh())
+def one_kill(kind: str, program: Program, expected: list[bytes], place: OneNode, chance: random.Random) -> Kill:
+    """One at any moment of the calls, as long as they take now, or soon after them."""
+    usual = CALLS * ready(program, place)
     arguments = program.fresh()
     at, kill, over, early = chance.uniform(0, 1.1 * usual), getattr(place, kind)(chance), Event(), Event()
     killer = Thread(target=lambda: (time.sleep(at), early.set() if not over.is_set() else None, kill(over)))
-    wrong, start = "", time.perf_counter()
     killer.start()
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        try:
-            if program.run(arguments) != expected:
-                wrong = "another result"
-        except Exception as error:
-            wrong = f"{type(error).__name__}: {error}"
-    seconds = time.perf_counter() - start
+    seconds, wrong, told = outcome(lambda: program.run(arguments), expected)
     over.set()
     killer.join()
-    again = [one for one in told if "is done again" in str(one.message)]
+    again = [one for one in told if "is done again" in one]
     if len(again) > 1 + (kind == "again") or (again and not early.is_set()):
         wrong = wrong or f"warned {len(again)} times of one death"
     return Kill(kind, program.name, at, bool(again), seconds, wrong)
 
 
+def one_idle_kill(kind: str, program: Program, expected: list[bytes], place: OneNode, chance: random.Random) -> Kill:
+    """One right before one of the calls, none of which may warn of anything."""
+    ready(program, place)
+    arguments, which = program.fresh(), chance.randrange(CALLS)
+    before = lambda number: getattr(place, kind)(chance) if number == which else None  # noqa: E731
+    seconds, wrong, told = outcome(lambda: program.run(arguments, before), expected)
+    wrong = wrong or (f"warned of a death between calls: {told[0]}" if told else "")
+    return Kill(kind, program.name, which, False, seconds, wrong)
+
+
+def ready(program: Program, place: OneNode) -> float:
+    """The seconds that a call takes, once there are as many workers as before."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", orion.WorkerReplacedWarning)  # of a death after all calls
+        for _ in range(2):  # the first may find that a node is gone
+            place.mend()
+            seconds = timed(lambda: program.call(*program.fresh()))
+    return seconds
+
+
+def timed(action: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+def outcome(run: Callable[[], list[bytes]], expected: list[bytes]) -> tuple[float, str, list[str]]:
+    """The seconds that a run takes, what is wrong with its results, and what it warns of."""
+    wrong, start = "", time.perf_counter()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            if run() != expected:
+                wrong = "another result"
+        except Exception as error:
+            wrong = f"{type(error).__name__}: {error}"
+    return time.perf_counter() - start, wrong, [str(one.message) for one in told]
+
+
 def counted(total: int, kinds: Sequence[str]) -> dict[str, int]:
-    """How many kills of each kind, of `total` together."""
+    """How many kills of each kind, of `total` together, in proportion."""
     whole, left, found = sum(SHARES[kind] for kind in kinds), total, {}
     for kind in kinds:
         found[kind] = round(left * SHARES[kind] / whole)
@@ -276,13 +319,16 @@ def counted(total: int, kinds: Sequence[str]) -> dict[str, int]:
     return found
 
 
-def all_kills(counts: dict[str, int], seed: int) -> Iterator[tuple[str, float, list[Kill]]]:
-    """All kills, with what they are of, and the seconds that this takes without one."""
+def all_kills(
+    counts: dict[str, int], seed: int, of_ray: dict[str, int] | None = None
+) -> Iterator[tuple[str, float, list[Kill]]]:
+    """All kills, with what they are of, and the seconds that this takes without one. `of_ray` are settings of the
+    clusters."""
     chance = random.Random(seed)
     for kinds, open_place, epochs in PLACES:
         if not any(counts.get(kind) for kind in kinds):
             continue
-        with open_place() as place:
+        with open_place(of_ray or {}) as place:
             for number, program in enumerate(programs(epochs)):
                 own = {kind: (counts.get(kind, 0) + number) // 2 for kind in kinds}
                 if not any(own.values()):
@@ -294,17 +340,21 @@ def all_kills(counts: dict[str, int], seed: int) -> Iterator[tuple[str, float, l
         if count:
             usual, lives = driver_kills(backend, count, chance)
             yield f"driver, on {backend}", usual, [Kill("driver", backend, *one) for one in lives]
+    for how, left in ends(counts.get("end", 0)):
+        yield f"end, {how}", left.seconds, [Kill("end", how, 0.0, False, left.seconds, left.told)]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=100, help="how many, over all kinds (default: 100)")
+    parser.add_argument("--kills", type=int, help="how many, over all kinds (default: as many of each as are listed)")
     parser.add_argument("--kind", action="append", choices=[*SHARES], help="kills of this kind only")
     parser.add_argument("--seed", type=int, default=0, help="what moments and victims are drawn from (default: 0)")
     options = parser.parse_args()
+    kinds = options.kind or [*SHARES]
+    counts = counted(options.kills or sum(SHARES[kind] for kind in kinds), kinds)
     bad, total, start = 0, 0, time.perf_counter()
     print(f"{'':24}{'kills':>6}{'same':>6}{'without':>9}  inside: median, max (kills)  outside: median, max (kills)")
-    for name, usual, found in all_kills(counted(options.kills, options.kind or [*SHARES]), options.seed):
+    for name, usual, found in all_kills(counts, options.seed):
         wrong = [one for one in found if one.wrong]
         bad, total = bad + len(wrong), total + len(found)
         inside = _seconds([one.seconds for one in found if one.is_inside])

@@ -1,21 +1,28 @@
-"""Ten kills at random moments (`tests.kill`): the results are those of a run in which nobody dies. Of nodes that
-die, which Ray takes 16 s to see, there are two in `test_runtime_ray_clusters.py`."""
+"""Fifteen kills, most of them at random moments (`tests.kill`): the results are those of a run in which nobody dies.
+And programs that end, of which nothing is left (`tests.ended_programs`)."""
 
 import random
 
 import pytest
 
-from tests.kill import SHARES, all_kills, counted
+from tests.ended_programs import end_of
+from tests.kill import SHARES, SOON, all_kills, counted
 from tests.killed_driver import driver_kills
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
 
 
-@pytest.mark.parametrize("counts", [{"worker": 3, "again": 1}, {"elsewhere": 2}], ids="+".join)
-def test_no_kill_changes_a_result(counts):
+def test_no_kill_of_a_worker_changes_a_result():
+    counts = {"worker": 3, "again": 1, "idle": 3}
     found = [one for _, _, lives in all_kills(counts, 1) for one in lives]
     assert [one.wrong for one in found] == [""] * sum(counts.values())
     assert any(one.is_inside for one in found)
+
+
+def test_no_kill_on_another_node_or_of_that_node_changes_a_result():
+    counts = {"elsewhere": 1, "node": 1, "idle_there": 2}
+    found = [one for _, _, lives in all_kills(counts, 1, SOON) for one in lives]
+    assert [one.wrong for one in found] == [""] * sum(counts.values())
 
 
 def test_drivers_that_are_killed_while_they_write_a_checkpoint_are_followed_by_one_that_goes_on():
@@ -24,6 +31,11 @@ def test_drivers_that_are_killed_while_they_write_a_checkpoint_are_followed_by_o
     assert any(is_inside for _, is_inside, _, _ in lives)
 
 
+@pytest.mark.parametrize("how", ["shutdown", "interrupt", "kill"])
+def test_nothing_is_left_of_a_program_that_ends(how):
+    assert end_of(how, None).told == ""
+
+
 def test_kills_are_shared_out_among_the_kinds():
-    assert counted(100, [*SHARES]) == SHARES
+    assert counted(sum(SHARES.values()), [*SHARES]) == SHARES
     assert counted(10, ["worker", "node"]) == {"worker": 7, "node": 3}

@@ -237,7 +237,7 @@ class FakeGroup:
     driver_node = "a"
     shares_memory = True
 
-    def __init__(self, workers, cpus_around=0, nodes=""):
+    def __init__(self, workers, held=0, standstill=10.0, nodes=""):
         self.nodes = tuple(nodes or "a" * workers)
         self.orders, self.fillings, self.error = [], [], None
 
@@ -324,7 +324,7 @@ def team(monkeypatch):
     from orion.runtime.ray import team
 
     monkeypatch.setattr(team, "Group", FakeGroup)
-    return team.Team(2)
+    return team.Team(2, 0, None, 10.0)
 
 
 def test_an_actor_is_told_again_until_a_run_has_ended_well(team):
@@ -378,4 +378,4 @@ def test_a_worker_that_dies_while_it_starts_is_lost(monkeypatch):
 
     monkeypatch.setattr(group, "start_actors", start_actors)
     with pytest.raises(WorkerLostError, match="died before the loop began"):
-        group.Group(2, 0)
+        group.Group(2, 0, 10.0)

@@ -1,6 +1,7 @@
 """Settings of a session: defaults, the environment, refusals, and what is imported."""
 
 import asyncio
+import math
 import os
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from tests.runtime_programs import assert_same, cases, mix, outcome
 
 @pytest.fixture(autouse=True)
 def fresh_session(monkeypatch):
-    for name in ("ORION_BACKEND", "ORION_WORKERS", "ORION_FORCE_PARALLEL"):
+    for name in ("ORION_BACKEND", "ORION_WORKERS", "ORION_FORCE_PARALLEL", "ORION_STANDSTILL"):
         monkeypatch.delenv(name, raising=False)
     orion.shutdown()
     yield
@@ -44,12 +45,15 @@ def fresh_session(monkeypatch):
         ({"ORION_WORKERS": " 3 ", "ORION_FORCE_PARALLEL": "On "}, (), Settings("threads", 3, None, True)),
         ({"ORION_WORKERS": "4"}, ("serial",), Settings("serial", None, None, False)),
         ({}, ("threads", np.int64(4)), Settings("threads", 4, None, False)),
+        ({}, ("ray", 2, None, None, 2.5), Settings("ray", 2, None, False, 2.5)),
+        ({"ORION_STANDSTILL": " 60 "}, ("ray", 2), Settings("ray", 2, None, False, 60.0)),
+        ({"ORION_STANDSTILL": "60"}, ("ray", 2, None, None, math.inf), Settings("ray", 2, None, False, math.inf)),
     ],
 )
 def test_arguments_come_before_the_environment(monkeypatch, environment, arguments, settings):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    given = (*arguments, None, None, None, None)[:4]
+    given = (*arguments, None, None, None, None, None)[:5]
     assert settings_from(*given) == settings
 
 
@@ -72,6 +76,11 @@ def test_arguments_come_before_the_environment(monkeypatch, environment, argumen
         ({}, ("ray", 10**9), "workers=1000000000 is too many workers(?s:.*)65,536 are the limit"),
         ({}, ("threads", 10**5000), "workers=a number of more than 18 digits is too many"),
         ({}, ("threads", -(10**5000)), "workers=a number of more than 18 digits is not"),
+        ({}, ("ray", 2, None, None, 0), r"standstill=0 is no number of seconds(?s:.*)above 0, `math.inf` for"),
+        ({}, ("ray", 2, None, None, True), "standstill=True is no number of seconds"),
+        ({}, ("ray", 2, None, None, "5"), "standstill='5' is no number of seconds"),
+        ({}, ("ray", 2, None, None, math.nan), "standstill=nan is no number of seconds"),
+        ({"ORION_STANDSTILL": "soon"}, (), "ORION_STANDSTILL='soon' is no number of seconds"),
         ({"ORION_WORKERS": "two"}, (), "ORION_WORKERS='two'(?s:.*)whole number from 1 on, or unset it"),
         ({"ORION_WORKERS": "0"}, (), "ORION_WORKERS='0'"),
         ({"ORION_WORKERS": "2.5"}, (), "ORION_WORKERS='2.5'"),

@@ -1,6 +1,7 @@
 """Workers that stand still: stopped ones are taken for lost, and the call is done again; others are warned of."""
 
 import os
+import re
 import signal
 import threading
 import time
@@ -14,6 +15,8 @@ from orion.arrays.dense import array
 from orion.kernel.calling import FLAG_STRIDE
 from orion.runtime.memory import allocate_run_memory, place_of
 from orion.runtime.ray import standstill
+from orion.runtime.ray.looks import Here
+from orion.runtime.ray.processes import have_ended
 from orion.runtime.ray.standstill import Standstill
 from tests.runtime_programs import cases, integers, mix
 
@@ -26,9 +29,28 @@ def given(rounds):
 
 @pytest.fixture(scope="module")
 def two_actors():
-    with orion.session("ray", 2, force_parallel=True) as session:
+    with orion.session("ray", 2, force_parallel=True, standstill=3.5) as session:
         mix(**given(1))
         yield session
+
+
+@pytest.fixture
+def two_nodes(two_actors):
+    """A session whose second worker is on another node than the driver."""
+    import ray
+    from ray.cluster_utils import Cluster
+
+    two_actors._backend.close()  # Ray has one connection per process
+    node = {"num_cpus": 1, "object_store_memory": 80 * 1024**2}
+    cluster = Cluster(initialize_head=True, head_node_args=node)
+    try:
+        cluster.add_node(**node)
+        with orion.session("ray", 2, address=cluster.address, force_parallel=True, standstill=3.5) as session:
+            mix(**given(1))
+            yield session
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
 
 
 @pytest.fixture(scope="module")
@@ -39,16 +61,18 @@ def expected():
     return arrays
 
 
-def test_a_stopped_worker_is_replaced(two_actors, expected, monkeypatch):
-    monkeypatch.setattr(standstill, "STOPPED_SECONDS", 2.0)
+PLACE = r"it is in tile \d+ of the loop over i, j in line \d+ of `mix`, round \d+"
+
+
+def test_a_stopped_worker_is_replaced(two_actors, expected):
     mine, victim = given(60_000), two_actors._backend._team.group.processes[1]
     threading.Timer(0.3, os.kill, [victim, signal.SIGSTOP]).start()
-    with pytest.warns(orion.WorkerReplacedWarning, match="worker 1 died"):
+    told = rf"worker 1 died .*its process {victim} was stopped by a signal, and not told to go on; {PLACE}"
+    with pytest.warns(orion.WorkerReplacedWarning, match=told):
         mix(**mine)
     np.testing.assert_array_equal(mine["W"], expected["W"])
     np.testing.assert_array_equal(mine["H"].to_numpy(), expected["H"].to_numpy())
-    with pytest.raises(ProcessLookupError):
-        os.kill(victim, 0)
+    assert have_ended([victim], 0.0)
 
 
 def test_one_that_is_stopped_while_the_other_dies(two_actors, expected):
@@ -77,11 +101,11 @@ def test_one_that_goes_on_soon_enough_is_left_alone(two_actors, expected):
 
 def test_one_that_does_nothing_is_warned_of_with_its_place(two_actors, expected, monkeypatch):
     mix(**given(1))
-    monkeypatch.setattr(standstill, "STILL_SECONDS", 2.0)
+    monkeypatch.setattr(standstill, "STILL", 0.4)
     mine, victim = given(60_000), two_actors._backend._team.group.processes[1]
-    for seconds, number in ((0.3, signal.SIGSTOP), (6.0, signal.SIGCONT)):
+    for seconds, number in ((0.3, signal.SIGSTOP), (3.0, signal.SIGCONT)):
         threading.Timer(seconds, os.kill, [victim, number]).start()
-    told = r"worker 1 \(process \d+\) has done nothing for \d+ s: it was stopped by a signal; .* of `mix`"
+    told = rf"worker 1 \(process {victim}\) has done nothing for \d+ s: it was stopped by a signal; {PLACE}"
     with pytest.warns(orion.StandstillWarning, match=told) as found:
         mix(**mine)
     assert found[0].filename == __file__
@@ -105,11 +129,43 @@ def test_where_a_worker_is():
 
 
 def test_a_process_that_computes_is_never_told_of(monkeypatch):
-    monkeypatch.setattr(standstill, "STILL_SECONDS", 0.5)
     monkeypatch.setattr(standstill, "LOOK_SECONDS", 0.0)
-    look, end = Standstill({0: os.getpid()}, lambda _: ""), time.monotonic() + 1.5
+    look, end = Standstill([Here({0: os.getpid()})], 0.2, lambda _: ""), time.monotonic() + 1.5
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         while time.monotonic() < end:
             assert look.stopped([0]) is None
-    assert Standstill({0: 2**22 + 1}, lambda _: "").stopped([0]) is None
+    assert Standstill([Here({0: 2**22 + 1})], 0.2, lambda _: "").stopped([0]) is None
+
+
+def test_a_worker_of_another_node_that_is_stopped_in_a_call(two_nodes, monkeypatch):
+    """It is told of while it may still go on, and replaced when it does not; its node ends the process."""
+    monkeypatch.setattr(standstill, "STILL", 0.4)
+    mine, want, victim = given(2_000), given(2_000), two_nodes._backend._team.group.processes[1]
+    with orion.session("serial"):
+        mix(**want)
+    threading.Timer(0.2, os.kill, [victim, signal.SIGSTOP]).start()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        mix(**mine)
+    which = rf"process {victim} on node [0-9.]+"
+    still = rf"worker 1 \({which}\) has done nothing for \d+ s: it was stopped by a signal; {PLACE}"
+    lost = (
+        rf"worker 1 died .*its {which} was stopped by a signal, and not told to go on; {PLACE}\); the call of `mix` is"
+    )
+    assert [sum(bool(re.match(one, str(found.message))) for found in told) for one in (still, lost)] == [1, 1]
+    np.testing.assert_array_equal(mine["W"], want["W"])
+    np.testing.assert_array_equal(mine["H"].to_numpy(), want["H"].to_numpy())
+    assert have_ended([victim], 10.0)
+
+
+def test_a_worker_of_another_node_that_is_stopped_between_two_calls_is_replaced_without_a_word(two_nodes):
+    victim, mine, want = two_nodes._backend._team.group.processes[1], given(3), given(3)
+    with orion.session("serial"):
+        mix(**want)
+    os.kill(victim, signal.SIGSTOP)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mix(**mine)
+    np.testing.assert_array_equal(mine["W"], want["W"])
+    assert have_ended([victim], 10.0)

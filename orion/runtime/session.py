@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import reprlib
 from collections.abc import Callable, Mapping
@@ -34,6 +35,8 @@ MOST_ACTORS = 65_536
 """The most workers on Ray. A cluster has room for one per CPU, which is known when it is joined."""
 DIGITS = 18
 """Numbers of more digits are cut short, or not written out: Python does neither with thousands of them."""
+STANDSTILL = 10.0
+"""How many seconds a worker on Ray may be stopped by a signal before another takes its place."""
 YES, NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
 
@@ -47,6 +50,7 @@ class Settings:
     workers: int | None = None
     address: str | None = None
     force_parallel: bool = False
+    standstill: float = STANDSTILL
 
 
 class Session:
@@ -142,7 +146,7 @@ def _make_backend(settings: Settings) -> Backend:
             hint = 'install it with `pip install ray`, or use backend="threads"'
             raise ArgumentError(describe("the Ray backend needs the package `ray`, which is not installed", hint=hint))
         imported = aside(lambda: import_module("orion.runtime.ray.backend"))  # an import that is left half-way stays so
-        found: Backend = imported.RayBackend(settings.workers, settings.address)
+        found: Backend = imported.RayBackend(settings.workers, settings.address, settings.standstill)
         return found
     workers = 1 if settings.backend == "serial" else settings.workers or cores()
     return LocalBackend(workers)
@@ -152,7 +156,11 @@ def _make_backend(settings: Settings) -> Backend:
 
 
 def settings_from(
-    backend: str | None, workers: int | None, address: str | None, force_parallel: bool | None
+    backend: str | None,
+    workers: int | None,
+    address: str | None,
+    force_parallel: bool | None,
+    standstill: float | None = None,
 ) -> Settings:
     """Settings from arguments, from the environment where they are None. `ArgumentError` for what cannot be."""
     backend = _backend(backend)
@@ -165,7 +173,7 @@ def settings_from(
         raise ArgumentError(
             describe("`address` is the text address of a Ray cluster", why=why, hint='use it with backend="ray"')
         )
-    return Settings(backend, count, address, _force_parallel(force_parallel))
+    return Settings(backend, count, address, _force_parallel(force_parallel), _standstill(standstill))
 
 
 def _backend(given: str | None) -> str:
@@ -222,6 +230,23 @@ def _force_parallel(given: bool | None) -> bool:
         what = f"ORION_FORCE_PARALLEL={text!r} is neither 1 nor 0"
         raise ArgumentError(describe(what, hint="set it to 1 or 0, or unset it"))
     return text in YES
+
+
+def _standstill(given: float | None) -> float:
+    text = _variable("ORION_STANDSTILL")
+    if given is None and not text:
+        return STANDSTILL
+    name = "standstill" if given is not None else "ORION_STANDSTILL"
+    try:
+        seconds = math.nan if isinstance(given, bool | str) else float(text if given is None else given)
+    except (TypeError, ValueError, OverflowError):
+        seconds = math.nan
+    if not seconds > 0:
+        told = f"{name}={_shown(given if given is not None else text)} is no number of seconds"
+        raise ArgumentError(
+            describe(told, hint="give a number above 0, `math.inf` for workers that are never replaced")
+        )
+    return seconds
 
 
 def _variable(name: str) -> str:
@@ -286,6 +311,7 @@ def init(
     workers: int | None = None,
     address: str | None = None,
     force_parallel: bool | None = None,
+    standstill: float | None = None,
 ) -> None:
     """Choose where loops run; without it, on every core of this process. Ends the session before.
 
@@ -293,14 +319,16 @@ def init(
     (one worker). `workers` is their number, by default one per core. `address` joins a Ray cluster ("auto":
     the one on this machine) for as long as the session lasts; without it, Ray is started here where it isn't
     running, and ended with the session. With `force_parallel`, every worker is used wherever that is legal,
-    whatever the predicted cost. What is None is taken from `ORION_BACKEND`, `ORION_WORKERS` and
-    `ORION_FORCE_PARALLEL`. `ArgumentError` for what cannot be; the session before then stays in force.
+    whatever the predicted cost. A worker on Ray that is stopped by a signal for `standstill` seconds, 10 by default, is
+    replaced; one that does nothing for three times as long is warned of. What is None is taken from `ORION_BACKEND`,
+    `ORION_WORKERS`, `ORION_FORCE_PARALLEL` and `ORION_STANDSTILL`. `ArgumentError` for what cannot be; the session
+    before then stays in force.
 
     >>> import orion
     >>> orion.init(backend="threads", workers=2)
     >>> orion.shutdown()
     """
-    settings = settings_from(backend, workers, address, force_parallel)
+    settings = settings_from(backend, workers, address, force_parallel, standstill)
     place = _place()
     before = place.session
     if before is not None and before.settings.backend == "ray" and settings.address is not None:
@@ -349,6 +377,7 @@ def session(
     workers: int | None = None,
     address: str | None = None,
     force_parallel: bool | None = None,
+    standstill: float | None = None,
 ) -> AbstractContextManager[Session]:
     """A session for a `with` statement, with the arguments of `init`; the one before is back afterwards. Ends
     with the statement, and so does one that was begun by `init` inside of it.
@@ -361,18 +390,18 @@ def session(
     ...     here.workers
     1
     """
-    return PeeledLoop(settings_from(backend, workers, address, force_parallel))
+    return OpenSession(settings_from(backend, workers, address, force_parallel, standstill))
 
 
-class PeeledLoop(ContextDecorator, AbstractContextManager[Session]):
+class OpenSession(ContextDecorator, AbstractContextManager[Session]):
     """The session for a `with` statement, as an object with methods of its own so that what they raise, Ctrl-C among
     it, ends in the user's line."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
-    def _recreate_cm(self) -> PeeledLoop:
-        return PeeledLoop(self._settings)
+    def _recreate_cm(self) -> OpenSession:
+        return OpenSession(self._settings)
 
     @ends_in_users_line
     def __enter__(self) -> Session:

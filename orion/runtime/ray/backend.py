@@ -31,8 +31,8 @@ ATTEMPTS = 3
 class RayBackend:
     """Ray actors that own the partitions. Ray and the actors are started with the first run."""
 
-    def __init__(self, workers: int | None, address: str | None) -> None:
-        self._address = address
+    def __init__(self, workers: int | None, address: str | None, standstill: float) -> None:
+        self._address, self._standstill = address, standstill
         self._turn = Turn(self._end, self._forget)
         self._team: Team | None = None
         self._parents_team: Team | None = None
@@ -160,7 +160,7 @@ class RayBackend:
         atexit.register(self._end_at_exit)
         try:
             membership.join(self, self._address, self.workers)
-            self._team = Team(self.workers, membership.held_by_others(self), self._store)
+            self._team = Team(self.workers, membership.held_by_others(self), self._store, self._standstill)
             self._store = None
         except BaseException:
             self._end_all()  # Ray too: actors that were killed while they started may hold their CPUs for long

@@ -44,6 +44,11 @@ def own_address() -> str:
     return str(ray.util.get_node_ip_address())
 
 
+def address_of(node: str) -> str:
+    """The address of a node, by its id."""
+    return next((str(one["NodeManagerAddress"]) for one in ray.nodes() if one["NodeID"] == node), node)
+
+
 def answer_of(reference: Any) -> Any:
     """What another actor answers to a call that takes no time. ConnectionError where it does not."""
     try:
@@ -139,6 +144,11 @@ def what_is_lost() -> str:
     if not any(node["Alive"] for node in ray.nodes() if node["NodeID"] == own):
         return "the node that this process is on has died"
     return ""
+
+
+def raylet_started_here() -> int:
+    """The process of the node that this process has started."""
+    return int(ray._private.worker._global_node.all_processes["raylet"][0].process.pid)
 
 
 def _is_listening(address: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from orion.runtime.ray.actor import DELIVER, WorkerActor
 from orion.runtime.ray.cluster import connection, is_running, kill_actors, nodes_of, own_node, start_actors
 from orion.runtime.ray.lines import Line, LostError, PipeLine, RayLine
 from orion.runtime.ray.links import BrokenLinkError
+from orion.runtime.ray.looks import Here, There
 from orion.runtime.ray.orders import Filling, Outcome, RunOrder
 from orion.runtime.ray.processes import end_stopped, have_ended
 from orion.runtime.ray.regions import Section
@@ -43,10 +44,11 @@ class Group:
 
     Worker w is process `processes[w]` on node `nodes[w]`; those of the driver's own node come first, and
     those of a node follow one another. `shares_memory` says whether the actors of the driver's node can open
-    its anonymous segments.
+    its anonymous segments. `standstill` is how many seconds a worker may be stopped by a signal.
     """
 
-    def __init__(self, workers: int, held: int) -> None:
+    def __init__(self, workers: int, held: int, standstill: float) -> None:
+        self._standstill_seconds = standstill
         actors: list[Any] = []
         try:
             actors = start_actors(WorkerActor, workers, DELIVER, START_SECONDS, held)
@@ -78,36 +80,35 @@ class Group:
 
     # ------------------------------------------------------------ memory
 
-    def leader(self, node: str) -> Any:
-        """The first actor of a node."""
-        return self.actors[self.nodes.index(node)]
-
     def attach(self, node: str, names: Mapping[int, SegmentName]) -> None:
         """Have the actors of a node map segments now."""
-        self._prepared([actor.attach.remote(names) for actor in self._on(node)])
+        self._prepared({w: self.actors[w].attach.remote(names) for w in self._on(node)})
 
     def create(self, node: str, sizes: Mapping[int, int], anonymous: bool) -> dict[int, SegmentName]:
         """Make a node's copies of segments. Those that are files are mapped by its actors, and the files removed."""
-        (names,) = self._prepared([self.leader(node).create.remote(sizes, anonymous)])
+        leader = self._leader(node)
+        (names,) = self._prepared({leader: self.actors[leader].create.remote(sizes, anonymous)})
         if not anonymous:
-            self._prepared([actor.attach.remote(names) for actor in self._on(node)[1:]])
-            self._prepared([self.leader(node).remove_names.remote(names)])
+            self._prepared({w: self.actors[w].attach.remote(names) for w in self._on(node)[1:]})
+            self._prepared({leader: self.actors[leader].remove_names.remote(names)})
         return dict(names)
 
     def fill(self, run_memory: int, fillings: Mapping[str, tuple[Filling, ...]]) -> None:
         """Make the memory of nodes ready for a run."""
         self.moved += sum(part.data.nbytes for parts in fillings.values() for part in parts)
-        self._prepared([self.leader(node).fill.remote(run_memory, parts) for node, parts in fillings.items()])
+        leaders = {self._leader(node): parts for node, parts in fillings.items()}
+        self._prepared({w: self.actors[w].fill.remote(run_memory, parts) for w, parts in leaders.items()})
 
     def read(self, node: str, parts: list[tuple[Block, Section]]) -> list[Any]:
         """The contents of parts of blocks on a node."""
+        leader = self._leader(node)
         try:
-            found = list(ray.get(self.leader(node).read.remote(parts)))
-        except RayActorError as error:
+            (found,) = self._answers({leader: self.actors[leader].read.remote(parts)})
+        except LostError as error:
             self.close()
-            raise _lost(_lost_actor(error)) from error
+            raise _lost(error) from error
         self.moved += sum(data.nbytes for data in found)
-        return found
+        return list(found)
 
     # ------------------------------------------------------------ runs
 
@@ -127,8 +128,7 @@ class Group:
         Where one fails or is lost, and at Ctrl-C, the others are made to leave: those of the driver's node by
         `abort`. `place` says where a worker is in the run, for what is said of one that stands still.
         """
-        here = (w for w, node in enumerate(self.nodes[: len(orders)]) if node == self.driver_node)
-        standstill = Standstill({w: self.processes[w] for w in here}, place)
+        standstill = self._standstill(range(len(orders)), place)
 
         def abort_all() -> None:
             abort()
@@ -189,18 +189,43 @@ class Group:
         """Whether every actor of the driver's node can map an anonymous segment of the driver's."""
         name, memory = create_segment(TOKEN, anonymous=True)
         memory[:TOKEN] = np.frombuffer(os.urandom(TOKEN), np.uint8)
-        return all(ray.get([actor.can_open.remote(name, token_in(memory)) for actor in self._on(self.driver_node)]))
+        here = [self.actors[w] for w in self._on(self.driver_node)]
+        return all(ray.get([actor.can_open.remote(name, token_in(memory)) for actor in here]))
 
-    def _on(self, node: str) -> list[Any]:
-        return [actor for actor, place in zip(self.actors, self.nodes, strict=True) if place == node]
+    def _on(self, node: str) -> list[int]:
+        return [w for w, place in enumerate(self.nodes) if place == node]
 
-    def _prepared(self, references: list[Any]) -> list[Any]:
-        """What actors answer before a run begins."""
+    def _leader(self, node: str) -> int:
+        return self.nodes.index(node)
+
+    def _prepared(self, calls: Mapping[int, Any]) -> list[Any]:
+        """What workers answer before a run begins."""
+        try:
+            return self._answers(calls)
+        except LostError as error:
+            self.close()
+            raise _not_begun(error) from error
+
+    def _answers(self, calls: Mapping[int, Any]) -> list[Any]:
+        """What workers answer to calls, by their numbers. LostError where one dies, or is stopped for long."""
+        standstill = self._standstill(calls, lambda _: "it ran no tile")
+        references = list(calls.values())
+        while references and (left := ray.wait(references, num_returns=len(references), timeout=LOOK_SECONDS)[1]):
+            stopped = standstill.stopped([w for w, one in calls.items() if one in left])
+            if stopped is not None:
+                raise LostError(*stopped)
         try:
             return list(ray.get(references))
         except RayActorError as error:
-            self.close()
-            raise _not_begun(_lost_actor(error)) from error
+            raise _lost_actor(error) from error
+
+    def _standstill(self, workers: Iterable[int], place: Callable[[int], str]) -> Standstill:
+        """What looks for those of some workers that stand still."""
+        processes: dict[str, dict[int, int]] = {}
+        for number in workers:
+            processes.setdefault(self.nodes[number], {})[number] = self.processes[number]
+        looks = [Here(p) if node == self.driver_node else There(node, p) for node, p in processes.items()]
+        return Standstill(looks, self._standstill_seconds, place)
 
     def _leave(self, abort: Callable[[], None]) -> None:
         """Wait until no worker works on the run any more; those that don't leave in time are ended, and the

@@ -20,7 +20,8 @@ import ray
 from ray._private import ray_constants
 
 from orion.errors import ArgumentError, describe
-from orion.runtime.ray.cluster import connection, is_running, what_is_lost
+from orion.runtime.ray.cluster import connection, is_running, raylet_started_here, what_is_lost
+from orion.runtime.ray.guard import Guard
 
 OBJECT_STORE_BYTES = 100 * 1024**2
 """Ray's own store holds only what goes between nodes; partitions lie in memory of ours."""
@@ -52,6 +53,7 @@ class Membership:
         self._lock = RLock()
         self._members: WeakSet[Member] = WeakSet()
         self._made: str | None = None
+        self._guard: Guard | None = None
         self._process = os.getpid()
 
     def join(self, member: Member, address: str | None, workers: int) -> None:
@@ -78,6 +80,7 @@ class Membership:
             if self._made is not None and not self._members:
                 if is_running() and connection() == self._made:
                     ray.shutdown()
+                self._end_guard()
                 self._made = None
 
     def held_by_others(self, member: Member) -> int:
@@ -88,11 +91,13 @@ class Membership:
         try:
             if address == "local" or (address is None and "RAY_ADDRESS" not in os.environ):
                 _start(workers)
+                self._guard = Guard(raylet_started_here())
             else:
                 _join(address)
             self._made = connection()
         except BaseException:
             ray.shutdown()  # what Ctrl-C left of it
+            self._end_guard()
             raise
 
     def _let_go(self, lost: str) -> None:
@@ -102,7 +107,13 @@ class Membership:
             hint = "end the connection by `ray.shutdown()`, and join Ray again, or leave that to Orion"
             raise ArgumentError(describe(what, hint=hint))
         ray.shutdown()
+        self._end_guard()
         self._made = None
+
+    def _end_guard(self) -> None:
+        if self._guard is not None:
+            self._guard.close()
+            self._guard = None
 
     def _notice_fork(self) -> None:
         """In a process that was forked off: the connection is the parent's."""

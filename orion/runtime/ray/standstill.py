@@ -1,30 +1,26 @@
 """Workers that stand still in a run: stopped by a signal, or waiting for something that does not come.
 
 A worker that computes, or waits for the tile of another, runs or is ready to; one that does neither has been stopped
-(`SIGSTOP`, a debugger), waits for the disk, or hangs. Only processes of this machine are looked at.
+(`SIGSTOP`, a debugger), waits for the disk, or hangs. One that computes for ever is not told from one that has much to
+do.
 """
 
 from __future__ import annotations
 
 import os
-import signal
 import time
-from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from orion.errors import StandstillWarning
-from orion.runtime.ray.processes import state_of
+from orion.runtime.ray.looks import Looks
 from orion.tracebacks import warn_in_users_line
 
 LOOK_SECONDS = 1.0
 """How often it is looked."""
 
-STOPPED_SECONDS = 10.0
-"""How long a worker may be stopped by a signal before it is taken for lost."""
-
-STILL_SECONDS = 30.0
-"""After how long it is said that a worker does nothing."""
+STILL = 3.0
+"""After how many times as long as a worker may be stopped by a signal it is said that one does nothing."""
 
 BUSY = 0.02
 """The part of a core that a worker uses at least which does something."""
@@ -44,33 +40,31 @@ class _Seen:
 
 
 class Standstill:
-    """The workers of one run on this machine, by their numbers. `place` says where a worker is in the run."""
+    """The workers of one run, by the nodes that they are on. `place` says where a worker is in the run, `seconds` how
+    long one may be stopped by a signal before it is taken for lost."""
 
-    def __init__(self, processes: Mapping[int, int], place: Callable[[int], str]) -> None:
-        self._processes, self._place = processes, place
+    def __init__(self, looks: Sequence[Looks], seconds: float, place: Callable[[int], str]) -> None:
+        self._looks, self._seconds, self._place = looks, seconds, place
         self._seen: dict[int, _Seen] = {}
         self._next = 0.0
 
     def stopped(self, running: Collection[int]) -> tuple[int, str] | None:
-        """A worker of those running that has been stopped for too long, whose process is then ended, and why; those
-        that have long done nothing are warned of, once each."""
+        """A worker of those running that has been stopped for too long, and why it is taken for lost; those that have
+        long done nothing are warned of, once each."""
         now = time.monotonic()
         if now < self._next:
             return None
-        self._next = now + LOOK_SECONDS
-        for number in running:
-            process = self._processes.get(number)
-            found = None if process is None else state_of(process)
-            if process is None or found is None:
-                continue
-            seen = self._look(number, *found, now)
-            if seen.stopped_at is not None and now - seen.stopped_at >= STOPPED_SECONDS:
-                with suppress(ProcessLookupError):
-                    os.kill(process, signal.SIGKILL)
-                return number, f"its process {process} was stopped by a signal, and not told to go on"
-            if now - seen.since >= STILL_SECONDS and not seen.is_told:
-                seen.is_told = True
-                self._tell(number, process, found[0], now - seen.since)
+        self._next = now + min(LOOK_SECONDS, self._seconds / 4)
+        for node in self._looks:
+            for number, (state, ticks) in node.newest(running).items():
+                seen = self._look(number, state, ticks, now)
+                process = f"process {node.processes[number]}"
+                if seen.stopped_at is not None and now - seen.stopped_at >= self._seconds:
+                    why = f"its {process}{node.where} was stopped by a signal, and not told to go on"
+                    return number, f"{why}; {self._place(number)}"
+                if now - seen.since >= STILL * self._seconds and not seen.is_told:
+                    seen.is_told = True
+                    self._tell(f"worker {number} ({process}{node.where})", state, now - seen.since, number)
         return None
 
     def _look(self, number: int, state: str, ticks: int, now: float) -> _Seen:
@@ -84,7 +78,7 @@ class Standstill:
             seen.stopped_at = now
         return seen
 
-    def _tell(self, number: int, process: int, state: str, seconds: float) -> None:
+    def _tell(self, who: str, state: str, seconds: float, number: int) -> None:
         why = STATES.get(state, f"it is in state {state}")
-        told = f"worker {number} (process {process}) has done nothing for {seconds:.0f} s: {why}"
-        warn_in_users_line(StandstillWarning(f"{told}; {self._place(number)}"))
+        told = f"{who} has done nothing for {seconds:.0f} s: {why}; {self._place(number)}"
+        warn_in_users_line(StandstillWarning(told))

@@ -20,6 +20,7 @@ from orion.runtime.notice import said_if_slow
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recording, measured_run
 from orion.runtime.ray.group import Group
+from orion.runtime.ray.looks import place_there
 from orion.runtime.ray.mirrors import Mirrors
 from orion.runtime.ray.orders import Outcome, RunOrder
 from orion.runtime.ray.same_programs import module_not_found
@@ -62,11 +63,12 @@ class News:
 
 class Team:
     """A group of actors with the store of the arrays that it works on. `held` are the CPUs of the cluster
-    that other sessions of this process hold, `store` is what a team before this one has left.
+    that other sessions of this process hold, `store` is what a team before this one has left, `standstill` how many
+    seconds a worker may be stopped by a signal.
     """
 
-    def __init__(self, workers: int, held: int = 0, store: Store | None = None) -> None:
-        self.group = Group(workers, held)
+    def __init__(self, workers: int, held: int, store: Store | None, standstill: float) -> None:
+        self.group = Group(workers, held, standstill)
         is_usable = store is not None and self.group.shares_memory
         self._store = store if store is not None and is_usable else Store(anonymous=self.group.shares_memory)
         self._programs: WeakKeyDictionary[PreparedProgram, KnownProgram] = WeakKeyDictionary()
@@ -90,7 +92,7 @@ class Team:
             self._mirrors.prepare(prepared, program.segment, placed)
         orders = self._orders(prepared, program, placed, None if recording is None else recording.number)
         with measured_run(recording) as took:
-            place, have_met = partial(place_of, prepared, program.memory), partial(program.memory.have_met, len(orders))
+            place, have_met = partial(self._place, prepared, program), partial(program.memory.have_met, len(orders))
             outcomes = self.group.run(orders, program.memory.abort, place, have_met)
             took += [outcome.measured for outcome in outcomes if outcome.measured is not None]
         _raise_failure(prepared, outcomes, self.group.nodes)
@@ -102,6 +104,13 @@ class Team:
             self._mirrors.keep(prepared, placed, outcomes[0].held)
             placed.copy_out()
         return outcomes[0].returned
+
+    def _place(self, prepared: PreparedProgram, program: KnownProgram, worker: int) -> str:
+        """Where a worker is in the run under way."""
+        node = self.group.nodes[worker]
+        if node == self.group.driver_node:
+            return place_of(prepared, program.memory, worker)
+        return place_there(node, prepared, self._mirrors.names(node)[program.segment], worker)
 
     @contextmanager
     def _copying(self, recording: Recording | None, size: int) -> Iterator[None]:
