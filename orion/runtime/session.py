@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import RLock, current_thread, main_thread
 from typing import Any, TypeVar
 
+from orion.arrays.storage import IN_MEMORY, Storage, storage_from
 from orion.aside import aside
 from orion.errors import ArgumentError, describe, did_you_mean
 from orion.runtime.backend import Backend, LocalBackend, cores
@@ -40,13 +41,14 @@ YES, NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 @dataclass(frozen=True)
 class Settings:
     """What a session was asked for. `workers` is None for as many as there are cores (of the cluster, with
-    `address`).
+    `address`). `storage` is where the elements of arrays are held.
     """
 
     backend: str = "threads"
     workers: int | None = None
     address: str | None = None
     force_parallel: bool = False
+    storage: Storage = IN_MEMORY
 
 
 class Session:
@@ -113,7 +115,7 @@ class Session:
     def with_threads(self, workers: int, run: Callable[[Session], R]) -> R:
         """What `run` gives for a session of so many threads, with the checkpoints of this one, while no program of this
         one runs."""
-        threads = Session(Settings("threads", workers))
+        threads = Session(Settings("threads", workers, storage=self.settings.storage))
         threads.checkpoints = self.checkpoints
         try:
             return self._backend.between_runs(lambda: run(threads))
@@ -152,7 +154,12 @@ def _make_backend(settings: Settings) -> Backend:
 
 
 def settings_from(
-    backend: str | None, workers: int | None, address: str | None, force_parallel: bool | None
+    backend: str | None,
+    workers: int | None,
+    address: str | None,
+    force_parallel: bool | None,
+    spill: str | os.PathLike[str] | None = None,
+    spill_above: int | str | None = None,
 ) -> Settings:
     """Settings from arguments, from the environment where they are None. `ArgumentError` for what cannot be."""
     backend = _backend(backend)
@@ -165,7 +172,7 @@ def settings_from(
         raise ArgumentError(
             describe("`address` is the text address of a Ray cluster", why=why, hint='use it with backend="ray"')
         )
-    return Settings(backend, count, address, _force_parallel(force_parallel))
+    return Settings(backend, count, address, _force_parallel(force_parallel), storage_from(spill, spill_above))
 
 
 def _backend(given: str | None) -> str:
@@ -280,12 +287,20 @@ def planned_workers() -> tuple[int, bool]:
     return session.workers, session.force_parallel
 
 
+def current_storage() -> Storage:
+    """Where the elements of arrays are held: starts nothing."""
+    session = _place().session
+    return storage_from(None, None) if session is None else session.settings.storage
+
+
 @ends_in_users_line
 def init(
     backend: str | None = None,
     workers: int | None = None,
     address: str | None = None,
     force_parallel: bool | None = None,
+    spill: str | os.PathLike[str] | None = None,
+    spill_above: int | str | None = None,
 ) -> None:
     """Choose where loops run; without it, on every core of this process. Ends the session before.
 
@@ -293,14 +308,21 @@ def init(
     (one worker). `workers` is their number, by default one per core. `address` joins a Ray cluster ("auto":
     the one on this machine) for as long as the session lasts; without it, Ray is started here where it isn't
     running, and ended with the session. With `force_parallel`, every worker is used wherever that is legal,
-    whatever the predicted cost. What is None is taken from `ORION_BACKEND`, `ORION_WORKERS` and
-    `ORION_FORCE_PARALLEL`. `ArgumentError` for what cannot be; the session before then stays in force.
+    whatever the predicted cost. What is None is taken from `ORION_BACKEND`, `ORION_WORKERS`,
+    `ORION_FORCE_PARALLEL`, `ORION_SPILL` and `ORION_SPILL_ABOVE`. `ArgumentError` for what cannot be; the session
+    before then stays in force.
+
+    `spill` is a folder on a disk, for data larger than memory: of sparse arrays that are made or moved in this session,
+    each column (the keys of a dimension, a value, the order) of more than `spill_above` bytes, a number or a text such
+    as "256MB" (by default 64 MiB), is a mapped file there. Steps, groups and loops give the same bits. The files have
+    no names, and end with the arrays, or with the process, however it ends. `StorageError` where the folder cannot be
+    written to, here, or is full, where an array is made.
 
     >>> import orion
     >>> orion.init(backend="threads", workers=2)
     >>> orion.shutdown()
     """
-    settings = settings_from(backend, workers, address, force_parallel)
+    settings = settings_from(backend, workers, address, force_parallel, spill, spill_above)
     place = _place()
     before = place.session
     if before is not None and before.settings.backend == "ray" and settings.address is not None:
@@ -349,6 +371,8 @@ def session(
     workers: int | None = None,
     address: str | None = None,
     force_parallel: bool | None = None,
+    spill: str | os.PathLike[str] | None = None,
+    spill_above: int | str | None = None,
 ) -> AbstractContextManager[Session]:
     """A session for a `with` statement, with the arguments of `init`; the one before is back afterwards. Ends
     with the statement, and so does one that was begun by `init` inside of it.
@@ -361,7 +385,7 @@ def session(
     ...     here.workers
     1
     """
-    return PeeledLoop(settings_from(backend, workers, address, force_parallel))
+    return PeeledLoop(settings_from(backend, workers, address, force_parallel, spill, spill_above))
 
 
 class PeeledLoop(ContextDecorator, AbstractContextManager[Session]):
