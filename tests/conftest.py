@@ -5,8 +5,37 @@ import signal
 
 import pytest
 
+import orion
+
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a shell's `&` has it: tests of Ctrl-C would wait for ever
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+SPILLED = {
+    "test_array_archive", "test_array_csv", "test_array_csv_random", "test_array_layout", "test_array_libsvm",
+    "test_array_order", "test_array_parquet", "test_array_sparse", "test_array_steps", "test_array_steps_compiled",
+    "test_array_steps_random", "test_array_text_file",
+}  # fmt: skip
+"""The files of tests that run a second time, with all elements in mapped files."""
+
+
+def pytest_generate_tests(metafunc):
+    if metafunc.module.__name__.rpartition(".")[2] in SPILLED:
+        metafunc.fixturenames.append("storage")
+        metafunc.parametrize("storage", ["memory", "files"], indirect=True)
+
+
+@pytest.fixture
+def storage(request, monkeypatch, tmp_path_factory):
+    """Where elements are: in memory, or each column in a file, whatever session a test begins."""
+    if request.param == "memory":
+        yield
+        return
+    monkeypatch.setenv("ORION_SPILL", str(tmp_path_factory.mktemp("spill")))
+    monkeypatch.setenv("ORION_SPILL_ABOVE", "0")
+    orion.shutdown()
+    yield
+    orion.shutdown()
 
 
 gc.set_threshold(50_000, 20, 20)  # there are many objects, of compilers above all, and few that only this would free

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from collections import OrderedDict
 
 import numpy as np
 import pytest
@@ -231,6 +232,7 @@ def test_loops_are_kept_while_what_they_depend_on_stays(runs, monkeypatch):
     written = []
     own = elementwise._Writer
     monkeypatch.setattr(elementwise, "_Writer", lambda whole: written.append(1) or own(whole))
+    monkeypatch.setattr(elementwise, "_loops", OrderedDict())
 
     def scaled(factor):
         return matrix().map(lambda v: v * factor).materialize().values

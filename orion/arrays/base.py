@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.arrays.storage import FileMemory
 from orion.tracebacks import ends_in_users_line
 
 
@@ -87,4 +88,6 @@ def place_text(array: NDArray[np.generic]) -> str:
         owner = owner.base
     if isinstance(owner, memoryview):
         owner = owner.obj
+    if isinstance(owner, FileMemory):
+        return f"a file in {owner.folder}"
     return "memory shared by the workers of this machine" if isinstance(owner, mmap.mmap) else "this process"

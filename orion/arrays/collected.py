@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from orion.arrays.check import Arrays
 from orion.arrays.dtypes import SUPPORTED
+from orion.arrays.storage import Pieces, Storage
 
 OF_PYTHON = {bool: np.bool_, int: np.int64, float: np.float64, complex: np.complex128}
 """Python's types of numbers, and what they are in arrays."""
@@ -30,15 +31,16 @@ class Column:
     """Numbers that come in parts, as one array. Its dtype is that of NumPy's numbers among them, promoted by NumPy's
     rules, to which Python's adapt; of Python's alone it is bool, int64, float64 or complex128.
 
-    >>> column = Column()
+    >>> from orion.arrays.storage import IN_MEMORY
+    >>> column = Column(IN_MEMORY)
     >>> column.add([np.float32(1.5), 2]), column.add([3.25])
     (dtype('float32'), dtype('float64'))
     >>> column.whole()
     array([1.5 , 2.  , 3.25], dtype=float32)
     """
 
-    def __init__(self) -> None:
-        self._parts: list[NDArray[Any]] = []
+    def __init__(self, storage: Storage) -> None:
+        self._parts = Pieces(storage)
         self._types: set[type] = set()
 
     def add(self, results: Sequence[Any]) -> np.dtype:
@@ -49,9 +51,10 @@ class Column:
             if one not in OF_PYTHON and not (issubclass(one, np.generic) and np.dtype(one) in SUPPORTED):
                 place = next(at for at, result in enumerate(results) if type(result) is one)
                 raise WrongResultError(place, f"{shown(results[place])} is {kind_text(one)}, not a number")
-        self._parts.append(_converted(results, _promoted(types)))
+        part = _converted(results, _promoted(types))
+        self._parts.add(part)
         self._types |= types
-        return self._parts[-1].dtype
+        return part.dtype
 
     @property
     def dtype(self) -> np.dtype:
@@ -61,19 +64,17 @@ class Column:
     def whole(self) -> NDArray[Any]:
         """All that has been added; the parts are let go of. WrongResultError where one does not fit what they have in
         common."""
-        parts, dtype = self._parts, self.dtype
-        self._parts, start = [], 0
-        for at, part in enumerate(parts):
-            if part.dtype != dtype:
-                parts[at] = part.astype(dtype)
-                wrong = parts[at] != part if dtype.kind in "iu" else np.zeros(0, bool)
+        dtype, start = self.dtype, 0
+        if dtype.kind in "iu" and self._parts.dtypes != {dtype}:
+            for part in self._parts:
+                wrong = part.astype(dtype) != part
                 if wrong.any():
                     place = int(np.argmax(wrong))
                     raise WrongResultError(
                         start + place, f"{part[place]} does not fit {dtype}, which other results are"
                     )
-            start += len(part)
-        return np.concatenate(parts) if len(parts) > 1 else parts[0]
+                start += len(part)
+        return self._parts.whole(dtype)
 
 
 def _promoted(types: Collection[type]) -> np.dtype:

@@ -15,12 +15,13 @@ from typing import Any, Self, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.arrays.check import Arrays, extents_of, key_dtype, largest_extent
+from orion.arrays.check import extents_of, largest_extent
 from orion.arrays.collected import Column, WrongResultError
 from orion.arrays.sparse import SparseArray, adopt
 from orion.arrays.steps import Calling, MapKeys, MapValues, MixedTypesError, Part, Shuffle, Step, name_of
+from orion.arrays.storage import IN_MEMORY, KeyPieces, Pieces, Storage, current_storage
 from orion.aside import aside
-from orion.errors import ArgumentError, DataFormatError, describe
+from orion.errors import ArgumentError, DataFormatError, StorageError, describe
 from orion.tracebacks import ends_in_users_line
 
 AT_ONCE = 1 << 16
@@ -124,20 +125,39 @@ def _run(source: SparseArray, version: int, steps: tuple[Step, ...]) -> SparseAr
     if source.version != version:
         what = f"the values of an array have been changed since `{steps[0].method}` was called"
         raise ArgumentError(describe(what, hint="call `.materialize()` on what it returned before that"))
-    values = source.values
+    values, storage = source.values, current_storage()
     whole = Part(source.coords, values if isinstance(values, tuple) else (values,), isinstance(values, tuple))
     try:
-        found, shape = _together(whole, steps, source.shape)
+        found, shape = _together(whole, steps, source.shape, storage)
     except MixedTypesError:
-        found, shape = _one_by_one(whole, steps, source.shape)
-    kind = key_dtype(found.keys)
-    keys = tuple(_own(axis.astype(kind, copy=False), source.coords) for axis in found.keys)
-    return adopt(keys, tuple(_own(column, whole.values) for column in found.values), shape, found.is_tuple)
+        found, shape = _one_by_one(whole, steps, source.shape, storage)
+    return adopt(found.keys, found.values, shape, found.is_tuple)
 
 
-def _own(array: NDArray[Any], others: Arrays) -> NDArray[Any]:
-    """The array, or a copy where it shares memory with others."""
-    return array.copy() if any(np.may_share_memory(array, other) for other in others) else array
+class _Made:
+    """The elements that come out, part by part."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._keys: KeyPieces | None = None
+        self._values: list[Pieces] = []
+        self._is_tuple = False
+
+    def add(self, part: Part) -> None:
+        """Add some elements."""
+        if self._keys is None:
+            self._keys, self._is_tuple = KeyPieces(self._storage, len(part.keys)), part.is_tuple
+            self._values = [Pieces(self._storage) for _ in part.values]
+        self._keys.add(part.keys)
+        for pieces, column in zip(self._values, part.values, strict=True):
+            pieces.add(column)
+
+    def whole(self, empty: Part) -> Part:
+        """All of them, in memory of their own; `empty` where there are none."""
+        if self._keys is None or not len(self._values[0]):
+            return empty
+        values = tuple(pieces.whole(next(iter(pieces.dtypes))) for pieces in self._values)
+        return Part(self._keys.whole(), values, self._is_tuple)
 
 
 def _chunks(whole: Part) -> Iterator[Part]:
@@ -145,12 +165,14 @@ def _chunks(whole: Part) -> Iterator[Part]:
         yield whole.where(slice(start, start + AT_ONCE))
 
 
-def _together(whole: Part, steps: tuple[Step, ...], shape: tuple[int, ...]) -> tuple[Part, tuple[int, ...]]:
+def _together(
+    whole: Part, steps: tuple[Step, ...], shape: tuple[int, ...], storage: Storage
+) -> tuple[Part, tuple[int, ...]]:
     """What all steps make of some elements in one pass, and the shape. MixedTypesError where values of some elements
     have another dtype than those of others."""
     known = _shapes(steps, shape)
     reaches = [_Reach(step) for step in steps if isinstance(step, MapKeys)]
-    found = _compiled(steps, known, whole)
+    found = _compiled(steps, known, whole, storage)
     if found is not None:
         part, extents, count = found
         end = known[-1]
@@ -160,7 +182,7 @@ def _together(whole: Part, steps: tuple[Step, ...], shape: tuple[int, ...]) -> t
         return part, end
     applies = [step.begin(before, len(whole)) for step, before in zip(steps, known, strict=False)]
     forms: list[Part | None] = [None for _ in steps]
-    parts = []
+    made = _Made(storage)
     for part in _chunks(whole):
         for at, apply in enumerate(applies):
             if len(part):
@@ -169,16 +191,14 @@ def _together(whole: Part, steps: tuple[Step, ...], shape: tuple[int, ...]) -> t
                 for reach in reaches:
                     reach.see(steps[at], part)
         if len(part):
-            parts.append(part)
+            made.add(part)
     last = next((one for one in reversed(forms) if one is not None), whole.where(slice(0, 0)))
     end = known[-1] if known[-1] is not None else reaches[-1].shape(len(last.keys))
-    if parts:
-        return _joined(parts), end
-    return Part(tuple(np.empty(0, np.int32) for _ in end), last.values, last.is_tuple), end
+    return made.whole(Part(tuple(np.empty(0, np.int32) for _ in end), last.values, last.is_tuple)), end
 
 
 def _compiled(
-    steps: tuple[Step, ...], known: list[tuple[int, ...] | None], whole: Part
+    steps: tuple[Step, ...], known: list[tuple[int, ...] | None], whole: Part, storage: Storage
 ) -> tuple[Part, tuple[int, ...] | None, int] | None:
     """What compiled steps make of some elements (`run_compiled`). None where they are few, where a step is not
     compiled, where an error was raised, or where nothing is left: then Python does it, and its errors and types count.
@@ -188,10 +208,14 @@ def _compiled(
     maps = [step.maps(shape, len(whole)) for step, shape in zip(steps, known, strict=False)]
     try:
         run = import_module("orion.kernel.build.elementwise").run_compiled
-        found: tuple[Part, tuple[int, ...] | None, int] = aside(lambda: run(steps, maps, whole))
+        made = _Made(storage)
+        extents, count = aside(lambda: run(steps, maps, whole, made.add))
+    except StorageError:
+        raise
     except Exception:
         return None
-    return found if len(found[0]) else None
+    found = made.whole(whole.where(slice(0, 0)))
+    return (found, extents, count) if len(found) else None
 
 
 def _shapes(steps: tuple[Step, ...], shape: tuple[int, ...]) -> list[tuple[int, ...] | None]:
@@ -240,25 +264,22 @@ def _same_form(part: Part, before: Part | None) -> Part:
     return found
 
 
-def _joined(parts: list[Part]) -> Part:
-    if len(parts) == 1:
-        return parts[0]
-    keys = tuple(map(np.concatenate, zip(*(part.keys for part in parts), strict=True)))
-    values = tuple(map(np.concatenate, zip(*(part.values for part in parts), strict=True)))
-    return Part(keys, values, parts[0].is_tuple)
-
-
-def _one_by_one(whole: Part, steps: tuple[Step, ...], shape: tuple[int, ...]) -> tuple[Part, tuple[int, ...]]:
+def _one_by_one(
+    whole: Part, steps: tuple[Step, ...], shape: tuple[int, ...], storage: Storage
+) -> tuple[Part, tuple[int, ...]]:
     """One step after another for all elements, so that each sees values of one dtype."""
+    source = whole
     for step in steps:
         if isinstance(step, MapValues) and len(whole):
-            whole = _mapped(whole, step)
+            whole = _mapped(whole, step, storage)
         else:
-            whole, shape = _together(whole, (step,), shape)
+            whole, shape = _together(whole, (step,), shape, storage)
+    if any(np.may_share_memory(axis, own) for axis in whole.keys for own in source.keys):
+        whole = Part(tuple(map(storage.copied, whole.keys)), whole.values, whole.is_tuple)
     return whole, shape
 
 
-def _mapped(whole: Part, step: MapValues) -> Part:
+def _mapped(whole: Part, step: MapValues, storage: Storage) -> Part:
     """Other values, of the dtypes that all of them have in common."""
     found: list[Column] = []
     before: Part | None = None
@@ -266,7 +287,7 @@ def _mapped(whole: Part, step: MapValues) -> Part:
         results = step.results(part)
         with step.told_of(part, results):
             columns, is_tuple = step.columns(results, before)
-            found = found or [Column() for _ in columns]
+            found = found or [Column(storage) for _ in columns]
             for column, more in zip(found, columns, strict=True):
                 column.add(more)
         if before is None:
@@ -285,9 +306,9 @@ def mapped(values: NDArray[Any], function: Callable[[Any], Any]) -> NDArray[Any]
     step.check(0, 1)
     if not flat.size:
         return values
-    found = _compiled((step,), [None], Part((), (flat,), False))
+    found = _compiled((step,), [None], Part((), (flat,), False), IN_MEMORY)
     places = np.unravel_index(np.arange(flat.size), values.shape) if found is None and values.ndim else ()
-    part = _mapped(Part(places, (flat,), False), step) if found is None else found[0]
+    part = _mapped(Part(places, (flat,), False), step, IN_MEMORY) if found is None else found[0]
     if part.is_tuple:
         what = f"`map` of a dense array: {name_of(function)} returns tuples, and there is one value for each element"
         raise ArgumentError(describe(what, hint="call it once for each of the values"))

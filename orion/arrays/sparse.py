@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from math import prod
 from typing import Any, get_args
@@ -27,26 +27,13 @@ from orion.arrays.layout import (
     tile_layout,
     user_order,
 )
+from orion.arrays.lines import Lines, by_lines
 from orion.arrays.partition import balanced_bounds, even_bounds
 from orion.arrays.transformed import Transformed
 from orion.errors import ArgumentError, OutOfBoundsError, PlanError, describe
 from orion.tracebacks import ends_in_users_line
 
 _ITERATED_AT_ONCE = 1 << 16
-
-
-@dataclass(frozen=True, slots=True)
-class Lines:
-    """Elements by rows or columns: line i has those at `indptr[i] … indptr[i + 1]` of `indices`, their other keys, and
-    of each of `values`."""
-
-    indptr: NDArray[np.int64]
-    indices: NDArray[Any]
-    values: Arrays
-
-    @property
-    def nbytes(self) -> int:
-        return sum(array.nbytes for array in (self.indptr, self.indices, *self.values))
 
 
 class SparseArray(Transformed):
@@ -140,9 +127,14 @@ class SparseArray(Transformed):
         return self._elements.nbytes + lines + (0 if order is None else order.nbytes)
 
     @property
+    def as_given(self) -> Elements:
+        """The elements in the order they were given in, not to be changed; perhaps a copy."""
+        return user_order(self._elements)
+
+    @property
     def coords(self) -> Arrays:
         """One array of keys per dimension, in the order they were given in. Read-only, perhaps a copy."""
-        return tuple(map(_read_only, user_order(self._elements).keys))
+        return tuple(map(_read_only, self.as_given.keys))
 
     @property
     def values(self) -> NDArray[Any] | Arrays:
@@ -191,14 +183,7 @@ class SparseArray(Transformed):
         if self.ndim != 2:
             raise ArgumentError(f"an array with {self.ndim} dimensions has no rows and columns")
         if dim not in self._lines:
-            ordered = user_order(self._elements)
-            own, others = ordered.keys[dim], ordered.keys[1 - dim]
-            order = np.lexsort((others, own))
-            counts = np.bincount(own, minlength=self._shape[dim])
-            arrays = np.concatenate(([0], np.cumsum(counts))), others[order], *(v[order] for v in ordered.values)
-            for array in arrays:
-                array.flags.writeable = False  # what is shown of it once holds for all calls
-            self._lines[dim] = Lines(arrays[0], arrays[1], arrays[2:])
+            self._lines[dim] = by_lines(self.as_given, dim, self._shape[dim])
         return self._lines[dim]
 
     def __getitem__(self, index: Any) -> Any:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from orion.arrays.check import Arrays
 from orion.arrays.collected import Column, WrongResultError, key_columns, kind_text, shown
 from orion.arrays.permuted import check_length, key_permutation
+from orion.arrays.storage import IN_MEMORY
 from orion.errors import PLAIN_ERRORS, ArgumentError, DataFormatError, describe, of_user
 
 Function = Callable[..., Any]
@@ -210,7 +211,7 @@ class MapValues(Calling):
 
 
 def _array(results: Sequence[Any]) -> NDArray[Any]:
-    column = Column()
+    column = Column(IN_MEMORY)
     column.add(results)
     return column.whole()
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from threading import RLock, current_thread, main_thread
 from typing import Any, TypeVar
 
+from orion.arrays.storage import IN_MEMORY, Storage, storage_from
 from orion.aside import aside
 from orion.errors import ArgumentError, describe, did_you_mean
 from orion.runtime.backend import Backend, LocalBackend, cores
@@ -43,7 +44,7 @@ YES, NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 @dataclass(frozen=True)
 class Settings:
     """What a session was asked for. `workers` is None for as many as there are cores (of the cluster, with
-    `address`).
+    `address`). `storage` is where the elements of arrays are held.
     """
 
     backend: str = "threads"
@@ -51,6 +52,7 @@ class Settings:
     address: str | None = None
     force_parallel: bool = False
     standstill: float = STANDSTILL
+    storage: Storage = IN_MEMORY
 
 
 class Session:
@@ -117,7 +119,7 @@ class Session:
     def with_threads(self, workers: int, run: Callable[[Session], R]) -> R:
         """What `run` gives for a session of so many threads, with the checkpoints of this one, while no program of this
         one runs."""
-        threads = Session(Settings("threads", workers))
+        threads = Session(Settings("threads", workers, storage=self.settings.storage))
         threads.checkpoints = self.checkpoints
         try:
             return self._backend.between_runs(lambda: run(threads))
@@ -161,6 +163,8 @@ def settings_from(
     address: str | None,
     force_parallel: bool | None,
     standstill: float | None = None,
+    spill: str | os.PathLike[str] | None = None,
+    spill_above: int | str | None = None,
 ) -> Settings:
     """Settings from arguments, from the environment where they are None. `ArgumentError` for what cannot be."""
     backend = _backend(backend)
@@ -173,7 +177,8 @@ def settings_from(
         raise ArgumentError(
             describe("`address` is the text address of a Ray cluster", why=why, hint='use it with backend="ray"')
         )
-    return Settings(backend, count, address, _force_parallel(force_parallel), _standstill(standstill))
+    forced, still = _force_parallel(force_parallel), _standstill(standstill)
+    return Settings(backend, count, address, forced, still, storage_from(spill, spill_above))
 
 
 def _backend(given: str | None) -> str:
@@ -305,6 +310,12 @@ def planned_workers() -> tuple[int, bool]:
     return session.workers, session.force_parallel
 
 
+def current_storage() -> Storage:
+    """Where the elements of arrays are held: starts nothing."""
+    session = _place().session
+    return storage_from(None, None) if session is None else session.settings.storage
+
+
 @ends_in_users_line
 def init(
     backend: str | None = None,
@@ -312,6 +323,8 @@ def init(
     address: str | None = None,
     force_parallel: bool | None = None,
     standstill: float | None = None,
+    spill: str | os.PathLike[str] | None = None,
+    spill_above: int | str | None = None,
 ) -> None:
     """Choose where loops run; without it, on every core of this process. Ends the session before.
 
@@ -321,14 +334,20 @@ def init(
     running, and ended with the session. With `force_parallel`, every worker is used wherever that is legal,
     whatever the predicted cost. A worker on Ray that is stopped by a signal for `standstill` seconds, 10 by default, is
     replaced; one that does nothing for three times as long is warned of. What is None is taken from `ORION_BACKEND`,
-    `ORION_WORKERS`, `ORION_FORCE_PARALLEL` and `ORION_STANDSTILL`. `ArgumentError` for what cannot be; the session
-    before then stays in force.
+    `ORION_WORKERS`, `ORION_FORCE_PARALLEL`, `ORION_STANDSTILL`, `ORION_SPILL` and `ORION_SPILL_ABOVE`. `ArgumentError`
+    for what cannot be; the session before then stays in force.
+
+    `spill` is a folder on a disk, for data larger than memory: of sparse arrays that are made or moved in this session,
+    each column (the keys of a dimension, a value, the order) of more than `spill_above` bytes, a number or a text such
+    as "256MB" (by default 64 MiB), is a mapped file there. Steps, groups and loops give the same bits. The files have
+    no names, and end with the arrays, or with the process, however it ends. `StorageError` where the folder cannot be
+    written to, here, or is full, where an array is made.
 
     >>> import orion
     >>> orion.init(backend="threads", workers=2)
     >>> orion.shutdown()
     """
-    settings = settings_from(backend, workers, address, force_parallel, standstill)
+    settings = settings_from(backend, workers, address, force_parallel, standstill, spill, spill_above)
     place = _place()
     before = place.session
     if before is not None and before.settings.backend == "ray" and settings.address is not None:
@@ -378,6 +397,8 @@ def session(
     address: str | None = None,
     force_parallel: bool | None = None,
     standstill: float | None = None,
+    spill: str | os.PathLike[str] | None = None,
+    spill_above: int | str | None = None,
 ) -> AbstractContextManager[Session]:
     """A session for a `with` statement, with the arguments of `init`; the one before is back afterwards. Ends
     with the statement, and so does one that was begun by `init` inside of it.
@@ -390,7 +411,7 @@ def session(
     ...     here.workers
     1
     """
-    return OpenSession(settings_from(backend, workers, address, force_parallel, standstill))
+    return OpenSession(settings_from(backend, workers, address, force_parallel, standstill, spill, spill_above))
 
 
 class OpenSession(ContextDecorator, AbstractContextManager[Session]):

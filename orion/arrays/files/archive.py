@@ -15,7 +15,8 @@ from __future__ import annotations
 import errno
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from math import prod
 from pathlib import Path
 from typing import IO, Any
 from zipfile import BadZipFile, ZipFile, ZipInfo
@@ -24,10 +25,12 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from orion.arrays.check import checked_keys, checked_values
 from orion.arrays.dense import DenseArray
 from orion.arrays.dtypes import SUPPORTED, supported_dtype
 from orion.arrays.files.whole import refuse_special, write_whole
-from orion.arrays.sparse import SparseArray, sparse
+from orion.arrays.sparse import SparseArray, adopt
+from orion.arrays.storage import current_storage
 from orion.errors import ArgumentError, DataFormatError, StorageError, describe
 
 DAMAGED = (
@@ -39,6 +42,8 @@ DAMAGED = (
 FORMAT, VERSION = "orion arrays", 1
 CONTENTS = "orion.json"
 MOST_LETTERS = 1000
+AT_ONCE = 1 << 22
+"""Bytes that are read at a time."""
 
 PLAIN = (np.ndarray, np.memmap)
 """Arrays that are nothing more: those of classes of their own, with masks or units, would lose that."""
@@ -65,7 +70,7 @@ def _check_names(values: Mapping[str, object]) -> None:
     for name, value in values.items():
         if "\0" in name or len(name) > MOST_LETTERS or not name.isprintable():
             raise ArgumentError(f"{name[:40]!r} is no name for a value in a file")
-        for member, _ in _members(name, value):
+        for member in _names(name, value):
             if f"{member}.npy" in found:
                 what = f"`{name}` and `{found[f'{member}.npy']}` would both be `{member}.npy` in a file"
                 raise ArgumentError(describe(what, hint="choose another name for one of them"))
@@ -77,7 +82,7 @@ def _write(file: IO[bytes], contents: Mapping[str, Any], values: Mapping[str, ob
         text = json.dumps({"format": FORMAT, "version": VERSION, "values": contents}, indent=1)
         archive.writestr(ZipInfo(CONTENTS), text)
         for name, value in values.items():
-            for member, array in _members(name, value):
+            for member, array in zip(_names(name, value), _arrays(value), strict=True):
                 with archive.open(ZipInfo(f"{member}.npy"), "w", force_zip64=True) as part:
                     npy.write_array(part, array, allow_pickle=False)
 
@@ -101,17 +106,30 @@ def _described(name: str, value: object) -> dict[str, Any]:
             raise ArgumentError(describe(what, hint="save arrays of numbers, numbers and strings"))
 
 
-def _members(name: str, value: object) -> Iterator[tuple[str, NDArray[Any]]]:
-    """The arrays that a value is made of, by the names of their members."""
+def _names(name: str, value: object) -> list[str]:
+    """The names of the members that a value is made of."""
     match value:
-        case DenseArray():
-            yield name, value.view
         case SparseArray():
-            values = value.values if isinstance(value.values, tuple) else (value.values,)
-            yield from ((f"{name}.key{dim}", keys) for dim, keys in enumerate(value.coords))
-            yield from ((f"{name}.value{place}", one) for place, one in enumerate(values))
+            kinds = [("key", value.ndim), ("value", len(value.value_dtypes))]
+            return [f"{name}.{kind}{place}" for kind, count in kinds for place in range(count)]
+        case DenseArray() | np.ndarray():
+            return [name]
+        case _:
+            return []
+
+
+def _arrays(value: object) -> Iterable[NDArray[Any]]:
+    """The arrays that these members hold."""
+    match value:
+        case SparseArray():
+            given = value.as_given
+            return *given.keys, *given.values
+        case DenseArray():
+            return (value.view,)
         case np.ndarray():
-            yield name, value.astype(value.dtype.newbyteorder("="), copy=False)
+            return (value.astype(value.dtype.newbyteorder("="), copy=False),)
+        case _:
+            return ()
 
 
 # ---------------------------------------------------------------- reading
@@ -126,7 +144,7 @@ def read_archive(path: Path) -> dict[str, Any]:
         with ZipFile(path) as archive:
             contents = _contents(path, archive)
             found = {name: _value(archive, name, one) for name, one in contents.items()}
-            wanted = {CONTENTS, *(f"{member}.npy" for name, one in found.items() for member, _ in _members(name, one))}
+            wanted = {CONTENTS, *(f"{member}.npy" for name, one in found.items() for member in _names(name, one))}
             if {*archive.namelist()} != wanted:
                 raise ValueError("its members are not those that it says it has")
             return found
@@ -171,15 +189,17 @@ def _value(archive: ZipFile, name: str, told: Mapping[str, Any]) -> Any:
             return _array(archive, name, told["shape"], told["dtype"])
         case "sparse":
             keys = tuple(_array(archive, f"{name}.key{dim}") for dim in range(len(told["shape"])))
-            values = tuple(_array(archive, f"{name}.value{k}", None, one) for k, one in enumerate(told["dtypes"]))
-            return sparse(keys, values if told["is_tuple"] else values[0], tuple(told["shape"]), allow_nan=True)
+            names = [f"{name}.value{place}" for place in range(len(told["dtypes"]))]
+            values = tuple(_array(archive, n, None, one) for n, one in zip(names, told["dtypes"], strict=True))
+            found = checked_keys(keys), checked_values(values, len(keys[0]), True, names)
+            return adopt(*found, tuple(told["shape"]), bool(told["is_tuple"]))
         case kind:
             raise ValueError(f"`{name}` is of kind {kind!r}")
 
 
 def _array(archive: ZipFile, member: str, shape: list[int] | None = None, dtype: str | None = None) -> NDArray[Any]:
     with archive.open(f"{member}.npy") as part:
-        array: NDArray[Any] = npy.read_array(part, allow_pickle=False)
+        array = _read_array(part, archive.getinfo(f"{member}.npy").file_size)
         if part.read(1):  # the CRC is compared at the end
             raise ValueError(f"`{member}` is longer than it says")
     if shape is not None and array.shape != tuple(shape):
@@ -187,3 +207,25 @@ def _array(archive: ZipFile, member: str, shape: list[int] | None = None, dtype:
     if dtype is not None and array.dtype != np.dtype(dtype):
         raise ValueError(f"`{member}` has elements of {array.dtype}, not {dtype}")
     return array
+
+
+def _read_array(part: IO[bytes], size: int) -> NDArray[Any]:
+    """An array in NumPy's format, which takes `size` bytes there, part by part, into memory or, where it is long, into
+    a mapped file."""
+    version = npy.read_magic(part)
+    read_header = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}.get(version)
+    if read_header is None:
+        raise ValueError(f"an array in version {version} of NumPy's format")
+    shape, is_fortran, dtype = read_header(part)
+    if dtype.hasobject:
+        raise ValueError("an array of objects")
+    if prod(shape) * dtype.itemsize > size:
+        raise ValueError(f"an array of shape {shape} in {size:,} bytes")
+    array = current_storage().empty(prod(shape), dtype)
+    octets, done = array.view(np.uint8), 0
+    while done < len(octets):
+        found = part.readinto(octets[done : done + AT_ONCE].data)  # type: ignore[attr-defined]
+        if not found:
+            raise EOFError(f"an array ends after {done:,} of {len(octets):,} bytes")
+        done += found
+    return array.reshape(shape[::-1]).T if is_fortran else array.reshape(shape)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from orion.arrays.check import INT32, INT64, Arrays, far_dimension, key_dtype, largest_extent
+from orion.arrays.check import INT32, INT64, Arrays, far_dimension, largest_extent
 from orion.arrays.dtypes import checked_shape, supported_dtype
 from orion.arrays.files.columns import Column, Columns, find_columns
 from orion.arrays.files.errors import Refusal, far_error, first_error, line_error
@@ -33,6 +33,7 @@ from orion.arrays.files.lines import (
     reader,
 )
 from orion.arrays.sparse import SparseArray, adopt
+from orion.arrays.storage import IN_MEMORY, KeyPieces, Pieces, Storage, current_storage
 from orion.aside import aside
 from orion.errors import ArgumentError, DataFormatError
 from orion.tracebacks import ends_in_users_line
@@ -143,14 +144,13 @@ def _read_columns(path: str, separator: Separator, columns: Columns) -> tuple[Ar
     try:
         with opened(path) as stream:
             _pass_over(stream, columns.bytes_before_data)
-            keys, values = _read_data(stream, separator, columns)
+            keys, values = _read_data(stream, separator, columns, current_storage())
     except _RefusedError as error:
         raise first_error(path, separator, columns, _refusal(separator, columns), str(error)) from None
     if columns.limits is None and far_dimension(keys) is not None:
         near = replace(columns, limits=(largest_extent(len(keys[0])),) * len(keys))
         raise far_error(path, separator, near, _refusal(separator, near), keys)
-    kind = key_dtype(keys)
-    return tuple(k.astype(kind, copy=False) for k in keys), values
+    return keys, values
 
 
 def _pass_over(stream: Any, count: int) -> None:
@@ -167,7 +167,7 @@ def _refusal(separator: Separator, columns: Columns) -> Refusal:
 
     def refusal(data: bytes) -> str | None:
         try:
-            _read_data(io.BytesIO(data), separator, columns)
+            _read_data(io.BytesIO(data), separator, columns, IN_MEMORY)
         except _RefusedError as error:
             return str(error)
         return None
@@ -175,45 +175,65 @@ def _refusal(separator: Separator, columns: Columns) -> Refusal:
     return refusal
 
 
-def _read_data(stream: Any, separator: Separator, columns: Columns) -> tuple[Arrays, Arrays]:
+def _read_data(stream: Any, separator: Separator, columns: Columns, storage: Storage) -> tuple[Arrays, Arrays]:
     """The keys, counted from 0, and the values, from lines that are all read as one element each."""
     import pyarrow
 
     data = DataLines(reader(stream, separator), separator)
+    key_pieces = KeyPieces(storage, len(columns.keys))
+    value_pieces = [Pieces(storage) for _ in columns.values]
+    count = 0
     try:
-        table = _parse(data, separator, columns)
+        for batch in _batches(data, separator, columns, storage):
+            keys, values = _checked(batch, columns)
+            key_pieces.add(keys)
+            for pieces, column in zip(value_pieces, values, strict=True):
+                pieces.add(column)
+            count += batch.num_rows
     except pyarrow.ArrowInvalid as error:
         raise _RefusedError(str(error)) from None
-    if data.is_open or table.num_rows != data.lines:
-        raise _RefusedError(f"{data.lines} lines are read as {table.num_rows} elements")
-    floats = {str(at) for at, d in zip(columns.values, columns.dtypes, strict=True) if d.kind == "f"}
-    strict = set(table.column_names) - (floats if columns.allow_nan else set())
-    if any(table.column(name).null_count for name in strict):
-        raise _RefusedError("entries are missing")
-    keys = tuple(table.column(str(at)).to_numpy() for at in columns.keys)
-    values = tuple(np.ascontiguousarray(table.column(str(at)).to_numpy()) for at in columns.values)
-    if not _acceptable(keys, values, columns):
-        raise _RefusedError("an id or a value is out of range")
-    return tuple(k - columns.lowest if columns.lowest else k for k in keys), values
+    if data.is_open or count != data.lines:
+        raise _RefusedError(f"{data.lines} lines are read as {count} elements")
+    found = tuple(pieces.whole(dtype) for pieces, dtype in zip(value_pieces, columns.dtypes, strict=True))
+    return key_pieces.whole(), found
 
 
-def _parse(data: DataLines, separator: Separator, columns: Columns) -> Any:
-    """The columns asked for as an Arrow table; each is named by its position in the file."""
+def _batches(data: DataLines, separator: Separator, columns: Columns, storage: Storage) -> Iterator[Any]:
+    """The columns asked for as Arrow has them, some lines after others; each is named by its position in the file.
+    Arrow parses several blocks at once where it may hold all of them, else one after the other."""
     import pyarrow
     from pyarrow import csv
 
     types = {str(at): pyarrow.int64() for at in columns.keys}
     types |= {str(at): pyarrow.from_numpy_dtype(d) for at, d in zip(columns.values, columns.dtypes, strict=True)}
-    return csv.read_csv(
-        pyarrow.PythonFile(data, mode="r"),
-        read_options=csv.ReadOptions(column_names=[str(at) for at in range(columns.count)], block_size=BLOCK),
-        parse_options=csv.ParseOptions(
+    options = {
+        "read_options": csv.ReadOptions(column_names=[str(at) for at in range(columns.count)], block_size=BLOCK),
+        "parse_options": csv.ParseOptions(
             delimiter=separator.delimiter,
             quote_char='"' if separator.quoted else False,
             newlines_in_values=False,
         ),
-        convert_options=csv.ConvertOptions(include_columns=list(types), column_types=types),
-    )
+        "convert_options": csv.ConvertOptions(include_columns=list(types), column_types=types),
+    }
+    file = pyarrow.PythonFile(data, mode="r")
+    if storage is IN_MEMORY:
+        yield from csv.read_csv(file, **options).to_batches()
+    else:
+        with csv.open_csv(file, **options) as batches:
+            yield from batches
+
+
+def _checked(batch: Any, columns: Columns) -> tuple[Arrays, Arrays]:
+    """The keys, counted from 0, and the values of some lines. Raises _RefusedError where any is not to be taken."""
+    floats = {str(at) for at, d in zip(columns.values, columns.dtypes, strict=True) if d.kind == "f"}
+    strict = set(batch.schema.names) - (floats if columns.allow_nan else set())
+    if any(batch.column(name).null_count for name in strict):
+        raise _RefusedError("entries are missing")
+    keys = tuple(batch.column(str(at)).to_numpy(zero_copy_only=False) for at in columns.keys)
+    values = tuple(batch.column(str(at)).to_numpy(zero_copy_only=False) for at in columns.values)
+    if not _acceptable(keys, values, columns):
+        raise _RefusedError("an id or a value is out of range")
+    return tuple(k - columns.lowest if columns.lowest else k for k in keys), values
 
 
 def _acceptable(keys: Arrays, values: Arrays, columns: Columns) -> bool:

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from orion.arrays.check import Arrays, far_dimension, key_dtype
+from orion.arrays.check import Arrays, far_dimension
 from orion.arrays.collected import Column, WrongResultError, key_columns, shown
 from orion.arrays.dtypes import checked_shape
 from orion.arrays.files.lines import Line, read_lines
 from orion.arrays.sparse import SparseArray, adopt
+from orion.arrays.storage import KeyPieces, current_storage
 from orion.errors import ArgumentError, DataFormatError, describe
 from orion.tracebacks import shorten
 
@@ -95,7 +96,8 @@ class _Reader:
         self._form: tuple[int, int, bool] | None = None
         """How many keys and values a line gives, and whether its value is a tuple."""
         self._form_line = 0
-        self._keys: list[Arrays] = []
+        self._storage = current_storage()
+        self._keys = KeyPieces(self._storage, 0)
         self._values: list[Column] = []
         self._farthest: list[tuple[int, int]] = []
         """The largest key of each dimension, and the number of its line."""
@@ -114,7 +116,7 @@ class _Reader:
                 self._check_nan(results)
         except WrongResultError as error:
             raise self._error(taken[error.place], str(error)) from None
-        self._keys.append(keys)
+        self._keys.add(keys)
         for dim, axis in enumerate(keys):
             at = int(np.argmax(axis))
             self._farthest[dim] = max(self._farthest[dim], (int(axis[at]), taken[at].number))
@@ -124,8 +126,7 @@ class _Reader:
         if self._form is None:
             dims = 1 if self._limits is None else len(self._limits)
             return adopt(tuple(np.empty(0, np.int32) for _ in range(dims)), (np.empty(0),), self._limits, False)
-        keys = tuple(np.concatenate(axis) for axis in zip(*self._keys, strict=True))
-        self._keys.clear()
+        keys = self._keys.whole()
         dim = None if self._limits is not None else far_dimension(keys)
         if dim is not None:
             largest, number = self._farthest[dim]
@@ -133,12 +134,11 @@ class _Reader:
             why = f"dimension {dim} would have {shape[dim]:,} indices for {len(keys[0]):,} elements"
             what = f"{self.path}, line {number}: the key of dimension {dim} is {largest}"
             raise DataFormatError(describe(what, why=why, hint=f"say shape={shape} if that is meant"))
-        kind = key_dtype(keys)
         try:
             values = tuple(column.whole() for column in self._values)
         except WrongResultError as error:
             raise DataFormatError(f"{self.path}: of the values, {error}") from None
-        return adopt(tuple(axis.astype(kind, copy=False) for axis in keys), values, self._limits, self._form[2])
+        return adopt(keys, values, self._limits, self._form[2])
 
     def _result(self, line: Line) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
         """The keys and the values of a line, None where it is left out."""
@@ -174,7 +174,8 @@ class _Reader:
                 why = f"the shape {self._limits} has {len(self._limits)} dimensions"
                 raise self._error(line, returned, why)
             self._form, self._form_line = form, line.number
-            self._values = [Column() for _ in range(form[1])]
+            self._keys = KeyPieces(self._storage, form[0])
+            self._values = [Column(self._storage) for _ in range(form[1])]
             self._farthest = [(0, 0)] * form[0]
         else:
             keys, values, is_tuple = self._form

@@ -46,6 +46,9 @@ from orion.kernel.build.whole import NotCompiledError, compiled_copy, outside_of
 CHUNK = 1 << 17
 """Elements that a thread goes through before it takes others."""
 
+AHEAD = 4
+"""So many chunks for each thread are done before they are taken."""
+
 KEPT = 64
 """So many compiled loops are kept."""
 
@@ -67,10 +70,11 @@ class Loop:
 
 
 def run_compiled(
-    steps: Sequence[Step], maps: Sequence[Arrays], whole: Part
-) -> tuple[Part, tuple[int, ...] | None, int]:
-    """What all steps make of some elements, and, of the last `map_keys` without a shape, how far its keys reach and how
-    many it gave; None where there is none. `maps` are what each step looks keys up in.
+    steps: Sequence[Step], maps: Sequence[Arrays], whole: Part, take: Callable[[Part], object]
+) -> tuple[tuple[int, ...] | None, int]:
+    """Have `take` take what all steps make of some elements, part by part in their order. Returns, of the last
+    `map_keys` without a shape, how far its keys reach and how many it gave; None where there is none. `maps` are what
+    each step looks keys up in.
 
     Raises NotCompiledError where a step is not compiled, and errors of any kind where Python is to do it.
     """
@@ -87,13 +91,18 @@ def run_compiled(
         made = Part(tuple(k[:count] for k in keys), tuple(v[:count] for v in values), loop.is_tuple)
         return made, reach.tolist(), seen
 
-    first = run(chunks[0])  # it is compiled by this
-    with AtOnce(max(1, min(len(chunks), os.cpu_count() or 1))) as threads:
-        found = [first, *threads.map(run, chunks[1:])]
-    keys = tuple(map(np.concatenate, zip(*(part.keys for part, _, _ in found), strict=True)))
-    values = tuple(map(np.concatenate, zip(*(part.values for part, _, _ in found), strict=True)))
-    reach = tuple(max(one) + 1 for one in zip(*(one for _, one, _ in found), strict=True)) if loop.reach else None
-    return Part(keys, values, loop.is_tuple), reach, sum(seen for _, _, seen in found)
+    found = [run(chunks[0])]  # it is compiled by this
+    seen: list[tuple[list[int], int]] = []
+    several = max(1, min(len(chunks), os.cpu_count() or 1))
+    with AtOnce(several) as threads:
+        for start in range(1, len(chunks) + 1, AHEAD * several):
+            found += threads.map(run, chunks[start : start + AHEAD * several])
+            for part, reach, count in found:
+                take(part)
+                seen.append((reach, count))
+            found = []
+    extents = tuple(max(one) + 1 for one in zip(*(reach for reach, _ in seen), strict=True)) if loop.reach else None
+    return extents, sum(count for _, count in seen)
 
 
 def _loop(steps: Sequence[Step], whole: Part) -> Loop:

@@ -1,0 +1,38 @@
+"""The elements of a sparse array by rows or by columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orion.arrays.check import Arrays
+from orion.arrays.layout import Elements
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Elements by rows or columns: line i has those at `indptr[i] … indptr[i + 1]` of `indices`, their other keys, and
+    of each of `values`."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[Any]
+    values: Arrays
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in (self.indptr, self.indices, *self.values))
+
+
+def by_lines(elements: Elements, dim: int, length: int) -> Lines:
+    """Elements of two dimensions, in the order in which they were given, by the `length` lines of one of them; those of
+    a line by ascending keys."""
+    own, others = elements.keys[dim], elements.keys[1 - dim]
+    order = np.lexsort((others, own))
+    counts = np.bincount(own, minlength=length)
+    arrays = np.concatenate(([0], np.cumsum(counts))), others[order], *(v[order] for v in elements.values)
+    for array in arrays:
+        array.flags.writeable = False  # what is shown of it once holds for all calls
+    return Lines(arrays[0], arrays[1], arrays[2:])

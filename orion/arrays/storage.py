@@ -1,0 +1,229 @@
+"""Where the elements of arrays are held: in memory, or in mapped files where there are many.
+
+A column of elements (the keys of a dimension, a value, …) that takes more bytes than a session allows for is a file in
+the folder that the session names, mapped into memory: the system writes its pages to the disk and drops them where
+memory is short. The file loses its name before anything is written to it. So nothing can be left behind, however a
+process ends: the system frees the file with the last array on it.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from numbers import Integral
+from typing import IO, Any
+from weakref import finalize
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orion.arrays.check import INT32, INT64, Arrays, key_dtype
+from orion.errors import ArgumentError, StorageError, describe
+
+Array = NDArray[Any]
+
+SESSION = "orion.runtime.session"
+
+ABOVE = 64 << 20
+"""Bytes of a column from which on it is in a file, where a session names a folder alone."""
+
+UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+
+BLOCK = 1 << 20
+"""Elements that are worked on at a time where not all can be in memory."""
+
+
+class FileMemory(mmap.mmap):
+    """The mapped memory of a file without a name in `folder`."""
+
+    folder: str
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Columns of more than `above` bytes are in files in `folder`."""
+
+    folder: str
+    above: int
+
+    def empty(self, count: int, dtype: np.dtype) -> Array:
+        """A column without contents. StorageError where there is no room for it on the disk."""
+        size = count * dtype.itemsize
+        if size <= self.above:
+            return np.empty(count, dtype)
+        with self.file() as file, self.told():
+            os.posix_fallocate(file.fileno(), 0, size)  # a full disk would else end the process, when it is written
+            return self.mapped(file, size).view(dtype)
+
+    def copied(self, column: Array) -> Array:
+        """A copy of a column."""
+        found = self.empty(len(column), column.dtype)
+        found[...] = column
+        return found
+
+    def file(self) -> IO[bytes]:
+        """A new file without a name. StorageError where the folder takes none."""
+        with self.told():
+            return tempfile.TemporaryFile(prefix="orion-", dir=self.folder)
+
+    def mapped(self, file: IO[bytes], size: int) -> NDArray[np.uint8]:
+        """The memory of such a file, which lasts longer than `file`."""
+        with self.told():
+            file.flush()
+            memory = FileMemory(file.fileno(), size)
+        memory.folder = self.folder
+        return np.frombuffer(memory, np.uint8)
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Says of what the system refuses that it is about these files."""
+        try:
+            yield
+        except OSError as error:
+            what = f"elements cannot be held in files in {self.folder}"
+            hint = "make room, or choose another folder, orion.init(spill=…)"
+            raise StorageError(describe(what, why=error.strerror or str(error), hint=hint)) from error
+
+
+IN_MEMORY = Storage("", sys.maxsize)
+
+
+class Pieces:
+    """Arrays of one dimension that come one after the other, to be one column: in memory while they are few.
+
+    >>> pieces = Pieces(IN_MEMORY)
+    >>> pieces.add(np.array([1, 2])), pieces.add(np.array([0.5]))
+    (None, None)
+    >>> len(pieces), pieces.whole(np.dtype("float64"))
+    (3, array([1. , 2. , 0.5]))
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._held: list[Array] = []
+        self._file: IO[bytes] | None = None
+        self._places: list[tuple[int, int, np.dtype]] = []
+        """Of each array in the file, where it begins, how many elements it has and of which dtype."""
+        self._end = 0
+        self._count = 0
+        self.dtypes: set[np.dtype] = set()
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, array: Array) -> None:
+        """Add an array, which must not be changed from then on. StorageError where there is no room for it."""
+        if not len(array):
+            return
+        self._held.append(array)
+        self._count += len(array)
+        self.dtypes.add(array.dtype)
+        if self._file is not None or self._count * array.itemsize > self._storage.above:
+            self._write()
+
+    def _write(self) -> None:
+        """Move what is held to the file."""
+        if self._file is None:
+            self._file = self._storage.file()
+            finalize(self, self._file.close)
+        with self._storage.told():
+            for array in self._held:
+                start = self._end + -self._end % array.itemsize
+                self._file.write(b"\0" * (start - self._end))
+                self._file.write(np.ascontiguousarray(array).view(np.uint8).data)
+                self._places.append((start, len(array), array.dtype))
+                self._end = start + array.nbytes
+        self._held.clear()
+
+    def __iter__(self) -> Iterator[Array]:
+        """The arrays in their order."""
+        if self._file is not None:
+            memory = self._storage.mapped(self._file, self._end)
+            for start, count, dtype in self._places:
+                yield memory[start : start + count * dtype.itemsize].view(dtype)
+        yield from self._held
+
+    def whole(self, dtype: np.dtype) -> Array:
+        """All of them as one column of its own, of a dtype that has their elements; they are let go of."""
+        if self._file is None:
+            held, self._held = self._held, []
+            return np.concatenate([np.empty(0, dtype), *held], dtype=dtype, casting="unsafe")
+        if self.dtypes == {dtype}:
+            found: Array = self._storage.mapped(self._file, self._end).view(dtype)
+        else:
+            found, start = self._storage.empty(self._count, dtype), 0
+            for piece in self:
+                found[start : start + len(piece)] = piece
+                start += len(piece)
+        self._file.close()
+        return found
+
+
+class KeyPieces:
+    """The keys of elements that come one part after the other, by dimension."""
+
+    def __init__(self, storage: Storage, dims: int) -> None:
+        self._pieces = [Pieces(storage) for _ in range(dims)]
+
+    def add(self, keys: Arrays) -> None:
+        """Add the keys of some elements; they are held as int32 where all of them fit."""
+        kind = key_dtype(keys)
+        for pieces, axis in zip(self._pieces, keys, strict=True):
+            pieces.add(axis.astype(kind, copy=False))
+
+    def whole(self) -> Arrays:
+        """One column for each dimension, all int32 if every key fits, else int64."""
+        kinds = set().union(*(pieces.dtypes for pieces in self._pieces))
+        kind = INT64 if INT64 in kinds else INT32
+        return tuple(pieces.whole(kind) for pieces in self._pieces)
+
+
+# ---------------------------------------------------------------- which is in force
+
+
+def current_storage() -> Storage:
+    """That of the session that loops run in."""
+    if SESSION in sys.modules:
+        found: Storage = import_module(SESSION).current_storage()
+        return found
+    return storage_from(None, None)  # nobody can have begun a session
+
+
+def storage_from(folder: str | os.PathLike[str] | None, above: int | str | None) -> Storage:
+    """Where a session holds elements, by its arguments, or by the environment where they are None. ArgumentError for
+    what cannot be, StorageError for a folder that cannot be written to."""
+    given = os.environ.get("ORION_SPILL", "").strip() if folder is None else folder
+    if not isinstance(given, str | os.PathLike):
+        raise ArgumentError(describe(f"spill={given!r} is no folder", hint="give the path of one, as a text"))
+    path = os.path.abspath(os.path.expanduser(os.fspath(given))) if os.fspath(given) else ""
+    text = os.environ.get("ORION_SPILL_ABOVE", "").strip() if above is None else above
+    name = "ORION_SPILL_ABOVE" if above is None else "spill_above"
+    if not path:
+        if above is not None:
+            what = f"spill_above={above!r} without a folder"
+            raise ArgumentError(describe(what, hint="name a folder on a disk, spill=…, where elements are to be"))
+        return IN_MEMORY
+    if not os.path.isdir(path) or not os.access(path, os.W_OK | os.X_OK):
+        why = "it cannot be written to" if os.path.isdir(path) else "there is no such folder"
+        hint = "make it, or name another one that is on a disk with room for the data"
+        raise StorageError(describe(f"elements cannot be held in files in {path}", why=why, hint=hint))
+    return Storage(path, ABOVE if text == "" else _bytes(name, text))
+
+
+def _bytes(name: str, given: object) -> int:
+    """A number of bytes, such as "256MB"."""
+    found = re.fullmatch(r"(\d{1,18})\s*([a-zA-Z]*)", given.strip()) if isinstance(given, str) else None
+    if found and found[2].upper() in UNITS:
+        return int(found[1]) * UNITS[found[2].upper()]
+    if isinstance(given, Integral) and not isinstance(given, bool) and int(given) >= 0:
+        return int(given)
+    hint = 'write a whole number of bytes from 0 on, or a text such as "256MB" or "1GiB"'
+    raise ArgumentError(describe(f"{name}={given!r} is no number of bytes", hint=hint))

@@ -1,0 +1,244 @@
+"""Arrays whose elements are in mapped files: how they are asked for, the same bits, and nothing left behind."""
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import orion
+from orion.arrays.storage import IN_MEMORY, KeyPieces, Pieces, Storage, current_storage, storage_from
+from orion.errors import ArgumentError, StorageError
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder that a session holds all elements in."""
+    path = tmp_path / "spill"
+    path.mkdir()
+    with orion.session(spill=path, spill_above=0):
+        yield path
+
+
+def ratings(count=1000, seed=0):
+    random = np.random.default_rng(seed)
+    return orion.sparse(random.integers(0, 50, (2, count)), random.random(count).astype("f4"), shape=(50, 50))
+
+
+def same(found, expected):
+    """Whether two sparse arrays have the same elements to the bit, of the same types, in the same order."""
+    values = (found.values, expected.values)
+    pairs = zip((*found.coords, values[0]), (*expected.coords, values[1]), strict=True)
+    return found.shape == expected.shape and all(a.dtype == b.dtype and a.tobytes() == b.tobytes() for a, b in pairs)
+
+
+def is_in_file(array):
+    return "a file in" in array._repr_html_()
+
+
+# ---------------------------------------------------------------- what is asked for
+
+
+@pytest.mark.parametrize(
+    ("given", "size"),
+    [(0, 0), (np.int64(7), 7), ("12", 12), ("256MB", 256_000_000), ("2 GiB", 2**31), ("1kb", 1000), (None, 64 << 20)],
+)
+def test_sizes_are_numbers_or_texts(tmp_path, given, size):
+    assert storage_from(tmp_path, given) == Storage(str(tmp_path), size)
+
+
+@pytest.mark.parametrize("given", [-1, True, 1.5, "much", "1.5GB", "-3"])
+def test_other_sizes_are_refused(tmp_path, given):
+    with pytest.raises(ArgumentError, match=r"spill_above=.* is no number of bytes\n.*write a whole number"):
+        orion.init(spill=tmp_path, spill_above=given)
+
+
+def test_a_size_without_a_folder_is_refused():
+    with pytest.raises(ArgumentError, match="without a folder"):
+        orion.init(spill_above="1GB")
+
+
+def test_what_is_no_folder_is_refused(tmp_path):
+    with pytest.raises(StorageError, match=r"there is no such folder\n.*make it"):
+        orion.init(spill=tmp_path / "nowhere")
+    with pytest.raises(ArgumentError, match="spill=3 is no folder"):
+        orion.init(spill=3)
+
+
+def test_the_environment_says_so_too(tmp_path, monkeypatch):
+    monkeypatch.setenv("ORION_SPILL", str(tmp_path))
+    monkeypatch.setenv("ORION_SPILL_ABOVE", "2MB")
+    with orion.session():
+        assert current_storage() == Storage(str(tmp_path), 2_000_000)
+    monkeypatch.setenv("ORION_SPILL_ABOVE", "some")
+    with pytest.raises(ArgumentError, match="ORION_SPILL_ABOVE='some'"):
+        orion.session()
+
+
+def test_without_it_elements_are_in_memory():
+    with orion.session():
+        assert current_storage() == IN_MEMORY
+        assert not is_in_file(ratings().map(lambda v: v).materialize())
+
+
+def test_only_columns_above_the_size_are_in_files(tmp_path):
+    with orion.session(spill=tmp_path, spill_above=4000):
+        assert not is_in_file(ratings(1000).map(lambda v: v).materialize())
+        assert is_in_file(ratings(1001).map(lambda v: v).materialize())
+
+
+# ---------------------------------------------------------------- columns
+
+
+def test_pieces_of_several_dtypes_are_one_column(tmp_path):
+    parts = [np.arange(3, dtype="i1"), np.arange(0), np.array([2.5, -1]), np.arange(5, dtype="i4")]
+    for above in (0, 16, 1 << 20):
+        pieces = Pieces(Storage(str(tmp_path), above))
+        for part in parts:
+            pieces.add(part)
+        assert [piece.tolist() for piece in pieces] == [part.tolist() for part in parts if len(part)]
+        assert pieces.whole(np.dtype("f8")).tolist() == np.concatenate(parts).tolist()
+
+
+@pytest.mark.parametrize("above", [0, 40, 1 << 20])
+def test_keys_are_wide_where_one_is(tmp_path, above):
+    pieces = KeyPieces(Storage(str(tmp_path), above), 2)
+    for part in (np.arange(5), np.arange(3) + 2**40, np.arange(7)):
+        pieces.add((part, np.zeros(len(part), int)))
+    keys = pieces.whole()
+    assert [axis.dtype for axis in keys] == [np.int64] * 2
+    assert keys[0].tolist() == [*range(5), *range(2**40, 2**40 + 3), *range(7)]
+
+
+# ---------------------------------------------------------------- from a file to a file
+
+
+def test_the_bits_are_those_of_memory(folder, tmp_path):
+    path = tmp_path / "ratings.csv"
+    given = ratings(5000)
+    rows = zip(*given.coords, given.values, strict=True)
+    path.write_text("".join(f"{i},{j},{r}\n" for i, j, r in rows))
+
+    def chain():
+        read = orion.read_csv(path, header=False, shape=(50, 50))
+        made = read.map(lambda v: v * 2).filter(lambda key, v: v > 0.5).map_keys(lambda i, j: (j, i), shape=(50, 50))
+        made.save(tmp_path / "made.npz")
+        return read, made, orion.load(tmp_path / "made.npz")
+
+    found = chain()
+    with orion.session():
+        expected = chain()
+    assert all(map(is_in_file, found))
+    assert not any(map(is_in_file, expected))
+    assert all(map(same, found, expected))
+
+
+def test_arrays_outlive_their_session(tmp_path):
+    with orion.session(spill=tmp_path, spill_above=0):
+        found = ratings().map(lambda v: v + 1).materialize()
+    shutil.rmtree(tmp_path)
+    assert same(found, ratings().map(lambda v: v + 1))
+
+
+def test_the_disk_has_room_again_when_an_array_ends(folder):
+    def open_files():
+        links = [os.path.join("/proc/self/fd", one) for one in os.listdir("/proc/self/fd")]
+        return sum(str(folder) in os.readlink(link) for link in links if os.path.islink(link))
+
+    found = ratings().map(lambda v: v).materialize()
+    assert open_files() == 3  # two columns of keys, one of values
+    del found
+    assert open_files() == 0
+
+
+# ---------------------------------------------------------------- what goes wrong
+
+
+def test_a_folder_that_is_gone_is_said(folder):
+    made = ratings().map(lambda v: v)
+    folder.rmdir()
+    with pytest.raises(StorageError, match=f"cannot be held in files in {folder}\\n.*No such file.*\\n.*make room"):
+        made.materialize()
+    folder.mkdir()
+    assert same(made, ratings())
+
+
+def test_a_full_disk_is_said_and_ends_no_process(folder):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    made = ratings(100_000).map(lambda v: v)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, limits[1]))
+    try:
+        with pytest.raises(StorageError, match="cannot be held in files"):
+            made.materialize()
+        with pytest.raises(StorageError, match="cannot be held in files"):
+            current_storage().empty(100_000, np.dtype("f8"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert same(made, ratings(100_000))
+
+
+def test_a_killed_process_leaves_nothing(tmp_path):
+    program = f"""
+import numpy as np, orion, time
+orion.init(spill={str(tmp_path)!r}, spill_above=0)
+made = orion.sparse((np.arange(9),), np.ones(9)).map(lambda v: v * 2).materialize()
+print(made.values.sum(), flush=True)
+time.sleep(60)
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "18.0\n"
+        assert os.listdir(tmp_path) == []
+        process.send_signal(signal.SIGKILL)
+        process.wait(timeout=10)
+    assert os.listdir(tmp_path) == []
+
+
+# ---------------------------------------------------------------- memory
+
+STAGES = """
+import sys, threading, time
+import numpy as np, orion, pyarrow.csv
+from orion.kernel.build import elementwise
+
+def anonymous():
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("RssAnon")) / 1024
+
+def watch():
+    while True:
+        peak[0] = max(peak[0], anonymous())
+        time.sleep(0.002)
+
+folder, path, saved = sys.argv[1:]
+if folder:
+    orion.init(spill=folder, spill_above="1MB")
+start = anonymous()
+peak = [start]
+threading.Thread(target=watch, daemon=True).start()
+read = orion.read_csv(path, header=False)
+read.map(lambda v: v * 2).filter(lambda key, v: v > 0.1).save(saved)
+orion.load(saved)
+print(peak[0] - start)
+"""
+
+
+def peak_megabytes(tmp_path, blocks, folder):
+    """The anonymous memory that reading, mapping, filtering, saving and loading takes at most."""
+    path = tmp_path / "ratings.csv"
+    random = np.random.default_rng(0)
+    keys, values = random.integers(0, 50_000, (100_000, 2)).tolist(), random.random(100_000).tolist()
+    path.write_text("".join(f"{i},{j},{v:.6f}\n" for (i, j), v in zip(keys, values, strict=True)) * blocks)
+    arguments = [sys.executable, "-c", STAGES, folder, str(path), str(tmp_path / "saved.npz")]
+    environment = {**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "2"}
+    found = subprocess.run(arguments, check=True, capture_output=True, text=True, timeout=100, env=environment)
+    return float(found.stdout)
+
+
+def test_memory_does_not_grow_with_the_data(tmp_path):
+    """Of 1.2 and 4.8 million elements of 12 bytes; fewer are not compiled, which takes memory by itself."""
+    folders = (str(tmp_path), "")
+    grown = [peak_megabytes(tmp_path, 48, folder) - peak_megabytes(tmp_path, 12, folder) for folder in folders]
+    assert grown[0] < 60 < 120 < grown[1], grown
