@@ -22,6 +22,7 @@ from orion.arrays.dense import DenseArray
 from orion.arrays.frozen import is_frozen
 from orion.cost.sizes import Asked, Shown
 from orion.ir.assumed import Covers, Has, Property
+from orion.schedule.distinct import distinct
 
 FIRST = 512
 """How much of the first axis of an array is looked at before the whole of it."""
@@ -161,7 +162,7 @@ def _is_distinct(values: NDArray[Any]) -> bool:
     if width < values.size:
         return False
     if width > 8 * values.size:
-        return np.unique(values).size == values.size
+        return distinct(values).size == values.size
     seen = np.zeros(width, np.bool_)
     seen[values - values.dtype.type(low)] = True  # what the difference of narrow integers wraps to is no other's
     return int(np.count_nonzero(seen)) == values.size

@@ -25,6 +25,7 @@ from orion.ir.nodes import Subscript, every
 from orion.ir.types import Shapes
 from orion.plan.plan import Fill as Filling
 from orion.plan.plan import Fused, Inspected, LoopPlan, Member, Reordered, Single, Tiles, Written
+from orion.schedule.distinct import distinct
 from orion.schedule.schedule import Ints, Schedule
 from orion.sets.box_forms import AxisForms, BoxForms, LinearForm, box_forms
 from orion.sets.names import extent_name
@@ -341,7 +342,7 @@ def _listed(tiles: Inspected, shapes: Shapes, skews: Mapping[str, Sequence[Skew]
         size = prod(extents)
         for is_write in (True, False):
             own = (places >= 2 * base) & (places < 2 * (base + size)) & (places % 2 == is_write)
-            touched = np.unique(tile[own] * size + (places[own] // 2 - base))
+            touched = distinct(tile[own] * size + (places[own] // 2 - base))
             by, element = np.divmod(touched, max(1, size))
             low, high = np.zeros((2, len(by), len(shape)), np.int64)
             high[:] = shape

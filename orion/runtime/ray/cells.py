@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.runtime.ray.regions import Mask, Region, Scattered, Section, boxes_of, joined
+from orion.schedule.distinct import distinct
 from orion.schedule.footprints import Skew, with_skews
 from orion.schedule.schedule import Ints
 
@@ -64,7 +65,7 @@ class Cells:
         edges = [*with_skews(np.zeros((1, len(shape)), np.int64), np.array([shape], np.int64), skews)]
         edges += [edge for low, high in boxes for edge in (low[(low < high).all(-1)], high[(low < high).all(-1)])]
         joined_edges = np.concatenate(edges)
-        cuts = [np.unique(own) for own in joined_edges.T]
+        cuts = [distinct(own) for own in joined_edges.T]
         for axis in sorted(varying):
             others = prod(len(own) for other, own in enumerate(cuts[: len(shape)]) if other != axis)
             if others * shape[axis] <= CUT_AT_EACH:

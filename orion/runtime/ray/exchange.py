@@ -42,7 +42,7 @@ from orion.runtime.waits import Waits
 from orion.schedule.footprints import Footprint, LoopAccesses, Skew, loop_accesses, with_skews
 from orion.schedule.schedule import Ints, Schedule
 
-MOST_CELLS = 1 << 19
+MOST_CELLS = 1 << 21
 """Of an array with more cells than this less is told apart: no slanting sides of tiles, or nothing at all."""
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from orion.runtime.ray.cells import Cells, ramps
 from orion.runtime.ray.regions import Mask, Section
 from orion.runtime.waits import Waits
+from orion.schedule.distinct import distinct
 from orion.schedule.footprints import Footprint
 from orion.schedule.schedule import Ints, Schedule
 
@@ -186,7 +187,7 @@ class LastWriters:
     def _wait(self, number: int, tiles: Ints, before: Ints) -> None:
         """Tiles wait for others, by their times."""
         count = self._schedule.tiles
-        keys = np.unique(before * count + tiles)
+        keys = distinct(before * count + tiles)
         before, tiles = np.divmod(keys, count)
         self._waits.append(np.stack([tiles, before % count, number - before // count], axis=1))
 
