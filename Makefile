@@ -96,7 +96,7 @@ fuzz: $(STAMP)   ## random loop nests through every oracle, for ten minutes (ARG
 kill: $(STAMP)   ## 150 kills of workers, nodes and drivers: the same results, what each costs, nothing left (ARGS='--kills 10')
 	$(BIN)/python tests/kill.py $(ARGS)
 
-flat: $(STAMP)   ## 10,000 calls in one session, threads and Ray: memory, descriptors, threads, cache stay as they are
+flat: $(STAMP)   ## 10,000 calls in one session, threads, Ray, two nodes: memory, descriptors, threads, cache stay as they are
 	$(BIN)/python tests/flat.py $(ARGS)
 
 planted: $(STAMP) ## faults planted in plans and in the analysis: which of them the checker finds

@@ -63,7 +63,12 @@ class PlanError(OrionError):
 
 
 class WorkerLostError(OrionError):
-    """A worker died, or stopped answering, while it ran a loop."""
+    """A worker died, or stopped answering, while it ran a loop.
+
+    `lost` are the names of the arguments that hold only a part of the results; all others are whole.
+    """
+
+    lost: tuple[str, ...] = ()
 
 
 class RescaledError(PlanError):

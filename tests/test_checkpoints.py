@@ -62,6 +62,34 @@ def test_a_damaged_one_is_named_and_the_one_before_is_there(tmp_path):
     np.testing.assert_array_equal(mine.to_numpy(), 1.0)
 
 
+SECTIONS = {
+    "the description": b'"format"', "the shape of an array": b"'shape'", "elements": np.full(4, 2.0).tobytes(),
+    "the directory": b"PK\x01\x02", "the end": b"PK\x05\x06",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_damage_in_any_section_leaves_arrays_alone_and_the_one_before(tmp_path, section):
+    W, R = orion.zeros(1000), orion.sparse(([0, 3], [1, 2]), np.ones(2), shape=(4, 4))
+    with orion.session(workers=1):
+        for k in range(2):
+            add(W, 1.0)
+            orion.checkpoint(tmp_path, W=W, R=R, epoch=k)
+        newest = tmp_path / "checkpoint-000002.npz"
+        data = bytearray(newest.read_bytes())
+        place = data.rindex(SECTIONS[section])
+        data[place + 2] ^= 0x10
+        newest.write_bytes(data)
+        mine = orion.full(1000, 7.0)
+        with pytest.raises(orion.DataFormatError, match=r"(?s)checkpoint-000002\.npz is damaged.*take an earlier file"):
+            orion.restore(tmp_path, W=mine)
+        np.testing.assert_array_equal(mine.to_numpy(), 7.0)
+        assert orion.restore(tmp_path / "checkpoint-000001.npz", W=mine)["epoch"] == 0
+        np.testing.assert_array_equal(mine.to_numpy(), 1.0)
+        orion.checkpoint(tmp_path, W=W, R=R, epoch=2)  # the next one stands beside the damaged one
+    assert orion.restore(tmp_path)["epoch"] == 2
+
+
 def test_automatic_ones_are_written_after_runs(tmp_path, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(checkpoints.time, "monotonic", lambda: now[0])
@@ -80,13 +108,21 @@ def test_automatic_ones_are_written_after_runs(tmp_path, monkeypatch):
     assert files(tmp_path) == ["checkpoint-000002.npz", "checkpoint-000003.npz"]
 
 
-def test_a_clock_that_is_set_changes_nothing(tmp_path, monkeypatch):
-    W = orion.zeros(10)
+@pytest.mark.parametrize("seconds", [0.0, 1e12])
+def test_a_clock_that_is_set_changes_nothing(tmp_path, monkeypatch, seconds):
+    """Neither back nor on: what counts is the time that has passed."""
+    W, now = orion.zeros(10), [0.0]
     with orion.session(workers=1):
+        monkeypatch.setattr(checkpoints.time, "monotonic", lambda: now[0])
         orion.checkpoint(tmp_path, every=3600, W=W)
-        monkeypatch.setattr(time, "time", lambda: 1e12)
+        for name in ("time", "time_ns"):
+            monkeypatch.setattr(time, name, lambda: seconds)
         add(W, 1.0)
-    assert files(tmp_path) == ["checkpoint-000001.npz"]
+        assert files(tmp_path) == ["checkpoint-000001.npz"]
+        now[0] = 3600.0
+        add(W, 1.0)
+    assert files(tmp_path) == ["checkpoint-000001.npz", "checkpoint-000002.npz"]
+    np.testing.assert_array_equal(orion.restore(tmp_path)["W"].to_numpy(), 2.0)
 
 
 def test_an_automatic_one_that_cannot_be_written_is_warned_of(tmp_path, monkeypatch):
@@ -121,6 +157,17 @@ def test_a_folder_belongs_to_one_session(tmp_path):
     with orion.session(workers=2):
         orion.checkpoint(tmp_path, W=W)
     assert len(files(tmp_path)) == 2
+
+
+def test_a_folder_by_another_path_is_the_same_folder(tmp_path):
+    W, folder, link = orion.zeros(10), tmp_path / "run", tmp_path / "link"
+    folder.mkdir()
+    link.symlink_to(folder)
+    with orion.session(workers=1):
+        orion.checkpoint(folder, W=W)
+        assert orion.checkpoint(link, W=W).name == "checkpoint-000002.npz"
+        with orion.session(workers=1), pytest.raises(orion.ArgumentError, match="another session writes"):
+            orion.checkpoint(link, W=W)
 
 
 def test_threads_that_write_at_the_same_time(tmp_path):
@@ -363,3 +410,44 @@ print(*(one.message for one in told))
         assert re.search(r"(?s)checkpoint-000002.npz cannot be written.*File too large.*is as it was; make room", said)
     assert files(tmp_path) == ["checkpoint-000001.npz"]
     np.testing.assert_array_equal(orion.restore(tmp_path)["V"].to_numpy(), 2.0)
+
+
+FULL = """
+import os, warnings, numpy as np, orion
+from tests.test_checkpoints import add
+V, filler = orion.ones(20_000), "{folder}/filler"
+with orion.session(workers=2):
+    add(V, 1.0)
+    orion.checkpoint("{folder}/run", every=1e-9, V=V)
+    with open(filler, "wb") as file:
+        file.write(bytes(os.statvfs("{folder}").f_bavail * 4096 - 100_000))
+    for write in (lambda: orion.checkpoint("{folder}/run", V=V), lambda: V.save("{folder}/V.npz")):
+        try:
+            write()
+        except orion.StorageError as error:
+            print(error)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        add(V, 1.0)
+    print(*(one.message for one in told))
+    print(sorted(os.listdir("{folder}/run")), sorted(os.listdir("{folder}")))
+    os.unlink(filler)
+    add(V, 1.0)
+    print(sorted(os.listdir("{folder}/run")), set(np.asarray(orion.restore("{folder}/run")["V"])))
+"""
+
+
+def test_a_real_disk_that_is_full(tmp_path):
+    """A file system of one megabyte, which only this program and its children see."""
+    mount = f"mount -t tmpfs -o size=1m none {tmp_path} && exec {sys.executable} -c '{FULL.format(folder=tmp_path)}'"
+    command = ["unshare", "--mount", "--map-root-user", "sh", "-c", mount]
+    if shutil.which("unshare") is None or subprocess.run([*command[:3], "true"], check=False).returncode:
+        pytest.skip("this system lets nobody mount a file system of his own")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    *said, then, at_last = done.stdout.splitlines()
+    text = "\n".join(said)
+    assert len(re.findall(r"(?s)npz cannot be written.*?No space left on device.*?is as it was; make room", text)) == 3
+    assert "no checkpoint was written: " in text
+    assert then == "['.lock', 'checkpoint-000001.npz'] ['filler', 'run']"
+    assert at_last == "['.lock', 'checkpoint-000001.npz', 'checkpoint-000002.npz'] {np.float64(4.0)}"

@@ -1,6 +1,7 @@
 """Programs on Ray actors of one machine: the same bits as on threads, errors, interruptions and lost workers."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -173,18 +174,26 @@ def test_no_worker_begins_before_all_are_there(four_actors):
     np.testing.assert_array_equal(H.to_numpy(), before)
 
 
-def test_a_killed_actor_is_reported_and_replaced_where_arrays_are_too_large(four_actors, expected, monkeypatch):
+def test_a_killed_actor_is_reported_and_replaced_where_arrays_are_too_large(
+    four_actors, expected, monkeypatch, tmp_path
+):
     mix(**cases()["rotated"][1])
     arguments = cases()["rotated"][1] | {"H": array(integers(40)), "rounds": 50_000_000}
     before = arguments["W"].copy()
     monkeypatch.setattr("orion.runtime.ray.before_images.MOST", 0.0)
+    orion.checkpoint(tmp_path, given=arguments["H"])
+    orion.checkpoint(tmp_path / "others", W=arguments["W"])
     kill_once_begun(four_actors._backend._team, 2)
     start = time.monotonic()
     with pytest.raises(orion.WorkerLostError) as caught:
         mix(**arguments)
     assert time.monotonic() - start < 20
-    (note,) = caught.value.__notes__
-    assert note.startswith("these DistArrays hold only a part of the results: H; no copy was kept, as they take ")
+    assert caught.value.lost == ("H",)
+    lost, where = caught.value.__notes__
+    assert lost.startswith("these DistArrays hold only a part of the results: H; no copy was kept, as they take ")
+    assert lost.endswith("all other arrays are as they were")
+    assert re.fullmatch(rf"{tmp_path}/checkpoint-000001.npz has them as they were \d+ s ago: `orion.restore` .*", where)
+    np.testing.assert_array_equal(orion.restore(tmp_path)["given"].to_numpy(), integers(40))
     np.testing.assert_array_equal(arguments["W"], before)
     assert_same(outcome("two loops"), expected["two loops"])
 

@@ -46,18 +46,28 @@ class Automatic:
     torn: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Newest:
+    """The newest checkpoint in a folder, the arrays that it holds, and when it was written."""
+
+    path: Path
+    arrays: tuple[ref[Any], ...]
+    at: float
+
+
 class Checkpoints:
     """The checkpoints of one session: the folders that it writes to. All is called while no loop runs."""
 
     def __init__(self) -> None:
         self._locks: dict[Path, int] = {}
         self._automatic: dict[Path, Automatic] = {}
+        self._newest: dict[Path, Newest] = {}
 
     def write(self, folder: Path, values: Mapping[str, object], every: float | None) -> Path:
         """Write a checkpoint, and from now on one after the run that ends `every` so many seconds later."""
         _check(values, every)
         folder = self._held(folder)
-        path = _write_next(folder, values)
+        path = self._write_next(folder, values)
         self._automatic.pop(folder, None)
         if every is not None:
             self._automatic[folder] = Automatic(dict(values), float(every), time.monotonic())
@@ -81,7 +91,7 @@ class Checkpoints:
                 warn_in_users_line(CheckpointWarning(describe("no checkpoint is written", why=why, hint=hint)))
                 continue
             try:
-                _write_next(folder, one.values)
+                self._write_next(folder, one.values)
             except OrionError as error:
                 one.last = now
                 warn_in_users_line(CheckpointWarning(f"no checkpoint was written: {error}"))
@@ -97,12 +107,33 @@ class Checkpoints:
                 if any(np.may_share_memory(mine, its) for mine in own for its in parts):
                     one.torn = name
 
+    def told_of(self, lost: Iterable[object]) -> str:
+        """Which checkpoint of this session has all of some arrays, for the error that says that they are lost."""
+        wanted = {id(array) for array in lost}
+        fitting = [one for one in self._newest.values() if wanted <= {id(array()) for array in one.arrays}]
+        if not fitting:
+            return "no checkpoint of this session has them all"
+        newest = max(fitting, key=lambda one: one.at)
+        ago = time.monotonic() - newest.at
+        return f"{newest.path} has them as they were {ago:.0f} s ago: `orion.restore` gives them that again"
+
     def close(self) -> None:
         """Let go of the folders. In a process that was forked off they stay the parent's."""
         self._automatic.clear()
+        self._newest.clear()
         while self._locks:
             _, descriptor = self._locks.popitem()
             os.close(descriptor)
+
+    def _write_next(self, folder: Path, values: Mapping[str, object]) -> Path:
+        path = _file(folder, max(_numbers(folder), default=0) + 1)
+        write_archive(path, values)
+        arrays = (value for value in values.values() if isinstance(value, DistArray | np.ndarray))
+        self._newest[folder] = Newest(path, tuple(ref(array) for array in arrays), time.monotonic())
+        for number in sorted(_numbers(folder))[:-KEPT]:
+            with suppress(OSError):
+                _file(folder, number).unlink()
+        return path
 
     def _held(self, folder: Path) -> Path:
         """The folder, made where it is not there, and held by this session: nobody else writes to it."""
@@ -176,15 +207,6 @@ def _check(values: Mapping[str, object], every: float | None) -> None:
         why = f"`{fixed[0]}` would be {values[fixed[0]]!r} in all of them"
         hint = "keep it in an array of one element, or write the checkpoints without `every`"
         raise ArgumentError(describe("automatic checkpoints hold arrays alone", why=why, hint=hint))
-
-
-def _write_next(folder: Path, values: Mapping[str, object]) -> Path:
-    path = _file(folder, max(_numbers(folder), default=0) + 1)
-    write_archive(path, values)
-    for number in sorted(_numbers(folder))[:-KEPT]:
-        with suppress(OSError):
-            _file(folder, number).unlink()
-    return path
 
 
 def _file(folder: Path, number: int) -> Path:

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from orion.arrays.storage import IN_MEMORY, Storage, storage_from
 from orion.aside import aside
-from orion.errors import ArgumentError, describe, did_you_mean
+from orion.errors import ArgumentError, WorkerLostError, describe, did_you_mean
 from orion.runtime.backend import Backend, LocalBackend, cores
 from orion.runtime.checkpoints import Checkpoints
 from orion.runtime.prepared import PreparedProgram
@@ -87,8 +87,10 @@ class Session:
         """
         try:
             returned = self._backend.run(prepared, arguments, recording)
-        except BaseException:
+        except BaseException as error:
             self.checkpoints.after_failure(arguments[name] for name in prepared.written.union(prepared.stored))
+            if isinstance(error, WorkerLostError) and error.lost:
+                error.add_note(self.checkpoints.told_of(arguments[name] for name in error.lost))
             raise
         if self.checkpoints.are_due():
             self._backend.between_runs(self.checkpoints.after_run)

@@ -102,7 +102,8 @@ class RayBackend:
                     raise
             except WorkerLostError as error:
                 if self._images.not_kept:
-                    error.add_note(_what_is_lost(prepared, arguments, self._images.not_kept))
+                    error.lost = tuple(n for n in sorted(written_by(prepared)) if isinstance(arguments[n], DistArray))
+                    error.add_note(_what_is_lost(error.lost, self._images.not_kept))
                     raise
                 if not attempts_left:
                     error.add_note(f"this was attempt {ATTEMPTS}; no data was lost: all arrays are as they were before")
@@ -217,9 +218,9 @@ class RayBackend:
         return max(1, cluster_cpus())
 
 
-def _what_is_lost(prepared: PreparedProgram, arguments: Mapping[str, object], why: str) -> str:
-    lost = [name for name in sorted(written_by(prepared)) if isinstance(arguments[name], DistArray)]
-    return f"these DistArrays hold only a part of the results: {', '.join(lost)}; no copy was kept, as {why}"
+def _what_is_lost(lost: tuple[str, ...], why: str) -> str:
+    parts = f"these DistArrays hold only a part of the results: {', '.join(lost)}; no copy was kept, as {why}"
+    return f"{parts}; all other arrays are as they were"
 
 
 def _told(error: WorkerLostError, prepared: PreparedProgram, in_place: bool) -> str:
