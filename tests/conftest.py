@@ -27,12 +27,14 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture
 def storage(request, monkeypatch, tmp_path_factory):
-    """Where elements are: in memory, or each column in a file, whatever session a test begins."""
+    """Where elements are: in memory, or each column in a file and hardly any of them sorted in memory, whatever session
+    a test begins."""
     if request.param == "memory":
         yield
         return
     monkeypatch.setenv("ORION_SPILL", str(tmp_path_factory.mktemp("spill")))
     monkeypatch.setenv("ORION_SPILL_ABOVE", "0")
+    monkeypatch.setattr("orion.arrays.storage.FEWEST", 64)
     orion.shutdown()
     yield
     orion.shutdown()

@@ -6,11 +6,15 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import orion
+from orion.arrays.sorting import sorted_columns
 from orion.arrays.storage import IN_MEMORY, KeyPieces, Pieces, Storage, current_storage, storage_from
 from orion.errors import ArgumentError, StorageError
 
@@ -44,17 +48,17 @@ def is_in_file(array):
 
 
 @pytest.mark.parametrize(
-    ("given", "size"),
+    ("asked", "size"),
     [(0, 0), (np.int64(7), 7), ("12", 12), ("256MB", 256_000_000), ("2 GiB", 2**31), ("1kb", 1000), (None, 64 << 20)],
 )
-def test_sizes_are_numbers_or_texts(tmp_path, given, size):
-    assert storage_from(tmp_path, given) == Storage(str(tmp_path), size)
+def test_sizes_are_numbers_or_texts(tmp_path, asked, size):
+    assert storage_from(tmp_path, asked) == Storage(str(tmp_path), size)
 
 
-@pytest.mark.parametrize("given", [-1, True, 1.5, "much", "1.5GB", "-3"])
-def test_other_sizes_are_refused(tmp_path, given):
+@pytest.mark.parametrize("asked", [-1, True, 1.5, "much", "1.5GB", "-3"])
+def test_other_sizes_are_refused(tmp_path, asked):
     with pytest.raises(ArgumentError, match=r"spill_above=.* is no number of bytes\n.*write a whole number"):
-        orion.init(spill=tmp_path, spill_above=given)
+        orion.init(spill=tmp_path, spill_above=asked)
 
 
 def test_a_size_without_a_folder_is_refused():
@@ -119,8 +123,8 @@ def test_keys_are_wide_where_one_is(tmp_path, above):
 
 def test_the_bits_are_those_of_memory(folder, tmp_path):
     path = tmp_path / "ratings.csv"
-    given = ratings(5000)
-    rows = zip(*given.coords, given.values, strict=True)
+    array = ratings(5000)
+    rows = zip(*array.coords, array.values, strict=True)
     path.write_text("".join(f"{i},{j},{r}\n" for i, j, r in rows))
 
     def chain():
@@ -242,3 +246,62 @@ def test_memory_does_not_grow_with_the_data(tmp_path):
     folders = (str(tmp_path), "")
     grown = [peak_megabytes(tmp_path, 48, folder) - peak_megabytes(tmp_path, 12, folder) for folder in folders]
     assert grown[0] < 60 < 120 < grown[1], grown
+
+
+# ---------------------------------------------------------------- sorting
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 2**40) | st.integers(0, 3), st.integers(0, 3)), max_size=300),
+    st.sampled_from(["i8", "u4", "i4"]),
+    st.integers(1, 2),
+)
+def test_sorting_in_parts_is_sorting_in_memory(keys, dtype, several):
+    first = np.array([one for one, _ in keys], "i8") % 2**31
+    columns = first.astype(dtype), np.array([two for _, two in keys], "i4"), np.arange(len(keys)) * 0.5
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("orion.arrays.storage.FEWEST", 4)
+        patch.setattr("orion.arrays.sorting.CHUNK", 16)
+        found = sorted_columns(columns, several, Storage(folder, 0))
+    order = np.lexsort(columns[:several][::-1])
+    for column, given_column in zip(found, columns, strict=True):
+        assert column.dtype == given_column.dtype
+        np.testing.assert_array_equal(column, given_column[order])
+
+
+def test_groups_loops_and_lines_have_the_bits_of_memory(folder, monkeypatch):
+    monkeypatch.setattr("orion.arrays.storage.FEWEST", 100)
+
+    def moved(R, W, H):
+        for (i, j), v in R:
+            W[i] = W[i] * 0.5 + v * H[j]
+            H[j] += W[i]
+
+    def results():
+        R, (W, H, V, G) = ratings(3000), np.ones((4, 50))
+        groups = {key: group.values.tolist() for key, group in R.group_by(1).items()}
+        orion.parallel_for(moved)(R, W, H)
+        orion.parallel_for(moved, ordered=True)(R, V, G)
+        lines = R.lines(1)
+        arrays = (
+            W,
+            H,
+            V,
+            G,
+            lines.indptr,
+            lines.indices,
+            lines.values[0],
+            R.iteration_order,
+            R.coords[0],
+            R.histogram(1),
+        )
+        mixed = R.shuffle_keys([0, 1], seed=2).map_keys(lambda i, j: (j, i)).materialize()
+        return groups, R.unique_keys, mixed, [array.tobytes() for array in arrays]
+
+    found = results()
+    with orion.session():
+        expected = results()
+    assert is_in_file(found[2])
+    assert same(found[2], expected[2])
+    assert (found[:2], found[3]) == (expected[:2], expected[3])

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.arrays.check import Arrays
-from orion.arrays.layout import ascending_order
+from orion.arrays.check import INT64, Arrays
+from orion.arrays.sorting import sorted_columns
 from orion.arrays.sparse import SparseArray, adopt
+from orion.arrays.storage import BLOCK, Pieces, Storage, current_storage
 from orion.arrays.transformed import check_dimension
 from orion.errors import ArgumentError, MissingKeyError, describe
 
@@ -39,14 +41,12 @@ class Groups(Mapping[int, SparseArray]):
             raise ArgumentError(describe(what, hint="call `group_by` again"))
         coords, values = array.coords, array.values
         check_dimension(self._dim, len(coords))
-        order = ascending_order((coords[self._dim],))
-        found = coords[self._dim][order]
-        is_first = np.ones(len(found), bool)
-        is_first[1:] = found[1:] != found[:-1]
-        first = np.flatnonzero(is_first)
+        storage, dims = current_storage(), len(coords)
+        others = [axis for dim, axis in enumerate(coords) if dim != self._dim]
         columns = values if isinstance(values, tuple) else (values,)
-        keys, held = tuple(axis[order] for axis in coords), tuple(column[order] for column in columns)
-        return found[first].astype(np.int64), np.append(first, len(found)), keys, held
+        own, *moved = sorted_columns((coords[self._dim], *others, *columns), 1, storage)
+        keys = (*moved[: self._dim], own, *moved[self._dim : dims - 1])
+        return *_starts(own, storage), keys, tuple(moved[dims - 1 :])
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -87,3 +87,18 @@ class Groups(Mapping[int, SparseArray]):
 
     def __repr__(self) -> str:
         return f"Groups of dimension {self._dim} of {self._array!r}"
+
+
+def _starts(keys: NDArray[Any], storage: Storage) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The different ones of ascending keys, and where each begins, with the end of the last one."""
+    found, first = Pieces(storage), Pieces(storage)
+    for start in range(0, len(keys), BLOCK):
+        part = keys[start : start + BLOCK]
+        is_first = np.ones(len(part), bool)
+        is_first[1:] = part[1:] != part[:-1]
+        is_first[0] = not start or part[0] != keys[start - 1]
+        places = np.flatnonzero(is_first)
+        found.add(part[places].astype(np.int64))
+        first.add(places + start)
+    first.add(np.array([len(keys)]))
+    return found.whole(INT64), first.whole(INT64)

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.arrays.layout import Elements, ascending_order, is_ascending
+from orion.arrays.layout import Elements
+from orion.arrays.sorting import is_ascending, with_positions
+from orion.arrays.storage import current_storage
 from orion.errors import ArgumentError, MissingKeyError, describe
 
 
@@ -16,13 +18,16 @@ class KeyedElements:
 
     def __init__(self, elements: Elements, before: KeyedElements | None = None) -> None:
         self._elements, keys = elements, elements.keys
-        self._order: NDArray[np.int64] | None
+        self._order: NDArray[Any] | None
         self._sorted: tuple[NDArray[Any], ...]
         if before is not None and before._elements.keys is keys:
             self._order, self._sorted = before._order, before._sorted
             return
-        order = self._order = None if is_ascending(keys) else ascending_order(keys)
-        self._sorted = keys if order is None else tuple(axis[order] for axis in keys)
+        if is_ascending(keys):
+            self._order, self._sorted = None, keys
+        else:
+            *columns, self._order = with_positions(keys, current_storage())
+            self._sorted = tuple(columns)
 
     def are(self, elements: Elements) -> bool:
         """Whether it is about these elements."""

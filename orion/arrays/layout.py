@@ -17,7 +17,7 @@ nothing else:
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 from typing import Any, Literal
@@ -26,14 +26,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.arrays.at_once import AtOnce
+from orion.arrays.sorting import CHUNK, Places, distributed, position_dtype, sort_into, sorted_columns
+from orion.arrays.storage import Storage, current_storage
 from orion.errors import ArgumentError, describe
 
 Order = Literal["shuffled", "ascending"]
 Bounds = tuple[NDArray[np.int64], ...]
 Array = NDArray[Any]
-
-CHUNK = 1 << 17
-"""Elements sorted at a time. With few tiles, what is worked on stays in the cache; see `_chunk_size`."""
 
 TABLE_LIMIT = 1 << 22
 """Above this many indices the block of a key is searched for, not looked up in a table."""
@@ -97,61 +96,46 @@ def checked_bounds(bounds: tuple[Array, ...], extents: tuple[int, ...]) -> Bound
 def tile_layout(elements: Elements, bounds: Bounds, order: Order) -> TileLayout:
     """Put `elements`, which are in user order, into tile order: new arrays. O(elements + tiles + indices)."""
     grid = tuple(len(cuts) - 1 for cuts in bounds)
-    tiles = prod(grid)
-    chunks = _chunks(len(elements), tiles)
-    tile_of: Array = np.empty(len(elements), dtype=np.uint16 if tiles <= 1 << 16 else np.int64)
-    lookups = [_block_lookup(cuts, prod(grid[dim + 1 :]), tile_of.dtype) for dim, cuts in enumerate(bounds)]
+    tiles, count, storage = prod(grid), len(elements), current_storage()
+    kind = np.dtype(np.uint16 if tiles <= 1 << 16 else np.int64)
+    lookups = [_block_lookup(cuts, prod(grid[dim + 1 :]), kind) for dim, cuts in enumerate(bounds)]
 
-    def count(chunk: slice) -> NDArray[np.int64]:
-        tile: Array = tile_of[chunk]
-        tile[:] = lookups[0](elements.keys[0][chunk])
+    def tile_of(chunk: slice) -> Array:
+        tile = lookups[0](elements.keys[0][chunk])
         for keys, lookup in zip(elements.keys[1:], lookups[1:], strict=True):
             tile += lookup(keys[chunk])
-        return np.bincount(tile, minlength=tiles)
+        return tile
 
-    with AtOnce(_threads(len(chunks))) as threads:
-        counts = np.array([np.zeros(tiles, dtype=np.int64), *threads.map(count, chunks)])
-        offsets = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
-        starts = offsets[:-1] + np.cumsum(counts, axis=0)[:-1]
-        result = _empty_layout(elements, grid, order, offsets)
-        mixing = _mixing(chunks, order)
-        threads.map(lambda c, s, n: _place(elements, tile_of, c, mixing, s, n, result), chunks, starts, counts[1:])
-        if order == "ascending":
-            threads.map(lambda tile: _sort_tile(result, tile), np.flatnonzero(np.diff(offsets) > 1))
+    positions = storage.empty(count, position_dtype(count))
+    keys, values = ([storage.empty(count, one.dtype) for one in own] for own in (elements.keys, elements.values))
+    sources, targets = (*elements.keys, *elements.values, Places()), (*keys, *values, positions)
+    size = max(CHUNK, tiles << 8)  # 256 elements per tile and chunk on average: a step in Python moves enough of them
+    mixing = _mixing(min(size, count), order)
+    offsets = distributed(sources, targets, tile_of, tiles, storage, size, mixing)
+    result = TileLayout(tuple(keys), tuple(values), positions, grid, order, offsets)
+    if order == "ascending":
+        unsorted = np.flatnonzero(np.diff(offsets) > 1)
+        with AtOnce(max(1, min(len(unsorted), os.cpu_count() or 1))) as threads:
+            threads.map(lambda tile: _sort_tile(result, tile, storage), unsorted)
     return result
-
-
-def position_dtype(count: int) -> np.dtype:
-    """What holds the positions of so many elements."""
-    return np.dtype(np.uint32 if count <= 1 << 32 else np.int64)
 
 
 def user_order(elements: Elements) -> Elements:
     """The elements in the order the user gave: new arrays, unless they already are."""
-    positions = elements.positions
+    positions, storage = elements.positions, current_storage()
     if positions is None:
         return elements
+    dims = len(elements.keys)
+    if len(elements) > storage.at_once:
+        found = sorted_columns((positions, *elements.keys, *elements.values), 1, storage)[1:]
+        return Elements(found[:dims], found[dims:], None)
 
     def restored(array: Array) -> Array:
-        result = np.empty_like(array)
+        result = storage.empty(len(array), array.dtype)
         result[positions] = array
         return result
 
     return Elements(tuple(map(restored, elements.keys)), tuple(map(restored, elements.values)), None)
-
-
-def _chunk_size(tiles: int) -> int:
-    """At least 256 elements per tile and chunk on average, so that a step in Python moves enough of them."""
-    return max(CHUNK, tiles << 8)
-
-
-def _chunks(count: int, tiles: int) -> list[slice]:
-    size = _chunk_size(tiles)
-    return [slice(start, min(start + size, count)) for start in range(0, count, size)]
-
-
-def _threads(chunks: int) -> int:
-    return max(1, min(chunks, os.cpu_count() or 1))
 
 
 def _block_lookup(cuts: NDArray[np.int64], stride: int, dtype: np.dtype) -> Callable[[Array], Array]:
@@ -162,96 +146,17 @@ def _block_lookup(cuts: NDArray[np.int64], stride: int, dtype: np.dtype) -> Call
     return lambda keys: table.take(keys, mode="clip")
 
 
-def _empty_layout(elements: Elements, grid: tuple[int, ...], order: Order, offsets: NDArray[np.int64]) -> TileLayout:
-    return TileLayout(
-        keys=tuple(map(np.empty_like, elements.keys)),
-        values=tuple(map(np.empty_like, elements.values)),
-        positions=np.empty(len(elements), dtype=position_dtype(len(elements))),
-        grid=grid,
-        order=order,
-        offsets=offsets,
-    )
-
-
-def _mixing(chunks: list[slice], order: Order) -> NDArray[np.int64] | None:
-    """The order in which the elements of a chunk are gone through; a shorter last chunk leaves out what it
-    lacks.
-    """
-    if order == "ascending" or not chunks:
+def _mixing(size: int, order: Order) -> NDArray[np.int64] | None:
+    """The order in which the elements of a chunk are gone through."""
+    if order == "ascending" or not size:
         return None
     generator = np.random.Generator(np.random.Philox(SHUFFLE_SEED))
-    return generator.permutation(chunks[0].stop)
+    return generator.permutation(size)
 
 
-def _place(
-    elements: Elements,
-    tile_of: Array,
-    chunk: slice,
-    mixing: NDArray[np.int64] | None,
-    starts: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    result: TileLayout,
-) -> None:
-    """Move the elements of a chunk to their tiles: to `starts` of each, and `counts` of them."""
-    tile = tile_of[chunk]
-    if mixing is None:
-        picked = np.argsort(tile, kind="stable")
-    else:
-        mixed = mixing if len(mixing) == len(tile) else mixing[mixing < len(tile)]
-        picked = mixed.take(np.argsort(tile.take(mixed), kind="stable"))
-    pieces = list(_pieces(starts, counts))
-    for source, target in zip((*elements.keys, *elements.values), (*result.keys, *result.values), strict=True):
-        _scatter(source[chunk].take(picked), target, pieces)
-    assert result.positions is not None
-    picked += chunk.start
-    _scatter(picked, result.positions, pieces)
-
-
-def _pieces(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> Iterator[tuple[slice, slice]]:
-    done = 0
-    for start, count in zip(starts.tolist(), counts.tolist(), strict=True):
-        if count:
-            yield slice(done, done + count), slice(start, start + count)
-        done += count
-
-
-def _scatter(source: Array, target: Array, pieces: list[tuple[slice, slice]]) -> None:
-    for taken, put in pieces:
-        target[put] = source[taken]
-
-
-def _sort_tile(layout: TileLayout, tile: int) -> None:
-    """Sort one tile by key, last dimension first: stable radix passes, 16 bits at a time."""
+def _sort_tile(layout: TileLayout, tile: int, storage: Storage) -> None:
+    """Sort one tile by key."""
     inside = slice(int(layout.offsets[tile]), int(layout.offsets[tile + 1]))
-    order = ascending_order(tuple(keys[inside] for keys in layout.keys))
     assert layout.positions is not None
-    for array in (*layout.keys, *layout.values, layout.positions):
-        array[inside] = array[inside].take(order)
-
-
-def is_ascending(keys: tuple[Array, ...]) -> bool:
-    """Whether elements are in ascending order of their keys, the first dimension being the most significant."""
-    in_order: Array = np.ones(max(0, len(keys[0]) - 1), dtype=bool)
-    for axis in reversed(keys):
-        in_order &= axis[:-1] == axis[1:]
-        in_order |= axis[:-1] < axis[1:]
-    return bool(in_order.all())
-
-
-def ascending_order(keys: tuple[Array, ...]) -> NDArray[np.int64]:
-    """The positions of elements in ascending order of their keys, those with equal keys as they are."""
-    order = np.arange(len(keys[0]))
-    for axis in reversed(keys) if len(order) else ():
-        order = _stable_order(axis, order)
-    return order
-
-
-def _stable_order(keys: Array, order: NDArray[np.int64]) -> NDArray[np.int64]:
-    digits = keys - keys.min()
-    remaining = int(digits.max())
-    while remaining:
-        low = (digits & 0xFFFF).astype(np.uint16).take(order)
-        order = order.take(np.argsort(low, kind="stable"))
-        digits >>= 16
-        remaining >>= 16
-    return order
+    columns = tuple(column[inside] for column in (*layout.keys, *layout.values, layout.positions))
+    sort_into(columns, columns, len(layout.keys), storage)

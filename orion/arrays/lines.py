@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from orion.arrays.check import Arrays
 from orion.arrays.layout import Elements
+from orion.arrays.sorting import counts_of, sorted_columns
+from orion.arrays.storage import current_storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +32,8 @@ def by_lines(elements: Elements, dim: int, length: int) -> Lines:
     """Elements of two dimensions, in the order in which they were given, by the `length` lines of one of them; those of
     a line by ascending keys."""
     own, others = elements.keys[dim], elements.keys[1 - dim]
-    order = np.lexsort((others, own))
-    counts = np.bincount(own, minlength=length)
-    arrays = np.concatenate(([0], np.cumsum(counts))), others[order], *(v[order] for v in elements.values)
-    for array in arrays:
+    indptr = np.concatenate(([0], np.cumsum(counts_of(own, length))))
+    _, *columns = sorted_columns((own, others, *elements.values), 2, current_storage())
+    for array in (indptr, *columns):
         array.flags.writeable = False  # what is shown of it once holds for all calls
-    return Lines(arrays[0], arrays[1], arrays[2:])
+    return Lines(indptr, columns[0], tuple(columns[1:]))

@@ -20,15 +20,14 @@ from orion.arrays.layout import (
     Elements,
     Order,
     TileLayout,
-    ascending_order,
     checked_bounds,
-    is_ascending,
-    position_dtype,
     tile_layout,
     user_order,
 )
 from orion.arrays.lines import Lines, by_lines
 from orion.arrays.partition import balanced_bounds, even_bounds
+from orion.arrays.sorting import counts_of, has_no_equal, is_ascending, sorted_columns, with_positions
+from orion.arrays.storage import BLOCK, current_storage
 from orion.arrays.transformed import Transformed
 from orion.errors import ArgumentError, OutOfBoundsError, PlanError, describe
 from orion.tracebacks import ends_in_users_line
@@ -143,15 +142,15 @@ class SparseArray(Transformed):
         """
         held = user_order(self._elements).values
         if self._has_own_values and held is self._elements.values:
-            held = tuple(value.copy() for value in held)  # what is shown stays, whatever is stored later
+            held = tuple(map(current_storage().copied, held))  # what is shown stays, whatever is stored later
         values = tuple(map(_read_only, held))
         return values if self._values_are_tuple else values[0]
 
     @cached_property
     def _ascending(self) -> NDArray[Any] | None:
         """The order of iteration, None where the elements were given in it."""
-        keys = user_order(self._elements).keys
-        return None if is_ascending(keys) else ascending_order(keys).astype(position_dtype(self.nnz))
+        keys = self.as_given.keys
+        return None if is_ascending(keys) else with_positions(keys, current_storage())[-1]
 
     @property
     def iteration_order(self) -> NDArray[np.int64]:
@@ -236,7 +235,9 @@ class SparseArray(Transformed):
             elements = self._by_key()
         else:  # what was shown of them, or taken over from others, stays as it is
             self._by_key().place(found)
-            self._elements = replace(self._elements, values=tuple(v.copy() for v in self._elements.values))
+            self._elements = replace(
+                self._elements, values=tuple(current_storage().copied(v) for v in self._elements.values)
+            )
             self._has_own_values = True
             elements = self._by_key()
         elements.store(found, value if self._values_are_tuple else (value,))
@@ -271,7 +272,7 @@ class SparseArray(Transformed):
     def before_image(self) -> Callable[[], None]:
         """What gives the elements the values that they have now, in memory of their own."""
         elements, key = self._elements, self._layout_key
-        image = replace(elements, values=tuple(values.copy() for values in elements.values))
+        image = replace(elements, values=tuple(map(current_storage().copied, elements.values)))
 
         def undo() -> None:
             self._elements, self._layout_key = image, key
@@ -302,9 +303,13 @@ class SparseArray(Transformed):
             raise ArgumentError(f"dimension {dim} of an array with {self.ndim} dimensions")
         keys = self._elements.keys[dim]
         if bins is None:
-            return np.bincount(keys, minlength=self._shape[dim])
+            return counts_of(keys, self._shape[dim])
         cuts = even_bounds(self._shape[dim], bins)
-        return np.bincount(np.searchsorted(cuts, keys, side="right") - 1, minlength=bins)
+        found = np.zeros(bins, np.int64)
+        for start in range(0, self.nnz, BLOCK):
+            inside = np.searchsorted(cuts, keys[start : start + BLOCK], side="right") - 1
+            found += np.bincount(inside, minlength=bins)
+        return found
 
     def balanced_bounds(self, dim: int, blocks: int) -> NDArray[np.int64]:
         """Bounds of blocks of a dimension that hold about as many elements each (`orion.arrays.partition`). That takes
@@ -326,6 +331,8 @@ class SparseArray(Transformed):
     @cached_property
     def unique_keys(self) -> bool:
         """Whether no key occurs twice. Sorts the keys the first time it is asked for."""
+        if self.nnz > current_storage().at_once:
+            return has_no_equal(sorted_columns(self._elements.keys, self.ndim, current_storage()))
         if prod(self._extents) > np.iinfo(np.int64).max:
             ranks = np.lexsort(self._elements.keys)
             same = np.logical_and.reduce([np.diff(k[ranks]) == 0 for k in self._elements.keys])

@@ -38,7 +38,10 @@ UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 
 BLOCK = 1 << 20
-"""Elements that are worked on at a time where not all can be in memory."""
+"""Elements that are looked at together where not all can be in memory."""
+
+FEWEST = 1 << 16
+"""So few elements are always sorted in memory."""
 
 
 class FileMemory(mmap.mmap):
@@ -53,6 +56,11 @@ class Storage:
 
     folder: str
     above: int
+
+    @property
+    def at_once(self) -> int:
+        """How many elements may be sorted in memory at a time: that takes some 32 bytes for each in every thread."""
+        return max(self.above // 64, FEWEST)
 
     def empty(self, count: int, dtype: np.dtype) -> Array:
         """A column without contents. StorageError where there is no room for it on the disk."""
