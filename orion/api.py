@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import FunctionType, MethodType
-from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, Self, TypeVar, cast, overload
 
 from numpy import ndarray
 
@@ -44,6 +44,9 @@ from orion.runtime.rekeyings import Rekeyings
 from orion.source import Span
 from orion.tracebacks import ends_in_users_line, shorten
 from orion.unanalysed import Unanalysed, compiled_as_it_is, kinds_of
+
+if TYPE_CHECKING:
+    from orion.kinds.measured import MeasuredKinds
 
 RELAX = "`relax` is not supported yet: every dependence of the loop is kept"
 
@@ -164,8 +167,14 @@ class ParallelFunction(Generic[P, R]):
                 raise
             return f"{self.__wrapped__.__name__}: no loop is planned; {AS_IT_IS}\n\n{error}"
 
+    @overload
+    def measure(self, *args: Any, kinds: Mapping[str, Any], **kwargs: Any) -> MeasuredKinds: ...
+    @overload
+    def measure(self, *args: Any, seconds: float | None = None, kinds: None = None, **kwargs: Any) -> Measurement: ...
     @ends_in_users_line
-    def measure(self, *args: Any, seconds: float | None = None, **kwargs: Any) -> Measurement:
+    def measure(
+        self, *args: Any, seconds: Any = None, kinds: Any = None, every: Any = None, **kwargs: Any
+    ) -> Measurement | MeasuredKinds:
         """Measure how long the tiles of a call with these arguments take, for `plan.estimate` and `plan.scaling` of
         calls with arguments of the same types; also returned. The session's number of workers is measured, by threads
         of this process; arrays stay as they are, as it runs on copies of those that are written.
@@ -173,6 +182,13 @@ class ParallelFunction(Generic[P, R]):
         After about so many `seconds` (1, if not given) in each of a few runs rounds of serial loops are left out; the
         first round of each loop is always run. `ArgumentError` where that is not a number above 0, and whatever a call
         raises.
+
+        With `kinds`, names of kinds of memory, the call is also run with all its NumPy arrays on each of them, for
+        `plan.estimate(placement=...)`: `{"dram": None, "file": "/a/folder"}`, where None, which comes first, is the
+        process's own memory, and a folder has files that are mapped into it and of which no page is in memory when a
+        run begins. One of `every` iterations (about 20,000 of a loop, if not given) is run as Python too, to see which
+        blocks of memory it touches. Files are made in the folder, and removed. `ArgumentError` where a kind is no
+        folder, and where the accesses of a loop cannot be listed so.
 
         >>> import numpy as np, orion
         >>> @orion.parallel_for
@@ -185,15 +201,17 @@ class ParallelFunction(Generic[P, R]):
         >>> float(a.sum()), halve.plan(a).estimate().seconds > 0
         (100000.0, True)
         """
+        from orion.kinds.measure import measure_kinds
         from orion.measuring import measure
         from orion.runtime.session import current_session
 
-        session = current_session()
-        if "seconds" in self._names and seconds is not None:  # it is an argument of the function
-            kwargs, seconds = {**kwargs, "seconds": seconds}, None
+        session, own = current_session(), {"seconds": seconds, "kinds": kinds, "every": every}
+        kwargs |= {name: value for name, value in own.items() if name in self._names and value is not None}
+        seconds, kinds, every = (None if name in self._names else value for name, value in own.items())
         preparation, given = self._bind(args, kwargs)
         limit = 1.0 if seconds is None else seconds
-        return measure(preparation, given, session.workers, session.force_parallel, limit)
+        call = preparation, given, session.workers, session.force_parallel, limit
+        return measure(*call) if kinds is None and every is None else measure_kinds(*call, kinds, every)
 
     @property
     def last_run(self) -> LastRun | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from math import prod
 from typing import Any
 
@@ -14,7 +14,10 @@ from orion.cost.sizes import Sizes
 from orion.errors import PlanError, describe
 from orion.inspect.text.words import bytes_in_words, counted, time_in_words
 from orion.ir.types import ArrayType, Shapes
-from orion.measured import Measurements, loop_names
+from orion.kinds.best import MEASURE as MEASURE_KINDS
+from orion.kinds.best import Best, best_placement, checked_placement, proposal, room_of
+from orion.kinds.measured import MeasuredKinds
+from orion.measured import Measurement, Measurements, loop_names
 from orion.plan.plan import FunctionPlan, LoopPlan
 from orion.predicted_times import (
     MEASURE,
@@ -63,7 +66,7 @@ class Estimate:
 
     `seconds` are those of the whole call and `seconds_on_one` those of the same tiles on one worker, by what
     `f.measure(...)` has measured; None where times are not known: `unmeasured` says why, and what to call. `assumed`
-    says what is taken for granted.
+    says what is taken for granted. `placement` has the kind of memory that each array is on, where that was asked for.
     """
 
     workers: int
@@ -77,6 +80,19 @@ class Estimate:
     seconds_on_one: float | None
     unmeasured: str | None
     assumed: tuple[str, ...]
+    placement: Mapping[str, str]
+    _on_kinds: MeasuredKinds | None = field(repr=False)
+    _placed: Callable[[Mapping[str, str]], Estimate] = field(repr=False)
+
+    def best(self, capacity: Mapping[str, int | str]) -> Best:
+        """Which array goes on which kind of memory, so that a call takes the least time on one worker: a placement, its
+        estimate on these workers, and what speaks for it. `capacity` are the bytes that kinds have room for, such as
+        `{"dram": "2GB"}`; a kind that is not named has room for all. PlanError where there is not enough room, a kind
+        is unknown, or none was measured (`f.measure(..., kinds=...)`)."""
+        if self._on_kinds is None:
+            raise PlanError(f"times are not known on any kind of memory: {MEASURE_KINDS}")
+        placement = best_placement(self._on_kinds, capacity)
+        return proposal(self._on_kinds, placement, room_of(self._on_kinds, capacity), self._placed(placement))
 
     @property
     def speedup(self) -> float | None:
@@ -94,7 +110,9 @@ class Estimate:
     def __str__(self) -> str:
         sent = f"{self.bytes:,} bytes" if self.bytes is not None else f"an unknown number of bytes ({self.unknown})"
         where = f"On {counted(self.workers, 'worker')}, {counted(self.nodes, 'node')}"
-        lines = [f"{where}: {sent} from node to node.", self._time(), *map(_loop_text, self.loops)]
+        on = ", ".join(f"`{name}` on {kind}" for name, kind in self.placement.items())
+        placed = [f"With {on}."] if on else []
+        lines = [f"{where}: {sent} from node to node.", *placed, self._time(), *map(_loop_text, self.loops)]
         if self.bytes_at_end:
             lines.append(f"  at the end, to the first node: {self.bytes_at_end:,} bytes")
         sizes = ", ".join(f"{size:,}" for size in self.memory)
@@ -108,7 +126,9 @@ class Estimate:
 
     def to_dict(self) -> dict[str, Any]:
         """The estimate as plain dicts, lists, strings and numbers: its fields, `speedup` and `memory_per_worker`."""
-        return {**asdict(self), "speedup": self.speedup, "memory_per_worker": self.memory_per_worker}
+        own = {one.name: getattr(self, one.name) for one in fields(self) if not one.name.startswith("_")}
+        own |= {"loops": tuple(asdict(loop) for loop in self.loops), "placement": dict(self.placement)}
+        return {**own, "speedup": self.speedup, "memory_per_worker": self.memory_per_worker}
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), indent=2)
@@ -136,8 +156,10 @@ def estimated(
     nodes: int,
     measurements: Measurements,
     network: Network,
+    placement: Mapping[str, str],
 ) -> Estimate:
-    """The estimate for a planned function whose loops have these schedules, by their numbers."""
+    """The estimate for a planned function whose loops have these schedules, by their numbers. PlanError where there is
+    a `placement` with an array or a kind of memory that was not measured."""
     loops = [Planned(loop, schedules[number]) for number, loop in enumerate(function.loops)]
     dtypes = {name: kind.dtype for name, kind in function.types if isinstance(kind, ArrayType)}
     dtypes |= {one.name: one.dtype for one in function.program.function.local_arrays}
@@ -156,7 +178,13 @@ def estimated(
             total, unknown = None, str(error)
     memory = _memory(exchange, shapes, of_elements)
     used = len(exchange.nodes)
-    measurement = measurements.latest(sizes, [*loop_names(function.loops)])
+    on_kinds = measurements.latest_on_kinds(sizes, [*loop_names(function.loops)])
+    full = checked_placement(on_kinds, placement) if placement else {}
+    measurement: Measurement | None
+    if full and on_kinds is not None:
+        measurement = on_kinds.placed(full)
+    else:
+        measurement = measurements.latest(sizes, [*loop_names(function.loops)])
     times, unmeasured = None, f"nothing was measured: {MEASURE}"
     if measurement is not None:
         times = Times(function, sizes, workers, used, measurement, network)
@@ -177,6 +205,9 @@ def estimated(
         *_seconds(times, found, workers, prediction),
         None if found is not None else unmeasured,
         () if times is None or found is None else times.assumed(),
+        full,
+        on_kinds,
+        lambda other: estimated(function, sizes, schedules, nodes, measurements, network, other),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from orion.plan.plan import LoopPlan
 from orion.schedule.schedule import Ints, Schedule
 from orion.simulate import Seconds
 from orion.source import Span
+
+if TYPE_CHECKING:
+    from orion.kinds.measured import MeasuredKinds
 
 KEPT = 8
 """How many measurements of a function are kept for arguments of the same types."""
@@ -140,10 +144,22 @@ class Measurements:
     """The measurements of a function for arguments of the same types, the latest last."""
 
     found: list[Measurement] = field(default_factory=list)
+    on_kinds: list[MeasuredKinds] = field(default_factory=list)
 
     def keep(self, measurement: Measurement) -> None:
         """Add one; the oldest goes where there are many."""
         self.found = [*self.found[-KEPT + 1 :], measurement]
+
+    def keep_kinds(self, measured: MeasuredKinds) -> None:
+        """Add one on several kinds of memory, with what it is based on."""
+        self.keep(measured.base)
+        self.on_kinds = [*self.on_kinds[-KEPT + 1 :], measured]
+
+    def latest_on_kinds(self, sizes: Sizes, names: Sequence[LoopName]) -> MeasuredKinds | None:
+        """The latest on several kinds of memory that has all these loops; of the same sizes, if there is one."""
+        having = [one for one in self.on_kinds if {*names} <= {loop.name for loop in one.loops}]
+        same = [one for one in having if same_sizes(one.base.sizes, sizes)]
+        return next((found[-1] for found in (same, having) if found), None)
 
     def latest(self, sizes: Sizes, names: Sequence[LoopName]) -> Measurement | None:
         """The latest measurement that has all these loops; of the same sizes, if there is one. Else the latest at

@@ -53,19 +53,19 @@ def measure(
     kept = preparation.plan(given, workers, force_parallel).measurements
     prepared = preparation.prepare(arguments, workers, force_parallel)
     on_one = preparation.prepare(arguments, 1, force_parallel)
-    if {*_names(on_one)} - {*_names(prepared)}:
-        kept.keep(_Measuring(on_one, arguments, seconds).measured())
-    found = _Measuring(prepared, arguments, seconds).measured()
+    if {*names_of(on_one)} - {*names_of(prepared)}:
+        kept.keep(Measuring(on_one, arguments, seconds).measured())
+    found = Measuring(prepared, arguments, seconds).measured()
     kept.keep(found)
     return found
 
 
-def _names(prepared: Prepared) -> tuple[LoopName, ...]:
+def names_of(prepared: Prepared) -> tuple[LoopName, ...]:
     return tuple(loop_names([loop.plan for loop in prepared.program.loops]))
 
 
 @contextmanager
-def _on_copies(prepared: Prepared, arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def on_copies(prepared: Prepared, arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The arguments, those that are written as copies; sparse arrays get their values back at the end."""
     undo: list[Callable[[], None]] = []
     copies = dict(arguments)
@@ -99,7 +99,7 @@ def _like(value: NDArray[Any]) -> NDArray[Any]:
 
 
 @dataclass(eq=False)
-class _Measuring:
+class Measuring:
     """Measures a prepared program. `tiles[k]` and `totals[k]` have for each round of loop k that was run the least
     nanoseconds of each tile, by its number, and of all tiles walked at once."""
 
@@ -119,14 +119,18 @@ class _Measuring:
         try:
             return self._measured(begun)
         finally:
-            self.pool.close()
-            self.watch.close()
+            self.close()
+
+    def close(self) -> None:
+        """End the threads that measured."""
+        self.pool.close()
+        self.watch.close()
 
     def _measured(self, begun: float) -> Measurement:
         alone = load_program(self.program, 1)
         started, is_whole, counts = perf_counter(), True, [0] * len(self.program.loops)
         for number in range(RUNS):
-            sampling = Sampling(self._rounds(), perf_counter() + self.seconds / RUNS, number % 2 == 1)
+            sampling = Sampling(self.rounds_of_loops(), perf_counter() + self.seconds / RUNS, number % 2 == 1)
             self._run([sampling], alone)
             is_whole &= not sampling.left_out
             self._keep(sampling, alone)
@@ -139,10 +143,10 @@ class _Measuring:
             wake, meet = self._meeting(together)
             if is_whole and taken < self.seconds:
                 beside = self._beside(together)
-        names = _names(self.prepared)
+        names = names_of(self.prepared)
         speeds = tuple(
             self._speeds(name, loop, known or counts[loop], beside[loop])
-            for loop, (name, known) in enumerate(zip(names, self._rounds(), strict=True))
+            for loop, (name, known) in enumerate(zip(names, self.rounds_of_loops(), strict=True))
         )
         each = self._residual(alone, speeds) if is_whole else 0.0
         plan = self.prepared.plan
@@ -150,7 +154,7 @@ class _Measuring:
         run = perf_counter() - begun
         return Measurement(name, plan.sizes, self.workers, speeds, each, wake, each, meet, run, is_whole)
 
-    def _rounds(self) -> tuple[int | None, ...]:
+    def rounds_of_loops(self) -> tuple[int | None, ...]:
         """How often each loop runs, None where that depends on data."""
         loops = len(self.program.loops)
         try:
@@ -175,7 +179,7 @@ class _Measuring:
                     return None  # the time was over
                 raise
 
-        with _on_copies(self.prepared, self.arguments) as copies:
+        with on_copies(self.prepared, self.arguments) as copies:
             run_by(run, self.program, loaded, copies, self.pool, self.watch)
 
     def _keep(self, sampling: Sampling, loaded: LoadedProgram) -> None:
@@ -231,7 +235,7 @@ class _Measuring:
         """What one worker takes beside its tiles, for each round of a loop and for the call itself."""
         found = []
         for _ in range(RUNS):
-            with _on_copies(self.prepared, self.arguments) as copies:
+            with on_copies(self.prepared, self.arguments) as copies:
                 before = thread_time()
                 run_locally(self.program, loaded, copies, self.pool, self.watch)
                 found.append(thread_time() - before)

@@ -214,6 +214,7 @@ class Plan:
         nodes: int = 1,
         memory: int | None = None,
         *,
+        placement: Mapping[str, str] | None = None,
         bandwidth: float | None = None,
         latency: float | None = None,
     ) -> Estimate:
@@ -224,8 +225,10 @@ class Plan:
         Times are known once `f.measure(...)` has measured the function: schedules are simulated with the times of
         tiles. Between nodes go `bandwidth` bytes per second and node after `latency` seconds (1e9 and 1e-4, if not
         given); what is taken for granted is in `assumed`, and printed. `memory` are the bytes that each node has for
-        dense arrays. PlanError where that is not enough, with what would be, and where the plan was made without
-        arguments.
+        dense arrays. `placement` has the kind of memory that arrays are on, `{"W": "file"}`, all others being on the
+        first kind that `f.measure(..., kinds=...)` was given; `.best(capacity={"dram": "2GB"})` of what is returned
+        proposes one. PlanError where memory is not enough, with what would be, where the plan was made without
+        arguments, and where a placement names an array or a kind that was not measured.
 
         >>> import numpy as np, orion
         >>> @orion.parallel_for
@@ -250,10 +253,10 @@ class Plan:
         )
         plan = self if workers is None else self._for(_at_least_one(workers))
         count = _at_least_one(nodes, "an estimate is for at least one node")
-        found = plan._estimate(count, network)
+        found = plan._estimate(count, network, placement or {})
         if memory is not None and max(found.memory, default=0) > _at_least_one(memory, "`memory` is a number of bytes"):
             more = [1 << k for k in range(count.bit_length(), found.workers.bit_length())]
-            refuse_memory(found, memory, [plan._estimate(each, network) for each in more])
+            refuse_memory(found, memory, [plan._estimate(each, network, placement or {}) for each in more])
         return found
 
     @ends_in_users_line
@@ -274,10 +277,10 @@ class Plan:
         function = self.with_bodies()
         return function, self.sizes, {k: self.schedule_of(one, one.runs_on) for k, one in enumerate(function.loops)}
 
-    def _estimate(self, nodes: int, network: Network) -> Estimate:
+    def _estimate(self, nodes: int, network: Network, placement: Mapping[str, str]) -> Estimate:
         from orion.estimate import estimated
 
-        return estimated(*self._scheduled(), nodes, self.measurements, network)
+        return estimated(*self._scheduled(), nodes, self.measurements, network, placement)
 
     def with_bodies(self) -> FunctionPlan:
         """The plan of the function with the text of all its loops, which a plan by itself does without."""

@@ -37,6 +37,7 @@ LAYERS = (
         "orion.measuring",
         "orion.predicted_times",
         "orion.simulate",
+        "orion.kinds",
         "orion.known",
         "orion.pipeline",
         "orion.inspecting",

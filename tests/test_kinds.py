@@ -1,0 +1,277 @@
+"""Arrays on several kinds of memory: traces of accesses, the times of placements, and which array goes where."""
+
+import json
+import warnings
+from collections import Counter
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, note, settings
+
+import orion
+from orion.errors import ArgumentError, PlanError
+from orion.ir.program import RunLoop
+from orion.kernel.calling import tile_boxes
+from orion.kinds.best import best_placement, costs_of, left_of, room_of, size_in_bytes
+from orion.kinds.measured import Accesses, LoopOnKinds, MeasuredKinds, brought_in, placed_seconds
+from orion.kinds.trace import LoopTracer, Sampler, Touched, Traced, TracedArray
+from orion.measured import LoopName, Measurement
+from tests.oracles.brute_force import record
+from tests.oracles.random_nests import RandomNest, random_nests
+
+FEW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+
+@orion.parallel_for
+def add_up(a, b, c, rounds):
+    for _ in range(rounds):
+        for i in range(a.shape[0]):
+            c[i] += a[i] * b[2 * i]
+
+
+@orion.parallel_for
+def factorize(ratings, W, H, step):
+    for (i, j), r in ratings:
+        err = r - W[i] @ H[j]
+        wi = W[i].copy()
+        W[i] += step * (err * H[j])
+        H[j] += step * (err * wi)
+
+
+# ---------------------------------------------------------------- the formula
+
+
+@pytest.mark.parametrize(
+    ("times", "counts", "expected"),
+    [
+        ([1.0, 5.0], [3, 1], 2.0),
+        ([1.0, 5.0], [4, 0], 1.0),
+        ([1.0, 5.0], [0, 4], 5.0),
+        ([1.0, 5.0], [0, 0], 1.0),  # a window without accesses costs what it computes
+        ([1.0, 5.0, 13.0], [2, 1, 1], 5.0),
+        ([1.0, 5.0, 13.0], [0, 1, 3], 11.0),
+    ],
+)
+def test_a_window_takes_the_mean_of_kinds_weighted_by_accesses(times, counts, expected):
+    found = placed_seconds([np.array([time]) for time in times], [np.array([count]) for count in counts])
+    assert found.tolist() == [expected]
+
+
+def test_the_time_is_the_sum_over_windows():
+    fast, slow = np.array([1.0, 2.0]), np.array([3.0, 10.0])
+    assert placed_seconds([fast, slow], [np.array([1, 1]), np.array([1, 3])]).sum() == 2.0 + 8.0
+
+
+# ---------------------------------------------------------------- traces
+
+
+def traced(nest: RandomNest) -> Counter:
+    """Accesses by array, element and whether it is a write, as the planned loop is traced tile by tile."""
+    arguments = nest.arguments()
+    with orion.session(workers=3, force_parallel=True), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        loop_function = orion.parallel_for(ordered=nest.ordered)(nest.function())
+        prepared = loop_function._preparation.prepare(arguments, 3, True)
+    assume(all(isinstance(step, RunLoop) for step in prepared.program.program.steps))  # nothing is run in rounds
+    found = Counter()
+    arrays = {name: one for name, one in arguments.items() if isinstance(one, np.ndarray)}
+    for loop in prepared.program.loops:
+        own = {name: TracedArray(one, one.itemsize) for name, one in arrays.items()}
+        names = {**arguments, **own}
+        tracer, sampler = LoopTracer(loop.plan.nest, [*names]), Sampler(1)
+        boxes = tile_boxes(loop.schedule)
+        for tile in loop.schedule.serial_tiles().tolist():
+            tracer.tile(names, boxes[tile], sampler)
+            for name, array in own.items():
+                for place, is_write in ((array.reads, False), (array.writes, True)):
+                    found.update({(name, int(at), is_write): int(place[at]) for at in np.flatnonzero(place)})
+                array.taken()
+    return found
+
+
+@FEW
+@given(random_nests())
+def test_a_trace_of_all_iterations_has_the_accesses_of_the_loop_as_python(nest: RandomNest):
+    note(str(nest))
+    expected = Counter(
+        (name, element, is_write)
+        for _, name, element, is_write in record(nest.function(), nest.arguments(), nest.source.count("for ")).events
+    )
+    assert traced(nest) == expected
+
+
+def test_every_third_iteration_is_taken_whatever_the_loops():
+    sampler = Sampler(3)
+    taken = [at for start in (0, 2, 3, 10) for at in sampler.of(range(start, {0: 2, 2: 3, 3: 10, 10: 20}[start]))]
+    assert taken == [*range(0, 20, 3)]
+
+
+def test_rows_slices_and_lists_of_places_are_counted_by_element():
+    data = np.arange(24.0).reshape(4, 6)
+    array = TracedArray(data, 8)
+    array[1]
+    array[:, 2]
+    array[np.array([0, 3]), np.array([5, 5])]
+    array[-1, -1] = 7.0
+    expected = np.zeros((4, 6), int)
+    expected[1] += 1
+    expected[:, 2] += 1
+    expected[[0, 3], 5] += 1
+    assert np.array_equal(array.reads.reshape(4, 6), expected)
+    assert np.flatnonzero(array.writes).tolist() == [23]
+    assert data[3, 5] == 7.0
+
+
+def test_a_block_is_brought_in_once():
+    def touched(reads, writes):
+        return Touched(*(np.array([[at, 1] for at in found], np.int64).reshape(-1, 2) for found in (reads, writes)))
+
+    first = Traced(0, 0, {0: {"a": touched([0, 1], [])}, 1: {"a": touched([1], [2]), "b": touched([0], [])}})
+    second = Traced(0, 1, {0: {"a": touched([0, 3], [])}, 1: {"b": touched([0], [0])}})
+    found = brought_in([first, second], ["a", "b"], {0: 2})
+    assert [{name: one.tolist() for name, one in trace.items()} for trace in found] == [
+        {"a": [2, 1], "b": [0, 1]},
+        {"a": [1, 0], "b": [0, 0]},
+    ]
+
+
+# ---------------------------------------------------------------- measured, and estimated
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """`add_up` on 64 KB, 128 KB and 64 KB, with all of its iterations traced."""
+    a, b, c = np.ones(8192), np.ones(16384), np.zeros(8192)
+    folder = tmp_path_factory.mktemp("files")
+    with orion.session(workers=2, force_parallel=True):
+        found = add_up.measure(a, b, c, 3, kinds={"dram": None, "file": folder}, every=1)
+        plan = add_up.plan(a, b, c, 3)
+    assert not c.any()
+    assert not [*folder.iterdir()]
+    return found, plan
+
+
+def test_accesses_are_counted_by_array_reads_and_writes_apart(measured):
+    found = measured[0].accesses
+    assert (found["a"].reads, found["a"].writes) == (3 * 8192, 0)
+    assert (found["b"].reads, found["b"].writes) == (3 * 8192, 0)
+    assert (found["c"].reads, found["c"].writes) == (3 * 8192, 3 * 8192)
+    assert found["a"].written == 0 < found["c"].written == found["c"].blocks
+
+
+def test_an_estimate_takes_a_placement(measured):
+    found, plan = measured
+    names = ("a", "b", "c")
+    for chosen in product(("dram", "file"), repeat=3):
+        placement = dict(zip(names, chosen, strict=True))
+        for workers in (1, 2):
+            estimate = plan.estimate(workers=workers, placement=placement)
+            assert estimate.seconds > 0
+            assert estimate.placement == placement
+            assert json.loads(estimate.to_json())["placement"] == placement
+    assert "`a` on file, `b` on dram, `c` on dram" in str(plan.estimate(placement={"a": "file"}))
+    assert found.loops[0].seconds["file"].shape == found.loops[0].brought["a"].shape
+
+
+def test_estimates_refuse_names_that_were_not_measured(measured):
+    plan = measured[1]
+    with pytest.raises(PlanError, match=r"(?s)no array `d` was measured.*those that can be placed: `a`, `b`, `c`"):
+        plan.estimate(placement={"d": "file"})
+    with pytest.raises(PlanError, match=r"(?s)no kind of memory `disk` was measured.*`dram`, `file`"):
+        plan.estimate(placement={"a": "disk"})
+    with pytest.raises(PlanError, match=r"f\.measure\(\.\.\., kinds="):
+        factorize.plan(ratings(), np.ones((50, 4)), np.ones((40, 4)), 0.1).estimate(placement={"W": "file"})
+    with pytest.raises(PlanError, match="no kind of memory `disk`"):
+        plan.estimate().best(capacity={"disk": "1MB"})
+    with pytest.raises(PlanError, match='text such as "2GB"'):
+        plan.estimate().best(capacity={"dram": "2 elephants"})
+    with pytest.raises(PlanError, match="no room for all arrays"):
+        plan.estimate().best(capacity={"dram": "64kB", "file": "64kB"})
+
+
+def test_measuring_refuses_what_are_no_kinds(tmp_path):
+    a = np.ones(10)
+    for kinds in (7, {}, {"dram": None}, {"file": tmp_path}, {"file": tmp_path, "dram": None}, {"a": None, "b": None}):
+        with pytest.raises(ArgumentError, match="`kinds`"):
+            add_up.measure(a, np.ones(20), a.copy(), 1, kinds=kinds)
+    with pytest.raises(ArgumentError, match="the kind `file` is no folder"):
+        add_up.measure(a, np.ones(20), a.copy(), 1, kinds={"dram": None, "file": tmp_path / "none"})
+    with pytest.raises(ArgumentError, match="`every` is an integer"):
+        add_up.measure(a, np.ones(20), a.copy(), 1, kinds={"dram": None, "file": tmp_path}, every=0)
+
+
+def ratings():
+    rng = np.random.default_rng(3)
+    return orion.sparse((rng.integers(0, 50, 200), rng.integers(0, 40, 200)), rng.random(200), shape=(50, 40))
+
+
+def test_loops_over_elements_are_traced(tmp_path):
+    W, H = np.ones((50, 4)), np.ones((40, 4))
+    with orion.session(workers=2):
+        found = factorize.measure(ratings(), W, H, 0.1, kinds={"dram": None, "file": tmp_path}, every=1)
+    assert [*found.arrays] == ["W", "H"]
+    assert found.accesses["W"].writes == found.accesses["H"].writes == 200 * 4
+    assert np.all(W == 1.0)
+
+
+# ---------------------------------------------------------------- which array goes where
+
+
+def of_arrays(sizes, slow):
+    """A measurement of arrays with these bytes, which take `slow[array]` seconds in files, and nothing in memory."""
+    total = sum(slow.values())
+    counts = {name: np.array([[round(1000 * slow[name])]]) for name in sizes}
+    seconds = {"dram": np.array([[1.0]]), "file": np.array([[1.0 + total]])}
+    none = np.array([0])
+    loop = LoopOnKinds(
+        LoopName(add_up.plan(np.ones(9), np.ones(18), np.ones(9), 1).function.loops[0].nest.span, ("i",), (), 0),
+        1, (np.array([0, 1]),), none, seconds, {"dram": None, "file": None}, counts, 0,
+    )  # fmt: skip
+    plan = add_up.plan(np.ones(9), np.ones(18), np.ones(9), 1)
+    base = Measurement("f", plan.sizes, 1, (), 0.0, None, 0.0, None, 0.0, True)
+    accesses = {name: Accesses(0, 0, 0, 0) for name in sizes}
+    return MeasuredKinds(base, ("dram", "file"), (loop,), sizes, accesses, dict.fromkeys(seconds, 0.0), (1,), 1, 0.0)
+
+
+def test_costs_of_arrays_add_up():
+    found = of_arrays({"x": 10, "y": 20, "z": 30}, {"x": 1.0, "y": 5.0, "z": 2.0})
+    assert {name: round(cost["file"], 9) for name, cost in costs_of(found).items()} == {"x": 1.0, "y": 5.0, "z": 2.0}
+    assert found.seconds_on_one({"x": "file", "y": "dram", "z": "file"}) == pytest.approx(4.0)
+
+
+def test_the_best_placement_is_the_best_of_all_that_have_room():
+    rng = np.random.default_rng(1)
+    for _ in range(30):
+        names = [f"a{k}" for k in range(int(rng.integers(1, 7)))]
+        sizes = {name: int(rng.integers(1, 50)) for name in names}
+        found = of_arrays(sizes, {name: float(rng.integers(1, 20)) for name in names})
+        room = room_of(found, {"dram": int(rng.integers(0, 120))})
+        placements = [dict(zip(names, one, strict=True)) for one in product(found.kinds, repeat=len(names))]
+        fit = [one for one in placements if min(left_of(found, one, room).values()) >= 0]
+        least = min(found.seconds_on_one(one) for one in fit)
+        best = best_placement(found, {"dram": int(room["dram"])})
+        assert best in fit
+        assert found.seconds_on_one(best) == pytest.approx(least)
+
+
+def test_many_arrays_are_placed_by_what_they_gain_per_byte():
+    sizes = {f"a{k}": 10 for k in range(20)}
+    found = of_arrays(sizes, {f"a{k}": float(1 + k) for k in range(20)})
+    best = best_placement(found, {"dram": 50})
+    assert [name for name, kind in best.items() if kind == "dram"] == [f"a{k}" for k in range(15, 20)]
+
+
+def test_a_proposal_says_why(measured):
+    plan = measured[1]
+    best = plan.estimate().best(capacity={"dram": "140kB"})
+    sizes = {one.array: one.bytes for one in best.arrays}
+    assert sum(sizes[name] for name, kind in best.placement.items() if kind == "dram") <= 140_000
+    assert best.estimate.placement == best.placement
+    text = str(best)
+    assert all(f"{one.array}, " in text and f"on {one.kind}" in text for one in best.arrays)
+    assert "of dram are left" in text
+
+
+def test_sizes_are_numbers_or_text():
+    assert [size_in_bytes(one, "it") for one in (5, "5B", "2kB", "2 KiB", "1.5GB")] == [5, 5, 2000, 2048, 1_500_000_000]
