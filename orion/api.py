@@ -40,6 +40,7 @@ from orion.methods import is_method, method_refusal
 from orion.planned import Plan
 from orion.prepare import Options, Preparation, Prepared
 from orion.runtime.profile.recorder import Recording
+from orion.runtime.profile.records import WorkerCounts
 from orion.runtime.rekeyings import Rekeyings
 from orion.source import Span
 from orion.tracebacks import ends_in_users_line, shorten
@@ -115,8 +116,9 @@ class ParallelFunction(Generic[P, R]):
                     recording.planned()
                 self._warn_if_serial(prepared)
                 with suppress(RescaledError):  # workers are gone for good: prepared anew for those that are left
-                    returned = prepared.run(arguments, session, recording)
-                    self._ran = Ran(preparation, prepared, workers, force, recording)
+                    counts: WorkerCounts = []
+                    returned = prepared.run(arguments, session, recording, counts)
+                    self._ran = Ran(preparation, prepared, workers, force, recording, counts)
                     return cast(R, returned)
         except BaseException as error:  # what `ends_in_users_line` does, without a call more
             if recording is not None:

@@ -11,7 +11,7 @@ from orion.planned import Plan
 from orion.prepare import Preparation, Prepared
 from orion.runtime.profile.collector import of_call
 from orion.runtime.profile.recorder import Recording
-from orion.runtime.profile.records import CallRecord
+from orion.runtime.profile.records import CallRecord, WorkerCounts
 from orion.schedule.schedule import Ints
 from orion.tracebacks import ends_in_users_line
 
@@ -33,13 +33,15 @@ class LoopTimes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ran:
-    """What a call keeps of itself: what was prepared, by which stages, for how many workers of the session."""
+    """What a call keeps of itself: what was prepared, by which stages, for how many workers of the session; and with
+    how many it went on, and when."""
 
     preparation: Preparation
     prepared: Prepared
     workers: int
     force_parallel: bool
     recording: Recording | None
+    counts: WorkerCounts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +64,12 @@ class LastRun:
     def workers(self) -> int:
         """The number of workers that the plan shares the loops out among."""
         return self.plan.runs_on
+
+    @property
+    def worker_counts(self) -> tuple[tuple[float, int], ...]:
+        """Of how many workers the run made use, and from how many seconds after its begin on: more than one pair where
+        `orion.scale` has come while it was under way."""
+        return tuple(self.ran.counts)
 
     @property
     @ends_in_users_line

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
@@ -23,42 +23,27 @@ from orion.cost.extents import coordinate_ranges
 from orion.cost.placement import Placement
 from orion.cost.sizes import Sizes
 from orion.dependence.access import Dependence
-from orion.dependence.bounds import BoundsChecks, Place, fix_parameters, prove_bounds
+from orion.dependence.bounds import BoundsChecks, Place, prove_bounds
 from orion.errors import PlanError, UnprovedWarning
 from orion.measured import Measurements
 from orion.plan.conditions import conditions_in_words
 from orion.plan.deferred_bodies import plan_with_bodies, with_deferred_bodies
-from orion.plan.plan import Considered, FunctionPlan, Inspected, LoopPlan, Tiled, Verdict, source_nest
+from orion.plan.plan import Considered, FunctionPlan, LoopPlan, Verdict, source_nest
 from orion.plan.shares import costliest_loop, costliest_part, is_parallel, shares
 from orion.plan.source_plans import loops_of_source, main_part, source_plans
 from orion.reasons import Reason
 from orion.schedule.blocks import block_bounds
-from orion.schedule.build import build_schedule
+from orion.schedule.build import build_schedule, most_workers
 from orion.schedule.schedule import Ints, Schedule
 from orion.tracebacks import ends_in_users_line
 from orion.verify.check import check
-from orion.verify.conflicts import Conflict
-from orion.verify.inspected import prove_needs
-from orion.verify.tiles import broken_in_round
+from orion.verify.proved import proved_schedule
 
 if TYPE_CHECKING:
     import networkx as nx
 
     from orion.estimate import Estimate, Scaling
     from orion.simulate import Network
-
-
-def found_conflicts(plan: LoopPlan, values: Mapping[str, int]) -> Iterator[Conflict]:
-    """The dependences that planning found, for values of isl's parameters, over the coordinates of tiles."""
-    import islpy as isl
-
-    dims = len(plan.nest.dims)
-    for relation, dependence in {one.relation: one for one in plan.analysis.dependences}.items():
-        pairs = fix_parameters(isl.Map(relation).wrap(), values).unwrap()
-        for side in (isl.dim_type.in_, isl.dim_type.out):
-            pairs = pairs.project_out(side, dims, pairs.dim(side) - dims)
-        pairs = pairs.project_out(isl.dim_type.param, 0, pairs.dim(isl.dim_type.param))
-        yield Conflict(dependence.array, pairs, dependence.exact)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,30 +152,22 @@ class Plan:
     def schedule_of(self, plan: LoopPlan, workers: int | None = None) -> Schedule:
         """The schedule of one of the function's loops; of one with `parts`, that of the part with most dimensions."""
         plan = main_part(plan)
-        count = self.sizes.workers if workers is None else _at_least_one(workers)
+        return build_schedule(plan, *self._blocks(plan, self.sizes.workers if workers is None else workers))
+
+    def proved_schedule(self, plan: LoopPlan) -> Schedule:
+        """The schedule that one of the function's loops runs by, proved to keep every dependence that was found."""
+        plan = main_part(plan)
+        return proved_schedule(plan, *self._blocks(plan, plan.runs_on), self._values())
+
+    def _blocks(self, plan: LoopPlan, workers: int) -> tuple[tuple[Ints, ...], int]:
+        """The block boundaries of a loop, and how many of so many workers it can use."""
+        used = most_workers(plan, _at_least_one(workers))
         ranges = self._ranges(plan)
         if plan.nest.elements is not None and plan.nest.elements.array not in self.arrays:
             raise PlanError(f"the blocks of `{plan.nest.elements.array}` depend on its elements: plan with arguments")
         if self.sizes.symbolic:
             raise PlanError("a schedule needs sizes: make the plan with arguments, `f.plan(*arguments)`")
-        match plan.tiles:
-            case Tiled(space=space):
-                used = min(count, plan.cuts[space])
-            case Inspected():
-                used = min(count, plan.cuts[0])
-            case _:
-                used = 1
-        return build_schedule(plan, block_bounds(plan, ranges, self._elements(plan), self.sizes), used)
-
-    def proved_schedule(self, plan: LoopPlan) -> Schedule:
-        """The schedule that one of the function's loops runs by, proved to keep every dependence that was found."""
-        schedule = self.schedule_of(plan, plan.runs_on)
-        if isinstance(plan.tiles, Inspected):  # what it found is what it was made of: `check` looks at the accesses
-            prove_needs(schedule, plan.tiles.inspection)
-            return schedule
-        for broken in broken_in_round(found_conflicts(plan, self._values()), schedule, plan.ordered):
-            raise PlanError(f"{plan.nest.span}: the schedule does not keep a dependence over {broken.conflict.array}")
-        return schedule
+        return block_bounds(plan, ranges, self._elements(plan), self.sizes), used
 
     @ends_in_users_line
     def serial_order(self, workers: int | None = None, loop: int | None = None) -> Ints:

@@ -56,7 +56,6 @@ from orion.typing.lengths import check_lengths, check_unpacked
 if TYPE_CHECKING:
     from orion.runtime.local_arrays import LocalArrays
     from orion.runtime.prepared import PreparedProgram
-    from orion.runtime.profile.recorder import Recording
     from orion.runtime.session import Session
 
 KEPT, KEPT_LARGE = 64, 8
@@ -107,14 +106,14 @@ class Prepared:
         """The arguments as the loops take them: flattened arrays as arrays of rows."""
         return in_rows(arguments, self.rows)
 
-    def run(self, arguments: Mapping[str, Any], session: Session, recording: Recording | None = None) -> Any:
-        """Run it in a session: arrays change in place, the function's result is returned."""
+    def run(self, arguments: Mapping[str, Any], session: Session, *noting: Any) -> Any:
+        """Run it in a session: arrays change in place, the function's result is returned. `noting` as `Session.run`."""
         from orion.runtime.failures import with_place
         from orion.runtime.returned import resolved
 
         own, function = self.local.take() if self.local.specs else {}, self.program.program.function
         try:
-            returned = session.run(self.program, {**self.given(arguments), **own}, recording)
+            returned = session.run(self.program, {**self.given(arguments), **own}, *noting)
             return resolved(returned, {**arguments, **own}, function)
         except OutOfBoundsError as error:
             raise with_place(error, arguments, function) from None

@@ -12,7 +12,9 @@ from orion.errors import RescaledError
 from orion.runtime.notice import said_if_slow
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recording
+from orion.runtime.profile.records import WorkerCounts
 from orion.runtime.threads.backend import LoadedProgram, load_program, run_locally
+from orion.runtime.threads.elastic import ElasticRun
 from orion.runtime.threads.pool import Pool
 from orion.runtime.threads.watch import Watch
 from orion.runtime.turn import Turn
@@ -28,16 +30,21 @@ class Backend(Protocol):
         """The number of workers that programs are planned for."""
 
     def run(
-        self, prepared: PreparedProgram, arguments: Mapping[str, object], recording: Recording | None = None
+        self,
+        prepared: PreparedProgram,
+        arguments: Mapping[str, object],
+        recording: Recording | None = None,
+        counts: WorkerCounts | None = None,
     ) -> Any:
         """Run a program on the arrays in `arguments`, in place, and return its result. Times are taken where there is a
-        `recording`."""
+        `recording`. `counts` is told with how many workers, and when."""
 
     def between_runs(self, action: Callable[[], R]) -> R:
         """Call `action` while no program runs, and return what it returns."""
 
     def scale(self, workers: int) -> None:
-        """Have so many workers from the next run on, once the run under way is over."""
+        """Have so many workers from the next run on; a run under way goes on with them where it can, else they are had
+        once it is over."""
 
     def close(self) -> None:
         """End the workers, once the run under way is over; `run` starts them again."""
@@ -52,36 +59,54 @@ class LocalBackend:
         self._pool: Pool | None = None
         self._watch = Watch()
         self._loaded: WeakKeyDictionary[PreparedProgram, LoadedProgram] = WeakKeyDictionary()
+        self._loaded_for = workers
 
     def run(
-        self, prepared: PreparedProgram, arguments: Mapping[str, object], recording: Recording | None = None
+        self,
+        prepared: PreparedProgram,
+        arguments: Mapping[str, object],
+        recording: Recording | None = None,
+        counts: WorkerCounts | None = None,
     ) -> Any:
         """Run a program. One at a time: a second caller, in another thread, waits."""
-        return self._turn.run(lambda: self._run(prepared, arguments, recording))
+        return self._turn.run(lambda: self._run(prepared, arguments, recording, counts))
 
     def between_runs(self, action: Callable[[], R]) -> R:
         """Call `action` while no program runs."""
         return self._turn.run(action)
 
     def scale(self, workers: int) -> None:
-        """Have so many threads from the next run on."""
-        self._turn.run(lambda: self._scale(workers))
-
-    def _scale(self, workers: int) -> None:
-        self._end()
-        self._loaded.clear()
+        """Have so many threads from the next run on; a run under way goes on with as many at the end of a round. It is
+        not waited for."""
         self.workers = workers
+        self._turn.if_free(self._scaled)
+
+    def _scaled(self) -> None:
+        """Let go of the threads, and of what is loaded for a number of them that there was before."""
+        if self._loaded_for != self.workers:
+            self._end()
+            self._loaded.clear()
+            self._loaded_for = self.workers
 
     def close(self) -> None:
         """End the threads, once the run under way is over."""
         self._turn.close()
 
-    def _run(self, prepared: PreparedProgram, arguments: Mapping[str, object], recording: Recording | None) -> Any:
+    def _run(
+        self,
+        prepared: PreparedProgram,
+        arguments: Mapping[str, object],
+        recording: Recording | None,
+        counts: WorkerCounts | None,
+    ) -> Any:
+        self._scaled()
+        counts = [] if counts is None else counts
         if recording is not None:
             recording.enter(prepared, arguments)
-        workers = 1 if self.workers == 1 else prepared.workers
-        if workers > self.workers:  # another thread has scaled the session meanwhile
-            raise RescaledError(f"the program is scheduled for {workers} workers, the session has {self.workers}")
+        asked = self._loaded_for
+        workers = 1 if asked == 1 else prepared.workers
+        if workers > asked:  # another thread has scaled the session meanwhile
+            raise RescaledError(f"the program is scheduled for {workers} workers, the session has {asked}")
         loaded = self._loaded.get(prepared)
         if loaded is None:
             with said_if_slow(prepared.program.function.name):
@@ -89,9 +114,11 @@ class LocalBackend:
             self._loaded[prepared] = loaded
         if self._pool is None:
             self._pool = Pool()
-        if recording is None:
-            return run_locally(prepared, loaded, arguments, self._pool, self._watch)
-        return run_locally(prepared, loaded, arguments, self._pool, self._watch, recording)
+        if recording is not None:  # times are those of the workers that it began with
+            counts.append((0.0, workers))
+            return run_locally(prepared, loaded, arguments, self._pool, self._watch, recording)
+        run = ElasticRun(prepared, loaded, arguments, lambda: self.workers, asked, counts)
+        return run.on(self._pool, self._watch)
 
     def _end(self) -> None:
         pool, self._pool = self._pool, None

@@ -79,10 +79,15 @@ def allocate_run_memory(prepared: PreparedProgram, allocate: Allocate = aligned_
     return RunMemory(
         control=allocate((len(prepared.loops) + 1, CONTROL_SIZE), INT64),
         done=_flags(prepared, allocate),
-        meeting=allocate((FLAG_STRIDE * 2 * prepared.workers,), INT64),
+        meeting=meeting_flags(prepared.workers, allocate),
         outputs=tuple(_outputs(loop, allocate) for loop in prepared.loops),
         copies=tuple(_copies(loop, allocate) for loop in prepared.loops),
     )
+
+
+def meeting_flags(workers: int, allocate: Allocate = aligned_zeros) -> Ints:
+    """The flags of the barrier of so many workers, none of whom has been at one."""
+    return allocate((FLAG_STRIDE * 2 * workers,), INT64)
 
 
 def _flags(prepared: PreparedProgram, allocate: Allocate) -> tuple[Ints, ...]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
+from orion.cost.grid import DISPATCH_NS, predicted_ns
 from orion.ir.program import Program, RunLoop, Scalars
 from orion.kernel.calling import Argument, KernelSource
 from orion.plan.plan import LoopPlan
+from orion.schedule.build import most_workers
 from orion.schedule.schedule import Schedule
+from orion.verify.proved import proved_schedule
 
 OUTPUTS = ("partial", "chosen", "carried")
 
@@ -86,6 +89,21 @@ class PreparedProgram:
         """The number of workers that take part in a run: that of the loop with the most."""
         return max((loop.schedule.workers for loop in self.loops), default=1)
 
+    def dealt_to(self, workers: int) -> PreparedProgram:
+        """The same program, its tiles dealt to so many workers as they would be from the start. Loops that one worker
+        runs beside others that are shared out stay so, and so do short ones where nothing was shared out."""
+        was_shared = self.workers > 1
+
+        def dealt(loop: PreparedLoop) -> PreparedLoop:
+            plan, schedule = loop.plan, loop.schedule
+            is_shared = schedule.workers > 1 if was_shared else not _is_short(plan)
+            count = most_workers(plan, workers) if is_shared else 1
+            if count == schedule.workers:
+                return loop
+            return replace(loop, schedule=proved_schedule(plan, schedule.bounds, count, self.known))
+
+        return replace(self, loops=tuple(map(dealt, self.loops)))
+
     @cached_property
     def last(self) -> int | None:
         """The loop after which nothing but statements on scalars follows; None where it may run more than once, or not
@@ -106,6 +124,11 @@ class PreparedProgram:
     def written(self) -> frozenset[str]:
         """The arrays that any of the loops writes."""
         return frozenset[str]().union(*(loop.writes for loop in self.loops))
+
+
+def _is_short(plan: LoopPlan) -> bool:
+    """Whether it would cost more to wake other workers for a loop than it takes, as far as its time is known."""
+    return plan.iterations is not None and predicted_ns(plan.nest, plan.iterations, {}, {}) < DISPATCH_NS
 
 
 def conflict(first: PreparedLoop, second: PreparedLoop) -> bool:

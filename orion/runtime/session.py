@@ -24,7 +24,7 @@ from orion.runtime.checkpoints import Checkpoints
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.collector import Collector
 from orion.runtime.profile.recorder import Recording
-from orion.runtime.profile.records import CallRecord
+from orion.runtime.profile.records import CallRecord, WorkerCounts
 from orion.tracebacks import ends_in_users_line
 
 R = TypeVar("R")
@@ -75,10 +75,14 @@ class Session:
         return self.settings.force_parallel
 
     def run(
-        self, prepared: PreparedProgram, arguments: Mapping[str, object], recording: Recording | None = None
+        self,
+        prepared: PreparedProgram,
+        arguments: Mapping[str, object],
+        recording: Recording | None = None,
+        counts: WorkerCounts | None = None,
     ) -> Any:
         """Run a program and return what the user's function returns; arrays change in place. Times are taken where
-        there is a `recording`.
+        there is a `recording`; `counts` is told with how many workers it ran, and when.
 
         `arguments` has a value for every parameter of the function, of checked types, layouts and bounds, without
         aliases. Raises the first error of any worker, `OutOfBoundsError` for a subscript that is checked at run time,
@@ -86,7 +90,7 @@ class Session:
         each.
         """
         try:
-            returned = self._backend.run(prepared, arguments, recording)
+            returned = self._backend.run(prepared, arguments, recording, counts)
         except BaseException as error:
             self.checkpoints.after_failure(arguments[name] for name in prepared.written.union(prepared.stored))
             if isinstance(error, WorkerLostError) and error.lost:
@@ -361,12 +365,17 @@ def init(
 
 @ends_in_users_line
 def scale(workers: int) -> None:
-    """Go on with another number of workers, from the next call of a loop on. Arrays stay as they are, nothing is
-    computed again, and the bits of results are the same: for up to eight workers loops are cut into the same blocks.
+    """Go on with another number of workers. Arrays stay as they are, nothing is computed again, and the bits of results
+    are the same: for up to eight workers loops are cut into the same blocks.
 
-    On Ray the new workers are started at once, where there are some already. `ArgumentError` for what is no number of
-    workers, on the serial backend, and where the cluster has no room for them: there are then as many as before. A loop
-    that another thread runs is waited for.
+    On threads a call that is under way, in another thread or where this is a signal handler, goes on with them when
+    its workers come to the end of a round: its blocks stay what they are, and are dealt out anew. It is not waited for,
+    and `f.last_run.worker_counts` says when that was. Inside of one loop their number stays, and so it does in a call
+    in `with orion.profile():`; it holds from the next call on then.
+
+    On Ray a call that another thread runs is waited for, and a signal handler cannot scale (PlanError). The new workers
+    are started at once, where there are some already. `ArgumentError` for what is no number of workers, on the serial
+    backend, and where the cluster has no room for them: there are then as many as before.
 
     >>> import orion
     >>> with orion.session("threads", 1) as here:

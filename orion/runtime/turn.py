@@ -45,6 +45,16 @@ class Turn:
                     self._is_ending = False
                     self._end()
 
+    def if_free(self, action: Callable[[], object]) -> None:
+        """Call `action` if no run is under way, in this thread or another."""
+        self._notice_fork()
+        if self._lock.acquire(blocking=False):
+            try:
+                if not self._is_running:
+                    action()
+            finally:
+                self._lock.release()
+
     def close(self) -> None:
         """End the workers once the run under way is over: wait for it where another thread runs it. Where this
         very thread does (this is a signal handler then), they end when it comes out of the run.

@@ -53,6 +53,17 @@ def build_schedule(plan: LoopPlan, bounds: Sequence[Ints], workers: int) -> Sche
     return Schedule(workers, grid, edges, owner, step, order, offsets, waits.copy(), lags.copy(), plan.is_dynamic)
 
 
+def most_workers(plan: LoopPlan, workers: int) -> int:
+    """How many of so many workers have a block of the loop."""
+    match plan.tiles:
+        case Tiled(space=space):
+            return min(workers, plan.cuts[space])
+        case Inspected():
+            return min(workers, plan.cuts[0])
+        case _:
+            return 1
+
+
 def _in_turn(tiles: Tiles, ranked: Ints, strategy: Strategy) -> Iterator[Wait]:
     """What the tiles of a block of the space dimension wait for that one worker would run one after the other; nothing
     where no iterations are in conflict."""

@@ -14,6 +14,10 @@ BARRIER = -1
 """Stands for the barrier where the number of a loop is asked for."""
 
 
+WorkerCounts = list[tuple[float, int]]
+"""With how many workers a run went on, from how many seconds after its begin on."""
+
+
 @dataclass(frozen=True, slots=True)
 class LoopLabel:
     """Which loop, and what of its plan matters for judging times.

@@ -12,6 +12,7 @@ from orion.errors import ArgumentError, RescaledError, WorkerLostError, WorkerRe
 from orion.runtime.backend import LocalBackend, cores
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recording
+from orion.runtime.profile.records import WorkerCounts
 from orion.runtime.ray.before_images import BeforeImages, written_by
 from orion.runtime.ray.cluster import NoRoomError, cluster_cpus
 from orion.runtime.ray.group import NotBegunError
@@ -44,13 +45,19 @@ class RayBackend:
         self.workers = workers or self._available()
 
     def run(
-        self, prepared: PreparedProgram, arguments: Mapping[str, object], recording: Recording | None = None
+        self,
+        prepared: PreparedProgram,
+        arguments: Mapping[str, object],
+        recording: Recording | None = None,
+        counts: WorkerCounts | None = None,
     ) -> Any:
         """Run a program. One that is scheduled for a single one of several workers is run by the driver,
         where its data is.
         """
         if prepared.workers == 1 < self.workers:
-            return self._driver.run(prepared, arguments, recording)
+            return self._driver.run(prepared, arguments, recording, counts)
+        if counts is not None:
+            counts.append((0.0, prepared.workers))
         return self._turn.run(lambda: self._run(prepared, arguments, recording))
 
     @property

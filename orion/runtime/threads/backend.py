@@ -5,7 +5,7 @@ for.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,7 @@ from orion.runtime.arguments import DataSource, GivenArrays, begin_stores, skele
 from orion.runtime.barrier import KERNEL
 from orion.runtime.bars import Bars
 from orion.runtime.failures import failure_in, left_without_error
-from orion.runtime.memory import RunMemory, allocate_run_memory
+from orion.runtime.memory import RunMemory, allocate_run_memory, meeting_flags
 from orion.runtime.parts import (
     LoopPart,
     RoundsPart,
@@ -71,7 +71,7 @@ def load_program(prepared: PreparedProgram, workers: int) -> LoadedProgram:
     bars = prepared.program.function.bars
     shown = Bars(bars) if bars else None
     rounds = compiled_rounds(prepared.program, prepared.loops, {bar.line for bar in bars})
-    meet = compile_kernel(KERNEL).walk if workers > 1 or rounds else None
+    meet = barrier_walk() if workers > 1 or rounds else None
     functions = compile_rounds(rounds, prepared.loops)
     memory = allocate_run_memory(prepared)
     parts = tuple(loop_parts(prepared, memory, walks, worker_tiles(prepared, w, workers)) for w in range(workers))
@@ -84,6 +84,24 @@ def load_program(prepared: PreparedProgram, workers: int) -> LoadedProgram:
         compiled=tuple(rounds_parts(rounds, functions, own) for own in parts),
         bars=shown,
     )
+
+
+def load_again(prepared: PreparedProgram, loaded: LoadedProgram, workers: int) -> LoadedProgram:
+    """What was loaded of a program, for other workers, to whom `prepared` has dealt the same tiles: they go on with the
+    flags and results of those before."""
+    memory = replace(loaded.memory, meeting=meeting_flags(workers))
+    walks = [part.walk for part in loaded.parts[0]]
+    rounds, functions = [one.rounds for one in loaded.compiled[0]], [one.run for one in loaded.compiled[0]]
+    parts = tuple(loop_parts(prepared, memory, walks, worker_tiles(prepared, w, workers)) for w in range(workers))
+    compiled = tuple(rounds_parts(rounds, functions, own) for own in parts)
+    return replace(loaded, memory=memory, parts=parts, meet=loaded.meet or barrier_walk(), compiled=compiled)
+
+
+def barrier_walk() -> Walk:
+    """The compiled walk of the barrier."""
+    from orion.kernel.build.compile import compile_kernel
+
+    return compile_kernel(KERNEL).walk
 
 
 def run_locally(
@@ -112,48 +130,73 @@ def run_by(
 ) -> Any:
     """The same, with what runs the part of each worker. The first error of any worker is raised once all have left; so
     is KeyboardInterrupt."""
-    memory = loaded.memory
-    memory.reset()
-    arrays = GivenArrays(arguments)
-    data = [source.data(arrays) for source in loaded.sources]
-    if prepared.stored:
-        begin_stores(prepared, [one.layout for one in data], arguments)
-    given = skeleton_arguments(prepared, arguments)
-    errors: list[BaseException] = []
-    returned: list[Any] = []
+    return Run(run, prepared, loaded, arguments).on(pool, watch)
 
-    def body(number: int) -> None:
-        parts = loaded.parts[number]
+
+class Run:
+    """A run of a program on members of a pool: what they share, and what each does."""
+
+    def __init__(
+        self, run: RunWorker, prepared: PreparedProgram, loaded: LoadedProgram, arguments: Mapping[str, object]
+    ) -> None:
+        self.prepared, self.loaded = prepared, loaded
+        loaded.memory.reset()
+        arrays = GivenArrays(arguments)
+        self._run_worker = run
+        self._data = [source.data(arrays) for source in loaded.sources]
+        if prepared.stored:
+            begin_stores(prepared, [one.layout for one in self._data], arguments)
+        self._given = skeleton_arguments(prepared, arguments)
+        self._errors: list[BaseException] = []
+        self._returned: list[Any] = []
+
+    def on(self, pool: Pool, watch: Watch) -> Any:
+        """Run it, and return what worker 0, the calling thread, returns."""
+        prepared, memory = self.prepared, self.loaded.memory
+        watch.begin(memory.control)
         try:
-            for part, found in zip(parts, data, strict=True):
-                part.begin(found)
-            result = run(prepared, loaded, number, given)
+            pool.run(self.member, self.loaded.workers, self.abort)
+        finally:
+            watch.end()
+        failure = failure_in(prepared, memory)
+        if failure is not None:
+            raise failure
+        if self._errors:
+            raise self._errors[0]
+        if not self._returned:
+            raise left_without_error(prepared)
+        return self._returned[0]
+
+    def member(self, number: int) -> None:
+        """What each member of the pool does."""
+        try:
+            self.begin(number)
+            result = self._run_worker(self.prepared, self.loaded, number, self._given)
             if number == 0:
-                returned.append(result)
+                self._returned.append(result)
         except (AbortedError, FinishedError):
             pass
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            errors.append(error)
-            memory.abort()
+            self._errors.append(error)
+            self.abort()
         finally:
-            for part in parts:
-                part.end()
+            self.end(number)
 
-    watch.begin(memory.control)
-    try:
-        pool.run(body, loaded.workers, memory.abort)
-    finally:
-        watch.end()
-    failure = failure_in(prepared, memory)
-    if failure is not None:
-        raise failure
-    if errors:
-        raise errors[0]
-    if not returned:
-        raise left_without_error(prepared)
-    return returned[0]
+    def begin(self, number: int) -> None:
+        """Make the parts of a worker ready."""
+        for part, found in zip(self.loaded.parts[number], self._data, strict=True):
+            part.begin(found)
+
+    def end(self, number: int) -> None:
+        """Have the parts of a worker let go of the arrays."""
+        for part in self.loaded.parts[number]:
+            part.end()
+
+    def abort(self) -> None:
+        """Have all workers leave."""
+        self.loaded.memory.abort()
 
 
 def worker_of(prepared: PreparedProgram, loaded: LoadedProgram, number: int) -> Worker:

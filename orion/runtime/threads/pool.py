@@ -24,6 +24,7 @@ class Job:
 
     def __init__(self, body: Body, members: int) -> None:
         self.body = body
+        self.members = members
         self.unfinished = set(range(1, members))
         self.all_done = allocate_lock()
         self.all_done.acquire()
@@ -83,6 +84,7 @@ class Pool:
 
     def __init__(self) -> None:
         self._others: list[Member] = []
+        self._job: Job | None = None
 
     def run(self, body: Body, members: int, abort: Callable[[], None]) -> None:
         """Run `body(m)` on members 0 … `members` - 1 and return when all are through.
@@ -90,27 +92,36 @@ class Pool:
         Where it raises in the calling thread (KeyboardInterrupt among others), `abort` is called, which must
         make the others leave; they are waited for, and the exception goes on.
         """
-        self._grow(members - 1)
-        job = Job(body, members)
+        self.grow(members)
+        self._job = Job(body, members)
         try:
-            for member in self._others[: members - 1]:
-                member.give(job)
+            self._give()
             body(0)
-            while members > 1 and not job.all_done.acquire(timeout=LOOK_SECONDS):
-                pass  # a signal that comes just before the wait begins does not end it
+            self.wait()
         except BaseException:
-            self._leave(job, members, abort)
+            self._leave(abort)
             raise
         finally:
-            job.body = _nothing  # the members keep the job until the next one: it must not keep the caller's arrays
+            assert self._job is not None
+            self._job.body = _nothing  # the members keep the job until the next one: not the caller's arrays too
 
-    def close(self) -> None:
-        """End the threads."""
-        for member in self._others:
-            member.give(None)
+    def wait(self) -> None:
+        """Wait until the other members are through with the job. Once for each job."""
+        job = self._job
+        assert job is not None
+        while job.members > 1 and not job.all_done.acquire(timeout=LOOK_SECONDS):
+            pass  # a signal that comes just before the wait begins does not end it
 
-    def _grow(self, others: int) -> None:
-        """Have that many threads besides the caller's."""
+    def change(self, members: int) -> None:
+        """Have members 1 … `members` - 1 run the body too. Called by it in member 0, which has waited for the others;
+        the pool has grown to as many."""
+        assert self._job is not None
+        self._job = Job(self._job.body, members)
+        self._give()
+
+    def grow(self, members: int) -> None:
+        """Have so many members, the caller's thread among them. ArgumentError where the process has no more threads."""
+        others = members - 1
         try:
             while len(self._others) < others:
                 self._others.append(Member(len(self._others) + 1))
@@ -119,16 +130,27 @@ class Pool:
             hint = "ask for fewer workers, orion.init(workers=...), or raise the system's limit (`ulimit -u`)"
             raise ArgumentError(describe(what, why=f"{error}, after {len(self._others) + 1}", hint=hint)) from error
 
-    def _leave(self, job: Job, members: int, abort: Callable[[], None]) -> None:
+    def close(self) -> None:
+        """End the threads."""
+        for member in self._others:
+            member.give(None)
+
+    def _give(self) -> None:
+        """Have the other members do the job."""
+        job = self._job
+        assert job is not None
+        for member in self._others[: job.members - 1]:
+            member.give(job)
+
+    def _leave(self, abort: Callable[[], None]) -> None:
         """Wait until nobody works on the job any more, whatever point `run` was left at; further Ctrl-Cs
         don't hurry it.
         """
         while True:
             try:
                 abort()
-                for member in self._others[: members - 1]:
-                    member.give(job)
-                while job.unfinished:
+                self._give()
+                while self._job is not None and self._job.unfinished:
                     time.sleep(DRAIN_SECONDS)
                 return
             except KeyboardInterrupt:
