@@ -471,7 +471,8 @@ def sparse(
     given = values if isinstance(values, tuple) else (values,)
     names = [f"values[{at}]" for at in range(len(given))] if several else ["values"]
     checked = checked_values(given, len(keys[0]), allow_nan, names)
-    return adopt(tuple(k.copy() for k in keys), tuple(v.copy() for v in checked), shape, several)
+    copied = current_storage().copied
+    return adopt(tuple(map(copied, keys)), tuple(map(copied, checked)), shape, several)
 
 
 def adopt(keys: Arrays, values: Arrays, shape: Sequence[int] | None, values_are_tuple: bool) -> SparseArray:

@@ -123,17 +123,18 @@ class Pieces:
         self._end = 0
         self._count = 0
         self.dtypes: set[np.dtype] = set()
+        """Of the arrays that were added, empty ones among them."""
 
     def __len__(self) -> int:
         return self._count
 
     def add(self, array: Array) -> None:
         """Add an array, which must not be changed from then on. StorageError where there is no room for it."""
+        self.dtypes.add(array.dtype)
         if not len(array):
             return
         self._held.append(array)
         self._count += len(array)
-        self.dtypes.add(array.dtype)
         if self._file is not None or self._count * array.itemsize > self._storage.above:
             self._write()
 

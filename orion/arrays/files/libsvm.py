@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from orion.arrays.at_once import AtOnce
-from orion.arrays.check import largest_extent
+from orion.arrays.check import key_dtype, largest_extent
 from orion.arrays.dtypes import supported_dtype
 from orion.arrays.files.libsvm_errors import Rules, first_error
 from orion.arrays.files.lines import BLOCK, opened, refuse_foreign
 from orion.arrays.sparse import SparseArray, adopt
+from orion.arrays.storage import KeyPieces, Pieces, Storage, current_storage
 from orion.aside import aside
 from orion.errors import ArgumentError, DataFormatError
 from orion.tracebacks import ends_in_users_line
@@ -87,31 +88,49 @@ def _read(
     if features is not None and (not isinstance(features, int | np.integer) or features < 0):
         raise ArgumentError(f"features={features!r} is no number of columns")
     rules = Rules(kind, None if features is None else int(features), allow_nan)
-    parts = _parts(path, rules)
-    if not sum(len(part.labels) for part in parts):
+    rows = _Rows(current_storage())
+    _read_rows(path, rules, rows)
+    if not rows.count:
         raise DataFormatError(f"{path} is empty")
-    low = min((int(part.indices.min()) for part in parts if len(part.indices)), default=0)
-    low = (0 if low == 0 else 1) if zero_based == "auto" else 1 - int(zero_based)
-    count = sum(len(part.indices) for part in parts)
-    largest = max((int(part.indices.max()) for part in parts if len(part.indices)), default=low - 1) - low
-    limit = largest_extent(count) if rules.features is None else rules.features
-    if largest >= limit or any(len(part.indices) and part.indices.min() < low for part in parts):
-        far = None if rules.features is not None else f"{largest + 1:,} columns for {count:,} elements"
+    low = (0 if rows.least == 0 else 1) if zero_based == "auto" else 1 - int(zero_based)
+    columns = 0 if rows.largest is None else rows.largest + 1 - low
+    limit = largest_extent(rows.elements) if rules.features is None else rules.features
+    if columns > limit or (rows.least is not None and rows.least < low):
+        far = None if rules.features is not None else f"{columns:,} columns for {rows.elements:,} elements"
         raise first_error(path, rules._replace(features=limit, lowest=low, far=far), "an index is out of range")
-    return _array(parts, low, largest + 1 if rules.features is None else rules.features)
+    return rows.whole(low, columns if rules.features is None else rules.features)
 
 
-def _array(parts: list[_Part], low: int, features: int) -> tuple[SparseArray, NDArray[np.float64]]:
-    """The array and the labels; the parts are let go of."""
-    labels = np.concatenate([part.labels for part in parts])
-    counts = np.concatenate([part.counts for part in parts])
-    kind = np.int64 if max(len(labels), features) > INT32_MAX else np.int32
-    columns = np.concatenate([part.indices.astype(kind) for part in parts])
-    columns -= kind(low)
-    values = np.concatenate([part.values for part in parts])
-    parts.clear()
-    rows = np.repeat(np.arange(len(labels), dtype=kind), counts)
-    return adopt((rows, columns), (values,), (len(labels), features), False), labels
+class _Rows:
+    """All rows, as they come: how many there are, the numbers of their elements, and the least and the largest index,
+    None without any."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._labels, self._keys, self._values = Pieces(storage), KeyPieces(storage, 2), Pieces(storage)
+        self.count = self.elements = 0
+        self.least: int | None = None
+        self.largest: int | None = None
+
+    def add(self, part: _Part) -> None:
+        """Add some rows."""
+        self._labels.add(part.labels)
+        self._keys.add((np.repeat(np.arange(self.count, self.count + len(part.labels)), part.counts), part.indices))
+        self._values.add(part.values)
+        self.count += len(part.labels)
+        self.elements += len(part.indices)
+        if len(part.indices):
+            least, largest = int(part.indices.min()), int(part.indices.max())
+            self.least = least if self.least is None else min(self.least, least)
+            self.largest = largest if self.largest is None else max(self.largest, largest)
+
+    def whole(self, low: int, features: int) -> tuple[SparseArray, NDArray[np.float64]]:
+        """The array, whose columns count from `low` in the file, and the labels."""
+        rows, columns = self._keys.whole()
+        columns -= columns.dtype.type(low)
+        kind, values = key_dtype((rows, columns)), self._values.whole(*self._values.dtypes)
+        keys = rows.astype(kind, copy=False), columns.astype(kind, copy=False)
+        labels = self._labels.whole(np.dtype(np.float64))
+        return adopt(keys, (values,), (self.count, features), False), labels
 
 
 class _Part(NamedTuple):
@@ -127,18 +146,17 @@ class _RefusedError(Exception):
     """Some line is not as it should be."""
 
 
-def _parts(path: str, rules: Rules) -> list[_Part]:
-    """All rows of a file. `DataFormatError` where a line is not of the format."""
+def _read_rows(path: str, rules: Rules, rows: _Rows) -> None:
+    """Add all rows of a file. `DataFormatError` where a line is not of the format."""
     threads = os.cpu_count() or 1
-    found: list[_Part] = []
     try:
         with opened(path) as stream, AtOnce(threads) as pool:
             pieces = _pieces(path, stream)
             while several := list(islice(pieces, threads)):
-                found += pool.map(lambda piece: _part(piece, rules), several)
+                for part in pool.map(lambda piece: _part(piece, rules), several):
+                    rows.add(part)
     except _RefusedError as error:
         raise first_error(path, rules, str(error)) from None
-    return found
 
 
 def _pieces(path: str, stream: Any) -> Iterator[bytes]:

@@ -16,6 +16,7 @@ from orion.arrays.check import INT64, Arrays, extents_of, far_dimension, key_dty
 from orion.arrays.dtypes import SUPPORTED, checked_shape, supported_dtype
 from orion.arrays.files.columns import Column
 from orion.arrays.sparse import SparseArray, adopt
+from orion.arrays.storage import KeyPieces, Pieces, current_storage
 from orion.aside import aside
 from orion.errors import ArgumentError, DataFormatError, describe
 from orion.tracebacks import ends_in_users_line
@@ -80,16 +81,12 @@ def _read(
         raise ArgumentError(f"the shape {limits} has {len(limits)} dimensions, there are {len(key_columns)} keys")
     wanted = _Wanted(key_columns, _dtypes(dtype, value_columns), value_columns, limits, int(one_based), allow_nan)
     groups = list(_groups(_files(path), wanted))
-    with AtOnce(max(1, min(len(groups), os.cpu_count() or 1))) as threads:
-        parts = threads.map(lambda group: group.read(wanted), groups)
+    found, columns = _columns(groups, wanted)
     is_tuple = not isinstance(values, str | int)
-    columns = _joined(parts, len(key_columns))
-    found = columns[: len(key_columns)]
     dim = None if limits is not None else far_dimension(found)
     if dim is not None:
         raise _far(groups, found, dim, wanted)
-    kind = key_dtype(found)
-    return adopt(tuple(k.astype(kind, copy=False) for k in found), columns[len(key_columns) :], limits, is_tuple)
+    return adopt(found, columns, limits, is_tuple)
 
 
 @dataclass(frozen=True)
@@ -289,18 +286,18 @@ def _floats() -> tuple[Any, ...]:
     return pyarrow.float32(), pyarrow.float64()
 
 
-def _joined(parts: list[Arrays], keys: int) -> Arrays:
-    """The columns of all parts; what they are made of is let go of, column by column."""
-    columns = [list(column) for column in zip(*parts, strict=True)]
-    parts.clear()
-    found: list[NDArray[Any]] = []
-    for at, column in enumerate(columns):
-        if at < keys:
-            kind = key_dtype(column)
-            column = [one.astype(kind, copy=False) for one in column]
-        found.append(np.concatenate(column) if len(column) > 1 else column[0])
-        columns[at] = []
-    return tuple(found)
+def _columns(groups: list[_Group], wanted: _Wanted) -> tuple[Arrays, Arrays]:
+    """The keys and the values of all row groups, of which as many are in memory at a time as there are cores."""
+    storage, dims = current_storage(), len(wanted.keys)
+    keys, values = KeyPieces(storage, dims), [Pieces(storage) for _ in wanted.values]
+    several = max(1, min(len(groups), os.cpu_count() or 1))
+    with AtOnce(several) as threads:
+        for start in range(0, len(groups), several):
+            for part in threads.map(lambda group: group.read(wanted), groups[start : start + several]):
+                keys.add(part[:dims])
+                for pieces, column in zip(values, part[dims:], strict=True):
+                    pieces.add(column)
+    return keys.whole(), tuple(pieces.whole(np.result_type(*pieces.dtypes)) for pieces in values)
 
 
 def _far(groups: list[_Group], keys: Arrays, dim: int, wanted: _Wanted) -> DataFormatError:
