@@ -7,7 +7,7 @@ PEERS  := $(VENV)/.peers
 TRANSPORTS := $(VENV)/.transports
 
 .DEFAULT_GOAL := help
-.PHONY: help run test cpus check bench fuzz everyday indirect sparse polybench wavefront estimates cliffs peers transports hosts interrupts planning ablation bottlenecks cluster kill flat planted house docs clean setup
+.PHONY: help run test cpus check bench fuzz everyday indirect sparse polybench wavefront estimates kinds cliffs peers transports hosts interrupts planning ablation bottlenecks cluster kill flat planted house docs clean setup
 
 help:            ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -54,6 +54,9 @@ wavefront: $(STAMP) ## chains of dependent iterations: Gauss-Seidel, common subs
 
 estimates: $(STAMP) ## times that plans predict for 12 loops, next to runs; up to 1,024 workers; wants a machine that does nothing else
 	$(BIN)/python -m benchmarks.estimates $(ARGS)
+
+kinds: $(STAMP)  ## times that plans predict for arrays in memory and in files behind a slow link, next to runs; wants root and FUSE
+	$(BIN)/python -m benchmarks.kinds $(ARGS)
 
 cluster: $(STAMP) ## loops of every kind on Ray clusters of one, two and three nodes: bits, nodes used, bytes predicted and sent
 	$(BIN)/python tests/cluster.py $(ARGS)

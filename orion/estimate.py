@@ -39,6 +39,10 @@ BANDWIDTH, LATENCY = 1e9, 1e-4
 seconds from one actor to another."""
 
 
+IN_FILES = ("no page of a file is in memory when a call begins, all that are read stay there, and it ends in files",)
+"""What is assumed of arrays on kinds of memory."""
+
+
 @dataclass(frozen=True, slots=True)
 class LoopEstimate:
     """What one planned loop takes: `line` of the source and `dims`, the number of `nodes` that run tiles of it, the
@@ -204,7 +208,7 @@ def estimated(
         unknown,
         *_seconds(times, found, workers, prediction),
         None if found is not None else unmeasured,
-        () if times is None or found is None else times.assumed(),
+        () if times is None or found is None else (*times.assumed(), *(IN_FILES if full else ())),
         full,
         on_kinds,
         lambda other: estimated(function, sizes, schedules, nodes, measurements, network, other),

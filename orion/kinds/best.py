@@ -18,7 +18,9 @@ from orion.kinds.measured import MeasuredKinds
 if TYPE_CHECKING:
     from orion.estimate import Estimate
 
-MEASURE = 'call `f.measure(..., kinds={"dram": None, "file": "/a/folder"})` with such arguments first'
+MEASURE = (
+    'call `f.measure(..., kinds={"dram": None, "file": "/a/folder"})` with such arguments, and as many workers, first'
+)
 
 MOST_TRIED = 20_000
 """Up to so many placements all are tried; else arrays are placed one by one, those first that gain most per byte."""

@@ -8,7 +8,7 @@ run that took the least is taken, so that its windows belong together.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from math import inf
@@ -23,7 +23,7 @@ from orion.errors import ArgumentError, describe
 from orion.kinds.folders import FileArrays, block_bytes, checked_kinds
 from orion.kinds.measured import LoopOnKinds, MeasuredKinds, accesses_of, brought_in
 from orion.kinds.trace import LoopTracer, Sampler, Traced, TracedArray, UntracedError
-from orion.measured import loop_names
+from orion.measured import LoopName, Measurement
 from orion.measuring import Measuring, names_of, on_copies
 from orion.prepare import Preparation, Prepared
 from orion.runtime.parts import LoopPart
@@ -140,33 +140,49 @@ class _OnKinds:
     def measured(self, planned: Prepared, begun: float) -> MeasuredKinds:
         base = Measuring(planned, self.arguments, self.seconds).measured()
         try:
-            return self._measured(base, begun)
+            return self._measured(planned, base, begun)
         finally:
             self.measuring.close()
 
-    def _measured(self, base: Any, begun: float) -> MeasuredKinds:
-        alone, runs = load_program(self.program, 1), dict[str, _Run]()
-        beside: dict[str, tuple[float | None, ...]] = {}
+    def _measured(self, planned: Prepared, base: Measurement, begun: float) -> MeasuredKinds:
+        alone, runs, beside = load_program(self.program, 1), dict[str, _Run](), dict[str, tuple[float | None, ...]]()
         for kind, folder in self.folders.items():
             with ExitStack() as stack:
                 files = None if folder is None else self._files(stack, folder)
                 found = [self._run(alone, files, traces=files is None and number == 0) for number in range(RUNS)]
                 runs[kind] = min(found, key=lambda run: run.total)
-        names = tuple(loop_names([loop.plan for loop in self.program.loops]))
+                beside[kind] = tuple(loop.beside for loop in base.loops)
+                if files is not None:
+                    beside[kind] = self._beside(planned, files, runs[kind])
         known = self.measuring.rounds_of_loops()
         fresh = brought_in(self.traces, [*self.arrays], self._tiles())
         loops = []
-        for loop, name in enumerate(names):
-            one_beside = {kind: beside[kind][loop] if kind in beside else None for kind in self.folders}
+        for loop, name in enumerate(names_of(self.prepared)):
+            slower = {kind: factors[loop] for kind, factors in beside.items()}
             rounds = max(1, known[loop] or max(run.counts.get(loop, 0) for run in runs.values()))
-            loops.append(self._loop(loop, name, rounds, runs, fresh, one_beside))
+            loops.append(self._loop(loop, name, rounds, runs, fresh, slower))
         sizes = {name: int(array.nbytes) for name, array in self.arrays.items()}
         accesses = {name: accesses_of(self.traces, name, self.steps) for name in self.arrays}
         flush = {kind: run.flush for kind, run in runs.items()}
-        run = perf_counter() - begun
-        return MeasuredKinds(
-            base, tuple(self.folders), tuple(loops), sizes, accesses, flush, tuple(self.steps), self.block, run
+        every, run = tuple(self.steps), perf_counter() - begun
+        return MeasuredKinds(base, tuple(self.folders), tuple(loops), sizes, accesses, flush, every, self.block, run)
+
+    def _beside(self, planned: Prepared, files: FileArrays, alone: _Run) -> tuple[float | None, ...]:
+        """How many times as long the tiles of each loop take where all workers run at once: they share what the files
+        come by."""
+        program = planned.program
+        if program.workers == 1:
+            return (None,) * len(program.loops)
+        together, found = (
+            self._run(load_program(program, program.workers), files, planned=planned),
+            list[float | None](),
         )
+        for loop in range(len(program.loops)):
+            rounds = sorted({*together.tiles.get(loop, {})} & {*alone.tiles.get(loop, {})})
+            own = sum(alone.tiles[loop][round].sum() for round in rounds)
+            all_at_once = sum(together.tiles[loop][round].sum() for round in rounds)
+            found.append(max(1.0, float(all_at_once / own)) if own else None)
+        return tuple(found)
 
     def _tiles(self) -> dict[int, int]:
         return {number: loop.schedule.tiles for number, loop in enumerate(self.program.loops)}
@@ -180,40 +196,54 @@ class _OnKinds:
 
     # ------------------------------------------------------------ runs
 
-    def _run(self, loaded: LoadedProgram, files: FileArrays | None, *, traces: bool) -> _Run:
-        """Run the program once, by one worker, with its arrays in files or not."""
-        sampling = Sampling(self.measuring.rounds_of_loops(), inf, False)
-        sampling.until = perf_counter() + self.seconds
+    def _run(
+        self,
+        loaded: LoadedProgram,
+        files: FileArrays | None,
+        *,
+        traces: bool = False,
+        planned: Prepared | None = None,
+    ) -> _Run:
+        """Run the program once, with its arrays in files or not: by one worker in windows, or as it is `planned`."""
+        prepared, until = planned or self.prepared, perf_counter() + self.seconds
+        samplings = [Sampling(self.measuring.rounds_of_loops(), inf, False) for _ in range(loaded.workers)]
+        if planned is None:
+            samplings[0].until = until
 
-        def run(prepared: PreparedProgram, loaded: LoadedProgram, number: int, given: tuple[object, ...]) -> Any:
-            memory = loaded.memory
-            worker = _ClockedWorker(
-                number, loaded.workers, loaded.parts[number], memory, loaded.meet, last=prepared.last
-            )
-            worker.sampling, worker.recorder = sampling, Recorder(number)
+        def run(program: PreparedProgram, loaded: LoadedProgram, number: int, given: tuple[object, ...]) -> Any:
+            parts, memory = loaded.parts[number], loaded.memory
+            worker = _ClockedWorker(number, loaded.workers, parts, memory, loaded.meet, last=program.last)
+            worker.sampling, worker.recorder = samplings[number], Recorder(number)
             worker.before = self._trace if traces else _nothing
             try:
-                return loaded.uncompiled(prepared)(worker, *given)
+                return loaded.uncompiled(program)(worker, *given)
             except AbortedError:
-                if sampling.left_out:
+                if samplings[number].left_out:
                     return None
                 raise
 
-        with on_copies(self.prepared, self.arguments) as copies:
+        with on_copies(prepared, self.arguments) as copies:
             if files is not None:
                 for name, array in files.arrays.items():
                     if name in self.prepared.written:
                         array[...] = self.arrays[name]
                     copies[name] = array
                 files.drop()
-            run_by(run, self.program, loaded, copies, self.measuring.pool, self.measuring.watch)
+            run_by(run, prepared.program, loaded, copies, self.measuring.pool, self.measuring.watch)
             start = perf_counter()
             if files is not None:
                 files.flush()
-        return _Run(sampling.tiles, perf_counter() - start if files is not None else 0.0, sampling.run)
+        flush = perf_counter() - start if files is not None else 0.0
+        return _Run(_of_all_workers(samplings), flush, samplings[0].run)
 
     def _loop(
-        self, loop: int, name: Any, rounds: int, runs: Mapping[str, _Run], fresh: list[Any], beside: Any
+        self,
+        loop: int,
+        name: LoopName,
+        rounds: int,
+        runs: Mapping[str, _Run],
+        fresh: Sequence[Mapping[str, NDArray[np.int64]]],
+        beside: Mapping[str, float | None],
     ) -> LoopOnKinds:
         """The windows of a loop, in the rounds that were run on all kinds and traced."""
         schedule, order = self.program.loops[loop].schedule, self.program.loops[loop].schedule.serial_tiles()
@@ -272,6 +302,17 @@ class _OnKinds:
             found = {name: array.taken() for name, array in traced.items()}
             tiles[tile] = {name: one for name, one in found.items() if one is not None}
         self.traces.append(Traced(part.number, part.round, tiles))
+
+
+def _of_all_workers(samplings: Sequence[Sampling]) -> dict[int, dict[int, NDArray[np.int64]]]:
+    """The nanoseconds of tiles by loop and round, those of the workers one after the other."""
+    found: dict[int, dict[int, NDArray[np.int64]]] = {}
+    for sampling in samplings:
+        for loop, rounds in sampling.tiles.items():
+            own = found.setdefault(loop, {})
+            for round, times in rounds.items():
+                own[round] = np.concatenate([own[round], times]) if round in own else times
+    return found
 
 
 def _nothing(part: LoopPart, arguments: list[Any], values: tuple[Any, ...]) -> None:

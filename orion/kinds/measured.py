@@ -128,13 +128,13 @@ class MeasuredKinds:
 # ---------------------------------------------------------------- from traces
 
 
-def brought_in(traces: Sequence[Traced], arrays: Sequence[str], tiles: Mapping[int, int]) -> list[Any]:
+def brought_in(traces: Sequence[Traced], arrays: Sequence[str], tiles: Mapping[int, int]) -> list[dict[str, Ints]]:
     """Of each trace, in the order of the run, the blocks that its tiles are the first of all to touch: int64 (tiles,)
     by array. `tiles[loop]` is the number of those of a loop."""
     seen: dict[str, set[int]] = {name: set() for name in arrays}
-    found = []
+    found = list[dict[str, Ints]]()
     for trace in traces:
-        counts = {name: np.zeros(tiles[trace.loop], np.int64) for name in arrays}
+        counts: dict[str, Ints] = {name: np.zeros(tiles[trace.loop], np.int64) for name in arrays}
         for tile, touched in trace.tiles.items():
             for name, one in touched.items():
                 blocks = {*one.reads[:, 0].tolist(), *one.writes[:, 0].tolist()} - seen[name]
