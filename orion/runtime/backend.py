@@ -114,7 +114,7 @@ class LocalBackend:
             self._loaded[prepared] = loaded
         if self._pool is None:
             self._pool = Pool()
-        if recording is not None:  # times are those of the workers that it began with
+        if recording is not None or prepared.is_single_loop:  # times are those of the workers that it began with
             counts.append((0.0, workers))
             return run_locally(prepared, loaded, arguments, self._pool, self._watch, recording)
         run = ElasticRun(prepared, loaded, arguments, lambda: self.workers, asked, counts)

@@ -105,6 +105,12 @@ class PreparedProgram:
         return replace(self, loops=tuple(map(dealt, self.loops)))
 
     @cached_property
+    def is_single_loop(self) -> bool:
+        """Whether a run is that of one loop, once: its workers come to no other, and to no other round."""
+        steps = [step for step in self.program.steps if not isinstance(step, Scalars)]
+        return len(steps) <= 1 and all(isinstance(step, RunLoop) for step in steps)
+
+    @cached_property
     def last(self) -> int | None:
         """The loop after which nothing but statements on scalars follows; None where it may run more than once, or not
         at all, or where all workers have something to do after their tiles of it."""
