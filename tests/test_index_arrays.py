@@ -247,7 +247,7 @@ def test_a_frozen_array_is_the_same_for_ever(array):
     frozen = orion.freeze(array)
     assert (frozen.shape, frozen.dtype) == (array.shape, array.dtype)
     np.testing.assert_array_equal(frozen, array)
-    for part in (frozen, frozen[...], frozen.T):
+    for part in (frozen, frozen[...], frozen.T, frozen.view()):
         with pytest.raises(ValueError, match="WRITEABLE"):
             part.flags.writeable = True
     with pytest.raises(orion.ArgumentError, match="array of Python objects"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,29 @@ from orion.errors import ArgumentError, describe
 from orion.tracebacks import ends_in_users_line
 
 
+class Sealed:
+    """The memory of an array, on which NumPy makes arrays that nobody can make writeable: it asks this object, their
+    base, whether they may be."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self._array = array
+        told = array.__array_interface__
+        self.__array_interface__ = {**told, "data": (told["data"][0], True)}
+
+
+def sealed(array: NDArray[Any]) -> NDArray[Any]:
+    """The same elements, read-only for ever. Nobody else may have the array itself.
+
+    >>> sealed(np.arange(3)).setflags(write=True)
+    Traceback (most recent call last):
+    ValueError: cannot set WRITEABLE flag to True of this array
+    """
+    return np.asarray(Sealed(array))
+
+
 def is_frozen(array: NDArray[Any]) -> bool:
-    """Whether nobody can write to the memory of an array: it is that of a `bytes` object, as `freeze` has it. A
-    read-only array that NumPy has allocated is not enough, for whoever holds it can make it writeable again.
+    """Whether nobody can write to the memory of an array, as of those from `freeze`. A read-only array is not enough:
+    whoever holds one that NumPy has allocated can make it writeable again.
 
     >>> whole = np.arange(4)
     >>> whole.flags.writeable = False
@@ -24,7 +44,7 @@ def is_frozen(array: NDArray[Any]) -> bool:
     owner: Any = array
     while isinstance(owner, np.ndarray):
         owner = owner.base
-    return isinstance(owner, bytes)
+    return isinstance(owner, Sealed)
 
 
 Frozen = TypeVar("Frozen")
@@ -61,5 +81,4 @@ def freeze(array: Frozen) -> Frozen:
         kind = "array of Python objects" if isinstance(array, np.ndarray) else type(array).__name__
         hint = "pass a NumPy array of numbers, or one of SciPy's sparse matrices"
         raise ArgumentError(describe(f"this {kind} is no array that can be frozen", hint=hint))
-    order: Literal["C", "F"] = "F" if array.flags.fnc else "C"
-    return cast(Frozen, np.ndarray(array.shape, array.dtype, array.tobytes(order), order=order))
+    return cast(Frozen, sealed(np.array(array)))

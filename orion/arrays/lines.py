@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.arrays.check import Arrays
+from orion.arrays.frozen import sealed
 from orion.arrays.layout import Elements
 from orion.arrays.sorting import counts_of, sorted_columns
 from orion.arrays.storage import current_storage
@@ -34,6 +35,5 @@ def by_lines(elements: Elements, dim: int, length: int) -> Lines:
     own, others = elements.keys[dim], elements.keys[1 - dim]
     indptr = np.concatenate(([0], np.cumsum(counts_of(own, length))))
     _, *columns = sorted_columns((own, others, *elements.values), 2, current_storage())
-    for array in (indptr, *columns):
-        array.flags.writeable = False  # what is shown of it once holds for all calls
-    return Lines(indptr, columns[0], tuple(columns[1:]))
+    starts, indices, *values = map(sealed, (indptr, *columns))  # what is shown of them once holds for all calls
+    return Lines(starts, indices, tuple(values))
