@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -152,8 +153,12 @@ def _left(
 
 
 def _found(processes: set[Process], folder: Path, shared: set[str]) -> str:
-    alive = [f"process {one[0]} ({_command(one[0])})" for one in processes if _process(one[0]) == one]
-    segments = [f"/dev/shm/{one}" for one in set(os.listdir("/dev/shm")) - shared if one.startswith("orion-")]
+    started = {f"{number}:{at}" for number, at in processes}
+    guards = {one for one in map(_process, _all_processes()) if one and started & {*_command(one[0]).split()}}
+    alive = [f"process {one[0]} ({_command(one[0])})" for one in processes | guards if _process(one[0]) == one]
+    own = {str(number) for number, _ in processes}
+    new = set(os.listdir("/dev/shm")) - shared  # others on this machine have some as well
+    segments = [f"/dev/shm/{one}" for one in new if one.startswith("orion-") or own & {*re.findall(r"\d+", one)}]
     files = [str(one) for one in folder.rglob("*") if not _is_expected(one.relative_to(folder)) and not one.is_dir()]
     return ", ".join(alive + segments + files)
 
@@ -170,15 +175,19 @@ def _is_expected(path: Path) -> bool:
 def descendants(process: int) -> list[int]:
     """The processes that one has started, and those that these have."""
     parents = {}
-    for one in filter(str.isdecimal, os.listdir("/proc")):
-        fields = _fields(int(one))
+    for one in _all_processes():
+        fields = _fields(one)
         if fields:
-            parents[int(one)] = int(fields[1])
+            parents[one] = int(fields[1])
     found, new = set(), {process}
     while new:
         new = {child for child, parent in parents.items() if parent in new} - found
         found |= new
     return sorted(found)
+
+
+def _all_processes() -> list[int]:
+    return [int(one) for one in os.listdir("/proc") if one.isdecimal()]
 
 
 def _process(number: int) -> Process | None:
@@ -197,7 +206,7 @@ def _fields(process: int) -> list[str]:
 
 def _command(process: int) -> str:
     try:
-        return Path(f"/proc/{process}/cmdline").read_text().replace("\0", " ")[:80].strip()
+        return Path(f"/proc/{process}/cmdline").read_text().replace("\0", " ").strip()
     except OSError:
         return "gone"
 

@@ -235,7 +235,7 @@ def several_nodes(of_ray: dict[str, int]) -> Iterator[SeveralNodes]:
 
 PLACES: tuple[tuple[tuple[str, ...], Any, int], ...] = (
     (("worker", "again", "idle"), one_node, 200),
-    (("elsewhere", "node", "idle_there"), several_nodes, 10),
+    (("elsewhere", "node", "idle_there"), several_nodes, 40),
 )
 """Kinds of kills, where they happen, and the epochs of a call there: nodes send each other messages in each."""
 

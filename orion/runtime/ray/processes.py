@@ -62,8 +62,10 @@ def have_ended(processes: Iterable[int], seconds: float) -> bool:
 
 
 def children_of(parent: int) -> list[int]:
-    """The processes that a process has started, and that have not ended."""
-    found = []
+    """The processes that a process has started, and that have not ended; none where the system does not tell."""
+    found: list[int] = []
+    if not os.path.isdir("/proc"):
+        return found
     for one in filter(str.isdecimal, os.listdir("/proc")):
         with suppress(OSError):
             if int(_fields(Path(f"/proc/{one}/stat"))[1]) == parent:
@@ -80,7 +82,10 @@ def started_at(process: int) -> str:
 
 
 def end_left(told: Iterable[str]) -> None:
-    """Wait for the end of what is read from, then for the processes to end; end those that do not."""
+    """In a process of its own, wait for the end of what is read from, then for the processes to end; end those that do
+    not."""
+    if os.fork():
+        return
     sys.stdin.buffer.read()
     guarded = [(int(process), started) for process, _, started in (one.partition(":") for one in told)]
     end = time.monotonic() + LEFT_SECONDS
