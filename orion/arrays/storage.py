@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from math import prod
 from numbers import Integral
 from typing import IO, Any
 from weakref import finalize
@@ -24,6 +25,7 @@ from weakref import finalize
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.arrays.aligned import aligned_zeros
 from orion.arrays.check import INT32, INT64, Arrays, key_dtype
 from orion.errors import ArgumentError, StorageError, describe
 
@@ -70,6 +72,12 @@ class Storage:
         with self.file() as file, self.told():
             os.posix_fallocate(file.fileno(), 0, size)  # a full disk would else end the process, when it is written
             return self.mapped(file, size).view(dtype)
+
+    def zeros(self, shape: tuple[int, ...], dtype: np.dtype) -> Array:
+        """An array of zeros in C order that starts on a 64-byte boundary."""
+        if prod(shape) * dtype.itemsize <= self.above:
+            return aligned_zeros(shape, dtype)
+        return self.empty(prod(shape), dtype).reshape(shape)  # of a new file
 
     def copied(self, column: Array) -> Array:
         """A copy of a column."""
