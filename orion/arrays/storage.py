@@ -109,6 +109,30 @@ class Storage:
             raise StorageError(describe(what, why=error.strerror or str(error), hint=hint)) from error
 
 
+def file_memory(array: Array) -> FileMemory | None:
+    """The mapped file that an array is in, None where it is in none."""
+    owner: object = array
+    while isinstance(owner, np.ndarray) and owner.base is not None:
+        owner = owner.base
+    if isinstance(owner, memoryview):
+        owner = owner.obj
+    return owner if isinstance(owner, FileMemory) else None
+
+
+@contextmanager
+def written_anywhere(columns: Arrays) -> Iterator[None]:
+    """Has the system not read on where a page of these columns is touched: the next one may be anywhere, and what is
+    read in vain drives other pages out."""
+    found = [memory for memory in map(file_memory, columns) if memory is not None]
+    for memory in found:
+        memory.madvise(mmap.MADV_RANDOM)
+    try:
+        yield
+    finally:
+        for memory in found:
+            memory.madvise(mmap.MADV_NORMAL)
+
+
 IN_MEMORY = Storage("", sys.maxsize)
 
 
