@@ -7,7 +7,7 @@ PEERS  := $(VENV)/.peers
 TRANSPORTS := $(VENV)/.transports
 
 .DEFAULT_GOAL := help
-.PHONY: help run test cpus check bench fuzz everyday indirect sparse polybench wavefront estimates kinds cliffs peers transports hosts interrupts planning ablation bottlenecks cluster kill flat planted house docs clean setup
+.PHONY: help run test cpus check bench fuzz everyday indirect sparse polybench wavefront estimates kinds cliffs peers larger transports hosts interrupts planning ablation bottlenecks cluster kill flat planted house docs clean setup
 
 help:            ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -83,6 +83,9 @@ hosts: $(STAMP)  ## programs on hosts with links of 1 Gbit/s, 100 and 20 Mbit/s:
 
 interrupts: $(STAMP) ## seconds from Ctrl-C to KeyboardInterrupt, and what looking for it costs kernels
 	$(BIN)/python -m benchmarks.interrupts $(ARGS)
+
+larger: $(STAMP) ## data four times a process's memory: read, mapped, grouped, looped over, saved; a cgroup, wants root
+	$(BIN)/python -m benchmarks.larger $(ARGS)
 
 cliffs: $(STAMP) ## loops of the first week next to @numba.njit of the same text
 	$(BIN)/python -m benchmarks.cliffs $(ARGS)

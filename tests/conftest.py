@@ -12,9 +12,9 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a shell's `&` has it
 
 
 SPILLED = {
-    "test_array_archive", "test_array_csv", "test_array_csv_random", "test_array_layout", "test_array_libsvm",
-    "test_array_order", "test_array_parquet", "test_array_sparse", "test_array_steps", "test_array_steps_compiled",
-    "test_array_steps_random", "test_array_text_file",
+    "test_array_archive", "test_array_csv", "test_array_csv_random", "test_array_dense", "test_array_layout",
+    "test_array_libsvm", "test_array_order", "test_array_parquet", "test_array_sparse", "test_array_steps",
+    "test_array_steps_compiled", "test_array_steps_random", "test_array_text_file",
 }  # fmt: skip
 """The files of tests that run a second time, with all elements in mapped files."""
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.arrays.storage import FileMemory
+from orion.arrays.storage import file_memory
 from orion.tracebacks import ends_in_users_line
 
 
@@ -83,11 +83,12 @@ def bytes_text(count: int) -> str:
 
 def place_text(array: NDArray[np.generic]) -> str:
     """Where the memory of an array is."""
+    file = file_memory(array)
+    if file is not None:
+        return f"a file in {file.folder}"
     owner: object = array
     while isinstance(owner, np.ndarray) and owner.base is not None:
         owner = owner.base
     if isinstance(owner, memoryview):
         owner = owner.obj
-    if isinstance(owner, FileMemory):
-        return f"a file in {owner.folder}"
     return "memory shared by the workers of this machine" if isinstance(owner, mmap.mmap) else "this process"

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from orion.arrays.aligned import aligned_zeros, is_aligned, padded_shape
+from orion.arrays.aligned import is_aligned, padded_shape
 from orion.arrays.base import DistArray, bytes_text, place_text
 from orion.arrays.dtypes import checked_shape, supported_dtype
+from orion.arrays.storage import current_storage
 from orion.errors import ArgumentError, describe
 from orion.tracebacks import ends_in_users_line
 
@@ -36,7 +37,7 @@ class DenseArray(DistArray):
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype) -> None:
         self._shape = shape
-        self._storage = aligned_zeros(padded_shape(shape, dtype), dtype)
+        self._storage = current_storage().zeros(padded_shape(shape, dtype), dtype)
 
     @property
     def storage(self) -> NDArray[Any]:

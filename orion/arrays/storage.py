@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from math import prod
 from numbers import Integral
 from typing import IO, Any
 from weakref import finalize
@@ -24,6 +25,7 @@ from weakref import finalize
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.arrays.aligned import aligned_zeros
 from orion.arrays.check import INT32, INT64, Arrays, key_dtype
 from orion.errors import ArgumentError, StorageError, describe
 
@@ -71,6 +73,12 @@ class Storage:
             os.posix_fallocate(file.fileno(), 0, size)  # a full disk would else end the process, when it is written
             return self.mapped(file, size).view(dtype)
 
+    def zeros(self, shape: tuple[int, ...], dtype: np.dtype) -> Array:
+        """An array of zeros in C order that starts on a 64-byte boundary."""
+        if prod(shape) * dtype.itemsize <= self.above:
+            return aligned_zeros(shape, dtype)
+        return self.empty(prod(shape), dtype).reshape(shape)  # of a new file
+
     def copied(self, column: Array) -> Array:
         """A copy of a column."""
         found = self.empty(len(column), column.dtype)
@@ -99,6 +107,30 @@ class Storage:
             what = f"elements cannot be held in files in {self.folder}"
             hint = "make room, or choose another folder, orion.init(spill=…)"
             raise StorageError(describe(what, why=error.strerror or str(error), hint=hint)) from error
+
+
+def file_memory(array: Array) -> FileMemory | None:
+    """The mapped file that an array is in, None where it is in none."""
+    owner: object = array
+    while isinstance(owner, np.ndarray) and owner.base is not None:
+        owner = owner.base
+    if isinstance(owner, memoryview):
+        owner = owner.obj
+    return owner if isinstance(owner, FileMemory) else None
+
+
+@contextmanager
+def written_anywhere(columns: Arrays) -> Iterator[None]:
+    """Has the system not read on where a page of these columns is touched: the next one may be anywhere, and what is
+    read in vain drives other pages out."""
+    found = [memory for memory in map(file_memory, columns) if memory is not None]
+    for memory in found:
+        memory.madvise(mmap.MADV_RANDOM)
+    try:
+        yield
+    finally:
+        for memory in found:
+            memory.madvise(mmap.MADV_NORMAL)
 
 
 IN_MEMORY = Storage("", sys.maxsize)
