@@ -13,6 +13,7 @@ import numpy as np
 from orion.cost.sizes import Sizes
 from orion.errors import PlanError, describe
 from orion.inspect.text.words import bytes_in_words, counted, time_in_words
+from orion.ir.program import Step
 from orion.ir.types import ArrayType, Shapes
 from orion.kinds.best import MEASURE as MEASURE_KINDS
 from orion.kinds.best import Best, best_placement, checked_placement, proposal, room_of
@@ -173,22 +174,12 @@ def estimated(
     place = [f"{worker * nodes // workers}" for worker in range(workers)]
     exchange = program_exchange(loops, sizes.known, place, shapes)
     prediction = Prediction(sizes.known, loops, exchange, shapes, of_elements)
-    total: int | None = 0
-    unknown = None
-    if len(exchange.nodes) > 1:  # on one nothing is sent
-        try:
-            total = prediction.go(function.program.steps)
-        except UnpredictableError as error:
-            total, unknown = None, str(error)
+    total, unknown = _sent(prediction, function.program.steps)
     memory = _memory(exchange, shapes, of_elements)
     used = len(exchange.nodes)
     on_kinds = measurements.latest_on_kinds(sizes, [*loop_names(function.loops)])
     full = checked_placement(on_kinds, placement) if placement else {}
-    measurement: Measurement | None
-    if full and on_kinds is not None:
-        measurement = on_kinds.placed(full)
-    else:
-        measurement = measurements.latest(sizes, [*loop_names(function.loops)])
+    measurement = _measurement(function, sizes, measurements, full)
     times, unmeasured = None, f"nothing was measured: {MEASURE}"
     if measurement is not None:
         times = Times(function, sizes, workers, used, measurement, network)
@@ -213,6 +204,25 @@ def estimated(
         on_kinds,
         lambda other: estimated(function, sizes, schedules, nodes, measurements, network, other),
     )
+
+
+def _measurement(
+    function: FunctionPlan, sizes: Sizes, measurements: Measurements, placement: Mapping[str, str]
+) -> Measurement | None:
+    """What is predicted by: of all arrays in memory, or where a placement has them."""
+    names = [*loop_names(function.loops)]
+    on_kinds = measurements.latest_on_kinds(sizes, names) if placement else None
+    return measurements.latest(sizes, names) if on_kinds is None else on_kinds.placed(placement)
+
+
+def _sent(prediction: Prediction, steps: Sequence[Step]) -> tuple[int | None, str | None]:
+    """The bytes that go from node to node, or why nobody knows them."""
+    if len(prediction.exchange.nodes) == 1:  # on one nothing is sent
+        return 0, None
+    try:
+        return prediction.go(steps), None
+    except UnpredictableError as error:
+        return None, str(error)
 
 
 def _memory(exchange: ProgramExchange, shapes: Shapes, of_elements: Mapping[str, int]) -> list[int]:

@@ -86,7 +86,8 @@ class FileArrays:
         for memory, file in self._maps.values():
             os.fsync(file)
             memory.madvise(mmap.MADV_DONTNEED)
-            os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+            if hasattr(os, "posix_fadvise"):  # not on macOS
+                os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
 
     def close(self) -> None:
         """Remove the files. The memory goes when the last array on it does."""

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from io import FileIO
 from math import inf
 from pathlib import Path
 from time import perf_counter, perf_counter_ns
@@ -32,6 +33,9 @@ from orion.runtime.profile.recorder import Recorder
 from orion.runtime.profile.sampled import SampledWorker, Sampling
 from orion.runtime.threads.backend import LoadedProgram, load_program, run_by
 from orion.runtime.worker import AbortedError
+
+SCHEDULED = "/proc/thread-self/schedstat"
+"""Where Linux says how long a thread has run, and waited for a core."""
 
 RUNS = 3
 """How often a call is run on each kind of memory."""
@@ -88,7 +92,8 @@ class _ClockedWorker(SampledWorker):
     def walk_timed(self, part: LoopPart, first: int, last: int, arguments: list[Any]) -> None:
         self.before(part, arguments, self.values)
         found = np.zeros(part.tiles.size, np.int64)
-        with open("/proc/thread-self/schedstat", "rb", buffering=0) as file:
+        with ExitStack() as stack:
+            file = stack.enter_context(open(SCHEDULED, "rb", buffering=0)) if os.path.exists(SCHEDULED) else None
             for place in range(first, last):
                 if not self._await_tile(part, place):
                     return
@@ -98,9 +103,9 @@ class _ClockedWorker(SampledWorker):
         self.sampling.tiles.setdefault(part.number, {})[part.round] = found
 
 
-def _waited(file: Any) -> int:
-    """The nanoseconds that this thread has waited for a core since it began."""
-    return int(os.pread(file.fileno(), 128, 0).split()[1])
+def _waited(file: FileIO | None) -> int:
+    """The nanoseconds that this thread has waited for a core since it began; 0 where the system does not say."""
+    return 0 if file is None else int(os.pread(file.fileno(), 128, 0).split()[1])
 
 
 @dataclass(slots=True, eq=False)
