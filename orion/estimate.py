@@ -89,15 +89,29 @@ class Estimate:
     _on_kinds: MeasuredKinds | None = field(repr=False)
     _placed: Callable[[Mapping[str, str]], Estimate] = field(repr=False)
 
-    def best(self, capacity: Mapping[str, int | str]) -> Best:
+    def best(self, capacity: Mapping[str, int | str] | None = None) -> Best:
         """Which array goes on which kind of memory, so that a call takes the least time on one worker: a placement, its
-        estimate on these workers, and what speaks for it. `capacity` are the bytes that kinds have room for, such as
-        `{"dram": "2GB"}`; a kind that is not named has room for all. PlanError where there is not enough room, a kind
-        is unknown, or none was measured (`f.measure(..., kinds=...)`)."""
+        estimate on these workers, and what speaks for it. `capacity` are the bytes that kinds have room for; a kind
+        that is not named has room for all. PlanError where there is not enough room, a kind is unknown, or none was
+        measured (`f.measure(..., kinds=...)`).
+
+        >>> import numpy as np, orion, tempfile
+        >>> @orion.parallel_for
+        ... def halve(a, b):
+        ...     for i in range(a.shape[0]):
+        ...         a[i] = 0.5 * b[i]
+        >>> a, b = np.ones(20_000), np.ones(20_000)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     measured = halve.measure(a, b, kinds={"dram": None, "file": folder})
+        >>> best = halve.plan(a, b).estimate().best(capacity={"dram": "200kB"})
+        >>> sorted(best.placement.values())
+        ['dram', 'file']
+        """
         if self._on_kinds is None:
             raise PlanError(f"times are not known on any kind of memory: {MEASURE_KINDS}")
-        placement = best_placement(self._on_kinds, capacity)
-        return proposal(self._on_kinds, placement, room_of(self._on_kinds, capacity), self._placed(placement))
+        room = room_of(self._on_kinds, {} if capacity is None else capacity)
+        placement = best_placement(self._on_kinds, room)
+        return proposal(self._on_kinds, placement, room, self._placed(placement))
 
     @property
     def speedup(self) -> float | None:

@@ -282,7 +282,7 @@ def test_the_best_placement_is_the_best_of_all_that_have_room():
         placements = [dict(zip(names, one, strict=True)) for one in product(found.kinds, repeat=len(names))]
         fit = [one for one in placements if min(left_of(found, one, room).values()) >= 0]
         least = min(found.seconds_on_one(one) for one in fit)
-        best = best_placement(found, {"dram": int(room["dram"])})
+        best = best_placement(found, room)
         assert best in fit
         assert found.seconds_on_one(best) == pytest.approx(least)
 
@@ -290,7 +290,7 @@ def test_the_best_placement_is_the_best_of_all_that_have_room():
 def test_many_arrays_are_placed_by_what_they_gain_per_byte():
     sizes = {f"a{k}": 10 for k in range(20)}
     found = of_arrays(sizes, {f"a{k}": float(1 + k) for k in range(20)})
-    best = best_placement(found, {"dram": 50})
+    best = best_placement(found, room_of(found, {"dram": 50}))
     assert [name for name, kind in best.items() if kind == "dram"] == [f"a{k}" for k in range(15, 20)]
 
 
@@ -303,6 +303,11 @@ def test_a_proposal_says_why(measured):
     text = str(best)
     assert all(f"{one.array}, " in text and f"on {one.kind}" in text for one in best.arrays)
     assert "of dram are left" in text
+
+
+def test_where_all_have_room_none_is_on_a_slower_kind():
+    found = of_arrays({"x": 10, "y": 20}, {"x": 1.0, "y": 5.0})
+    assert best_placement(found, room_of(found, {})) == {"x": "dram", "y": "dram"}
 
 
 def test_sizes_are_numbers_or_text():
