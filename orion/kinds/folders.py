@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ from numpy.typing import NDArray
 from orion.errors import ArgumentError, describe
 
 Array = NDArray[Any]
+
+TRIED, LEAST, MOST = 32, 1 << 20, 1 << 24
+"""Blocks that are read and written to see what that costs, and their bytes at least and at most."""
 
 
 def checked_kinds(given: object) -> dict[str, Path | None]:
@@ -96,3 +100,25 @@ class FileArrays:
             os.close(file)
         self._maps.clear()
         self._files.cleanup()
+
+
+def cost_of_writing(folder: Path, block: int) -> float:
+    """What it costs to write a block of a file in a folder, relative to reading it: by some that are read, and as many
+    that are read and written."""
+    values = np.zeros(min(max(TRIED * block, LEAST), MOST), np.uint8)
+    files = FileArrays(folder)
+    try:
+        files.add("values", values)
+        seconds = []
+        for is_written in (False, True):
+            files.drop()
+            start = perf_counter()
+            if is_written:
+                files.arrays["values"][:: mmap.PAGESIZE] = 1
+                files.flush()
+            else:
+                int(files.arrays["values"][:: mmap.PAGESIZE].sum())
+            seconds.append(perf_counter() - start)
+        return max(0.0, seconds[1] / seconds[0] - 1.0)
+    finally:
+        files.close()
