@@ -4,9 +4,11 @@
 
 Five loops are measured with all their arrays in memory, and with all in files. What is compared are all other
 placements, array by array, none of which was measured: each is run from files of which no page is in memory, until what
-was written is in the files, and the least time of some runs taken, which is that by the clock less what the thread
-waited for a core, as predictions are; the least by the clock alone stands beside it. Without `--folder` the files are in the memory of
-another process, behind a link of 50 MB per second (`benchmarks/far_folder.py`; wants root and /dev/fuse).
+was written is in the files. Of some runs the least time is taken, which is that by the clock less what the thread
+waited for a core, as predictions are; the least by the clock alone stands beside it.
+
+Without `--folder` the files are in the memory of another process, behind a link of 50 MB per second
+(`benchmarks/far_folder.py`; wants root and /dev/fuse).
 """
 
 from __future__ import annotations
@@ -135,7 +137,8 @@ def waited_for_core() -> float:
 
 @dataclass(frozen=True)
 class Compared:
-    """One placement: the seconds of runs, less waiting for a core and by the clock, those that are predicted by `every`, and what predicting took."""
+    """One placement: the seconds of runs, less waiting for a core and by the clock, those that are predicted by
+    `every`, and what predicting took."""
 
     placement: dict[str, str]
     runs: list[tuple[float, float]]
@@ -201,9 +204,8 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--only", help="the name of one loop")
     options = parser.parse_args()
-    print(
-        f"load when it began: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; milliseconds: least, least by the clock"
-    )
+    print(f"load when it began: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    print("milliseconds: the least less waiting for a core, the least by the clock")
     print(f"error for one of {', '.join(map(str, EVERY))} iterations; how many times faster than a run an estimate is")
     held: list[Compared] = []
     slow, fast = (far_folder(*link) if options.folder is None else nullcontext(options.folder) for link in LINKS)

@@ -38,7 +38,7 @@ from orion.schedule.schedule import Ints
 SCHEDULED = "/proc/thread-self/schedstat"
 """Where Linux says how long a thread has run, and waited for a core."""
 
-RUNS = 3
+RUNS = 5
 """How often a call is run on each kind of memory."""
 
 WINDOWS = 16
