@@ -100,7 +100,8 @@ class _ClockedWorker(SampledWorker):
                     return
                 start, waited = perf_counter_ns(), _waited(file)
                 part.walk(part.tiles[place : place + 1], part.round, *part.leading, *arguments)
-                found[place] = max(0, perf_counter_ns() - start - (_waited(file) - waited))
+                waited = _waited(file) - waited  # looked at inside of the time, so that it is a part of that
+                found[place] = perf_counter_ns() - start - waited
         self.sampling.tiles.setdefault(part.number, {})[part.round] = found
 
 
