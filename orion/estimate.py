@@ -13,6 +13,7 @@ import numpy as np
 from orion.cost.sizes import Sizes
 from orion.errors import PlanError, describe
 from orion.inspect.text.words import bytes_in_words, counted, time_in_words
+from orion.ir.program import Step
 from orion.ir.types import ArrayType, Shapes
 from orion.kinds.best import MEASURE as MEASURE_KINDS
 from orion.kinds.best import Best, best_placement, checked_placement, proposal, room_of
@@ -88,15 +89,29 @@ class Estimate:
     _on_kinds: MeasuredKinds | None = field(repr=False)
     _placed: Callable[[Mapping[str, str]], Estimate] = field(repr=False)
 
-    def best(self, capacity: Mapping[str, int | str]) -> Best:
+    def best(self, capacity: Mapping[str, int | str] | None = None) -> Best:
         """Which array goes on which kind of memory, so that a call takes the least time on one worker: a placement, its
-        estimate on these workers, and what speaks for it. `capacity` are the bytes that kinds have room for, such as
-        `{"dram": "2GB"}`; a kind that is not named has room for all. PlanError where there is not enough room, a kind
-        is unknown, or none was measured (`f.measure(..., kinds=...)`)."""
+        estimate on these workers, and what speaks for it. `capacity` are the bytes that kinds have room for; a kind
+        that is not named has room for all. PlanError where there is not enough room, a kind is unknown, or none was
+        measured (`f.measure(..., kinds=...)`).
+
+        >>> import numpy as np, orion, tempfile
+        >>> @orion.parallel_for
+        ... def halve(a, b):
+        ...     for i in range(a.shape[0]):
+        ...         a[i] = 0.5 * b[i]
+        >>> a, b = np.ones(20_000), np.ones(20_000)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     measured = halve.measure(a, b, kinds={"dram": None, "file": folder})
+        >>> best = halve.plan(a, b).estimate().best(capacity={"dram": "200kB"})
+        >>> sorted(best.placement.values())
+        ['dram', 'file']
+        """
         if self._on_kinds is None:
             raise PlanError(f"times are not known on any kind of memory: {MEASURE_KINDS}")
-        placement = best_placement(self._on_kinds, capacity)
-        return proposal(self._on_kinds, placement, room_of(self._on_kinds, capacity), self._placed(placement))
+        room = room_of(self._on_kinds, {} if capacity is None else capacity)
+        placement = best_placement(self._on_kinds, room)
+        return proposal(self._on_kinds, placement, room, self._placed(placement))
 
     @property
     def speedup(self) -> float | None:
@@ -173,22 +188,12 @@ def estimated(
     place = [f"{worker * nodes // workers}" for worker in range(workers)]
     exchange = program_exchange(loops, sizes.known, place, shapes)
     prediction = Prediction(sizes.known, loops, exchange, shapes, of_elements)
-    total: int | None = 0
-    unknown = None
-    if len(exchange.nodes) > 1:  # on one nothing is sent
-        try:
-            total = prediction.go(function.program.steps)
-        except UnpredictableError as error:
-            total, unknown = None, str(error)
+    total, unknown = _sent(prediction, function.program.steps)
     memory = _memory(exchange, shapes, of_elements)
     used = len(exchange.nodes)
     on_kinds = measurements.latest_on_kinds(sizes, [*loop_names(function.loops)])
     full = checked_placement(on_kinds, placement) if placement else {}
-    measurement: Measurement | None
-    if full and on_kinds is not None:
-        measurement = on_kinds.placed(full)
-    else:
-        measurement = measurements.latest(sizes, [*loop_names(function.loops)])
+    measurement = _measurement(function, sizes, measurements, full)
     times, unmeasured = None, f"nothing was measured: {MEASURE}"
     if measurement is not None:
         times = Times(function, sizes, workers, used, measurement, network)
@@ -213,6 +218,25 @@ def estimated(
         on_kinds,
         lambda other: estimated(function, sizes, schedules, nodes, measurements, network, other),
     )
+
+
+def _measurement(
+    function: FunctionPlan, sizes: Sizes, measurements: Measurements, placement: Mapping[str, str]
+) -> Measurement | None:
+    """What is predicted by: of all arrays in memory, or where a placement has them."""
+    names = [*loop_names(function.loops)]
+    on_kinds = measurements.latest_on_kinds(sizes, names) if placement else None
+    return measurements.latest(sizes, names) if on_kinds is None else on_kinds.placed(placement)
+
+
+def _sent(prediction: Prediction, steps: Sequence[Step]) -> tuple[int | None, str | None]:
+    """The bytes that go from node to node, or why nobody knows them."""
+    if len(prediction.exchange.nodes) == 1:  # on one nothing is sent
+        return 0, None
+    try:
+        return prediction.go(steps), None
+    except UnpredictableError as error:
+        return None, str(error)
 
 
 def _memory(exchange: ProgramExchange, shapes: Shapes, of_elements: Mapping[str, int]) -> list[int]:

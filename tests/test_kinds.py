@@ -14,7 +14,7 @@ from orion.errors import ArgumentError, PlanError
 from orion.ir.program import RunLoop
 from orion.kernel.calling import tile_boxes
 from orion.kinds.best import best_placement, costs_of, left_of, room_of, size_in_bytes
-from orion.kinds.measured import Accesses, LoopOnKinds, MeasuredKinds, brought_in, placed_seconds
+from orion.kinds.measured import Accesses, LoopOnKinds, MeasuredKinds, first_touches, placed_seconds, write_weight
 from orion.kinds.trace import LoopTracer, Sampler, Touched, Traced, TracedArray
 from orion.measured import LoopName, Measurement
 from tests.oracles.brute_force import record
@@ -54,13 +54,30 @@ def factorize(ratings, W, H, step):
     ],
 )
 def test_a_window_takes_the_mean_of_kinds_weighted_by_accesses(times, counts, expected):
-    found = placed_seconds([np.array([time]) for time in times], [np.array([count]) for count in counts])
+    totals = [np.array([sum(counts)])] * len(counts)
+    found = placed_seconds([np.array([time]) for time in times], [np.array([count]) for count in counts], totals)
     assert found.tolist() == [expected]
 
 
 def test_the_time_is_the_sum_over_windows():
     fast, slow = np.array([1.0, 2.0]), np.array([3.0, 10.0])
-    assert placed_seconds([fast, slow], [np.array([1, 1]), np.array([1, 3])]).sum() == 2.0 + 8.0
+    totals = [np.array([2, 4])] * 2
+    assert placed_seconds([fast, slow], [np.array([1, 1]), np.array([1, 3])], totals).sum() == 2.0 + 8.0
+
+
+@pytest.mark.parametrize(
+    ("relative", "flush", "in_run", "weight"),
+    [
+        (1.0, 4.0, 0.0, 0.0),  # all is written at the end
+        (1.0, 0.0, 4.0, 1.0),  # all before
+        (1.0, 1.0, 3.0, 0.75),
+        (0.5, 1.0, 1.0, 0.25),
+        (0.0, 0.0, 0.0, 0.0),
+    ],
+)
+def test_a_written_block_counts_for_what_is_not_written_at_the_end(relative, flush, in_run, weight):
+    """Ten blocks are brought in, a second each, and four of them written."""
+    assert write_weight(relative, 10.0 + in_run, flush, 10, 4) == pytest.approx(weight)
 
 
 # ---------------------------------------------------------------- traces
@@ -161,10 +178,10 @@ def test_a_block_is_brought_in_once():
 
     first = Traced(0, 0, {0: {"a": touched([0, 1], [])}, 1: {"a": touched([1], [2]), "b": touched([0], [])}})
     second = Traced(0, 1, {0: {"a": touched([0, 3], [])}, 1: {"b": touched([0], [0])}})
-    found = brought_in([first, second], ["a", "b"], {0: 2})
-    assert [{name: one.tolist() for name, one in trace.items()} for trace in found] == [
-        {"a": [2, 1], "b": [0, 1]},
-        {"a": [1, 0], "b": [0, 0]},
+    found = first_touches([first, second], ["a", "b"], {0: 2})
+    assert [{name: [one.tolist() for one in both] for name, both in trace.items()} for trace in found] == [
+        {"a": [[2, 1], [0, 1]], "b": [[0, 1], [0, 0]]},
+        {"a": [[1, 0], [0, 0]], "b": [[0, 0], [0, 1]]},
     ]
 
 
@@ -255,15 +272,25 @@ def of_arrays(sizes, slow):
     total = sum(slow.values())
     counts = {name: np.array([[round(1000 * slow[name])]]) for name in sizes}
     seconds = {"dram": np.array([[1.0]]), "file": np.array([[1.0 + total]])}
-    none = np.array([0])
-    loop = LoopOnKinds(
-        LoopName(add_up.plan(np.ones(9), np.ones(18), np.ones(9), 1).function.loops[0].nest.span, ("i",), (), 0),
-        1, (np.array([0, 1]),), none, seconds, {"dram": None, "file": None}, counts, 0,
-    )  # fmt: skip
     plan = add_up.plan(np.ones(9), np.ones(18), np.ones(9), 1)
+    name = LoopName(plan.function.loops[0].nest.span, ("i",), (), 0)
+    unwritten, beside = {one: 0 * count for one, count in counts.items()}, dict.fromkeys(seconds)
+    bounds = (np.array([0, 1]),)
+    loop = LoopOnKinds(name, 1, bounds, np.array([0]), seconds, beside, counts, unwritten, 0)
     base = Measurement("f", plan.sizes, 1, (), 0.0, None, 0.0, None, 0.0, True)
     accesses = {name: Accesses(0, 0, 0, 0) for name in sizes}
-    return MeasuredKinds(base, ("dram", "file"), (loop,), sizes, accesses, dict.fromkeys(seconds, 0.0), (1,), 1, 0.0)
+    return MeasuredKinds(
+        base,
+        ("dram", "file"),
+        (loop,),
+        sizes,
+        accesses,
+        dict.fromkeys(seconds, 0.0),
+        dict.fromkeys(seconds, 0.0),
+        (1,),
+        1,
+        0.0,
+    )
 
 
 def test_costs_of_arrays_add_up():
@@ -282,7 +309,7 @@ def test_the_best_placement_is_the_best_of_all_that_have_room():
         placements = [dict(zip(names, one, strict=True)) for one in product(found.kinds, repeat=len(names))]
         fit = [one for one in placements if min(left_of(found, one, room).values()) >= 0]
         least = min(found.seconds_on_one(one) for one in fit)
-        best = best_placement(found, {"dram": int(room["dram"])})
+        best = best_placement(found, room)
         assert best in fit
         assert found.seconds_on_one(best) == pytest.approx(least)
 
@@ -290,7 +317,7 @@ def test_the_best_placement_is_the_best_of_all_that_have_room():
 def test_many_arrays_are_placed_by_what_they_gain_per_byte():
     sizes = {f"a{k}": 10 for k in range(20)}
     found = of_arrays(sizes, {f"a{k}": float(1 + k) for k in range(20)})
-    best = best_placement(found, {"dram": 50})
+    best = best_placement(found, room_of(found, {"dram": 50}))
     assert [name for name, kind in best.items() if kind == "dram"] == [f"a{k}" for k in range(15, 20)]
 
 
@@ -303,6 +330,11 @@ def test_a_proposal_says_why(measured):
     text = str(best)
     assert all(f"{one.array}, " in text and f"on {one.kind}" in text for one in best.arrays)
     assert "of dram are left" in text
+
+
+def test_where_all_have_room_none_is_on_a_slower_kind():
+    found = of_arrays({"x": 10, "y": 20}, {"x": 1.0, "y": 5.0})
+    assert best_placement(found, room_of(found, {})) == {"x": "dram", "y": "dram"}
 
 
 def test_sizes_are_numbers_or_text():

@@ -112,11 +112,6 @@ class Best:
         return "; ".join(found)
 
 
-def best_placement(measured: MeasuredKinds, capacity: Mapping[str, object]) -> dict[str, str]:
-    """The placement that takes the least time on one worker. PlanError where there is no room for all arrays."""
-    return _least(measured, costs_of(measured), room_of(measured, capacity))
-
-
 def room_of(measured: MeasuredKinds, capacity: Mapping[str, object]) -> dict[str, float]:
     """The bytes that each kind has room for. PlanError where a kind is unknown, or a size none."""
     if not isinstance(capacity, Mapping):
@@ -138,9 +133,9 @@ def costs_of(measured: MeasuredKinds) -> dict[str, dict[str, float]]:
     }
 
 
-def _least(
-    measured: MeasuredKinds, costs: Mapping[str, Mapping[str, float]], room: Mapping[str, float]
-) -> dict[str, str]:
+def best_placement(measured: MeasuredKinds, room: Mapping[str, float]) -> dict[str, str]:
+    """The placement that takes the least time on one worker. PlanError where there is no room for all arrays."""
+    costs = costs_of(measured)
     names, kinds = [*measured.arrays], measured.kinds
     if len(kinds) ** len(names) > MOST_TRIED:
         return _one_by_one(measured, costs, room)

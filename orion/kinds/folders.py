@@ -10,8 +10,10 @@ import mmap
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,9 @@ from numpy.typing import NDArray
 from orion.errors import ArgumentError, describe
 
 Array = NDArray[Any]
+
+TRIED, LEAST, MOST, REPEATS = 32, 1 << 20, 1 << 24, 3
+"""Blocks that are read and written to see what that costs, their bytes at least and at most, and how often."""
 
 
 def checked_kinds(given: object) -> dict[str, Path | None]:
@@ -86,7 +91,8 @@ class FileArrays:
         for memory, file in self._maps.values():
             os.fsync(file)
             memory.madvise(mmap.MADV_DONTNEED)
-            os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+            if hasattr(os, "posix_fadvise"):  # not on macOS
+                os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
 
     def close(self) -> None:
         """Remove the files. The memory goes when the last array on it does."""
@@ -95,3 +101,25 @@ class FileArrays:
             os.close(file)
         self._maps.clear()
         self._files.cleanup()
+
+
+def cost_of_writing(folder: Path, block: int) -> float:
+    """What it costs to write a block of a file in a folder, relative to reading it: by some that are read, and as many
+    that are read and written; the least time of a few of both."""
+    values = np.zeros(min(max(TRIED * block, LEAST), MOST), np.uint8)
+    files = FileArrays(folder)
+    try:
+        files.add("values", values)
+        seconds = [inf, inf]
+        for is_written in (False, True) * REPEATS:
+            files.drop()
+            start = perf_counter()
+            if is_written:
+                files.arrays["values"][:: mmap.PAGESIZE] = 1
+                files.flush()
+            else:
+                int(files.arrays["values"][:: mmap.PAGESIZE].sum())
+            seconds[is_written] = min(seconds[is_written], perf_counter() - start)
+        return max(0.0, seconds[1] / seconds[0] - 1.0)
+    finally:
+        files.close()

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from io import FileIO
 from math import inf
 from pathlib import Path
 from time import perf_counter, perf_counter_ns
@@ -20,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.errors import ArgumentError, describe
-from orion.kinds.folders import FileArrays, block_bytes, checked_kinds
-from orion.kinds.measured import LoopOnKinds, MeasuredKinds, accesses_of, brought_in
+from orion.kinds.folders import FileArrays, block_bytes, checked_kinds, cost_of_writing
+from orion.kinds.measured import Accesses, LoopOnKinds, MeasuredKinds, accesses_of, first_touches, write_weight
 from orion.kinds.trace import LoopTracer, Sampler, Traced, TracedArray, UntracedError
 from orion.measured import LoopName, Measurement
 from orion.measuring import Measuring, names_of, on_copies
@@ -32,8 +33,12 @@ from orion.runtime.profile.recorder import Recorder
 from orion.runtime.profile.sampled import SampledWorker, Sampling
 from orion.runtime.threads.backend import LoadedProgram, load_program, run_by
 from orion.runtime.worker import AbortedError
+from orion.schedule.schedule import Ints
 
-RUNS = 3
+SCHEDULED = "/proc/thread-self/schedstat"
+"""Where Linux says how long a thread has run, and waited for a core."""
+
+RUNS = 5
 """How often a call is run on each kind of memory."""
 
 WINDOWS = 16
@@ -88,19 +93,21 @@ class _ClockedWorker(SampledWorker):
     def walk_timed(self, part: LoopPart, first: int, last: int, arguments: list[Any]) -> None:
         self.before(part, arguments, self.values)
         found = np.zeros(part.tiles.size, np.int64)
-        with open("/proc/thread-self/schedstat", "rb", buffering=0) as file:
+        with ExitStack() as stack:
+            file = stack.enter_context(open(SCHEDULED, "rb", buffering=0)) if os.path.exists(SCHEDULED) else None
             for place in range(first, last):
                 if not self._await_tile(part, place):
                     return
                 start, waited = perf_counter_ns(), _waited(file)
                 part.walk(part.tiles[place : place + 1], part.round, *part.leading, *arguments)
-                found[place] = max(0, perf_counter_ns() - start - (_waited(file) - waited))
+                waited = _waited(file) - waited  # looked at inside of the time, so that it is a part of that
+                found[place] = perf_counter_ns() - start - waited
         self.sampling.tiles.setdefault(part.number, {})[part.round] = found
 
 
-def _waited(file: Any) -> int:
-    """The nanoseconds that this thread has waited for a core since it began."""
-    return int(os.pread(file.fileno(), 128, 0).split()[1])
+def _waited(file: FileIO | None) -> int:
+    """The nanoseconds that this thread has waited for a core since it began; 0 where the system does not say."""
+    return 0 if file is None else int(os.pread(file.fileno(), 128, 0).split()[1])
 
 
 @dataclass(slots=True, eq=False)
@@ -155,7 +162,7 @@ class _OnKinds:
                 if files is not None:
                     beside[kind] = self._beside(planned, files, runs[kind])
         known = self.measuring.rounds_of_loops()
-        fresh = brought_in(self.traces, [*self.arrays], self._tiles())
+        fresh = first_touches(self.traces, [*self.arrays], self._tiles())
         loops = []
         for loop, name in enumerate(names_of(self.prepared)):
             slower = {kind: factors[loop] for kind, factors in beside.items()}
@@ -164,8 +171,22 @@ class _OnKinds:
         sizes = {name: int(array.nbytes) for name, array in self.arrays.items()}
         accesses = {name: accesses_of(self.traces, name, self.steps) for name in self.arrays}
         flush = {kind: run.flush for kind, run in runs.items()}
+        weights = {kind: self._weight(kind, runs, accesses) for kind in self.folders}
         every, run = tuple(self.steps), perf_counter() - begun
-        return MeasuredKinds(base, tuple(self.folders), tuple(loops), sizes, accesses, flush, every, self.block, run)
+        kinds = tuple(self.folders)
+        return MeasuredKinds(base, kinds, tuple(loops), sizes, accesses, flush, weights, every, self.block, run)
+
+    def _weight(self, kind: str, runs: Mapping[str, _Run], accesses: Mapping[str, Accesses]) -> float:
+        """By how much more than one that is read a written block counts on a kind of memory."""
+        folder, first = self.folders[kind], runs[next(iter(self.folders))]
+        if folder is None:
+            return 0.0
+        flush = runs[kind].flush
+        slower = (runs[kind].total - first.total) / 1e9 - flush
+        blocks, written = (
+            sum(found) for found in zip(*((a.blocks, a.written) for a in accesses.values()), strict=True)
+        )
+        return write_weight(cost_of_writing(folder, self.block), slower, flush, blocks, written)
 
     def _beside(self, planned: Prepared, files: FileArrays, alone: _Run) -> tuple[float | None, ...]:
         """How many times as long the tiles of each loop take where all workers run at once: they share what the files
@@ -242,7 +263,7 @@ class _OnKinds:
         name: LoopName,
         rounds: int,
         runs: Mapping[str, _Run],
-        fresh: Sequence[Mapping[str, NDArray[np.int64]]],
+        fresh: Sequence[Mapping[str, tuple[Ints, Ints]]],
         beside: Mapping[str, float | None],
     ) -> LoopOnKinds:
         """The windows of a loop, in the rounds that were run on all kinds and traced."""
@@ -255,11 +276,17 @@ class _OnKinds:
             for at, round in enumerate(both):
                 seconds[kind][at, order] = run.tiles[loop][round] / 1e9
         none = np.zeros((0, schedule.tiles), np.int64)
-        brought = {array: np.array([traced[round][array] for round in both]) if both else none for array in self.arrays}
+        brought, written = (
+            {
+                array: np.array([traced[round][array][which] for round in both]) if both else none
+                for array in self.arrays
+            }
+            for which in (0, 1)
+        )
         elements = self.program.loops[loop].sparse
         count = 0 if elements is None else self.prepared.plan.sizes.counts[elements]
         sampled = np.array(both, np.int64)
-        return LoopOnKinds(name, rounds, tuple(schedule.bounds), sampled, seconds, beside, brought, count)
+        return LoopOnKinds(name, rounds, tuple(schedule.bounds), sampled, seconds, beside, brought, written, count)
 
     # ------------------------------------------------------------ traces
 
