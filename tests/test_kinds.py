@@ -10,10 +10,11 @@ import pytest
 from hypothesis import HealthCheck, assume, given, note, settings
 
 import orion
+from orion.arrays.sizes import size_in_bytes
 from orion.errors import ArgumentError, PlanError
 from orion.ir.program import RunLoop
 from orion.kernel.calling import tile_boxes
-from orion.kinds.best import best_placement, costs_of, left_of, room_of, size_in_bytes
+from orion.kinds.best import best_placement, costs_of, left_of, room_of
 from orion.kinds.measured import Accesses, LoopOnKinds, MeasuredKinds, first_touches, placed_seconds, write_weight
 from orion.kinds.trace import LoopTracer, Sampler, Touched, Traced, TracedArray
 from orion.measured import LoopName, Measurement
@@ -338,4 +339,5 @@ def test_where_all_have_room_none_is_on_a_slower_kind():
 
 
 def test_sizes_are_numbers_or_text():
-    assert [size_in_bytes(one, "it") for one in (5, "5B", "2kB", "2 KiB", "1.5GB")] == [5, 5, 2000, 2048, 1_500_000_000]
+    sizes = [size_in_bytes(one, "it", PlanError) for one in (5, "5B", "2kB", "2 KiB", "1.5GB")]
+    assert sizes == [5, 5, 2000, 2048, 1_500_000_000]

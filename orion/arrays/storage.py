@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import re
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -18,7 +17,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from math import prod
-from numbers import Integral
 from typing import IO, Any
 from weakref import finalize
 
@@ -27,6 +25,7 @@ from numpy.typing import NDArray
 
 from orion.arrays.aligned import aligned_zeros
 from orion.arrays.check import INT32, INT64, Arrays, key_dtype
+from orion.arrays.sizes import size_in_bytes
 from orion.errors import ArgumentError, StorageError, describe
 
 Array = NDArray[Any]
@@ -36,8 +35,6 @@ SESSION = "orion.runtime.session"
 ABOVE = 64 << 20
 """Bytes of a column from which on it is in a file, where a session names a folder alone."""
 
-UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 
 BLOCK = 1 << 20
 """Elements that are looked at together where not all can be in memory."""
@@ -256,15 +253,4 @@ def storage_from(folder: str | os.PathLike[str] | None, above: int | str | None)
         why = "it cannot be written to" if os.path.isdir(path) else "there is no such folder"
         hint = "make it, or name another one that is on a disk with room for the data"
         raise StorageError(describe(f"elements cannot be held in files in {path}", why=why, hint=hint))
-    return Storage(path, ABOVE if text == "" else _bytes(name, text))
-
-
-def _bytes(name: str, given: object) -> int:
-    """A number of bytes, such as "256MB"."""
-    found = re.fullmatch(r"(\d{1,18})\s*([a-zA-Z]*)", given.strip()) if isinstance(given, str) else None
-    if found and found[2].upper() in UNITS:
-        return int(found[1]) * UNITS[found[2].upper()]
-    if isinstance(given, Integral) and not isinstance(given, bool) and int(given) >= 0:
-        return int(given)
-    hint = 'write a whole number of bytes from 0 on, or a text such as "256MB" or "1GiB"'
-    raise ArgumentError(describe(f"{name}={given!r} is no number of bytes", hint=hint))
+    return Storage(path, ABOVE if text == "" else size_in_bytes(text, name, ArgumentError))

@@ -3,14 +3,13 @@ room for so much only."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 from math import inf
-from numbers import Integral
 from typing import TYPE_CHECKING
 
+from orion.arrays.sizes import size_in_bytes
 from orion.errors import PlanError, describe, did_you_mean
 from orion.inspect.text.words import bytes_in_words, time_in_words
 from orion.kinds.measured import MeasuredKinds
@@ -24,23 +23,6 @@ MEASURE = (
 
 MOST_TRIED = 20_000
 """Up to so many placements all are tried; else arrays are placed one by one, those first that gain most per byte."""
-
-UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
-
-
-def size_in_bytes(given: object, what: str) -> int:
-    """A number of bytes that a user gave, as an integer or as text. PlanError where it is neither.
-
-    >>> size_in_bytes("2GB", "it"), size_in_bytes("1.5 MiB", "it"), size_in_bytes(7, "it")
-    (2000000000, 1572864, 7)
-    """
-    if isinstance(given, Integral) and not isinstance(given, bool) and int(given) >= 0:
-        return int(given)
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*((?:[kMGT]|[KMGT]i)?)B\s*", given) if isinstance(given, str) else None
-    if found is None:
-        hint = 'write a number of bytes, or text such as "2GB", "512MB", "1.5GiB"'
-        raise PlanError(describe(f"{what} is a number of bytes, not {given!r}", hint=hint))
-    return int(float(found[1]) * UNITS[found[2]])
 
 
 def checked_placement(measured: MeasuredKinds | None, placement: Mapping[str, str]) -> dict[str, str]:
@@ -119,7 +101,7 @@ def room_of(measured: MeasuredKinds, capacity: Mapping[str, object]) -> dict[str
         raise PlanError(describe(f"`capacity` is a dict of kinds and sizes, not {capacity!r}", hint=hint))
     for kind in capacity:
         checked_kind(measured, kind)
-    sizes = {kind: size_in_bytes(size, f"the capacity of `{kind}`") for kind, size in capacity.items()}
+    sizes = {kind: size_in_bytes(size, f"capacity[{kind!r}]", PlanError) for kind, size in capacity.items()}
     return {kind: sizes.get(kind, inf) for kind in measured.kinds}
 
 
