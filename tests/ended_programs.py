@@ -165,8 +165,8 @@ def _found(processes: set[Process], folder: Path, shared: set[str]) -> str:
 
 def _is_expected(path: Path) -> bool:
     """Ray's own folder of logs, which outlives it; and in that of the checkpoints, these and the lock."""
-    is_ray = path.parts[0] == "ray" or path.parts[0].startswith("session_") or "ray" in path.parts[0]
-    return is_ray or path.name == ".lock" or (path.parts[0] == "run" and path.suffix == ".npz")
+    is_checkpoint = path.parts[0] == "run" and (path.suffix == ".npz" or path.name == ".lock")
+    return path.parts[0] == "ray" or is_checkpoint
 
 
 # ---------------------------------------------------------------- processes
