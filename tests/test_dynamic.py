@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import orion
+from benchmarks.slow_worker import best_share
 from benchmarks.uneven import walks
 from orion.errors import ArgumentError
-from orion.kernel.calling import FLAG_STRIDE
+from orion.kernel.calling import CONTROL_SIZE, FLAG_STRIDE
 from orion.plan.plan import Inspected
 from tests.oracles import nest_check
 from tests.oracles.interpreted import Order, Turns, kernel_code, run_with
@@ -136,6 +137,32 @@ def test_waits_of_a_static_schedule_are_not_enough_and_that_is_found(name, monke
     monkeypatch.setattr("orion.schedule.build._in_turn", lambda *_: ())
     with pytest.raises(orion.PlanError, match="does not keep a dependence"):
         dynamic(cases()[name][0])._preparation.prepare(cases()[name][1], 3, True)
+
+
+def test_tiles_behind_one_that_has_to_wait_are_taken():
+    """Tile 1 waits for tile 0, which a slow worker has begun: tile 2 need not."""
+    from orion.kernel.support.taking import NO_MORE, take
+
+    done, control = np.zeros(FLAG_STRIDE * 3, np.int64), np.zeros(CONTROL_SIZE, np.int64)
+    done[1] = 1  # begun
+    waits = np.array([0, 0, 1, 1]), np.array([0]), np.array([0])
+    found = take(np.arange(3), 0, 0, 20, 0, *waits, done, control)
+    assert (found[0], found[2]) == (2, 1)
+    done[2 * FLAG_STRIDE] = done[0] = 1
+    found = take(np.arange(3), *found[1:], 0, *waits, done, control)
+    assert found[0] == 1
+    done[FLAG_STRIDE] = 1
+    assert take(np.arange(3), *found[1:], 0, *waits, done, control)[0] == NO_MORE
+
+
+@pytest.mark.parametrize(("speed", "steps", "share"), [(1.0, 1, 0.5), (0.5, 1, 1 / 1.5), (0.5, 10**6, 1.0)])
+def test_the_least_time_that_the_benchmark_compares_with(speed, steps, share):
+    """Tiles in parts of any size; or the longest one, which is nearly all of the work."""
+    function = orion.parallel_for(schedule="dynamic")(walks)
+    work = np.ones(1024, np.int64)
+    work[0] = steps
+    with orion.session(workers=2, force_parallel=True):
+        assert best_share(function, (work, np.zeros(1024)), speed) == pytest.approx(share, rel=0.01)
 
 
 def test_what_is_not_dynamic_says_so_and_runs_as_ever():

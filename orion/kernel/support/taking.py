@@ -30,6 +30,10 @@ PATIENCE, IMPATIENCE = 1000, 20
 """How often a worker looks whether its next tile may run before it takes one of another worker, and how often after it
 has done so, as long as it need not wait."""
 
+LOOKED_AT = 32
+"""How many tiles, from the first one on that nobody has begun, a worker looks at to find one that may run. A slow
+worker keeps those waiting that need its tile, which are often the first, but not those behind them."""
+
 SPINS_BEFORE_YIELD = 4000
 """How often it looks before it lets other threads have the core."""
 
@@ -54,8 +58,8 @@ def take(
 ) -> Any:  # pragma: no cover - compiled  # fmt: skip
     """The next tile for a worker, which then has begun it, and where it goes on. `tiles` are its own, and after these
     all tiles in their serial order: `own` counts those of the former that are begun, and the first `other` of the
-    latter are. Fewer than all tiles are its own alone: workers of other nodes share no flags that it could take theirs
-    by. Waits until there is one that may run."""
+    latter are; it looks past some of these that have to wait. Fewer than all tiles are its own alone: workers of other
+    nodes share no flags that it could take theirs by. Waits until there is one that may run."""
     count = wait_offsets.size - 1
     if tiles.size < count:
         count = 0
@@ -79,11 +83,13 @@ def take(
                 other += 1
             if other == count and own == dealt:
                 return NO_MORE, own, other, patience
-            if other < count:
-                tile = tiles[dealt + other]
+            for place in range(other, min(other + LOOKED_AT, count)):
+                tile = tiles[dealt + place]
+                if load_acquire(done, tile * FLAG_STRIDE + 1) > round:
+                    continue
                 is_able = _may_run(tile, round, wait_offsets, waits, lags, done)
                 if is_able and compare_exchange(done, tile * FLAG_STRIDE + 1, round, round + 1):
-                    return tile, own, other + 1, IMPATIENCE
+                    return tile, own, other, IMPATIENCE
         spins += 1
         if spins < SPINS_BEFORE_YIELD:
             pause()
