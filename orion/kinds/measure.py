@@ -142,7 +142,6 @@ class _OnKinds:
         self.block = max(block_bytes(folder) for folder in self.folders.values() if folder is not None)
         self.steps = [self.every or max(1, (loop.plan.iterations or 1) // TRACED) for loop in self.program.loops]
         self.tracers: dict[int, LoopTracer] = {}
-        self.samplers = [Sampler(step) for step in self.steps]
 
     def measured(self, planned: Prepared, begun: float) -> MeasuredKinds:
         base = Measuring(planned, self.arguments, self.seconds).measured()
@@ -320,12 +319,12 @@ class _OnKinds:
         if part.number not in self.tracers:
             self.tracers[part.number] = LoopTracer(nest, [*given])
         tracer, tiles = self.tracers[part.number], dict[int, dict[str, Any]]()
-        extents, sampler = part.leading[0], self.samplers[part.number]
+        extents, step = part.leading[0], self.steps[part.number]
         for tile in part.tiles.tolist():
             box = extents[tile]
             if nest.elements is not None:
                 box = [column[extents[tile] : extents[tile + 1]] for column in columns]
-            tracer.tile(given, box, sampler)
+            tracer.tile(given, box, Sampler(step))  # the first iteration of each tile is among them
             found = {name: array.taken() for name, array in traced.items()}
             tiles[tile] = {name: one for name, one in found.items() if one is not None}
         self.traces.append(Traced(part.number, part.round, tiles))
