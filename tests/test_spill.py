@@ -1,5 +1,6 @@
 """Arrays whose elements are in mapped files: how they are asked for, the same bits, and nothing left behind."""
 
+import gc
 import os
 import resource
 import shutil
@@ -149,15 +150,35 @@ def test_arrays_outlive_their_session(tmp_path):
     assert same(found, ratings().map(lambda v: v + 1))
 
 
-def test_the_disk_has_room_again_when_an_array_ends(folder):
-    def open_files():
-        links = [os.path.join("/proc/self/fd", one) for one in os.listdir("/proc/self/fd")]
-        return sum(str(folder) in os.readlink(link) for link in links if os.path.islink(link))
+def open_files(folder):
+    """How many files of a folder this process has open, those without names among them."""
+    links = [os.path.join("/proc/self/fd", one) for one in os.listdir("/proc/self/fd")]
+    return sum(str(folder) in os.readlink(link) for link in links if os.path.islink(link))
 
+
+def test_the_disk_has_room_again_when_an_array_ends(folder):
     found = ratings().map(lambda v: v).materialize()
-    assert open_files() == 3  # two columns of keys, one of values
+    assert open_files(folder) == 3  # two columns of keys, one of values
     del found
-    assert open_files() == 0
+    assert open_files(folder) == 0
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
+def test_the_disk_has_room_again_after_an_error(folder, error):
+    seen = []
+
+    def failing(value):
+        seen.append(value)
+        if len(seen) == 100_000:
+            assert open_files(folder) > 3  # what has come out so far
+            raise error
+        return value
+
+    array = ratings(200_000)
+    with pytest.raises(error):
+        array.map(failing).materialize()
+    gc.collect()
+    assert open_files(folder) == 3
 
 
 # ---------------------------------------------------------------- what goes wrong

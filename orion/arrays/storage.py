@@ -67,7 +67,10 @@ class Storage:
         if size <= self.above:
             return np.empty(count, dtype)
         with self.file() as file, self.told():
-            os.posix_fallocate(file.fileno(), 0, size)  # a full disk would else end the process, when it is written
+            if hasattr(os, "posix_fallocate"):  # a full disk would else end the process, when it is written
+                os.posix_fallocate(file.fileno(), 0, size)
+            else:
+                os.truncate(file.fileno(), size)
             return self.mapped(file, size).view(dtype)
 
     def zeros(self, shape: tuple[int, ...], dtype: np.dtype) -> Array:

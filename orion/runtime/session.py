@@ -343,11 +343,11 @@ def init(
     `ORION_WORKERS`, `ORION_FORCE_PARALLEL`, `ORION_STANDSTILL`, `ORION_SPILL` and `ORION_SPILL_ABOVE`. `ArgumentError`
     for what cannot be; the session before then stays in force.
 
-    `spill` is a folder on a disk, for data larger than memory: of sparse arrays that are made or moved in this session,
-    each column (the keys of a dimension, a value, the order) of more than `spill_above` bytes, a number or a text such
-    as "256MB" (by default 64 MiB), is a mapped file there. Steps, groups and loops give the same bits. The files have
-    no names, and end with the arrays, or with the process, however it ends. `StorageError` where the folder cannot be
-    written to, here, or is full, where an array is made.
+    `spill` is a folder on a disk, for data larger than memory: of Orion's arrays that are made or moved in this
+    session, each column of a sparse one (the keys of a dimension, a value, the order), and each dense one, of more than
+    `spill_above` bytes, a number or a text such as "256MB" (by default 64 MiB), is a mapped file there. Steps, groups
+    and loops give the same bits. The files have no names, and end with the arrays, or with the process, however it
+    ends. `StorageError` where the folder cannot be written to, here, or is full, where an array is made.
 
     >>> import orion
     >>> orion.init(backend="threads", workers=2)

@@ -216,7 +216,7 @@ def _batches(data: DataLines, separator: Separator, columns: Columns, storage: S
         "convert_options": csv.ConvertOptions(include_columns=list(types), column_types=types),
     }
     file = pyarrow.PythonFile(data, mode="r")
-    if storage is IN_MEMORY:
+    if storage == IN_MEMORY:
         yield from csv.read_csv(file, **options).to_batches()
     else:
         with csv.open_csv(file, **options) as batches:
