@@ -47,6 +47,7 @@ def told_by(arguments: Sequence[str], limit: float, before: Sequence[str] = ()) 
     step = facts.pop("step", "the beginning")
     if ended.returncode:
         facts["failed"] = why_it_ended(ended, step, limit)
+        print(ended.stderr, file=sys.stderr)
     return facts
 
 
