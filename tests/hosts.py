@@ -38,6 +38,10 @@ FULL_BYTES = 1514 - HEADER_BYTES
 
 RAY_PORT = 6379
 STORE_BYTES = 80 * 1024**2
+SETTINGS = (("RAY_USAGE_STATS_ENABLED", "0"), ("RAY_AUTH_MODE", "disabled"), ("RAY_memory_monitor_refresh_ms", "0"))
+"""Of Ray, for nodes and drivers alike. Nobody else reaches these namespaces, so that nobody need show a token: `ray start`
+asks for one, and drivers whose parent has used Ray. No worker is killed for what others take of the memory."""
+
 START_SECONDS = 60.0
 END_SECONDS = 5.0
 
@@ -78,7 +82,7 @@ class Host:
         """The command that runs a command on the host."""
         inside = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'
         given = ["sh", "-c", inside, "sh", str(self.own), str(self.shared), *command]
-        return ["ip", "netns", "exec", self.name, *given]
+        return ["ip", "netns", "exec", self.name, "env", *(f"{name}={value}" for name, value in SETTINGS), *given]
 
     def start(self, command: Sequence[str], **options: Any) -> subprocess.Popen[str]:
         """Start a process on the host."""
@@ -231,12 +235,8 @@ def _start_ray(host: Host, address: str, is_head: bool) -> subprocess.Popen[str]
     where += [f"--temp-dir={host.shared}"] if is_head else []
     room = ["--num-cpus=1", f"--object-store-memory={STORE_BYTES}", f"--node-ip-address={host.address}"]
     ray = str(Path(sys.executable).parent / "ray")
-    # Nobody else reaches these namespaces; `ray start` would ask for a token, and drivers would not show one.
-    # Where other processes take the machine's memory, Ray would kill the workers.
-    settings = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled", "RAY_memory_monitor_refresh_ms": "0"}
-    environment = {**os.environ, **settings}
     with (host.own / "start.log").open("w") as log:
-        return host.start([ray, "start", "--block", *where, *room], stdout=log, stderr=log, env=environment)
+        return host.start([ray, "start", "--block", *where, *room], stdout=log, stderr=log)
 
 
 COUNT = """

@@ -77,7 +77,8 @@ def test_hosts_reach_each_other_and_nobody_else():
         assert first.start([sys.executable, "-c", ask, second.address]).wait() == 0
 
 
-def test_predicted_counted_and_carried_bytes_agree():
+def test_predicted_counted_and_carried_bytes_agree(monkeypatch):
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")  # which `ray.init` leaves behind
     with cluster(2, 100) as found:
         told = told_on(found, ["SGD-MF", "Gauss-Seidel", "PageRank"], calls=3)
     assert "failed" not in told
