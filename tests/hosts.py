@@ -39,8 +39,8 @@ FULL_BYTES = 1514 - HEADER_BYTES
 RAY_PORT = 6379
 STORE_BYTES = 80 * 1024**2
 SETTINGS = (("RAY_USAGE_STATS_ENABLED", "0"), ("RAY_AUTH_MODE", "disabled"), ("RAY_memory_monitor_refresh_ms", "0"))
-"""Of Ray, for nodes and drivers alike. Nobody else reaches these namespaces, so that nobody need show a token: `ray start`
-asks for one, and drivers whose parent has used Ray. No worker is killed for what others take of the memory."""
+"""Of Ray, for nodes and drivers alike. Nobody else reaches these namespaces, so that nobody need show a token, which
+`ray start` asks for, and drivers whose parent has used Ray. No worker is killed for what others take of the memory."""
 
 START_SECONDS = 60.0
 END_SECONDS = 5.0
