@@ -116,7 +116,7 @@ def run_locally(
 
     Times are taken where there is a `recording`.
     """
-    run = _run if recording is None else partial(_run_timed, recording)
+    run = run_worker if recording is None else partial(_run_timed, recording)
     return run_by(run, prepared, loaded, arguments, pool, watch)
 
 
@@ -165,13 +165,13 @@ class Run:
             raise self._errors[0]
         if not self._returned:
             raise left_without_error(prepared)
-        return self._returned[0]
+        return self._returned.pop()
 
     def member(self, number: int) -> None:
         """What each member of the pool does."""
         try:
             self.begin(number)
-            result = self._run_worker(self.prepared, self.loaded, number, self._given)
+            result = self.run_part(number, self._given)
             if number == 0:
                 self._returned.append(result)
         except (AbortedError, FinishedError):
@@ -183,6 +183,10 @@ class Run:
             self.abort()
         finally:
             self.end(number)
+
+    def run_part(self, number: int, given: tuple[object, ...]) -> Any:
+        """Run the part of a worker, with the arguments of the skeleton."""
+        return self._run_worker(self.prepared, self.loaded, number, given)
 
     def begin(self, number: int) -> None:
         """Make the parts of a worker ready."""
@@ -205,7 +209,7 @@ def worker_of(prepared: PreparedProgram, loaded: LoadedProgram, number: int) -> 
     return Worker(number, loaded.workers, loaded.parts[number], loaded.memory, loaded.meet, compiled, prepared.last)
 
 
-def _run(prepared: PreparedProgram, loaded: LoadedProgram, number: int, given: tuple[object, ...]) -> Any:
+def run_worker(prepared: PreparedProgram, loaded: LoadedProgram, number: int, given: tuple[object, ...]) -> Any:
     """Run a worker's part of a program."""
     return loaded.skeleton(worker_of(prepared, loaded, number), *given)
 

@@ -22,7 +22,7 @@ from orion.aside import aside
 from orion.errors import ArgumentError
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.records import WorkerCounts
-from orion.runtime.threads.backend import LoadedProgram, Run, load_again, worker_of
+from orion.runtime.threads.backend import LoadedProgram, Run, load_again, run_worker, worker_of
 from orion.runtime.threads.pool import Pool
 from orion.runtime.threads.watch import Watch
 from orion.runtime.worker import FinishedError, Worker
@@ -155,7 +155,7 @@ class ElasticRun(Run):
         began_for: int,
         counts: WorkerCounts,
     ) -> None:
-        super().__init__(self._run_part, prepared, loaded, arguments)
+        super().__init__(run_worker, prepared, loaded, arguments)
         self.stop = Stop(loaded.workers)
         self.told: tuple[SimpleQueue[Step | None], ...] = ()
         self._counts, self._start = counts, perf_counter()
@@ -170,11 +170,9 @@ class ElasticRun(Run):
         self._pool = pool
         return super().on(pool, watch)
 
-    def _run_part(
-        self, prepared: PreparedProgram, loaded: LoadedProgram, number: int, given: tuple[object, ...]
-    ) -> Any:
+    def run_part(self, number: int, given: tuple[object, ...]) -> Any:
         """Run a worker's part of the program, or what it is told of it."""
-        worker = worker_of(prepared, loaded, number)
+        worker = worker_of(self.prepared, self.loaded, number)
         if number and self.told:
             steps = self.told[number - 1]
             while (step := steps.get()) is not None:
@@ -182,7 +180,7 @@ class ElasticRun(Run):
             return None
         try:
             called = SkeletonWorker(worker, self.stop) if number else FirstWorker(worker, self)
-            return loaded.skeleton(called, *given)
+            return self.loaded.skeleton(called, *given)
         finally:
             if not number:
                 self._tell_end()
