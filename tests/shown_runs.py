@@ -15,6 +15,7 @@ from orion.ir.types import ArrayType, ScalarType, SparseType
 from orion.kernel.calling import FLAG_STRIDE
 from orion.runtime import backend
 from orion.runtime.threads.backend import LoadedProgram, run_locally
+from orion.runtime.threads.elastic import ElasticRun
 from orion.source import SourceText
 
 
@@ -39,14 +40,22 @@ def ran(monkeypatch, function: orion.api.ParallelFunction, arguments: Sequence[A
     it used. Fails where a loop that began did not run all of its tiles."""
     found: list[list[Loop]] = []
 
-    def recording(prepared: Any, loaded: LoadedProgram, *others: Any) -> Any:
+    class Recorded(ElasticRun):
+        def on(self, *members: Any) -> Any:
+            try:
+                return super().on(*members)
+            finally:
+                found.append([_ran(number, self.loaded) for number in range(len(self.prepared.loops))])
+
+    def recorded(prepared: Any, loaded: LoadedProgram, *others: Any) -> Any:
         try:
             return run_locally(prepared, loaded, *others)
         finally:
             found.append([_ran(number, loaded) for number in range(len(prepared.loops))])
 
     with monkeypatch.context() as patch:
-        patch.setattr(backend, "run_locally", recording)
+        patch.setattr(backend, "run_locally", recorded)
+        patch.setattr(backend, "ElasticRun", Recorded)
         function(*arguments)
     return found[0]
 

@@ -57,7 +57,7 @@ def test_sizes_are_numbers_or_texts(tmp_path, asked, size):
     assert storage_from(tmp_path, asked) == Storage(str(tmp_path), size)
 
 
-@pytest.mark.parametrize("asked", [-1, True, 1.5, "much", "1.5GB", "-3"])
+@pytest.mark.parametrize("asked", [-1, True, 1.5, "much", "1.5.1GB", "-3"])
 def test_other_sizes_are_refused(tmp_path, asked):
     with pytest.raises(ArgumentError, match=r"spill_above=.* is no number of bytes\n.*write a whole number"):
         orion.init(spill=tmp_path, spill_above=asked)
