@@ -252,6 +252,8 @@ def test_a_frozen_array_is_the_same_for_ever(array):
             part.flags.writeable = True
     with pytest.raises(orion.ArgumentError, match="array of Python objects"):
         orion.freeze(np.array([None]))
+    with pytest.raises(orion.ArgumentError, match="MaskedArray"):
+        orion.freeze(np.ma.array([1, 2], mask=[True, False]))
 
 
 def test_an_array_that_was_read_only_for_a_while_is_looked_at_again():

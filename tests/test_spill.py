@@ -187,7 +187,9 @@ def test_the_disk_has_room_again_after_an_error(folder, error):
 def test_a_folder_that_is_gone_is_said(folder):
     made = ratings().map(lambda v: v)
     folder.rmdir()
-    with pytest.raises(StorageError, match=f"cannot be held in files in {folder}\\n.*No such file.*\\n.*make room"):
+    with pytest.raises(
+        StorageError, match=f"cannot be held in files in {folder}\\n.*No such file.*\\n.*choose another"
+    ):
         made.materialize()
     folder.mkdir()
     assert same(made, ratings())
@@ -303,3 +305,16 @@ def test_groups_loops_and_lines_have_the_bits_of_memory(folder, monkeypatch):
     assert is_in_file(found[2])
     assert same(found[2], expected[2])
     assert (found[:2], found[3]) == (expected[:2], expected[3])
+
+
+@pytest.mark.parametrize("name", ["r.csv", "r.svm"])
+def test_a_folder_that_is_gone_is_not_said_to_be_the_files_fault(name, tmp_path):
+    (tmp_path / "r.csv").write_text("".join(f"{k},{k},1.5\n" for k in range(500)))
+    (tmp_path / "r.svm").write_text("".join(f"1 {k + 1}:1.5\n" for k in range(500)))
+    folder = tmp_path / "spill"
+    folder.mkdir()
+    with orion.session("serial", spill=folder, spill_above=100):
+        folder.rmdir()
+        with pytest.raises(orion.StorageError, match=r"(?s)cannot be held in files.*choose another folder") as error:
+            (orion.read_csv if name == "r.csv" else orion.read_libsvm)(tmp_path / name)
+    assert str(error.value).count("why:") == 1

@@ -77,8 +77,8 @@ def freeze(array: Frozen) -> Frozen:
             if isinstance(getattr(found, name, None), np.ndarray):
                 setattr(found, name, freeze(getattr(found, name)))
         return cast(Frozen, found)
-    if not isinstance(array, np.ndarray) or array.dtype.hasobject:
-        kind = "array of Python objects" if isinstance(array, np.ndarray) else type(array).__name__
+    if not isinstance(array, np.ndarray) or array.dtype.hasobject or np.ma.isMaskedArray(array):
+        kind = "array of Python objects" if type(array) is np.ndarray else type(array).__name__
         hint = "pass a NumPy array of numbers, or one of SciPy's sparse matrices"
         raise ArgumentError(describe(f"this {kind} is no array that can be frozen", hint=hint))
     return cast(Frozen, sealed(np.array(array)))

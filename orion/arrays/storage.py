@@ -8,6 +8,7 @@ process ends: the system frees the file with the last array on it.
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import sys
@@ -35,6 +36,16 @@ SESSION = "orion.runtime.session"
 ABOVE = 64 << 20
 """Bytes of a column from which on it is in a file, where a session names a folder alone."""
 
+
+MORE_FILES = (
+    "have fewer such arrays at a time, larger columns in memory, orion.init(spill_above=…), or a higher `ulimit -n`"
+)
+HINTS = {
+    errno.ENOSPC: "make room, or choose another folder, orion.init(spill=…)",
+    errno.EMFILE: MORE_FILES,
+    errno.ENFILE: MORE_FILES,
+}
+"""What helps, by what the system says; each column in a file takes a descriptor."""
 
 BLOCK = 1 << 20
 """Elements that are looked at together where not all can be in memory."""
@@ -103,9 +114,11 @@ class Storage:
         """Says of what the system refuses that it is about these files."""
         try:
             yield
+        except StorageError:  # is told already
+            raise
         except OSError as error:
             what = f"elements cannot be held in files in {self.folder}"
-            hint = "make room, or choose another folder, orion.init(spill=…)"
+            hint = HINTS.get(error.errno or 0, "choose another folder, orion.init(spill=…)")
             raise StorageError(describe(what, why=error.strerror or str(error), hint=hint)) from error
 
 

@@ -148,7 +148,7 @@ def read_archive(path: Path) -> dict[str, Any]:
             if {*archive.namelist()} != wanted:
                 raise ValueError("its members are not those that it says it has")
             return found
-    except DataFormatError:
+    except (DataFormatError, StorageError):
         raise
     except OSError as error:
         if error.errno != errno.EINVAL:  # what there is at a wrong place in the file

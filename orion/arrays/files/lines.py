@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.errors import ArgumentError, DataFormatError, describe
+from orion.errors import ArgumentError, DataFormatError, StorageError, describe
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".dat": "::"}
 PACKED = (".gz", ".bz2", ".zst", ".lz4")
@@ -114,6 +114,8 @@ def opened(path: str) -> Iterator[Any]:
             yield stream
     except FileNotFoundError as error:
         raise DataFormatError(f"there is no file {path}") from error
+    except StorageError:  # of where elements are put, not of the file
+        raise
     except OSError as error:
         raise DataFormatError(f"{path} cannot be read: {error}") from error
 
