@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 import orion
+from benchmarks.estimates import factorize
 from benchmarks.far_folder import far_folder
 from orion.kinds.folders import FileArrays
 from orion.kinds.measure import SCHEDULED
@@ -51,15 +52,6 @@ def gather(index, values, x, y):
         for p in range(8 * i, 8 * i + 8):
             total += values[p] * x[index[p]]
         y[i] = total
-
-
-@orion.parallel_for
-def factorize(ratings, W, H, step):
-    for (i, j), r in ratings:
-        err = r - W[i] @ H[j]
-        wi = W[i].copy()
-        W[i] += step * (err * H[j])
-        H[j] += step * (err * wi)
 
 
 @orion.parallel_for

@@ -633,9 +633,8 @@ def test_random_arrays(rows, columns, count, seed, dtype, body):
 
 
 @pytest.mark.ray
+@pytest.mark.parametrize("workers", [2], indirect=True)
 def test_on_ray(workers):
-    if workers != 2:
-        pytest.skip("with two workers only")
     rng = np.random.default_rng(1)
     with orion.session("ray", workers=2, force_parallel=True):
         tokens = tokens_of(np.float64)

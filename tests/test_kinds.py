@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, note, settings
 
 import orion
+from benchmarks.estimates import factorize
 from orion.arrays.sizes import size_in_bytes
 from orion.errors import ArgumentError, PlanError
 from orion.ir.program import RunLoop
@@ -29,15 +30,6 @@ def add_up(a, b, c, rounds):
     for _ in range(rounds):
         for i in range(a.shape[0]):
             c[i] += a[i] * b[2 * i]
-
-
-@orion.parallel_for
-def factorize(ratings, W, H, step):
-    for (i, j), r in ratings:
-        err = r - W[i] @ H[j]
-        wi = W[i].copy()
-        W[i] += step * (err * H[j])
-        H[j] += step * (err * wi)
 
 
 # ---------------------------------------------------------------- the formula
@@ -245,6 +237,8 @@ def test_measuring_refuses_what_are_no_kinds(tmp_path):
     for kinds in (7, {}, {"dram": None}, {"file": tmp_path}, {"file": tmp_path, "dram": None}, {"a": None, "b": None}):
         with pytest.raises(ArgumentError, match="`kinds`"):
             add_up.measure(a, np.ones(20), a.copy(), 1, kinds=kinds)
+    with pytest.raises(ArgumentError, match=r"(?s)no files can be made in the folder '/proc' of the kind `file`.*disk"):
+        add_up.measure(np.ones(9), np.ones(18), np.ones(9), 1, kinds={"dram": None, "file": "/proc"})
     with pytest.raises(ArgumentError, match="the kind `file` is no folder"):
         add_up.measure(a, np.ones(20), a.copy(), 1, kinds={"dram": None, "file": tmp_path / "none"})
     with pytest.raises(ArgumentError, match="`every` is an integer"):

@@ -318,3 +318,14 @@ def test_a_folder_that_is_gone_is_not_said_to_be_the_files_fault(name, tmp_path)
         with pytest.raises(orion.StorageError, match=r"(?s)cannot be held in files.*choose another folder") as error:
             (orion.read_csv if name == "r.csv" else orion.read_libsvm)(tmp_path / name)
     assert str(error.value).count("why:") == 1
+
+
+def test_a_folder_that_takes_no_files_is_refused_at_once():
+    with pytest.raises(orion.StorageError, match=r"(?s)held in files in /proc.*choose another folder"):
+        orion.session("serial", spill="/proc")
+
+
+def test_a_wrong_size_is_refused_without_a_folder_too(monkeypatch):
+    monkeypatch.setenv("ORION_SPILL_ABOVE", "abc")
+    with pytest.raises(orion.ArgumentError, match="ORION_SPILL_ABOVE='abc' is no number of bytes"):
+        orion.session("serial")

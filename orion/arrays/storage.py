@@ -260,13 +260,17 @@ def storage_from(folder: str | os.PathLike[str] | None, above: int | str | None)
     path = os.path.abspath(os.path.expanduser(os.fspath(given))) if os.fspath(given) else ""
     text = os.environ.get("ORION_SPILL_ABOVE", "").strip() if above is None else above
     name = "ORION_SPILL_ABOVE" if above is None else "spill_above"
+    bytes_above = ABOVE if text == "" else size_in_bytes(text, name, ArgumentError)
     if not path:
         if above is not None:
             what = f"spill_above={above!r} without a folder"
             raise ArgumentError(describe(what, hint="name a folder on a disk, spill=…, where elements are to be"))
         return IN_MEMORY
-    if not os.path.isdir(path) or not os.access(path, os.W_OK | os.X_OK):
-        why = "it cannot be written to" if os.path.isdir(path) else "there is no such folder"
+    if not os.path.isdir(path):
         hint = "make it, or name another one that is on a disk with room for the data"
-        raise StorageError(describe(f"elements cannot be held in files in {path}", why=why, hint=hint))
-    return Storage(path, ABOVE if text == "" else size_in_bytes(text, name, ArgumentError))
+        raise StorageError(
+            describe(f"elements cannot be held in files in {path}", why="there is no such folder", hint=hint)
+        )
+    storage = Storage(path, bytes_above)
+    storage.file().close()  # what may be written to only trying tells
+    return storage

@@ -42,8 +42,19 @@ def checked_kinds(given: object) -> dict[str, Path | None]:
         if folder is not None and not (isinstance(folder, str | os.PathLike) and os.path.isdir(folder)):
             why = "files for copies of arrays are made in it, and removed again"
             raise ArgumentError(describe(f"the kind `{name}` is no folder: {folder!r}", why=why, hint=hint))
+        if folder is not None:
+            _check_takes_files(name, folder)
         found[name] = None if folder is None else Path(folder)
     return found
+
+
+def _check_takes_files(name: str, folder: str | os.PathLike[str]) -> None:
+    try:
+        TemporaryDirectory(dir=folder).cleanup()
+    except OSError as error:
+        what = f"no files can be made in the folder {os.fspath(folder)!r} of the kind `{name}`"
+        hint = "name one that is on a disk, and that may be written to"
+        raise ArgumentError(describe(what, why=error.strerror or str(error), hint=hint)) from None
 
 
 def block_bytes(folder: Path) -> int:
