@@ -28,6 +28,7 @@ from orion.predicted_times import (
     UnknownTimesError,
     on_one_node,
     overlapping_loops,
+    seconds_on_one_node,
 )
 from orion.runtime.ray.exchange import LoopExchange, ProgramExchange, program_exchange
 from orion.runtime.ray.predicted import Prediction
@@ -380,10 +381,7 @@ def scaled(
     measurement = measurements.latest(sizes, [*loop_names(function.loops)])
     if measurement is None:
         raise PlanError(f"times are not known, as nothing was measured: {MEASURE}")
-    workers = max((schedule.workers for schedule in schedules.values()), default=1)
-    times = Times(function, sizes, workers, 1, measurement, Network(BANDWIDTH, LATENCY))
     try:
-        found = times.of_loops(on_one_node(function, schedules))
+        return seconds_on_one_node(function, sizes, schedules, measurement)
     except UnknownTimesError as error:
         raise PlanError(f"times are not known: {error}") from None
-    return times.of_call(workers) + sum(one.seconds for one in found)

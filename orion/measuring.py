@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from time import perf_counter, thread_time
 from typing import Any
@@ -17,10 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.arrays.aligned import LINE
 from orion.arrays.dense import DenseArray, array
 from orion.arrays.sparse import SparseArray
 from orion.errors import ArgumentError, describe
 from orion.measured import LoopName, LoopSpeeds, Measurement, loop_names
+from orion.predicted_times import seconds_on_one_node
 from orion.prepare import Preparation, Prepared
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recorder
@@ -31,8 +33,9 @@ from orion.runtime.threads.watch import Watch
 from orion.runtime.walk import UnpredictableError, count_rounds
 from orion.runtime.worker import AbortedError
 
-RUNS = 4
-"""How often a program is run by one worker: in every second run tiles are walked at once."""
+FEWEST, MOST, SHORT = 4, 24, 0.05
+"""How often a program is run by one worker: in every second run tiles are walked at once. After the fewest runs there
+are more as long as they have taken less than this part of the time for all."""
 
 MEETINGS, BATCHES = 200, 9
 """Workers meet so often, one time after the other, and this is done so many times."""
@@ -53,11 +56,18 @@ def measure(
     kept = preparation.plan(given, workers, force_parallel).measurements
     prepared = preparation.prepare(arguments, workers, force_parallel)
     on_one = preparation.prepare(arguments, 1, force_parallel)
+    before = min(_seconds(lambda: preparation.prepare(arguments, workers, force_parallel)) for _ in range(FEWEST))
     if {*names_of(on_one)} - {*names_of(prepared)}:
-        kept.keep(Measuring(on_one, arguments, seconds).measured())
-    found = Measuring(prepared, arguments, seconds).measured()
+        kept.keep(Measuring(on_one, arguments, seconds, before).measured())
+    found = Measuring(prepared, arguments, seconds, before).measured()
     kept.keep(found)
     return found
+
+
+def _seconds(action: Callable[[], object]) -> float:
+    start = perf_counter()
+    action()
+    return perf_counter() - start
 
 
 def names_of(prepared: Prepared) -> tuple[LoopName, ...]:
@@ -75,8 +85,10 @@ def on_copies(prepared: Prepared, arguments: Mapping[str, Any]) -> Iterator[dict
             undo.append(value.before_image())
         elif isinstance(value, DenseArray):
             copies[name] = array(value.to_numpy())
+            _look_at(copies[name].storage)
         elif isinstance(value, np.ndarray):
             copies[name] = _like(value)
+            _look_at(copies[name])
     own = prepared.local.take() if prepared.local.specs else {}
     try:
         yield {**prepared.given(copies), **own}
@@ -84,6 +96,12 @@ def on_copies(prepared: Prepared, arguments: Mapping[str, Any]) -> Iterator[dict
         prepared.local.give_back(own)
         for action in undo:
             action()
+
+
+def _look_at(value: NDArray[Any]) -> None:
+    """Bring an array into the caches as far as it fits, where a call finds what the one before has left there: a large
+    copy is written past them."""
+    value.ravel(order="K").view(np.uint8)[::LINE].max(initial=0)
 
 
 def _like(value: NDArray[Any]) -> NDArray[Any]:
@@ -100,12 +118,14 @@ def _like(value: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass(eq=False)
 class Measuring:
-    """Measures a prepared program. `tiles[k]` and `totals[k]` have for each round of loop k that was run the least
-    nanoseconds of each tile, by its number, and of all tiles walked at once."""
+    """Measures a prepared program; `before` are the seconds of what a call does before it runs. `tiles[k]` and
+    `totals[k]` have for each round of loop k that was run the least nanoseconds of each tile, by its number, and of all
+    tiles walked at once."""
 
     prepared: Prepared
     arguments: Mapping[str, Any]
     seconds: float
+    before: float
     tiles: dict[int, dict[int, NDArray[np.int64]]] = field(default_factory=dict)
     totals: dict[int, dict[int, int]] = field(default_factory=dict)
 
@@ -129,30 +149,35 @@ class Measuring:
     def _measured(self, begun: float) -> Measurement:
         alone = load_program(self.program, 1)
         started, is_whole, counts = perf_counter(), True, [0] * len(self.program.loops)
-        for number in range(RUNS):
-            sampling = Sampling(self.rounds_of_loops(), perf_counter() + self.seconds / RUNS, number % 2 == 1)
-            self._run([sampling], alone)
+        runs = 0
+        for runs in self._runs():
+            sampling = Sampling(self.rounds_of_loops(), perf_counter() + self.seconds / FEWEST, runs % 2 == 0)
+            self._run(sampling, alone)
             is_whole &= not sampling.left_out
             self._keep(sampling, alone)
             counts = [max(old, sampling.run.get(loop, 0)) for loop, old in enumerate(counts)]
-        taken = (perf_counter() - started) / RUNS
-        beside: tuple[float | None, ...] = (None,) * len(counts)
-        wake = meet = None
-        if self.workers > 1:
-            together = load_program(self.program, self.workers)
-            wake, meet = self._meeting(together)
-            if is_whole and taken < self.seconds:
-                beside = self._beside(together)
-        names = names_of(self.prepared)
+        taken = (perf_counter() - started) / runs
         speeds = tuple(
-            self._speeds(name, loop, known or counts[loop], beside[loop])
-            for loop, (name, known) in enumerate(zip(names, self.rounds_of_loops(), strict=True))
+            self._speeds(name, loop, known or counts[loop])
+            for loop, (name, known) in enumerate(zip(names_of(self.prepared), self.rounds_of_loops(), strict=True))
         )
         each = self._residual(alone, speeds) if is_whole else 0.0
-        plan = self.prepared.plan
-        name = self.program.program.function.name
-        run = perf_counter() - begun
-        return Measurement(name, plan.sizes, self.workers, speeds, each, wake, each, meet, run, is_whole)
+        together = load_program(self.program, self.workers) if self.workers > 1 else None
+        wake, meet = (None, None) if together is None else self._meeting(together)
+        sizes, name = self.prepared.plan.sizes, self.program.program.function.name
+        call = self.before + each
+        found = Measurement(name, sizes, self.workers, speeds, call, wake, each, meet, 0.0, is_whole)
+        if together is not None and is_whole and taken < self.seconds:
+            found = self._with_others(found, together)
+        return replace(found, run=perf_counter() - begun)
+
+    def _runs(self) -> Iterator[int]:
+        """The numbers of runs, from 1 on: a few, and of short ones as many as warm processors up."""
+        begun = perf_counter()
+        for number in range(1, MOST + 1):
+            if number > FEWEST and perf_counter() - begun > SHORT * self.seconds:
+                return
+            yield number
 
     def rounds_of_loops(self) -> tuple[int | None, ...]:
         """How often each loop runs, None where that depends on data."""
@@ -164,11 +189,10 @@ class Measuring:
 
     # ------------------------------------------------------------ runs
 
-    def _run(self, samplings: Sequence[Sampling], loaded: LoadedProgram) -> None:
-        """Run the program on copies, by one worker for each sampling."""
+    def _run(self, sampling: Sampling, loaded: LoadedProgram) -> None:
+        """Run the program on copies, by one worker."""
 
         def run(prepared: PreparedProgram, loaded: LoadedProgram, number: int, given: tuple[object, ...]) -> Any:
-            sampling = samplings[number]
             parts, memory = loaded.parts[number], loaded.memory
             worker = SampledWorker(number, loaded.workers, parts, memory, loaded.meet, last=prepared.last)
             worker.sampling, worker.recorder = sampling, Recorder(number)
@@ -195,21 +219,30 @@ class Measuring:
             for round, total in totals.items():
                 sums[round] = min(sums.get(round, total), total)
 
-    def _beside(self, loaded: LoadedProgram) -> tuple[float | None, ...]:
-        """How many times as long the tiles of each loop take where all workers run at once, walked one by one in both
-        cases."""
-        least: dict[int, float] = {}
-        for _ in range(RUNS // 2):
-            samplings = [Sampling((None,) * len(self.program.loops), inf, False) for _ in range(self.workers)]
-            self._run(samplings, loaded)
-            for loop in self.tiles:
-                means = [np.mean([t.sum() for t in one.tiles[loop].values()]) for one in samplings if loop in one.tiles]
-                least[loop] = min(least.get(loop, inf), float(sum(means)))
-        found: list[float | None] = []
-        for loop in range(len(self.program.loops)):
-            own = float(np.mean([t.sum() for t in self.tiles[loop].values()])) if loop in self.tiles else 0.0
-            found.append(max(1.0, least[loop] / own) if own else None)
-        return tuple(found)
+    def _with_others(self, found: Measurement, loaded: LoadedProgram) -> Measurement:
+        """With how many times as long tiles take where all workers run at once, by the least time of a call on all of
+        them. Where the simulation says more than that without it, meetings take less: in compiled serial loops no
+        Python runs between two rounds. What is simulated grows evenly with both."""
+        least = inf
+        for _ in self._runs():
+            with on_copies(self.prepared, self.arguments) as copies:
+                start = perf_counter()
+                run_locally(self.program, loaded, copies, self.pool, self.watch)
+                least = min(least, self.before + perf_counter() - start)
+        schedules = {number: loop.schedule for number, loop in enumerate(self.program.loops)}
+
+        def at(beside: float, meet: float) -> tuple[Measurement, float]:
+            loops = tuple(replace(loop, beside=beside) for loop in found.loops)
+            each = replace(found, loops=loops, meet=meet)
+            return each, seconds_on_one_node(self.prepared.plan.function, found.sizes, schedules, each)
+
+        meet = found.meet or 0.0
+        alone, as_alone = at(1.0, meet)
+        if least > as_alone:
+            _, twice = at(2.0, meet)
+            return at(1.0 + (least - as_alone) / (twice - as_alone), meet)[0] if twice > as_alone else alone
+        _, unmet = at(1.0, 0.0)
+        return at(1.0, meet * max(0.0, least - unmet) / (as_alone - unmet))[0] if as_alone > unmet else alone
 
     def _meeting(self, loaded: LoadedProgram) -> tuple[float, float]:
         """The seconds of waking all workers, and of one meeting of them, each by the least of several times: what is
@@ -234,7 +267,7 @@ class Measuring:
     def _residual(self, loaded: LoadedProgram, speeds: Sequence[LoopSpeeds]) -> float:
         """What one worker takes beside its tiles, for each round of a loop and for the call itself."""
         found = []
-        for _ in range(RUNS):
+        for _ in self._runs():
             with on_copies(self.prepared, self.arguments) as copies:
                 before = thread_time()
                 run_locally(self.program, loaded, copies, self.pool, self.watch)
@@ -244,7 +277,7 @@ class Measuring:
 
     # ------------------------------------------------------------ times of tiles
 
-    def _speeds(self, name: LoopName, loop: int, rounds: int, beside: float | None) -> LoopSpeeds:
+    def _speeds(self, name: LoopName, loop: int, rounds: int) -> LoopSpeeds:
         """The times of a loop. Walked one by one tiles may take longer than at once: they are scaled to that."""
         schedule, elements = self.program.loops[loop].schedule, self.program.loops[loop].sparse
         found, totals = self.tiles.get(loop, {}), self.totals.get(loop, {})
@@ -261,4 +294,4 @@ class Measuring:
             seconds = np.repeat(share.reshape(-1, 1), schedule.tiles, axis=1)
         count = 0 if elements is None else self.prepared.plan.sizes.counts[elements]
         at = np.array(sampled, np.int64)
-        return LoopSpeeds(name, max(1, rounds), tuple(schedule.bounds), at, seconds, beside, count)
+        return LoopSpeeds(name, max(1, rounds), tuple(schedule.bounds), at, seconds, None, count)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import log2
+from math import inf, log2
 
 from orion.cost.sizes import Sizes
 from orion.ir.program import Repeat, RunLoop, Step, blocks_of
@@ -163,3 +163,14 @@ def on_one_node(function: FunctionPlan, schedules: Mapping[int, Schedule]) -> li
         Simulated(TileGraph.of(schedules[number]), schedules[number], 0, 0, number in overlap)
         for number in range(len(function.loops))
     ]
+
+
+def seconds_on_one_node(
+    function: FunctionPlan, sizes: Sizes, schedules: Mapping[int, Schedule], measurement: Measurement
+) -> float:
+    """The seconds of a call of a plan, whose loops have these schedules, on one node. UnknownTimesError where they are
+    not known."""
+    workers = max((schedule.workers for schedule in schedules.values()), default=1)
+    times = Times(function, sizes, workers, 1, measurement, Network(inf, 0.0))
+    found = times.of_loops(on_one_node(function, schedules))
+    return times.of_call(workers) + sum(one.seconds for one in found)

@@ -15,14 +15,17 @@ import numpy as np
 import pytest
 
 from orion.arrays.dense import array
+from orion.arrays.storage import IN_MEMORY
 from orion.errors import WorkerLostError
 from orion.kernel.calling import ABORT, GO
 from orion.runtime.memory import RunMemory
+from orion.runtime.ray import orders
 from orion.runtime.ray.inbox import Inbox, Landing
 from orion.runtime.ray.lines import Channel, LostError, PipeLine, read_message, write_message
 from orion.runtime.ray.mirrors import Mirrors
-from orion.runtime.ray.orders import Delivery, Outcome, Piece
-from orion.runtime.ray.regions import Region
+from orion.runtime.ray.orders import Delivery, Filling, Outcome, Piece
+from orion.runtime.ray.regions import Region, Scattered
+from orion.runtime.ray.segments import Block
 from orion.runtime.ray.store import Store
 from tests.runtime_programs import cases, integers, mix, sparse_integers, values_only
 
@@ -241,7 +244,7 @@ class FakeGroup:
         self.nodes = tuple(nodes or "a" * workers)
         self.orders, self.fillings, self.error = [], [], None
 
-    def create(self, node, sizes, anonymous):
+    def create(self, node, sizes, anonymous, storage):
         return dict.fromkeys(sizes)
 
     def fill(self, run_memory, fillings):
@@ -324,7 +327,7 @@ def team(monkeypatch):
     from orion.runtime.ray import team
 
     monkeypatch.setattr(team, "Group", FakeGroup)
-    return team.Team(2, 0, None, 10.0)
+    return team.Team(2, 0, None, 10.0, IN_MEMORY)
 
 
 def test_an_actor_is_told_again_until_a_run_has_ended_well(team):
@@ -379,3 +382,28 @@ def test_a_worker_that_dies_while_it_starts_is_lost(monkeypatch):
     monkeypatch.setattr(group, "start_actors", start_actors)
     with pytest.raises(WorkerLostError, match="died before the loop began"):
         group.Group(2, 0, 10.0)
+
+
+# ---------------------------------------------------------------- what nodes are sent before a run
+
+
+def test_fillings_are_cut_into_messages(monkeypatch):
+    """Rows of large arrays go one message after the other; what cannot be cut stays whole."""
+    monkeypatch.setattr(orders, "FILL_BYTES", 100)
+    block = Block(1, 0, (10, 5), "<f8")
+    source, found = np.arange(50.0).reshape(10, 5), np.zeros((10, 5))
+    places = (np.array([0, 9], np.int32),)
+    fillings = [
+        Filling(block, Region("a", ((1, 8),)), source[1:8]),
+        Filling(block, Region("a", ((8, 9), (1, 5))), source[8:9, 1:5]),
+        Filling(block, Scattered("a", places), source[places]),
+    ]
+    messages = list(orders.messages_of(fillings))
+    assert [sum(part.data.nbytes for part in message) for message in messages] == [80, 80, 80, 72, 80]
+    for part in (part for message in messages for part in message):
+        assert part.block is block
+        part.region.put(found, part.data)
+    expected = source.copy()
+    expected[8, 0] = 0
+    np.testing.assert_array_equal(found, expected)
+    assert list(orders.messages_of(())) == [()]  # flags and results are made zero

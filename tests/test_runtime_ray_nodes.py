@@ -41,18 +41,24 @@ def expected():
         return {name: outcome(name) for name in NAMES}
 
 
-@pytest.fixture(scope="module", params=[(2, 2), (0, 1, 1)], ids=["driver with workers", "driver without workers"])
-def nodes(request):
-    """A session over several nodes; the first is the driver's."""
+@pytest.fixture(
+    scope="module",
+    params=[((2, 2), None), ((0, 1, 1), 0)],
+    ids=["driver with workers", "driver without workers, all arrays in files"],
+)
+def nodes(request, tmp_path_factory):
+    """A session over several nodes; the first is the driver's. Arrays are in memory, or all in files."""
     import ray
     from ray.cluster_utils import Cluster
 
-    first, *others = request.param
+    (first, *others), above = request.param
+    spill = {} if above is None else {"spill": tmp_path_factory.mktemp("spill"), "spill_above": above}
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": first, **STORE})
     try:
         for cpus in others:
             cluster.add_node(num_cpus=cpus, **STORE)
-        with orion.session("ray", sum(request.param), address=cluster.address, force_parallel=True) as session:
+        workers = first + sum(others)
+        with orion.session("ray", workers, address=cluster.address, force_parallel=True, **spill) as session:
             yield session
     finally:
         ray.shutdown()

@@ -10,10 +10,19 @@ import numpy as np
 import pytest
 
 import orion
+from orion.arrays.storage import IN_MEMORY, Storage
+from orion.errors import StorageError
 from orion.runtime.ray.segments import Arena, Block, create_segment, open_segment, remove_name
 from tests.runtime_programs import assert_same, outcome
 
 MODES = pytest.mark.parametrize("anonymous", [True, False])
+
+
+@pytest.fixture(params=["memory", "disk"])
+def storage(request, tmp_path):
+    """Where segments are: in memory, or all of them in files."""
+    yield IN_MEMORY if request.param == "memory" else Storage(str(tmp_path), 0)
+    assert os.listdir(tmp_path) == []
 
 
 def own_files():
@@ -21,8 +30,8 @@ def own_files():
 
 
 @MODES
-def test_another_process_sees_and_changes_a_segment(anonymous):
-    name, memory = create_segment(100, anonymous)
+def test_another_process_sees_and_changes_a_segment(anonymous, storage):
+    name, memory = create_segment(100, anonymous, storage)
     block = Block(1, 64, (3,), "<i4")
     block.on(memory)[:] = 1, 2, 3
     program = (
@@ -35,9 +44,9 @@ def test_another_process_sees_and_changes_a_segment(anonymous):
 
 
 @MODES
-def test_a_segment_lasts_as_long_as_an_array_on_it(anonymous):
+def test_a_segment_lasts_as_long_as_an_array_on_it(anonymous, storage):
     released = []
-    name, memory = create_segment(1 << 16, anonymous, lambda: released.append(True))
+    name, memory = create_segment(1 << 16, anonymous, storage, on_release=lambda: released.append(True))
     last = Block(1, 128, (2, 2), "<f8").on(memory)[1:]
     del memory
     gc.collect()
@@ -53,8 +62,8 @@ def test_a_segment_lasts_as_long_as_an_array_on_it(anonymous):
 
 
 @MODES
-def test_the_pages_of_a_segment_go_with_its_last_array_though_others_have_mapped_it(anonymous):
-    name, memory = create_segment(1 << 16, anonymous)
+def test_the_pages_of_a_segment_go_with_its_last_array_though_others_have_mapped_it(anonymous, storage):
+    name, memory = create_segment(1 << 16, anonymous, storage)
     with open(name.path, "rb") as other:
         assert os.fstat(other.fileno()).st_size == 1 << 16
         del memory
@@ -64,8 +73,8 @@ def test_the_pages_of_a_segment_go_with_its_last_array_though_others_have_mapped
 
 @MODES
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_forked_process_that_lets_go_of_a_segment_leaves_it_to_its_parent(anonymous):
-    name, memory = create_segment(1 << 16, anonymous)
+def test_a_forked_process_that_lets_go_of_a_segment_leaves_it_to_its_parent(anonymous, storage):
+    name, memory = create_segment(1 << 16, anonymous, storage)
     memory[5] = 7
     child = os.fork()
     if child == 0:
@@ -82,13 +91,13 @@ def test_a_forked_process_that_lets_go_of_a_segment_leaves_it_to_its_parent(anon
 
 
 @MODES
-def test_arrays_can_be_used_until_the_process_ends(anonymous):
+def test_arrays_can_be_used_until_the_process_ends(anonymous, storage):
     program = (
         "import atexit\n"
         "memory = None\n"
         "atexit.register(lambda: print(memory.sum()))\n"
         "from orion.runtime.ray.segments import *\n"
-        f"name, memory = create_segment(1 << 16, {anonymous})\n"
+        f"name, memory = create_segment(1 << 16, {anonymous}, {storage})\n"
         "memory[:] = 1\n"
     )
     ran = subprocess.run([sys.executable, "-c", program], check=True, timeout=60, capture_output=True, text=True)
@@ -96,14 +105,30 @@ def test_arrays_can_be_used_until_the_process_ends(anonymous):
     assert own_files() == []
 
 
-def test_a_file_that_there_is_no_room_for_is_refused_before_it_is_used(monkeypatch):
-    def full(descriptor, offset, size):
+@pytest.fixture
+def full(monkeypatch):
+    """No file system has room."""
+
+    def refuse(descriptor, offset, size):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(os, "posix_fallocate", full)
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
+
+
+def test_a_file_that_there_is_no_room_for_is_refused_before_it_is_used(full):
     with pytest.raises(OSError, match="No space left"):
         create_segment(1 << 16, anonymous=False)
     assert own_files() == []
+
+
+@MODES
+def test_a_disk_that_is_full_is_named(full, anonymous, tmp_path):
+    open_before = set(os.listdir("/proc/self/fd"))
+    with pytest.raises(StorageError, match=rf"files in {tmp_path}\n.*No space left on device\n.*make room"):
+        create_segment(1 << 16, anonymous, Storage(str(tmp_path), 1 << 15))
+    assert os.listdir(tmp_path) == []
+    assert set(os.listdir("/proc/self/fd")) == open_before
+    create_segment(1 << 15, True, Storage(str(tmp_path), 1 << 15))  # one that is small is in memory
 
 
 def test_a_file_without_its_name_is_still_there_for_those_who_have_it():

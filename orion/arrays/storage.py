@@ -77,11 +77,7 @@ class Storage:
         size = count * dtype.itemsize
         if size <= self.above:
             return np.empty(count, dtype)
-        with self.file() as file, self.told():
-            if hasattr(os, "posix_fallocate"):  # a full disk would else end the process, when it is written
-                os.posix_fallocate(file.fileno(), 0, size)
-            else:
-                os.truncate(file.fileno(), size)
+        with self.file() as file:
             return self.mapped(file, size).view(dtype)
 
     def zeros(self, shape: tuple[int, ...], dtype: np.dtype) -> Array:
@@ -102,9 +98,11 @@ class Storage:
             return tempfile.TemporaryFile(prefix="orion-", dir=self.folder)
 
     def mapped(self, file: IO[bytes], size: int) -> NDArray[np.uint8]:
-        """The memory of such a file, which lasts longer than `file`."""
+        """The memory of so many bytes of such a file, which lasts longer than `file`. StorageError where there is no
+        room for them on the disk."""
         with self.told():
             file.flush()
+            reserve(file.fileno(), size)
             memory = FileMemory(file.fileno(), size)
         memory.folder = self.folder
         return np.frombuffer(memory, np.uint8)
@@ -120,6 +118,15 @@ class Storage:
             what = f"elements cannot be held in files in {self.folder}"
             hint = HINTS.get(error.errno or 0, "choose another folder, orion.init(spill=…)")
             raise StorageError(describe(what, why=error.strerror or str(error), hint=hint)) from error
+
+
+def reserve(descriptor: int, size: int) -> None:
+    """Make a file so large, and take its pages from the disk at once: one that is full would else show when a page is
+    first written, by the end of the process."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(descriptor, 0, size)
+    else:
+        os.truncate(descriptor, size)
 
 
 def file_memory(array: Array) -> FileMemory | None:

@@ -135,7 +135,7 @@ class _OnKinds:
     traces: list[Traced] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.measuring = Measuring(self.prepared, self.arguments, self.seconds)
+        self.measuring = Measuring(self.prepared, self.arguments, self.seconds, 0.0)
         self.program: PreparedProgram = self.prepared.program
         known = self.prepared.given(self.arguments)
         self.arrays = {name: one for name, one in known.items() if isinstance(one, np.ndarray) and one.ndim}
@@ -144,7 +144,7 @@ class _OnKinds:
         self.tracers: dict[int, LoopTracer] = {}
 
     def measured(self, planned: Prepared, begun: float) -> MeasuredKinds:
-        base = Measuring(planned, self.arguments, self.seconds).measured()
+        base = Measuring(planned, self.arguments, self.seconds, 0.0).measured()
         try:
             return self._measured(planned, base, begun)
         finally:

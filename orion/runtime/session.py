@@ -154,7 +154,7 @@ def _make_backend(settings: Settings) -> Backend:
             hint = 'install it with `pip install ray`, or use backend="threads"'
             raise ArgumentError(describe("the Ray backend needs the package `ray`, which is not installed", hint=hint))
         imported = aside(lambda: import_module("orion.runtime.ray.backend"))  # an import that is left half-way stays so
-        found: Backend = imported.RayBackend(settings.workers, settings.address, settings.standstill)
+        found: Backend = imported.RayBackend(settings.workers, settings.address, settings.standstill, settings.storage)
         return found
     workers = 1 if settings.backend == "serial" else settings.workers or cores()
     return LocalBackend(workers)

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.arrays.storage import Storage
+from orion.errors import StorageError
 from orion.kernel.calling import GO, tile_boxes
 from orion.runtime.arguments import LoopData, order_of, read_only
 from orion.runtime.barrier import KERNEL
@@ -121,11 +123,16 @@ class WorkerActor:
         for name in names.values():
             remove_name(name)
 
-    def create(self, sizes: Mapping[int, int], anonymous: bool) -> dict[int, SegmentName]:
-        """Make this node's copies of segments, all zero, and say how they are opened."""
+    def create(
+        self, sizes: Mapping[int, int], anonymous: bool, storage: Storage
+    ) -> dict[int, SegmentName] | StorageError:
+        """Make this node's copies of segments, all zero, and say how they are opened, or why there are none."""
         names = {}
-        for number, size in sizes.items():
-            names[number], self._memory[number] = create_segment(size, anonymous)
+        try:
+            for number, size in sizes.items():
+                names[number], self._memory[number] = create_segment(size, anonymous, storage)
+        except StorageError as error:
+            return error
         return names
 
     def fill(self, run_memory: int, fillings: tuple[Filling, ...]) -> None:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from orion.arrays.base import DistArray
+from orion.arrays.storage import Storage
 from orion.errors import ArgumentError, RescaledError, WorkerLostError, WorkerReplacedWarning, describe
 from orion.runtime.backend import LocalBackend, cores
 from orion.runtime.prepared import PreparedProgram
@@ -32,8 +33,8 @@ ATTEMPTS = 3
 class RayBackend:
     """Ray actors that own the partitions. Ray and the actors are started with the first run."""
 
-    def __init__(self, workers: int | None, address: str | None, standstill: float) -> None:
-        self._address, self._standstill = address, standstill
+    def __init__(self, workers: int | None, address: str | None, standstill: float, storage: Storage) -> None:
+        self._address, self._standstill, self._storage = address, standstill, storage
         self._turn = Turn(self._end, self._forget)
         self._team: Team | None = None
         self._parents_team: Team | None = None
@@ -168,7 +169,8 @@ class RayBackend:
         atexit.register(self._end_at_exit)
         try:
             membership.join(self, self._address, self.workers)
-            self._team = Team(self.workers, membership.held_by_others(self), self._store, self._standstill)
+            held = membership.held_by_others(self)
+            self._team = Team(self.workers, held, self._store, self._standstill, self._storage)
             self._store = None
         except BaseException:
             self._end_all()  # Ray too: actors that were killed while they started may hold their CPUs for long

@@ -5,19 +5,21 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 import ray
 from ray.exceptions import RayActorError
 
-from orion.errors import WorkerLostError, describe
+from orion.arrays.storage import Storage
+from orion.errors import StorageError, WorkerLostError, describe
 from orion.runtime.ray.actor import DELIVER, WorkerActor
 from orion.runtime.ray.cluster import connection, is_running, kill_actors, nodes_of, own_node, start_actors
 from orion.runtime.ray.lines import Line, LostError, PipeLine, RayLine
 from orion.runtime.ray.links import BrokenLinkError
 from orion.runtime.ray.looks import Here, There
-from orion.runtime.ray.orders import Filling, Outcome, RunOrder
+from orion.runtime.ray.orders import Filling, Outcome, RunOrder, messages_of
 from orion.runtime.ray.processes import end_stopped, have_ended
 from orion.runtime.ray.regions import Section
 from orion.runtime.ray.same_programs import not_made, refuse_others
@@ -84,20 +86,26 @@ class Group:
         """Have the actors of a node map segments now."""
         self._prepared({w: self.actors[w].attach.remote(names) for w in self._on(node)})
 
-    def create(self, node: str, sizes: Mapping[int, int], anonymous: bool) -> dict[int, SegmentName]:
-        """Make a node's copies of segments. Those that are files are mapped by its actors, and the files removed."""
+    def create(self, node: str, sizes: Mapping[int, int], anonymous: bool, storage: Storage) -> dict[int, SegmentName]:
+        """Make a node's copies of segments, where `storage` says. Those that are files with names are mapped by its
+        actors, and the names removed. StorageError where the node's disk has no room for them."""
         leader = self._leader(node)
-        (names,) = self._prepared({leader: self.actors[leader].create.remote(sizes, anonymous)})
+        (names,) = self._prepared({leader: self.actors[leader].create.remote(sizes, anonymous, storage)})
+        if isinstance(names, StorageError):
+            names.add_note(f"that was on the node {node}, where each node holds what its workers own")
+            raise names
         if not anonymous:
             self._prepared({w: self.actors[w].attach.remote(names) for w in self._on(node)[1:]})
             self._prepared({leader: self.actors[leader].remove_names.remote(names)})
         return dict(names)
 
     def fill(self, run_memory: int, fillings: Mapping[str, tuple[Filling, ...]]) -> None:
-        """Make the memory of nodes ready for a run."""
+        """Make the memory of nodes ready for a run. Each is sent a few megabytes at a time."""
         self.moved += sum(part.data.nbytes for parts in fillings.values() for part in parts)
-        leaders = {self._leader(node): parts for node, parts in fillings.items()}
-        self._prepared({w: self.actors[w].fill.remote(run_memory, parts) for w, parts in leaders.items()})
+        leaders = {self._leader(node): messages_of(parts) for node, parts in fillings.items()}
+        for several in zip_longest(*leaders.values()):
+            sent = [(w, parts) for w, parts in zip(leaders, several, strict=True) if parts is not None]
+            self._prepared({w: self.actors[w].fill.remote(run_memory, parts) for w, parts in sent})
 
     def read(self, node: str, parts: list[tuple[Block, Section]]) -> list[Any]:
         """The contents of parts of blocks on a node."""

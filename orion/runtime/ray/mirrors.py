@@ -160,7 +160,7 @@ class Mirrors:
     def _create(self, node: str, segments: set[int]) -> None:
         sizes = {number: self._store.names[number].size for number in segments - self._names[node].keys()}
         if sizes:
-            self._names[node] |= self._group.create(node, sizes, self._store.anonymous)
+            self._names[node] |= self._group.create(node, sizes, self._store.anonymous, self._store.storage)
 
     # ------------------------------------------------------------ what a node needs
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.records import WorkerRecord
 from orion.runtime.ray.exchange import ProgramExchange
-from orion.runtime.ray.regions import Mask, Section
+from orion.runtime.ray.regions import Mask, Region, Scattered, Section
 from orion.runtime.ray.segments import Block, SegmentName
 from orion.runtime.ray.store import LoopBlocks
 from orion.schedule.schedule import Ints
@@ -128,3 +128,32 @@ class Filling:
     block: Block
     region: Section
     data: NDArray[Any]
+
+    def parts(self, most: int) -> Iterator[Filling]:
+        """The same in parts of at most so many bytes, as far as whole rows are no more than that."""
+        region, rows = self.region, len(self.data) if self.data.ndim else 1
+        if self.data.nbytes <= most or rows < 2 or isinstance(region, Scattered) or region.lean is not None:
+            yield self
+            return
+        (first, _), *others = region.box or ((0, rows),)
+        step = max(1, most * rows // self.data.nbytes)
+        for low in range(0, rows, step):
+            data = self.data[low : low + step]
+            yield Filling(self.block, Region(region.array, ((first + low, first + low + len(data)), *others)), data)
+
+
+FILL_BYTES = 1 << 26
+"""The driver sends a node so many bytes at a time: what is on its way is in memory."""
+
+
+def messages_of(fillings: Iterable[Filling]) -> Iterator[tuple[Filling, ...]]:
+    """Fillings as messages of at most `FILL_BYTES`, cut where that is needed; at least one, which may have none."""
+    message: list[Filling] = []
+    size = 0
+    for part in (part for filling in fillings for part in filling.parts(FILL_BYTES)):
+        if message and size + part.data.nbytes > FILL_BYTES:
+            yield tuple(message)
+            message, size = [], 0
+        message.append(part)
+        size += part.data.nbytes
+    yield tuple(message)

@@ -4,6 +4,9 @@ A segment is an anonymous file in memory (`memfd_create`). Its maker keeps it op
 `/proc/<process>/fd/<descriptor>`. It has no name, so that nothing can be left behind however a process ends:
 the system frees it with the last mapping. Where that does not work (no such call, or processes that don't see
 each other), a segment is a file that its maker removes again as soon as the others have mapped it.
+
+Large ones are files on a disk instead, where the session holds elements in files (`orion.arrays.storage`): the system
+writes their pages there and drops them where memory is short.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import mmap
 import os
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 from weakref import finalize
@@ -21,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.arrays.aligned import LINE
+from orion.arrays.storage import IN_MEMORY, Storage, reserve
 
 Bytes = NDArray[np.uint8]
 
@@ -55,28 +59,16 @@ class Block:
 
 
 def create_segment(
-    size: int, anonymous: bool, on_release: Callable[[], object] | None = None
+    size: int, anonymous: bool, storage: Storage = IN_MEMORY, on_release: Callable[[], object] | None = None
 ) -> tuple[SegmentName, Bytes]:
     """A zeroed segment of `size` bytes, mapped. It lasts as long as an array on its memory does; then its pages
-    are freed, whoever else has mapped it, and `on_release` is called.
+    are freed, whoever else has mapped it, and `on_release` is called. Its pages are those of a file on a disk where
+    `storage` has so many bytes in files.
 
-    OSError where there is no room for it.
+    OSError where there is no room for it, StorageError on that disk.
     """
     size = max(size, LINE)
-    if anonymous:
-        descriptor = os.memfd_create("orion")
-        path = f"/proc/{os.getpid()}/fd/{descriptor}"
-    else:
-        folder = "/dev/shm" if os.path.isdir("/dev/shm") else None
-        descriptor, path = tempfile.mkstemp(prefix="orion-", dir=folder)
-    try:
-        _reserve(descriptor, size, anonymous)
-        memory = _mapped(descriptor, size)
-    except BaseException:
-        os.close(descriptor)
-        if not anonymous:
-            os.unlink(path)
-        raise
+    path, descriptor, memory = (_unnamed if anonymous else _named)(size, storage)
     # At the end of the process the pages stay until the process is gone: others may still use the array then.
     finalize(memory, _release, descriptor, os.getpid(), on_release).atexit = False
     if not anonymous:
@@ -84,14 +76,35 @@ def create_segment(
     return SegmentName(path, size), memory
 
 
-def _reserve(descriptor: int, size: int, anonymous: bool) -> None:
-    """Make the file so large. Where its file system may be small, pages are taken at once: one that is full
-    would show when a page is first written, by the end of the process.
-    """
-    if anonymous or not hasattr(os, "posix_fallocate"):
-        os.truncate(descriptor, size)
+def _unnamed(size: int, storage: Storage) -> tuple[str, int, Bytes]:
+    """A segment that others open through /proc: how, its descriptor and its memory."""
+    if size > storage.above:
+        with storage.told(), storage.file() as file:
+            memory, descriptor = storage.mapped(file, size), os.dup(file.fileno())
     else:
-        os.posix_fallocate(descriptor, 0, size)
+        descriptor = os.memfd_create("orion")
+        try:
+            os.truncate(descriptor, size)
+            memory = _mapped(descriptor, size)
+        except BaseException:
+            os.close(descriptor)
+            raise
+    return f"/proc/{os.getpid()}/fd/{descriptor}", descriptor, memory
+
+
+def _named(size: int, storage: Storage) -> tuple[str, int, Bytes]:
+    """A segment that is a file with a name. Its file system may be small, so that its pages are taken at once."""
+    in_memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
+    is_held = size <= storage.above
+    with nullcontext() if is_held else storage.told():
+        descriptor, path = tempfile.mkstemp(prefix="orion-", dir=in_memory if is_held else storage.folder)
+        try:
+            reserve(descriptor, size)
+            return path, descriptor, _mapped(descriptor, size)
+        except BaseException:
+            os.close(descriptor)
+            os.unlink(path)
+            raise
 
 
 def open_segment(name: SegmentName) -> Bytes:

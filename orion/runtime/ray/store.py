@@ -16,6 +16,7 @@ from orion.arrays.dense import DenseArray
 from orion.arrays.frozen import is_frozen
 from orion.arrays.layout import TileLayout
 from orion.arrays.sparse import SparseArray
+from orion.arrays.storage import IN_MEMORY, Storage
 from orion.aside import aside
 from orion.ir.types import Shapes
 from orion.kernel.calling import Argument
@@ -99,10 +100,12 @@ class Store:
     """The segments of this process. A segment goes when nothing lies in it any more; `dropped` are those that
     have, until the one who tells the actors takes them out.
 
-    `anonymous`: whether segments have no name (see `orion.runtime.ray.segments`).
+    `anonymous`: whether segments have no name (see `orion.runtime.ray.segments`). Those of arrays are where `storage`
+    says.
     """
 
     anonymous: bool
+    storage: Storage = IN_MEMORY
     names: dict[int, SegmentName] = field(default_factory=dict)
     _memory: WeakValueDictionary[int, Bytes] = field(default_factory=WeakValueDictionary)
     dropped: list[int] = field(default_factory=list)
@@ -119,12 +122,12 @@ class Store:
         self._dense.clear()
         self._layouts.clear()
 
-    def create(self, size: int) -> tuple[int, Bytes]:
+    def create(self, size: int, storage: Storage = IN_MEMORY) -> tuple[int, Bytes]:
         """A new segment: its number and its memory."""
         number = next(self._numbers)
         # Arrays outlive the session: they must not keep the store.
         drop = partial(call_if_alive, ref(self), Store._drop, number)
-        self.names[number], memory = create_segment(size, self.anonymous, drop)
+        self.names[number], memory = create_segment(size, self.anonymous, storage, drop)
         self._memory[number] = memory
         return number, memory
 
@@ -221,7 +224,7 @@ class Store:
 
     def _empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[Block, NDArray[Any]]:
         size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
-        number, memory = self.create(size)
+        number, memory = self.create(size, self.storage)
         block = Block(number, 0, shape, dtype.str)
         return block, block.on(memory)
 
@@ -258,7 +261,7 @@ class Store:
         parts = (layout.offsets, *layout.keys, *layout.values)
         size = Arena()
         blocks = [size.block(part.shape, part.dtype) for part in parts]
-        number, memory = self.create(size.size)
+        number, memory = self.create(size.size, self.storage)
         blocks = [Block(number, block.offset, block.shape, block.dtype) for block in blocks]
         shared = [block.on(memory) for block in blocks]
         for part, place in zip(parts, shared, strict=True):

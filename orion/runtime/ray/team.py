@@ -13,6 +13,7 @@ from time import perf_counter_ns
 from typing import Any
 from weakref import WeakKeyDictionary, finalize, ref
 
+from orion.arrays.storage import Storage
 from orion.aside import aside
 from orion.runtime.failures import left_without_error
 from orion.runtime.memory import RunMemory, place_of
@@ -64,13 +65,13 @@ class News:
 class Team:
     """A group of actors with the store of the arrays that it works on. `held` are the CPUs of the cluster
     that other sessions of this process hold, `store` is what a team before this one has left, `standstill` how many
-    seconds a worker may be stopped by a signal.
+    seconds a worker may be stopped by a signal, and `storage` where the arrays are held.
     """
 
-    def __init__(self, workers: int, held: int, store: Store | None, standstill: float) -> None:
+    def __init__(self, workers: int, held: int, store: Store | None, standstill: float, storage: Storage) -> None:
         self.group = Group(workers, held, standstill)
         is_usable = store is not None and self.group.shares_memory
-        self._store = store if store is not None and is_usable else Store(anonymous=self.group.shares_memory)
+        self._store = store if store is not None and is_usable else Store(self.group.shares_memory, storage)
         self._programs: WeakKeyDictionary[PreparedProgram, KnownProgram] = WeakKeyDictionary()
         self._news = [News() for _ in range(workers)]
         self._mirrors = Mirrors(self.group, self._store)
