@@ -60,9 +60,12 @@ def write_text(path: Path, repeats: int) -> None:
 
 
 def anonymous(process: int) -> float:
-    """Megabytes of anonymous memory that a process has."""
-    with open(f"/proc/{process}/status") as file:
-        return next(int(line.split()[1]) for line in file if line.startswith("RssAnon")) / 1024
+    """Megabytes of anonymous memory that a process has; none where it has ended."""
+    try:
+        text = Path(f"/proc/{process}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    return next((int(line.split()[1]) for line in text.splitlines() if line.startswith("RssAnon")), 0) / 1024
 
 
 class Watch(threading.Thread):
@@ -85,11 +88,14 @@ class Watch(threading.Thread):
 
 
 def workers_in_groups(groups: list[Path]) -> tuple[int, ...]:
-    """The processes of this session's workers on Ray, each put into a group, with the memory that it has already."""
+    """The processes of this session's workers on Ray, each put into a group, whose limit is lowered by the memory that
+    the worker has already: that stays where it was."""
     from orion.runtime.session import current_session
 
     processes: tuple[int, ...] = current_session()._backend._team.group.processes  # type: ignore[attr-defined]
     for process, group in zip(processes, groups, strict=bool(groups)):
+        limit = group / "memory.limit_in_bytes"
+        limit.write_text(str(int(limit.read_text()) - int(anonymous(process) * MEGABYTE)))
         (group / "cgroup.procs").write_text(str(process))
     return processes
 
@@ -149,7 +155,6 @@ def groups_of(limit: int, count: int) -> Iterator[list[Path]]:
                 path.mkdir()
                 stack.callback(path.rmdir)
                 (path / "memory.limit_in_bytes").write_text(str(limit))
-                (path / "memory.move_charge_at_immigrate").write_text("3")
         except OSError:
             paths = []
         yield paths

@@ -17,7 +17,7 @@ def warm_up() -> None:
     from pyarrow import csv  # noqa: F401
 
     count = 1 << 21
-    keys = np.zeros(count, "i4")
+    keys = (np.arange(count) % 64).astype("i4")
     few = orion.sparse((keys, keys), np.ones(count, "f4"))
     few.filter(lambda key, v: v > 1).map(lambda v: v * 2).materialize()
-    totals(few, np.zeros(1), np.zeros(1))
+    totals(few, np.zeros(64), np.zeros(64))

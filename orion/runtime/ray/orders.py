@@ -142,7 +142,7 @@ class Filling:
             yield Filling(self.block, Region(region.array, ((first + low, first + low + len(data)), *others)), data)
 
 
-FILL_BYTES = 1 << 26
+FILL_BYTES = 1 << 23
 """The driver sends a node so many bytes at a time: what is on its way is in memory."""
 
 
