@@ -52,8 +52,9 @@ polybench: $(STAMP) ## the 30 PolyBench kernels: serial Numba, hand-written pran
 wavefront: $(STAMP) ## chains of dependent iterations: Gauss-Seidel, common subsequence; serial Numba and Orion
 	$(BIN)/python -m benchmarks.wavefront $(ARGS)
 
-estimates: $(STAMP) ## times that plans predict for 12 loops, next to runs; up to 1,024 workers; wants a machine that does nothing else
+estimates: $(STAMP) ## times that plans predict for 12 loops, next to runs; four workers by quota, up to 1,024 predicted; wants root, and a machine that does nothing else
 	$(BIN)/python -m benchmarks.estimates $(ARGS)
+	$(BIN)/python -m benchmarks.estimates_modelled $(ARGS)
 
 kinds: $(STAMP)  ## times that plans predict for arrays in memory and in files behind a slow link, next to runs; wants root and FUSE
 	$(BIN)/python -m benchmarks.kinds $(ARGS)

@@ -7,7 +7,8 @@
 A process for each of three sizes of data, the elements of which take as much as the limit, twice and four times that,
 goes through all stages. Its memory, files in memory among them, is held to the limit by a cgroup (version 1; wants
 root). Where there is none, its anonymous memory is, by RLIMIT_DATA, which is said. On Ray each worker has a cgroup of
-its own with the same limit; the processes of Ray itself have none. Told are the seconds of each stage, and its peak of
+its own with the same limit; the processes of Ray itself have none, but what the driver puts into Ray's object store,
+80 MB at most, counts as the driver's. Told are the seconds of each stage, and its peak of
 anonymous memory, which the system cannot write back to files, of the process and of the worker that has most of it:
 looked at 200 times a second.
 """
@@ -176,7 +177,7 @@ def cluster_of(nodes: int) -> Iterator[str]:
     import ray
     from ray.cluster_utils import Cluster
 
-    of_node = {"num_cpus": 2 // nodes, "object_store_memory": 256 * MEGABYTE}
+    of_node = {"num_cpus": 2 // nodes, "object_store_memory": 80 * MEGABYTE}
     cluster = Cluster(initialize_head=True, head_node_args=of_node)
     try:
         for _ in range(nodes - 1):

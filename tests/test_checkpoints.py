@@ -349,9 +349,18 @@ def test_none_is_written_in_the_middle_of_a_loop(tmp_path):
     try:
         with orion.session(workers=2, force_parallel=True):
             add_often(W, 1)
-            threading.Timer(0.05, os.kill, [os.getpid(), signal.SIGUSR1]).start()
+            is_over = threading.Event()
+
+            def ask():  # before the loop runs, while it is planned, one may be written
+                while not is_over.wait(0.05):
+                    os.kill(os.getpid(), signal.SIGUSR1)
+
+            asking = threading.Thread(target=ask)
+            asking.start()
             with pytest.raises(orion.PlanError, match="asked for a checkpoint, while a loop runs"):
                 add_often(W, 100_000)
+            is_over.set()
+            asking.join()
             W[:] = 0.0
             other = threading.Thread(target=lambda: (time.sleep(0.05), orion.checkpoint(tmp_path, W=W)))
             other.start()

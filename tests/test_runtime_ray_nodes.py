@@ -14,6 +14,8 @@ import pytest
 
 import orion
 from orion.arrays.dense import array
+from orion.arrays.storage import Storage
+from orion.errors import StorageError
 from orion.runtime.ray.mirrors import Mirrors
 from tests.element_stores import scale
 from tests.runtime_programs import (
@@ -351,3 +353,28 @@ def test_what_pads_the_rows_of_arrays_is_not_sent(nodes):
     for name in "WH":
         assert np.array_equal(given[name].view, expected[name])
         assert not given[name].storage[:, 3:].any()
+
+
+# ---------------------------------------------------------------- arrays in files
+
+
+def test_what_loops_work_on_is_where_the_session_holds_arrays(nodes):
+    function, arguments = cases()["rotated"]
+    function(**arguments)
+    in_files = nodes.settings.storage.above == 0
+    shown = [value._repr_html_() for value in arguments.values() if isinstance(value, orion.SparseArray)]
+    assert shown
+    for text in shown:
+        assert ("a file in" in text) == in_files
+        assert ("memory shared by the workers" in text) != in_files
+
+
+def test_a_node_without_the_folder_is_named(nodes):
+    function, arguments = cases()["rotated"]
+    function(**arguments)
+    group = nodes._backend._team.group
+    node = next(node for node in group.nodes if node != group.driver_node)
+    with pytest.raises(StorageError, match=r"held in files in /nowhere\n.*No such file") as caught:
+        group.create(node, {10**6: 1 << 16}, True, Storage("/nowhere", 0))
+    assert node in caught.value.__notes__[0]
+    function(**arguments)  # the workers are as they were
