@@ -197,13 +197,16 @@ def test_a_folder_that_is_gone_is_said(folder):
 
 def test_a_full_disk_is_said_and_ends_no_process(folder):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    made = ratings(100_000).map(lambda v: v)
+    made, unordered = ratings(100_000).map(lambda v: v), ratings(100_000)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, limits[1]))
     try:
         with pytest.raises(StorageError, match="cannot be held in files"):
             made.materialize()
         with pytest.raises(StorageError, match="cannot be held in files"):
             current_storage().empty(100_000, np.dtype("f8"))
+        with pytest.raises(StorageError, match="cannot be held in files") as caught:
+            next(iter(unordered))
+        assert [entry.path.name for entry in caught.traceback] == [Path(__file__).name]
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert same(made, ratings(100_000))

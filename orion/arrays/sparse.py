@@ -161,8 +161,11 @@ class SparseArray(Transformed):
         """
         return np.arange(self.nnz) if self._ascending is None else self._ascending.astype(np.int64)
 
+    @ends_in_users_line
     def __iter__(self) -> Iterator[tuple[tuple[int, ...], Any]]:
-        ordered, ascending = user_order(self._elements), self._ascending
+        return self._iterated(user_order(self._elements), self._ascending)
+
+    def _iterated(self, ordered: Elements, ascending: NDArray[Any] | None) -> Iterator[tuple[tuple[int, ...], Any]]:
         for start in range(0, self.nnz, _ITERATED_AT_ONCE):
             part: Any = slice(start, start + _ITERATED_AT_ONCE)
             part = part if ascending is None else ascending[part]
