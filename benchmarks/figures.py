@@ -26,6 +26,18 @@ SAMPLE = 22.0
 """How wide the sample of a colour in a key is."""
 
 
+def duration(seconds: float) -> str:
+    """A time, as it is written at axes and bars.
+
+    >>> [duration(time) for time in (6.3e-6, 0.01, 0.8476, 16.96, 250.0)]
+    ['6.3 µs', '10 ms', '848 ms', '17 s', '250 s']
+    """
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} µs"
+
+
 @dataclass(frozen=True)
 class Axis:
     """A logarithmic axis: from which value to which, the values that are written at it, how, and what they are."""

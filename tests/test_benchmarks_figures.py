@@ -2,15 +2,21 @@
 
 import json
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from itertools import pairwise
 from math import log
 
 import pytest
 
-from benchmarks.figures import Axis, Box, Curve, Entry, Part, axis_of, bar, key, panel
+from benchmarks.figures import Axis, Box, Curve, Entry, Part, axis_of, bar, duration, key, panel
 from benchmarks.hosts import pictures
 from benchmarks.hosts.parts import Parts, parts_of
 from benchmarks.hosts.results import HEADS, Row, agreement
+from benchmarks.transports.contenders import BY_NAME
+from benchmarks.transports.one import measured
+from benchmarks.transports.pictures import main as draw_transports
+from benchmarks.transports.pictures import transports_figure
+from benchmarks.transports.tables import Figures, documented
 from benchmarks.written import markdown
 from orion.inspect.pictures.shapes import document
 from orion.runtime.profile.records import CallRecord, Message, Wait, WorkerRecord
@@ -113,7 +119,7 @@ def test_times_against_bytes_have_every_measurement_in_a_panel_of_its_program():
     assert len(points) == len(ROWS) + 6, "and one worker's, of each program and size"
     for one in ROWS:
         assert any(
-            title.startswith(f"{one.place}: {pictures.megabytes(one.sent)}, {pictures.milliseconds(one.seconds)}")
+            title.startswith(f"{one.place}: {pictures.megabytes(one.sent)}, {duration(one.seconds)}")
             for title in of_hosts
         )
     x = {title.partition(":")[0]: found[0] for title, found in of_hosts.items()}
@@ -142,6 +148,15 @@ def test_figures_are_drawn_from_written_results(tmp_path):
     pictures.main([str(results), str(tmp_path / "figures")])
     assert (tmp_path / "figures" / "hosts-2-time.svg").read_text() == pictures.time_figure(ROWS, 2)
     assert (tmp_path / "figures" / "hosts-2-parts.svg").read_text() == pictures.parts_figure(ROWS, 2)
+
+
+def test_programs_of_which_nothing_is_sent_are_not_drawn_against_bytes(tmp_path):
+    silent = row("S", 20, 1.0, sent=0, busiest=-10.0)
+    titles = titled(ET.fromstring(pictures.time_figure([*ROWS, silent], 2)), f"{SVG}circle")
+    assert titles
+    assert not any(title.startswith("S,") for title in titles)
+    pictures.draw([silent], 2, "hosts-2", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["hosts-2-parts.svg"]
 
 
 def test_bytes_that_do_not_agree_are_told():
@@ -202,3 +217,68 @@ def test_parts_of_a_call_are_all_of_its_time():
     assert found.moving == pytest.approx(170e-6)
     assert found.computing + found.both + found.moving + found.neither == pytest.approx(1e-3)
     assert found.hidden == pytest.approx(50 / 220)
+
+
+# ---------------------------------------------------------------- transports
+
+
+def figures_of(size, factor):
+    """Figures of a payload that takes so many nanoseconds per byte."""
+    each = size * factor * 1e-9
+    return Figures(
+        handed=each / 2, touched=each, cpu=factor * 1e-9, waiting=0.0, cpu_others=0.0, network=1.0, memory=0.0
+    )
+
+
+SIZES = (1 << 10, 1 << 20, 1 << 28)
+FOUND = {
+    name: {size: figures_of(size, number + 1) for size in SIZES}
+    for number, name in enumerate(("segment", "link", "grpc"))
+}
+
+
+def test_transports_are_curves_with_a_point_for_each_size():
+    root = ET.fromstring(transports_figure(FOUND))
+    times = {title: at(one) for title, one in titled(root, f"{SVG}circle").items() if not title.endswith(" ns")}
+    assert len(times) == len(FOUND) * len(SIZES)
+    assert len(list(root.iter(f"{SVG}polyline"))) == 2 * len(FOUND)
+    assert times["link, 1 MB: 2.1 ms"][0] == times["segment, 1 MB: 1.05 ms"][0]
+    assert times["link, 1 MB: 2.1 ms"][1] < times["segment, 1 MB: 1.05 ms"][1], "more time stands higher"
+    for low, high in pairwise(times[f"segment, {at}"] for at in ("1 KB: 1.02 µs", "1 MB: 1.05 ms", "256 MB: 268 ms")):
+        assert low[0] < high[0]
+        assert low[1] > high[1]
+
+
+def test_a_transport_that_takes_no_time_of_a_core_has_no_point_there():
+    found = {"segment": {1 << 10: replace(figures_of(1 << 10, 1), cpu=0.0), 1 << 20: figures_of(1 << 20, 1)}}
+    titles = titled(ET.fromstring(transports_figure(found)), f"{SVG}circle")
+    assert [title for title in titles if title.endswith(" ns")] == ["segment, 1 MB: 1 ns"]
+
+
+def test_tables_of_the_documentation_have_all_transports_and_sizes():
+    times, costs = (table.splitlines() for table in documented(FOUND).split("\n\n"))
+    assert times[0].endswith("| copies | 1 KB | 1 MB | 256 MB | GB/s at 1 KB, 1 MB, 256 MB |")
+    assert times[3] == f"| {BY_NAME['link'].label} | 2 | 2.05 | 2,097 | 536,871 | 0.5, 0.5, 0.5 |"
+    assert costs[2] == f"| {BY_NAME['segment'].label} | 0.51, 524, 134,218 | 1, 1, 1 | 0, 0, 0 | 0, 0, 0 | – | – |"
+    assert len(times) == len(costs) == 2 + len(FOUND)
+
+
+def test_transports_are_drawn_from_written_results(tmp_path):
+    results = tmp_path / "transports.json"
+    values = {name: {size: one.__dict__ for size, one in by_size.items()} for name, by_size in FOUND.items()}
+    results.write_text(json.dumps({"figures": values}))
+    draw_transports([str(results), str(tmp_path / "figures")])
+    assert (tmp_path / "figures" / "transports.svg").read_text() == transports_figure(FOUND)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("name", ["segment", "link"])
+def test_waiting_for_flags_is_counted_apart(name):
+    pair = BY_NAME[name].make()
+    try:
+        found = measured(pair, 1 << 16, 0.001)
+    finally:
+        pair.close()
+    assert found["waiting"] > 0
+    assert found["cpu"] > 0
+    assert len(found["handed"]) >= 5
