@@ -24,6 +24,9 @@ from tests.hosts import Traffic, traffic
 
 WARM_UPS = 4
 IDLE_SECONDS = 3.0
+SETTLED_BYTES, SETTLED_SECONDS, MOST_SECONDS = 20_000, 0.5, 60.0
+"""Links have settled when they carry less than so many bytes in so many seconds; it is waited for so many at most."""
+
 PROFILED = 3
 """So many calls are profiled, and the one in the middle is told."""
 
@@ -68,6 +71,18 @@ class Called:
         return max(one.bytes - idle * self.seconds for one, idle in zip(self.gone, watched.idle, strict=True))
 
 
+def settle(names: Sequence[str]) -> None:
+    """Wait until links carry hardly anything: over slow ones Ray may go on sending, for a while after the first call,
+    parts of objects that it took for lost."""
+    end, last = perf_counter() + MOST_SECONDS, [traffic(name) for name in names]
+    while perf_counter() < end:
+        time.sleep(SETTLED_SECONDS)
+        now = [traffic(name) for name in names]
+        if sum(one.since(before).bytes for one, before in zip(now, last, strict=True)) < SETTLED_BYTES:
+            return
+        last = now
+
+
 def called(program: Program, number: int, session: orion.Session, names: Sequence[str]) -> Called:
     """Call a program, and count."""
     group = session._backend._team.group  # type: ignore[attr-defined]
@@ -106,6 +121,7 @@ def on_hosts(program: Program, session: orion.Session, names: Sequence[str], cal
     why = [loop.why_one_node for loop in estimate.loops if loop.why_one_node]
     for number in range(WARM_UPS):
         program.call(number)
+    settle(names)
     watched = Watched.over(names, IDLE_SECONDS)
     found = sorted([called(program, n, session, names) for n in range(calls)], key=lambda one: one.seconds)
     middle = found[calls // 2]

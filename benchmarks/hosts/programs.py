@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT / "examples"))
 
 from graph_data import web
 from pagerank import Ranks, pull
-from ratings_data import SHAPES, Ratings, generate
+from ratings_data import SHAPES, generate
 from sgd_mf import sgd
 
 
@@ -49,18 +49,19 @@ class Program:
 
 
 @cache
-def ratings_of(count: int) -> Ratings:
-    """So many ratings of as many users and items as MovieLens-1M has."""
-    return generate(replace(SHAPES["1m"], ratings=count))
+def ratings_of(count: int) -> orion.SparseArray:
+    """So many ratings of as many users and items as MovieLens-1M has: the same array for all sizes, so that slow links
+    carry it once."""
+    found = generate(replace(SHAPES["1m"], ratings=count))
+    return orion.sparse((found.users, found.items), found.stars, shape=found.shape)
 
 
 def sgd_mf(count: int, scale: float) -> Program:
     """So many ratings, 32 factors at scale 1, five epochs in a call."""
-    ratings, factors = ratings_of(count), round(32 * scale)
+    data, factors = ratings_of(count), round(32 * scale)
     rng = np.random.default_rng(0)
     first = np.float32(factors**-0.5)
-    W, H = (orion.array(rng.random((n, factors), np.float32) * first) for n in ratings.shape)
-    data = orion.sparse((ratings.users, ratings.items), ratings.stars, shape=ratings.shape)
+    W, H = (orion.array(rng.random((n, factors), np.float32) * first) for n in data.shape)
     return Program(sgd, ((data, W, H, np.float32(0.005), np.float32(0.05), 5),), f"{factors} factors")
 
 
