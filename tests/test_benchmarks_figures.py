@@ -11,13 +11,15 @@ import pytest
 from benchmarks.figures import Axis, Box, Curve, Entry, Part, axis_of, bar, duration, key, panel
 from benchmarks.hosts import pictures
 from benchmarks.hosts.parts import Parts, parts_of
-from benchmarks.hosts.results import HEADS, Row, agreement
+from benchmarks.hosts.results import BYTES, TIMES, Row, agreement
+from benchmarks.hosts.results import documented as hosts_documented
+from benchmarks.transports import __main__ as transports
 from benchmarks.transports.contenders import BY_NAME
 from benchmarks.transports.one import measured
 from benchmarks.transports.pictures import main as draw_transports
 from benchmarks.transports.pictures import transports_figure
 from benchmarks.transports.tables import Figures, documented
-from benchmarks.written import markdown
+from benchmarks.written import FIGURES, RESULTS, figures_folder, markdown, stem
 from orion.inspect.pictures.shapes import document
 from orion.runtime.profile.records import CallRecord, Message, Wait, WorkerRecord
 from orion.runtime.profile.records import Part as LoopPart
@@ -173,12 +175,19 @@ def test_bytes_that_do_not_agree_are_told():
 
 
 def test_a_row_has_a_cell_for_each_head():
-    cells = row("A", 20, 1.0, moved=250_000).cells()
-    assert len(cells) == len(HEADS)
-    found = dict(zip(HEADS, cells, strict=True))  # of equal heads the last
-    assert (found["MB predicted"], found["MB sent"], found["MB, driver"]) == ("1.000", "1.000", "0.250")
-    assert (found["MB by tc"], found["with headers"], found["/ counted"]) == ("1.010", "1.060", "0.848")
-    assert (found["ms, busiest link"], found["hidden"]) == ("400.0", "20%")
+    one = row("A", 20, 1.0, moved=250_000)
+    sizes, times = dict(zip(BYTES, one.bytes(), strict=True)), dict(zip(TIMES, one.times(), strict=True))
+    assert (sizes["MB predicted"], sizes["MB sent"], sizes["MB, driver"]) == ("1.000", "1.000", "0.250")
+    assert (sizes["MB by `tc -s`"], sizes["/ counted"]) == ("1.010", "0.808")
+    assert (sizes["with headers"], sizes["with / counted"]) == ("1.060", "0.848")
+    assert (times["ms, busiest link"], times["both"], times["hidden"]) == ("400.0", "80.0", "20%")
+
+
+def test_tables_of_the_documentation_are_of_scale_1_where_that_was_run():
+    times, sizes = (table.splitlines() for table in hosts_documented(ROWS).split("\n\n"))
+    assert len(times) == len(sizes) == 2 + 4
+    assert times[2].startswith("| A & B | 1 <points> | 1000 |")
+    assert len(hosts_documented(ROWS[:1]).splitlines()) == 7
 
 
 def worker(number, *, parts, waits=(), sent=(), arrived=()):
@@ -282,3 +291,17 @@ def test_waiting_for_flags_is_counted_apart(name):
     assert found["waiting"] > 0
     assert found["cpu"] > 0
     assert len(found["handed"]) >= 5
+
+
+# ---------------------------------------------------------------- files
+
+
+def test_a_part_of_a_benchmark_replaces_nothing_of_all_of_it(tmp_path):
+    everything = {name: dict.fromkeys(transports.SIZES, figures_of(1, 1)) for name in BY_NAME}
+    assert transports.is_whole(everything)
+    assert not transports.is_whole(FOUND)
+    assert not transports.is_whole({name: one for name, one in everything.items() if name != "grpc"})
+    assert stem("transports", True) != stem("transports", False)
+    assert figures_folder(None, True) == FIGURES
+    assert figures_folder(None, False) == RESULTS
+    assert figures_folder(tmp_path, True) == tmp_path

@@ -8,8 +8,9 @@ Of each program, size and rate: the time of a call next to that of one worker; t
 the runtime counts and that `tc -s` counts on the links; and for how long of a call workers compute, messages are on
 their way, and both. The hosts share the processors of this machine. Only root can make network namespaces.
 
-Results are written to benchmarks/results/ as JSON and as a table in Markdown, figures of them to docs/figures/ if
-everything was run, else to benchmarks/results/. `benchmarks.hosts.pictures` draws the figures of results again.
+Results are written to benchmarks/results/ as JSON and as the tables of the documentation, figures of them to
+docs/figures/ if everything was run, else to benchmarks/results/. `benchmarks.hosts.pictures` draws the figures of
+results again.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from rich.table import Table
 
 from benchmarks.hosts.pictures import draw
 from benchmarks.hosts.programs import PROGRAMS, SCALES
-from benchmarks.hosts.results import HEADS, Row, agreement
+from benchmarks.hosts.results import BYTES, TIMES, Row, agreement, documented
 from benchmarks.measure import machine
 from benchmarks.process import told_by
-from benchmarks.written import RESULTS, as_json, figures_folder, markdown, stem, write
+from benchmarks.written import RESULTS, as_json, figures_folder, stem, write
 from tests.hosts import Cluster, cluster, why_not
 
 MEGABITS = (1000, 100, 20)
@@ -94,7 +95,7 @@ def keep(rows: Sequence[Row], options: argparse.Namespace, lines: Sequence[str],
     values = {"machine": machine(), "hosts": options.hosts, "calls": options.calls, "said": list(lines)}
     write(RESULTS, f"{name}.json", as_json({**values, "rows": [asdict(row) for row in rows]}))
     said = "".join(f"\n{line}\n" for line in lines)
-    write(RESULTS, f"{name}.md", markdown(HEADS, [row.cells() for row in rows]) + said)
+    write(RESULTS, f"{name}.md", documented(rows) + said)
     draw(rows, options.hosts, name, figures_folder(options.figures, is_whole))
 
 
@@ -108,12 +109,13 @@ def main() -> int:
     rows, failed = measured(options)
     rows.sort(key=lambda row: list(PROGRAMS).index(row.name))
     lines = [*agreement(rows), *notes(rows), *failed]
-    table = Table(*HEADS, title=f"{options.hosts} hosts", title_justify="left")
-    for row in rows:
-        table.add_row(*row.cells())
-    console = Console(width=230)
+    console = Console(width=150)
     console.print(machine())
-    console.print(table)
+    for heads, cells in ((TIMES, Row.times), (BYTES, Row.bytes)):
+        table = Table(*heads, title=f"{options.hosts} hosts", title_justify="left")
+        for row in rows:
+            table.add_row(*cells(row))
+        console.print(table)
     for line in lines:
         print(line)
     there = {(row.name, row.megabits, row.scale) for row in rows}

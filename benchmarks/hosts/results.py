@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from benchmarks.written import markdown
+
 TOLERANCE = 0.05
 """How far what links carry may be from what was counted."""
 
-HEADS = (
-    "", "", "Mbit/s", "ms, one worker", "ms", "ms, busiest link", "MB predicted", "MB sent", "MB, driver",
-    "MB by tc", "/ counted", "with headers", "/ counted", "packets again", "ms computing", "both", "moving", "neither",
-    "hidden",
+PLACE = ("", "size", "Mbit/s")
+TIMES = (*PLACE, "ms, one worker", "ms", "ms, busiest link", "computing", "both", "moving", "neither", "hidden")
+BYTES = (
+    *PLACE, "MB predicted", "MB sent", "MB, driver", "MB by `tc -s`", "/ counted", "with headers", "with / counted",
+    "packets again",
 )  # fmt: skip
 
 
@@ -56,16 +59,22 @@ class Row:
         """What the bytes of the busiest link need at its rate."""
         return self.busiest * 8 / (self.megabits * 1e6)
 
-    def cells(self) -> tuple[str, ...]:
-        """What stands in the table."""
-        times = (f"{time * 1e3:.1f}" for time in (self.alone, self.seconds, self.link_seconds))
-        predicted = "?" if self.predicted is None else f"{self.predicted / 1e6:.3f}"
-        sizes = predicted, f"{self.sent / 1e6:.3f}", f"{self.moved / 1e6:.3f}"
-        by_tc = (f"{self.contents / 1e6:.3f}", self._ratio(self.contents))
-        with_headers = (f"{self.carried / 1e6:.3f}", self._ratio(self.carried))
-        parts = (f"{time * 1e3:.1f}" for time in (self.computing, self.both, self.moving, self.neither))
-        sizes = (*sizes, *by_tc, *with_headers, str(self.again))
-        return self.name, self.about, str(self.megabits), *times, *sizes, *parts, f"{self.hidden:.0%}"
+    def times(self) -> tuple[str, ...]:
+        """What stands in the table of times."""
+        calls = (self.alone, self.seconds, self.link_seconds)
+        parts = (self.computing, self.both, self.moving, self.neither)
+        return *self._cells(), *(f"{time * 1e3:.1f}" for time in (*calls, *parts)), f"{self.hidden:.0%}"
+
+    def bytes(self) -> tuple[str, ...]:
+        """What stands in the table of bytes."""
+        predicted = "?" if self.predicted is None else _megabytes(self.predicted)
+        counted = (predicted, _megabytes(self.sent), _megabytes(self.moved))
+        by_tc = (_megabytes(self.contents), self._ratio(self.contents))
+        with_headers = (_megabytes(self.carried), self._ratio(self.carried))
+        return *self._cells(), *counted, *by_tc, *with_headers, str(self.again)
+
+    def _cells(self) -> tuple[str, str, str]:
+        return self.name, self.about, str(self.megabits)
 
     def _ratio(self, carried: float) -> str:
         return f"{carried / self.counted:.3f}" if self.counted else "–"
@@ -74,6 +83,16 @@ class Row:
     def place(self) -> str:
         """Which row it is, in words."""
         return f"{self.name}, {self.about}, {self.megabits} Mbit/s"
+
+
+def _megabytes(size: float) -> str:
+    return f"{size / 1e6:.3f}"
+
+
+def documented(rows: Sequence[Row]) -> str:
+    """The tables of the documentation, as Markdown: of scale 1 where that was run. The figures have all sizes."""
+    shown = [row for row in rows if row.scale == 1] or rows
+    return f"{markdown(TIMES, [row.times() for row in shown])}\n{markdown(BYTES, [row.bytes() for row in shown])}"
 
 
 def agreement(rows: Sequence[Row]) -> Iterator[str]:

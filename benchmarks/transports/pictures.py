@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.figures import COLOURS, Axis, Box, Curve, Entry, axis_of, duration, key, panel
@@ -49,7 +49,7 @@ def _nanoseconds(value: float) -> str:
 
 def _curve(
     name: str,
-    figures: dict[int, Figures],
+    figures: Mapping[int, Figures],
     colour: str,
     value: Callable[[Figures], float],
     words: Callable[[float], str],
