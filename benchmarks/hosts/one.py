@@ -1,6 +1,6 @@
 """Programs on a cluster of hosts, by a driver on the first of them: what `benchmarks.hosts` starts there.
 
-python -m benchmarks.hosts.one --only SGD-MF --address 10.77.0.1:6379 --hosts NAME NAME
+python -m benchmarks.hosts.one --only SGD-MF --scales 1 --address 10.77.0.1:6379 --hosts NAME NAME
 """
 
 from __future__ import annotations
@@ -9,20 +9,26 @@ import argparse
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from itertools import product
 from statistics import median
 from time import perf_counter
 from typing import Any
 
 import orion
-from benchmarks.hosts.programs import PROGRAMS, Program
+from benchmarks.hosts.parts import parts_of
+from benchmarks.hosts.programs import PROGRAMS, SCALES, Program
 from benchmarks.process import tell, time_limit
 from orion.runtime.profile.records import CallRecord
-from orion.runtime.profile.under_way import flights, joined, under_way
 from tests.hosts import Traffic, traffic
 
 WARM_UPS = 4
 IDLE_SECONDS = 3.0
+SETTLED_BYTES, SETTLED_SECONDS, MOST_SECONDS = 20_000, 0.5, 60.0
+"""Links have settled when they carry less than so many bytes in so many seconds; it is waited for so many at most."""
+
+PROFILED = 3
+"""So many calls are profiled, and the one in the middle is told."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,10 @@ class Called:
     moved: int
     gone: tuple[Traffic, ...]
 
+    def carried(self, watched: Watched) -> float:
+        """Bytes on all links with headers, and without what they carry anyway."""
+        return sum(one.bytes for one in self.gone) - sum(watched.idle) * self.seconds
+
     def contents(self, watched: Watched) -> float:
         """Bytes on all links without headers, and without what they carry anyway."""
         return sum(one.contents for one in self.gone) - watched.idle_contents * self.seconds
@@ -59,6 +69,18 @@ class Called:
     def busiest(self, watched: Watched) -> float:
         """Bytes on the link that carried most, with headers."""
         return max(one.bytes - idle * self.seconds for one, idle in zip(self.gone, watched.idle, strict=True))
+
+
+def settle(names: Sequence[str]) -> None:
+    """Wait until links carry hardly anything: over slow ones Ray may go on sending, for a while after the first call,
+    parts of objects that it took for lost."""
+    end, last = perf_counter() + MOST_SECONDS, [traffic(name) for name in names]
+    while perf_counter() < end:
+        time.sleep(SETTLED_SECONDS)
+        now = [traffic(name) for name in names]
+        if sum(one.since(before).bytes for one, before in zip(now, last, strict=True)) < SETTLED_BYTES:
+            return
+        last = now
 
 
 def called(program: Program, number: int, session: orion.Session, names: Sequence[str]) -> Called:
@@ -72,15 +94,14 @@ def called(program: Program, number: int, session: orion.Session, names: Sequenc
     return Called(seconds, session._backend._team.sent_bytes, group.moved - moved, gone)  # type: ignore[attr-defined]
 
 
-def hidden(record: CallRecord) -> float:
-    """The share, at least, of the time in which something was on its way to a worker's node that the worker neither
-    waited nor sent."""
-    on_the_way = behind = 0
-    for worker in record.workers:
-        own = sum(end - start for start, end in joined(sorted(flights(record, worker.node))))
-        on_the_way += own
-        behind += max(0, own - under_way(record, worker) - worker.sends)
-    return behind / on_the_way if on_the_way else 1.0
+def profiled(program: Program, first: int) -> CallRecord:
+    """What a profile tells of a call, of several the one that took neither the most nor the least time."""
+    found = []
+    for number in range(first, first + PROFILED):
+        with orion.profile():
+            program.call(number)
+        found.append(program.function.last_run.record)
+    return sorted(found, key=lambda record: record.end - record.start)[PROFILED // 2]
 
 
 def alone(program: Program, calls: int) -> float:
@@ -100,11 +121,11 @@ def on_hosts(program: Program, session: orion.Session, names: Sequence[str], cal
     why = [loop.why_one_node for loop in estimate.loops if loop.why_one_node]
     for number in range(WARM_UPS):
         program.call(number)
+    settle(names)
     watched = Watched.over(names, IDLE_SECONDS)
     found = sorted([called(program, n, session, names) for n in range(calls)], key=lambda one: one.seconds)
     middle = found[calls // 2]
-    with orion.profile():
-        program.call(calls)
+    parts = parts_of(profiled(program, calls))
     return {
         "predicted": estimate.bytes,
         "why": why,
@@ -112,9 +133,11 @@ def on_hosts(program: Program, session: orion.Session, names: Sequence[str], cal
         "sent": middle.sent,
         "moved": middle.moved,
         "contents": middle.contents(watched),
+        "carried": middle.carried(watched),
         "again": sum(one.again for one in middle.gone),
         "busiest": middle.busiest(watched),
-        "hidden": hidden(program.function.last_run.record),
+        **asdict(parts),
+        "hidden": parts.hidden,
     }
 
 
@@ -122,18 +145,20 @@ def main() -> None:
     """Measure, and tell."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", nargs="+", choices=PROGRAMS, default=list(PROGRAMS))
+    parser.add_argument("--scales", nargs="+", type=float, default=SCALES)
     parser.add_argument("--address", required=True)
     parser.add_argument("--hosts", nargs="+", required=True)
     parser.add_argument("--calls", type=int, default=5)
-    parser.add_argument("--limit", type=float, default=120.0, help="seconds for each program")
+    parser.add_argument("--limit", type=float, default=120.0, help="seconds for each program of a size")
     options = parser.parse_args()
     warnings.simplefilter("ignore", orion.SerialLoopWarning)
     with orion.session("ray", len(options.hosts), address=options.address, force_parallel=True) as session:
-        for name in options.only:
-            with time_limit(name, options.limit):
-                program = PROGRAMS[name]()
-                taken = alone(program, options.calls)
-                tell({name: {"alone": taken, **on_hosts(program, session, options.hosts, options.calls)}})
+        for name, scale in product(options.only, options.scales):
+            what = f"{name} at scale {scale:g}"
+            with time_limit(what, options.limit):
+                program = PROGRAMS[name](scale)
+                known = {"name": name, "about": program.about, "scale": scale, "alone": alone(program, options.calls)}
+                tell({what: {**known, **on_hosts(program, session, options.hosts, options.calls)}})
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 """The programs that run on several hosts, on Orion's own arrays: what stays where it is from call to call is not sent
-again."""
+again. Each is made in sizes: at scale 4 nodes send each other about four times the bytes that they do at scale 1."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -31,10 +33,11 @@ def gauss_seidel(A, sweeps):
 
 @dataclass(frozen=True)
 class Program:
-    """A function, and the arguments of calls that take turns."""
+    """A function, the arguments of calls that take turns, and its size in words."""
 
     function: Any
     turns: tuple[tuple[Any, ...], ...]
+    about: str
 
     def call(self, number: int) -> None:
         """Call it."""
@@ -45,31 +48,44 @@ class Program:
         return self.function.plan(*self.turns[0]).estimate(nodes=nodes)
 
 
-def sgd_mf(count: int) -> Program:
-    """So many ratings of as many users and items as MovieLens-1M has, 32 factors, five epochs in a call."""
-    ratings = generate(replace(SHAPES["1m"], ratings=count))
+@cache
+def ratings_of(count: int) -> orion.SparseArray:
+    """So many ratings of as many users and items as MovieLens-1M has: the same array for all sizes, so that slow links
+    carry it once."""
+    found = generate(replace(SHAPES["1m"], ratings=count))
+    return orion.sparse((found.users, found.items), found.stars, shape=found.shape)
+
+
+def sgd_mf(count: int, scale: float) -> Program:
+    """So many ratings, 32 factors at scale 1, five epochs in a call."""
+    data, factors = ratings_of(count), round(32 * scale)
     rng = np.random.default_rng(0)
-    W, H = (orion.array(rng.random((n, 32), np.float32) * np.float32(32**-0.5)) for n in ratings.shape)
-    data = orion.sparse((ratings.users, ratings.items), ratings.stars, shape=ratings.shape)
-    return Program(sgd, ((data, W, H, np.float32(0.005), np.float32(0.05), 5),))
+    first = np.float32(factors**-0.5)
+    W, H = (orion.array(rng.random((n, factors), np.float32) * first) for n in data.shape)
+    return Program(sgd, ((data, W, H, np.float32(0.005), np.float32(0.05), 5),), f"{factors} factors")
 
 
-def sweeps() -> Program:
-    """Twenty Gauss-Seidel sweeps over 1024 × 1024 points."""
-    return Program(gauss_seidel, ((orion.array(np.random.default_rng(0).random((1024, 1024))), 20),))
+def sweeps(scale: float) -> Program:
+    """Twenty Gauss-Seidel sweeps, over 1024 × 1024 points at scale 1."""
+    side = round(1024 * sqrt(scale))
+    A = orion.array(np.random.default_rng(0).random((side, side)))
+    return Program(gauss_seidel, ((A, 20),), f"{side}² points")
 
 
-def pagerank() -> Program:
-    """An iteration over 200,000 pages with eight links each."""
-    ranks = Ranks(web(200_000, 8, 0), "pull", 0.85)
+def pagerank(scale: float) -> Program:
+    """An iteration, over 200,000 pages with eight links each at scale 1."""
+    pages = round(200_000 * scale)
+    ranks = Ranks(web(pages, 8, 0), "pull", 0.85)
     first, second, share, links = map(orion.array, (ranks.rank, ranks.other, ranks.share, ranks.links))
     turns = ((second, first), (first, second))
-    return Program(pull, tuple((new, rank, share, ranks.ptr, ranks.idx, links, 0.85) for new, rank in turns))
+    calls = tuple((new, rank, share, ranks.ptr, ranks.idx, links, 0.85) for new, rank in turns)
+    return Program(pull, calls, f"{pages:,} pages")
 
 
-PROGRAMS: dict[str, Callable[[], Program]] = {
-    "SGD-MF": lambda: sgd_mf(1_000_000),
-    "SGD-MF, 5 million": lambda: sgd_mf(5_000_000),
+SCALES = (0.0625, 0.25, 1.0, 4.0)
+PROGRAMS: dict[str, Callable[[float], Program]] = {
+    "SGD-MF": lambda scale: sgd_mf(1_000_000, scale),
+    "SGD-MF, 5 million": lambda scale: sgd_mf(5_000_000, scale),
     "Gauss-Seidel": sweeps,
     "PageRank": pagerank,
 }

@@ -58,32 +58,69 @@ def _graph() -> Pair:
 
 @dataclass(frozen=True)
 class Contender:
-    """`copies` are those of a payload of a megabyte or more on its way, by what the interfaces do; `network` how often
-    it goes through the network stack. `is_of_runtime`: Orion's runtime uses it, and no message may be torn."""
+    """`label` says who uses it for what. `copies` are those of a payload of a megabyte or more on its way, by what the
+    interfaces do; `network` how often it goes through the network stack. `is_of_runtime`: Orion's runtime uses it, and
+    no message may be torn."""
 
     name: str
+    label: str
     make: Callable[[], Pair]
     copies: str
     by_what: str
     network: int
-    is_of_runtime: bool = False
+    is_of_runtime: bool
 
 
 CONTENDERS = (
-    Contender("segment", _segment, "0", "the reader has the writer's pages mapped", 0, True),
-    Contender("readv", _reading, "1", "the system copies from the pages of one process into those of the other", 0),
-    Contender("socket", _socket, "2", "into the socket's buffers, and from there", 1),
-    Contender("link", _link, "2", "the connections of Orion's workers: as a socket", 1, True),
-    Contender("grpc", _grpc, "5", "array to `bytes`, to a slice, into the socket's buffers, to slices, to `bytes`", 1),
-    Contender("objects", _objects, "1", "array into the store; the reader maps it", 0),
-    Contender("graph", _graph, "1", "array into the channel's memory; the reader maps it", 0),
+    Contender(
+        "segment",
+        "Orion on one node: shared segment and flags",
+        _segment,
+        "0",
+        "the reader has the writer's pages mapped",
+        0,
+        True,
+    ),
+    Contender(
+        "link",
+        "Orion between nodes: connections of workers",
+        _link,
+        "2",
+        "as a socket: from the array into the socket's buffers, and from there into the array; nothing is pickled",
+        1,
+        True,
+    ),
     Contender(
         "call",
+        "Orion between nodes without connections: calls of Ray",
         _call,
         "6 or more",
         "into the store; by raylets to a message, the socket's buffers, from there, to the store; into place",
         1,
         True,
+    ),
+    Contender(
+        "readv",
+        "`process_vm_readv` and flags",
+        _reading,
+        "1",
+        "the system copies from the pages of one process into those of the other",
+        0,
+        False,
+    ),
+    Contender("socket", "TCP socket", _socket, "2", "into the socket's buffers, and from there", 1, False),
+    Contender(
+        "grpc",
+        "gRPC, `bytes`",
+        _grpc,
+        "5",
+        "array to `bytes`, to a slice, into the socket's buffers, to slices, to `bytes`",
+        1,
+        False,
+    ),
+    Contender("objects", "Ray objects", _objects, "1", "array into the store; the reader maps it", 0, False),
+    Contender(
+        "graph", "Ray compiled graphs", _graph, "1", "array into the channel's memory; the reader maps it", 0, False
     ),
 )
 BY_NAME = {one.name: one for one in CONTENDERS}

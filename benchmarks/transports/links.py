@@ -26,9 +26,9 @@ class LinkSide:
     def __init__(self, pipe: Connection, is_left: bool, size: int) -> None:
         self.buffer, self._got = np.zeros(size, np.uint8), np.zeros(size, np.uint8)
         self._number, self._messages = (0, 0) if is_left else (1, 0)
-        self._flags = Flags(np.zeros(FLAG_BYTES, np.uint8), is_left)
+        self.flags = Flags(np.zeros(FLAG_BYTES, np.uint8), is_left)
         none = np.zeros(0, np.int64)
-        memory = RunMemory(self._flags.control[None], (self._flags.done,), none, ((),), ((),))
+        memory = RunMemory(self.flags.control[None], (self.flags.done,), none, ((),), ((),))
         inbox = Inbox()
         inbox.begin(1, Landing({"payload": self._got}, memory, compile_kernel(KERNEL).walk))
         self._receiver = Receiver("127.0.0.1", inbox, lambda sender, number, size: None)
@@ -44,7 +44,7 @@ class LinkSide:
 
     def receive(self) -> Bytes:
         """Wait for the flag."""
-        self._flags.wait()
+        self.flags.wait()
         return self._got
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.process import tell
 from benchmarks.transports.contenders import BY_NAME
 from benchmarks.transports.counters import begin_peak, cpu_seconds, loopback_bytes, peak
-from benchmarks.transports.pair import Pair
+from benchmarks.transports.pair import Pair, PlainPair
 
 FEWEST, MOST = 5, 2000
 BATCH = 100
@@ -26,7 +26,8 @@ COUNTED = 1 << 20
 
 def measured(pair: Pair, size: int, seconds: float) -> dict[str, Any]:
     """What payloads of a size take: seconds of rounds, and per byte that was handed over processor seconds of both
-    sides and of others, bytes of the network and bytes of memory at the peak over those before."""
+    sides, of others, and of both sides while they turn round waiting for a flag, bytes of the network and bytes of
+    memory at the peak over those before."""
     pair.prepare(size)
     first = pair.rounds(2, False)  # brings all pages in
     pair.rounds(2, True)
@@ -45,6 +46,9 @@ def measured(pair: Pair, size: int, seconds: float) -> dict[str, Any]:
         before = sum(map(begin_peak, pair.sides))
         pair.rounds(1, False)
         found["memory"] = (sum(map(peak, pair.sides)) - before) / size
+    if isinstance(pair, PlainPair):
+        waited = min(count, BATCH)
+        found["waiting"] = pair.waiting(waited) / (2 * size * (waited + 1))
     return found
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Callable
+from functools import partial
 from multiprocessing.connection import Connection
 from time import perf_counter
 from typing import Any, Protocol
@@ -131,6 +132,13 @@ class PlainPair:
         self._pipe.send(("rounds", count, touched))
         return drive(self._side, count, touched)
 
+    def waiting(self, count: int) -> float:
+        """The processor seconds in which both sides turn round and round until a flag is set, in so many rounds in
+        which nothing is touched and one that goes before them."""
+        assert self._side is not None
+        self._pipe.send(("waiting", count))
+        return waiting_in(self._side, partial(drive, self._side, count, False)) + float(self._pipe.recv())
+
     def torn(self, messages: int) -> int:
         """How many of so many messages, half of them in each direction, were not received as they were sent."""
         assert self._side is not None
@@ -162,11 +170,25 @@ def _be_right(make: MakeSide, pipe: Connection) -> None:
             case ("rounds", count, touched):
                 assert side is not None
                 answer(side, count, touched)
+            case ("waiting", count):
+                assert side is not None
+                pipe.send(waiting_in(side, partial(answer, side, count, False)))
             case ("torn", count):
                 assert side is not None
                 pipe.send(answer_overwriting(side, count))
     if side is not None:
         side.close()
+
+
+def waiting_in(side: Side, action: Callable[[], object]) -> float:
+    """The processor seconds in which a side waits for flags in an action: none if it has no flags."""
+    flags = getattr(side, "flags", None)
+    if flags is None:
+        action()
+        return 0.0
+    flags.begin_clock()
+    action()
+    return float(flags.waited)
 
 
 # ---------------------------------------------------------------- messages whose source is overwritten at once

@@ -8,6 +8,7 @@ import ctypes
 import os
 import socket
 from multiprocessing.connection import Connection
+from time import thread_time
 
 import numpy as np
 
@@ -34,6 +35,7 @@ class Flags:
         self._waits = np.array([0, 0, 0, 1, 2]), np.array([0, 1]), np.zeros(2, np.int64)
         self._own, self._other = np.array([own]), np.array([3 - own])
         self._sent = self._received = 0
+        self._has_clock, self.waited = False, 0.0
 
     def set(self) -> None:
         """Say that the payload is there."""
@@ -42,8 +44,16 @@ class Flags:
 
     def wait(self) -> None:
         """Wait until the other side has said so."""
+        start = thread_time() if self._has_clock else 0.0
         self._walk(self._other, self._received, EXTENTS, *self._waits, self.done, self.control)
         self._received += 1
+        if self._has_clock:
+            self.waited += thread_time() - start
+
+    def begin_clock(self) -> None:
+        """From now on add up, as `waited`, the processor seconds of waiting: asking for them takes time, so that they
+        are not asked for where rounds are timed."""
+        self._has_clock, self.waited = True, 0.0
 
 
 class SegmentSide:
@@ -61,15 +71,15 @@ class SegmentSide:
             pipe.send("opened")
         halves = self._memory[FLAG_BYTES : FLAG_BYTES + size], self._memory[FLAG_BYTES + size :]
         self.buffer, self._got = halves if is_left else halves[::-1]
-        self._flags = Flags(self._memory, is_left)
+        self.flags = Flags(self._memory, is_left)
 
     def send(self) -> None:
         """Set the flag."""
-        self._flags.set()
+        self.flags.set()
 
     def receive(self) -> Bytes:
         """Wait for the flag."""
-        self._flags.wait()
+        self.flags.wait()
         return self._got
 
     def close(self) -> None:
@@ -96,7 +106,7 @@ class ReadingSide:
             name, self._process, address = pipe.recv()
             self._memory = open_segment(name)
             pipe.send((os.getpid(), self.buffer.ctypes.data))
-        self._flags = Flags(self._memory, is_left)
+        self.flags = Flags(self._memory, is_left)
         self._there, self._here = _Vector(address, size), _Vector(self._got.ctypes.data, size)
         self._read = ctypes.CDLL(None, use_errno=True).process_vm_readv
         self._read.restype = ctypes.c_ssize_t
@@ -104,11 +114,11 @@ class ReadingSide:
 
     def send(self) -> None:
         """Set the flag."""
-        self._flags.set()
+        self.flags.set()
 
     def receive(self) -> Bytes:
         """Wait for the flag, and read."""
-        self._flags.wait()
+        self.flags.wait()
         count = self._read(self._process, ctypes.byref(self._here), 1, ctypes.byref(self._there), 1, 0)
         if count != self._got.nbytes:
             raise OSError(ctypes.get_errno(), f"process_vm_readv read {count} of {self._got.nbytes} bytes")

@@ -1,28 +1,33 @@
-"""The figures of transports as tables."""
+"""The figures of transports as tables, for the terminal and for the documentation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.table import Table
 
 from benchmarks.transports.contenders import BY_NAME
+from benchmarks.written import markdown
 
 COUNTED_AT = 64 << 20
 """The size of the payload for the table of copies."""
 
 TARGET_FROM = 1 << 20
+TOLD = (1 << 10, 1 << 20, 1 << 28)
+"""The sizes for which the documentation has all figures."""
 
 
 @dataclass(frozen=True)
 class Figures:
     """Of a payload: seconds one way, handed over and with writing and reading; per byte processor seconds of both
-    sides and of others, and bytes through the network stack; memory at the peak, in payloads."""
+    sides, of those that turn round waiting for a flag (0 without flags), and of others, and bytes through the network
+    stack; memory at the peak, in payloads."""
 
     handed: float
     touched: float
     cpu: float
+    waiting: float
     cpu_others: float
     network: float
     memory: float
@@ -30,6 +35,9 @@ class Figures:
 
 Found = Mapping[str, Mapping[int, Figures]]
 """The figures by transport and size."""
+
+Value = Callable[[int, Figures], float]
+"""What is told of a size and its figures."""
 
 
 def size_text(size: int) -> str:
@@ -52,12 +60,17 @@ def digits(value: float) -> str:
     return f"{value:.3g}" if value >= 1 else f"{value:.2g}"
 
 
-def by_size(title: str, found: Found, value: Callable[[int, Figures], float]) -> Table:
+def sizes_of(found: Found) -> list[int]:
+    """All sizes that were measured."""
+    return sorted({size for one in found.values() for size in one})
+
+
+def by_size(title: str, found: Found, value: Value) -> Table:
     """One figure of all transports and sizes."""
-    sizes = sorted({size for one in found.values() for size in one})
+    sizes = sizes_of(found)
     table = Table("", *map(size_text, sizes), title=title, title_justify="left")
     for name, figures in found.items():
-        table.add_row(name, *(digits(value(size, figures[size])) if size in figures else "–" for size in sizes))
+        table.add_row(name, *_cells(figures, sizes, value))
     return table
 
 
@@ -67,9 +80,7 @@ def copies(found: Found) -> Table:
     table = Table(*heads, title=f"Copies of a payload of {size_text(COUNTED_AT)} on its way", title_justify="left")
     for name, figures in found.items():
         contender = BY_NAME[name]
-        one = figures.get(COUNTED_AT)
-        counted = ("–", "–") if one is None else (f"{one.network:.2f}", f"{one.memory:.1f}")
-        table.add_row(name, contender.copies, contender.by_what, *counted)
+        table.add_row(name, contender.copies, contender.by_what, *_counted(figures))
     return table
 
 
@@ -80,8 +91,53 @@ def all_tables(found: Found) -> Iterator[Table]:
     yield by_size("GB/s: written, handed over and read", found, lambda size, one: size / one.touched / 1e9)
     yield by_size("GB/s: handed over", found, lambda size, one: size / one.handed / 1e9)
     yield by_size("Processor time of both sides, ns per byte, handed over", found, lambda _, one: one.cpu * 1e9)
+    yield by_size("Of that, waiting for a flag, ns per byte", found, lambda _, one: one.waiting * 1e9)
     yield by_size("Processor time of raylets, ns per byte, handed over", found, lambda _, one: one.cpu_others * 1e9)
     yield copies(found)
+
+
+def documented(found: Found) -> str:
+    """The tables of the documentation, as Markdown: times, and what handing over takes besides."""
+    told = [size for size in TOLD if size in sizes_of(found)]
+    return f"{_times(found, told)}\n{_costs(found, told)}"
+
+
+def _times(found: Found, told: Sequence[int]) -> str:
+    sizes, rows = sizes_of(found), []
+    for name, one in found.items():
+        times = _cells(one, sizes, lambda _, of: of.touched * 1e6)
+        rates = _cells(one, told, lambda size, of: size / of.touched / 1e9)
+        rows.append((BY_NAME[name].label, BY_NAME[name].copies, *times, ", ".join(rates)))
+    heads = ("one way, µs: written, handed over and read", "copies", *map(size_text, sizes), f"GB/s at {_listed(told)}")
+    return markdown(heads, rows)
+
+
+def _costs(found: Found, told: Sequence[int]) -> str:
+    kinds = {
+        f"µs at {_listed(told)}": lambda _, of: of.handed * 1e6,
+        "ns of a core per byte": lambda _, of: of.cpu * 1e9,
+        "of that waiting for a flag": lambda _, of: of.waiting * 1e9,
+        "of raylets besides": lambda _, of: of.cpu_others * 1e9,
+    }
+    heads = ("handed over alone", *kinds, "through the network stack / payload", "new memory / payload")
+    rows = [
+        (BY_NAME[name].label, *(", ".join(_cells(one, told, value)) for value in kinds.values()), *_counted(one))
+        for name, one in found.items()
+    ]
+    return markdown(heads, rows)
+
+
+def _listed(sizes: Sequence[int]) -> str:
+    return ", ".join(map(size_text, sizes))
+
+
+def _cells(one: Mapping[int, Figures], sizes: Sequence[int], value: Value) -> list[str]:
+    return [digits(value(size, one[size])) if size in one else "–" for size in sizes]
+
+
+def _counted(one: Mapping[int, Figures]) -> tuple[str, str]:
+    found = one.get(COUNTED_AT)
+    return ("–", "–") if found is None else (f"{found.network:.2f}", f"{found.memory:.1f}")
 
 
 def targets(found: Found) -> Iterator[str]:
