@@ -6,6 +6,7 @@ import signal
 import pytest
 
 import orion
+from tests import covering, uncompiled
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a shell's `&` has it: tests of Ctrl-C would wait for ever
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -47,3 +48,21 @@ gc.set_threshold(50_000, 20, 20)  # there are many objects, of compilers above a
 def wide_terminal(monkeypatch):
     """Plans are as wide as they are at most, whatever libraries and earlier tests say of the terminal in `COLUMNS`."""
     monkeypatch.delenv("COLUMNS", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def mostly_uncompiled(request):
+    """In some files two of three kernels are run by the interpreter, see `tests/uncompiled.py`; on Ray none are."""
+    is_on_ray = request.node.get_closest_marker("ray") is not None
+    if request.module.__name__.rpartition(".")[2] in uncompiled.MOSTLY and not is_on_ray:
+        with uncompiled.mostly_uncompiled():
+            yield
+    else:
+        yield
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Where tests are not named one by one, some combinations of parameters are left out, see `tests/covering.py`."""
+    if not any("::" in argument for argument in config.args):
+        items[:] = covering.covering(items, SPILLED - {"test_array_steps_compiled"})
