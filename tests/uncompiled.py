@@ -29,8 +29,8 @@ from tests.trials import TIMES
 
 ONE_IN = 3
 MOSTLY = {
-    "test_choices", "test_coalesce", "test_frontend_lists", "test_inspected_loops", "test_names", "test_rewrites_slices",
-    "test_tsvc", "test_uncompiled", "test_whole_functions",
+    "test_choices", "test_coalesce", "test_frontend_lists", "test_inspected_loops", "test_names",
+    "test_rewrites_slices", "test_tsvc", "test_uncompiled", "test_whole_functions",
 }  # fmt: skip
 """Files of tests of which that is so: their loops are many, and what is tried is what loops do, not how numbers are
 rounded or how wide they are."""
