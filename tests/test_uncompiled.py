@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 @pytest.fixture
 def never_compiled(monkeypatch):
     """Of no kernel that the interpreter can run there is machine code."""
-    monkeypatch.setattr(uncompiled, "TIMES", 0)
+    monkeypatch.setattr(uncompiled, "ONE_IN", 2**40)
     monkeypatch.setattr(uncompiled, "compile_kernel", refused(uncompiled.compile_kernel))
 
 
@@ -80,7 +80,7 @@ class Counted:
 
 @pytest.mark.parametrize(
     ("times", "size", "least", "most"),
-    [(1, 5, 1, 8), (3, 5, 12, 12), (1, uncompiled.MOST + 1, 12, 12)],
+    [(1, 5, 1, 7), (3, 5, 12, 12), (1, uncompiled.MOST + 1, 12, 12)],
     ids=["some", "all if more is asked for", "all that are large"],
 )
 def test_how_many_are_compiled(times, size, least, most, monkeypatch):
