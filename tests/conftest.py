@@ -6,6 +6,7 @@ import signal
 import pytest
 
 import orion
+from tests import covering, one_ray, uncompiled
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a shell's `&` has it: tests of Ctrl-C would wait for ever
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -47,3 +48,42 @@ gc.set_threshold(50_000, 20, 20)  # there are many objects, of compilers above a
 def wide_terminal(monkeypatch):
     """Plans are as wide as they are at most, whatever libraries and earlier tests say of the terminal in `COLUMNS`."""
     monkeypatch.delenv("COLUMNS", raising=False)
+
+
+def is_on_ray(test):
+    return test.get_closest_marker("ray") is not None
+
+
+@pytest.fixture(autouse=True)
+def mostly_uncompiled(request):
+    """In some files four of five kernels are run by the interpreter, see `tests/uncompiled.py`; on Ray none are."""
+    if request.node.path.stem in uncompiled.MOSTLY and not is_on_ray(request.node):
+        with uncompiled.mostly_uncompiled():
+            yield
+    else:
+        yield
+
+
+def shares_ray(test):
+    return is_on_ray(test) and test.path.stem in one_ray.FILES
+
+
+@pytest.fixture(autouse=True)
+def ray_of_several(request):
+    """Of tests on Ray, those of some files share one, see `tests/one_ray.py`."""
+    if shares_ray(request.node):
+        one_ray.keep()
+    elif is_on_ray(request.node):
+        one_ray.let_go()
+
+
+def pytest_sessionfinish():
+    one_ray.let_go()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Where tests are not named one by one, some combinations of parameters are left out, see `tests/covering.py`."""
+    if not any("::" in argument for argument in config.args):
+        items[:] = covering.covering(items, SPILLED - {"test_array_steps_compiled"})
+    items.sort(key=lambda item: not shares_ray(item))  # one after the other, so that it is started once

@@ -15,6 +15,7 @@ import orion
 from orion.errors import OutOfBoundsError
 from orion.plan.plan import Inspected
 from tests.loop_text import defined
+from tests.trials import combined
 
 N = 40
 SIGNATURE = "x, y, W, idx, ptr, pair, small, w, lab, four, lo, n"
@@ -197,19 +198,18 @@ OTHERWISE = {
 def test_results_are_pythons(name):
     function = written(TEXTS[name])
     decorated = orion.parallel_for(function)
-    for seed in range(3):
+    for seed, workers in combined(range(3), (4, 2, 1)):
         theirs = given(seed)
         wanted = function(*theirs)
-        for workers in (1, 2, 4):
-            with orion.session(workers=workers, force_parallel=True):
-                mine = given(seed)
-                plan = decorated.plan(*mine, inspect=True)
-                plan.check()
-                np.testing.assert_equal(decorated(*mine), wanted)
-                same(mine, theirs)
-            if workers > 1:
-                by_inspection = any(isinstance(loop.tiles, Inspected) for loop in plan.loops)
-                assert by_inspection or name in OTHERWISE, plan
+        with orion.session(workers=workers, force_parallel=True):
+            mine = given(seed)
+            plan = decorated.plan(*mine, inspect=True)
+            plan.check()
+            np.testing.assert_equal(decorated(*mine), wanted)
+            same(mine, theirs)
+        if workers > 1:
+            by_inspection = any(isinstance(loop.tiles, Inspected) for loop in plan.loops)
+            assert by_inspection or name in OTHERWISE, plan
 
 
 @pytest.mark.ray

@@ -440,7 +440,7 @@ def in_one_memory(function):
     return defined("\n".join(lines) + "\n", np=np, again=again)
 
 
-@pytest.mark.parametrize("seed", range(133 * TIMES))
+@pytest.mark.parametrize("seed", range(45 * TIMES))
 def test_random_programs_read_as_they_are_written(seed):
     source = program(seed)
     function = defined(source, np=np)

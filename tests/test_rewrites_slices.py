@@ -11,6 +11,7 @@ import orion
 from orion.errors import ArgumentError
 from orion.passes.elementwise import cannot_fail
 from tests.loop_text import from_body
+from tests.trials import combined
 
 
 def jacobi(A, B, steps):
@@ -202,9 +203,8 @@ def check(function, make, workers):
 @pytest.mark.parametrize("workers", [1, 2, 4])
 @pytest.mark.parametrize("function", LOOPS, ids=lambda f: f.__name__)
 def test_gives_what_numpy_gives(function, workers):
-    for shape in SHAPES:
-        for dtype in ("float64", "float32"):
-            check(function, lambda shape=shape, dtype=dtype: arguments(function, shape, dtype), workers)
+    for shape, dtype in combined(SHAPES, ("float64", "float32")):
+        check(function, lambda shape=shape, dtype=dtype: arguments(function, shape, dtype), workers)
 
 
 @pytest.mark.parametrize(

@@ -464,7 +464,7 @@ def arguments(n, seed):
     return {"x": x, "y": y, "f": rng.integers(-1, 2, n + 3) * 1.0, "v": v, "out": out, "k": 2, "n": n}
 
 
-@pytest.mark.parametrize("seed", range(100 * TIMES))
+@pytest.mark.parametrize("seed", range(34 * TIMES))
 def test_random_scans_are_pythons(small, seed):
     source = Maker(seed).function()
     function = defined(source)
@@ -474,7 +474,7 @@ def test_random_scans_are_pythons(small, seed):
             compare(function, lambda n=n: arguments(n, seed), 1 + seed % 3, f"n = {n}\n{source}")
 
 
-@pytest.mark.parametrize("seed", range(50 * TIMES))
+@pytest.mark.parametrize("seed", range(17 * TIMES))
 def test_random_scans_have_the_same_bits_on_any_number_of_workers(small, seed):
     """Of numbers that are rounded; without `force_parallel`, as that takes what is for two workers on one as well."""
     source = Maker(seed).function()

@@ -1,5 +1,28 @@
-"""How much the random tests try: `ORION_TRIALS=4 make test` has them try four times as much as a commit has to pass."""
+"""How much tests try: `ORION_TRIALS=3 make test` has them try more than a commit has to pass.
 
+- Random tests try so many times as much.
+- From 3 on, tests with several parameters run with all combinations of these. Else each value of each of them is tried
+  once at least: `tests/covering.py` for those of pytest, `combined` for what a test goes through by itself.
+"""
+
+import itertools
 import os
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 TIMES = int(os.environ.get("ORION_TRIALS", "1"))
+
+ALL = 3
+"""With so many trials every combination is tried."""
+
+
+def combined(*values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    """Combinations of one value of each kind: all, or so many that each value is among them.
+
+    >>> list(combined("abc", (1, 2))) if TIMES < ALL else [("a", 1), ("b", 2), ("c", 1)]
+    [('a', 1), ('b', 2), ('c', 1)]
+    """
+    if TIMES >= ALL:
+        return itertools.product(*values)
+    longest = max(map(len, values))
+    return itertools.islice(zip(*map(itertools.cycle, values), strict=True), longest)

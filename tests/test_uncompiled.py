@@ -1,0 +1,94 @@
+"""Kernels that the interpreter runs in place of machine code: which these are, and that they do the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import orion
+from orion.errors import OutOfBoundsError
+from tests import uncompiled
+from tests.loop_text import defined
+
+pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+
+
+@pytest.fixture
+def never_compiled(monkeypatch):
+    """Of no kernel that the interpreter can run there is machine code."""
+    monkeypatch.setattr(uncompiled, "ONE_IN", 2**40)
+    monkeypatch.setattr(uncompiled, "compile_kernel", refused(uncompiled.compile_kernel))
+
+
+def refused(compile_kernel):
+    def only_meetings(source):
+        assert source is uncompiled.KERNEL
+        return compile_kernel(source)
+
+    return only_meetings
+
+
+def wavefront(A, n):
+    for i in range(1, n):
+        for j in range(1, n):
+            A[i, j] = A[i - 1, j] + 2.0 * A[i, j - 1]
+
+
+def search(a, n):
+    for i in range(n):
+        if a[i] > 7:
+            return i
+    return -1
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_workers_wait_for_each_other(workers, never_compiled):
+    mine, theirs = np.ones((12, 12)), np.ones((12, 12))
+    with orion.session(workers=workers, force_parallel=True):
+        orion.parallel_for(wavefront)(mine, 12)
+    wavefront(theirs, 12)
+    np.testing.assert_array_equal(mine, theirs)
+
+
+def test_one_ends_a_loop_for_all(never_compiled):
+    with orion.session(workers=3, force_parallel=True):
+        assert orion.parallel_for(search)(np.arange(40), 40) == 8
+
+
+def test_a_subscript_that_leaves_its_array_is_told(never_compiled):
+    function = orion.parallel_for(defined("def f(a, p, n):\n    for i in range(n):\n        a[p[i]] = 1.0\n"))
+    with orion.session(workers=2), pytest.raises(OutOfBoundsError, match=r"`p\[1\]` is 9"):
+        function(np.zeros(5), np.array([0, 9, 1]), 3)
+
+
+def numbered(k):
+    text = f"def f(a, n):\n    for i in range(n):\n        a[i] += {k}.0\n"
+    return orion.parallel_for(defined(text))
+
+
+class Counted:
+    """`compile_kernel`, with the names of the kernels that it was called for."""
+
+    def __init__(self, monkeypatch):
+        self.compile_kernel, self.names = uncompiled.compile_kernel, []
+        monkeypatch.setattr(uncompiled, "compile_kernel", self)
+
+    def __call__(self, source):
+        self.names.append(source.name)
+        return self.compile_kernel(source)
+
+
+@pytest.mark.parametrize(
+    ("times", "size", "least", "most"),
+    [(1, 5, 1, 7), (3, 5, 12, 12), (1, uncompiled.MOST + 1, 12, 12)],
+    ids=["some", "all if more is asked for", "all that are large"],
+)
+def test_how_many_are_compiled(times, size, least, most, monkeypatch):
+    monkeypatch.setattr(uncompiled, "TIMES", times)
+    compiled = Counted(monkeypatch)
+    with orion.session(workers=1):
+        for k in range(12):
+            array = np.zeros(size)
+            numbered(k)(array, size)
+            assert (array == k).all()
+    assert least <= len(compiled.names) <= most

@@ -1,0 +1,126 @@
+"""Kernels that the Python interpreter runs in place of machine code, as their compiling is most of what tests take.
+
+Of the kernels of some files of tests (`MOSTLY`) one in five is compiled, always the same ones; with `ORION_TRIALS=3`
+all are. The others go through everything but Numba and LLVM: they are planned, proved and written as always, and run
+by the runtime's own threads, on the arrays of the call. Always compiled is what the interpreter has no stand-in for
+(rows in registers, complex numbers, compiled serial loops), and what has more to do than it does quickly.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import CodeType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from orion.kernel.build import compile as compiling
+from orion.kernel.build import serial_loop
+from orion.kernel.calling import FLAG_STRIDE, GO, LEADING, KernelSource
+from orion.runtime.barrier import KERNEL
+from tests.oracles.interpreted import STAND_INS, kernel_code, tell_end
+from tests.trials import ALL, TIMES
+
+ONE_IN = 5
+MOSTLY = {
+    "test_choices", "test_coalesce", "test_frontend_lists", "test_inspected_loops", "test_names",
+    "test_rewrites_slices", "test_tsvc", "test_uncompiled", "test_whole_functions",
+}  # fmt: skip
+"""Files of tests of which that is so: their loops are many, and what is tried is what loops do, not how numbers are
+rounded or how wide they are."""
+
+MOST = 1500
+"""The interpreter runs kernels whose arrays have no more elements than this, and no integers above it."""
+
+CONTROL = LEADING.index("control")
+NAMES = frozenset(STAND_INS) | {"is_ready", "math", "np"}
+_telling = threading.Lock()
+compile_kernel, compile_serial_loop = compiling.compile_kernel, serial_loop.compile_serial_loop
+
+
+@contextmanager
+def mostly_uncompiled() -> Iterator[None]:
+    """Where this holds, threads of this process run four of five kernels by the interpreter."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiling, "compile_kernel", kernel)
+        patch.setattr(serial_loop, "compile_serial_loop", rounds)
+        yield
+
+
+def kernel(source: KernelSource) -> Any:
+    """In place of `compile_kernel`."""
+    return Uncompiled(source) if is_for_the_interpreter(source) else compile_kernel(source)
+
+
+def rounds(lines: Any, meeting: KernelSource, started: Any, dtypes: Any) -> Callable[..., None]:
+    """In place of `compile_serial_loop`: the kernels that the function calls are compiled."""
+    for source, _ in started:
+        compile_kernel(source)
+    return compile_serial_loop(lines, meeting, started, dtypes)
+
+
+def is_for_the_interpreter(source: KernelSource) -> bool:
+    is_one_of_five = zlib.crc32(f"{source.text}{source.arguments}".encode()) % ONE_IN == 0
+    if TIMES >= ALL or is_one_of_five or source is KERNEL:
+        return False
+    if any(argument.dtype.startswith("complex") for argument in source.arguments):
+        return False
+    return NAMES.issuperset(imported(source.text))
+
+
+def imported(text: str) -> Iterator[str]:
+    """The names that a generated module imports.
+
+    >>> list(imported("import math\\nfrom numba import int64, uint64"))
+    ['int64', 'uint64']
+    """
+    for names in re.findall(r"(?m)^from [\w.]+ import (.*)$", text):
+        yield from names.split(", ")
+
+
+class Uncompiled:
+    """A kernel that the interpreter runs until there is too much to do; then it is compiled after all."""
+
+    def __init__(self, source: KernelSource) -> None:
+        self.source = source
+        self.plain = compiling._guarded(walk(kernel_code(source.text), source.entry), source)
+
+    def walk(self, *arguments: Any) -> None:
+        if any(is_large(one) for one in arguments[len(LEADING) :]):
+            compile_kernel(self.source).walk(*arguments)
+            return
+        with np.errstate(all="ignore"):
+            self.plain(*arguments)
+
+
+def is_large(argument: Any) -> bool:
+    return argument.size > MOST if isinstance(argument, np.ndarray) else abs(argument) > MOST
+
+
+def walk(code: CodeType, entry: str) -> Callable[..., None]:
+    scope = {**STAND_INS, "is_ready": is_ready, "finish": finish, "tell_end": told_one_by_one}
+    exec(code, scope)
+    found: Callable[..., None] = scope[entry]
+    return found
+
+
+def told_one_by_one(tile: int, round: int, control: Any) -> None:
+    with _telling:
+        tell_end(tile, round, control)
+
+
+def is_ready(tile: int, round: int, wait_offsets: Any, waits: Any, lags: Any, done: Any, control: Any) -> bool:
+    for k in range(wait_offsets[tile], wait_offsets[tile + 1]):
+        while control[0] == GO and done[waits[k] * FLAG_STRIDE] < round + 1 - lags[k]:
+            time.sleep(0)
+    return bool(control[0] == GO)
+
+
+def finish(tile: int, round: int, done: Any) -> None:
+    done[tile * FLAG_STRIDE] = round + 1
