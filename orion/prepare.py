@@ -306,7 +306,7 @@ class Preparation:
         return types, shapes, known
 
     def _analysed(self, function: Function, types: Types) -> Typed:
-        return analyse(function, types, self._options.ordered, self._caches or caches_here())
+        return analyse(function, types, self._options.ordered, self._caches or caches_here(), self._options.dynamic)
 
     def with_outside(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """The arguments of the function, what it takes from matrices among them, and the arrays that it has from
