@@ -77,7 +77,7 @@ def with_smaller_tiles(plan: LoopPlan, loop: AnalysedLoop, sizes: Sizes, maps: M
         return plan
     most = MOST_FREE if plan.strategy is Strategy.INDEPENDENT else MOST_TILES
     spans = coordinate_ranges(plan.analysis.domain, len(plan.nest.dims), sizes.known, maps)
-    work = _shown_work(plan, spans, most, sizes)
+    work = _shown_work(plan, spans, sizes)
     time = _time(plan, loop, sizes, maps) if work is None else float(work.sum())
     blocks = int(min(most, time / TILE_NS) ** (1 / len(cut)))
     grid = (
@@ -88,34 +88,38 @@ def with_smaller_tiles(plan: LoopPlan, loop: AnalysedLoop, sizes: Sizes, maps: M
     return smaller if work is None else _weighed(smaller, work, spans[plan.tiles.space])
 
 
-def _shown_work(plan: LoopPlan, spans: Sequence[Span | None], most: int, sizes: Sizes) -> Floats | None:
-    """The predicted time of parts of the space dimension, as arrays show it, where that makes tiles of one size uneven,
-    and no bit of a result hangs on where they are cut: each call looks at some elements of these arrays only."""
+def _shown_work(plan: LoopPlan, spans: Sequence[Span | None], sizes: Sizes) -> Floats | None:
+    """The predicted time of parts of the space dimension of a loop without conflicts, as arrays show it, where that
+    makes tiles of one size uneven, and no bit of a result hangs on where they are cut: each call looks at some elements
+    of these arrays only."""
+    contents = sizes.contents()
+    if not contents or plan.strategy is not Strategy.INDEPENDENT or not isinstance(plan.form, Written):
+        return None
     assert isinstance(plan.tiles, Tiled)
-    space, contents = plan.tiles.space, sizes.contents()
+    space = plan.tiles.space
+    others = [0 if span is None else span[1] - span[0] for dim, span in enumerate(spans) if dim != space]
     span = spans[space]
-    if not contents or span is None or not isinstance(plan.form, Written) or plan.analysis.scalars.has_results:
+    if span is None or plan.analysis.scalars.has_results:
         return None
     work = work_by_contents(plan.nest, space, span, sizes, contents)
     if work is None:
         return None
-    even = np.add.reduceat(work, even_bounds(work.size, min(most, work.size))[:-1])
-    if even.max() <= max(UNEVEN * work.sum(), EVEN_ENOUGH * even.mean()):
-        return None
-    return work * prod(0 if other is None else other[1] - other[0] for dim, other in enumerate(spans) if dim != space)
+    even = np.add.reduceat(work, even_bounds(work.size, min(MOST_FREE, work.size))[:-1])
+    is_uneven = even.max() > max(UNEVEN * work.sum(), EVEN_ENOUGH * even.mean())
+    return work * prod(others) if is_uneven else None
 
 
 def _weighed(plan: LoopPlan, work: Floats, span: Span | None) -> LoopPlan:
     """The plan with blocks of the space dimension, whose range is `span`, that have about as much of the work each."""
     assert isinstance(plan.tiles, Tiled)
     assert span is not None
-    space, time = plan.tiles.space, plan.tiles.time
+    space, nest = plan.tiles.space, plan.nest
     cuts = bounds_of_work(work, plan.cuts[space])
     length = -(-(span[1] - span[0]) // work.size)
     heavy = heaviness(np.add.reduceat(work, cuts[:-1]))
-    arrays = tuple(name for one in decided_loops(plan.nest) if one.var == plan.nest.dims[space] for name in one.arrays)
+    arrays = dict.fromkeys(name for one in decided_loops(nest) if one.var == nest.dims[space] for name in one.arrays)
     bounds = np.minimum(span[0] + cuts * length, span[1])
-    return replace(plan, tiles=Weighed(space, time, tuple(dict.fromkeys(arrays)), bounds, heavy))
+    return replace(plan, tiles=Weighed(space, (), tuple(arrays), bounds, heavy))
 
 
 def _time(plan: LoopPlan, loop: AnalysedLoop, sizes: Sizes, maps: Maps) -> float:

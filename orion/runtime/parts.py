@@ -195,11 +195,13 @@ def _part(
 
 def tiles_to_take(loop: PreparedLoop, own: Ints) -> Ints:
     """What the walk of a worker is given that takes tiles: its own, all in their serial order, and for each of its own
-    how many of that order must be begun before it. Those are all of earlier steps; none where an inspection has found
-    the tiles, many of which are short."""
-    schedule = loop.schedule
+    how many of that order must be begun before it. Those are all of earlier steps where the blocks of a loop in any
+    order go from worker to worker, and none elsewhere: a wavefront's steps have few tiles at its ends, and those of
+    inspected loops are short."""
+    plan, schedule = loop.plan, loop.schedule
     order = schedule.serial_tiles()
-    before = np.searchsorted(schedule.step[order], schedule.step[own] if loop.plan.is_dynamic else np.zeros_like(own))
+    goes_by_steps = plan.is_dynamic and plan.time and not plan.ordered
+    before = np.searchsorted(schedule.step[order], schedule.step[own]) if goes_by_steps else np.zeros_like(own)
     return np.concatenate([own, order, before])
 
 

@@ -6,10 +6,10 @@ has begun can run as soon as those that run now are done, whoever runs them: on 
 no core for a while, the others go on. (A worker that waited for tiles of one without a core took 90 times as long as
 one worker alone, over many short tiles.)
 
-A worker begins none of its own tiles while some of an earlier step are not begun, whoever they were dealt to: else,
-where one is slow, the others run ahead of it through their own, and have to wait at the end for what comes after its
-tile. (Simulated for the epochs of an SGD in 8 × 8 tiles, a worker being stopped half of the time, 2 ms at once: 1.9 %
-of the time is lost so, and 0.4 % by steps.)
+Where a worker's tiles are given with how many others must be begun before them, it takes those of others first. So go
+loops whose blocks move from worker to worker step by step: else, where one is slow, the others run ahead of it through
+their own, and have to wait at the end for what comes after its tile. (Simulated for the epochs of an SGD in 8 × 8
+tiles, a worker being stopped half of the time, 2 ms at once: 1.9 % of the time is lost so, and 0.4 % by steps.)
 
 A tile has a line of flags. Its first element says how many rounds of it are done, its second how many are begun.
 """
