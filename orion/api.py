@@ -263,7 +263,7 @@ class ParallelFunction(Generic[P, R]):
             raise PlanError(describe(what, hint=f"give a `{name}.last_run` of this function as it is now"))
         arguments = preparation.with_outside(given)
         found = preparation.prepare(arguments, ran.workers, ran.force_parallel)
-        if found is not ran.prepared and found.plan.to_dict() != ran.prepared.plan.to_dict():
+        if found is not ran.prepared and not found.plan.is_like(ran.prepared.plan):
             hint = "give arguments of the shapes, dtypes and integers of the run, and its sparse arrays"
             raise PlanError(describe(f"{name}.replay(): the plan of the run is not one for these arguments", hint=hint))
         return cast(R, session.with_threads(ran.workers, lambda threads: found.run(arguments, threads)))
@@ -454,9 +454,9 @@ def parallel_for(
     workers. Everything else is rounded as NumPy does it, operation by operation.
 
     `schedule="dynamic"`: workers take tiles that others have not begun, where they would have to wait, as where tiles
-    take unequal times, or a core is busy with something else. Loops over ranges are cut into smaller tiles for that,
-    the same for any number of workers; sums of floats may have other last bits than with the static schedule, all else
-    has the same. Loops with arrays of tiles' own or with copies of arrays, those that may end
+    take unequal times, or a core is busy. Loops over ranges are cut finer for that, the same for any number of workers,
+    and by work where arguments show it (`range(counts[i])`); sums of floats may have other last bits than with the
+    static schedule, all else has the same. Loops with arrays of tiles' own or with copies of arrays, those that may end
     early, and those on several nodes have their tiles dealt out as ever (`plan.loops[k].is_dynamic` says so).
 
     What cannot be analysed (a list that grows in a `while`, a dict) is run as it is, if Numba compiles it, on one

@@ -20,9 +20,10 @@ import numpy as np
 from orion.analysis.one_loop import AnalysedLoop, AsOne, AsWritten, InBand, InTimeTiles, OutsideBands
 from orion.arrays.sparse import SparseArray
 from orion.cost.caches import Caches
+from orion.cost.contents import decided_loops
 from orion.cost.extents import names_behind
 from orion.cost.local_arrays import names_in_lengths
-from orion.cost.sizes import NOTHING_SHOWN, Shown, Sizes
+from orion.cost.sizes import NOTHING_SHOWN, Asked, Shown, Sizes
 from orion.dependence.bounds import BoundsChecks, all_checks, bounds_checks
 from orion.dependence.guarded import guarded_by
 from orion.dependence.inspection import NOT_INSPECTED, InspectedLoops
@@ -34,7 +35,7 @@ from orion.ir.function import Function
 from orion.ir.nodes import Binary, every, names_in
 from orion.ir.program import Program
 from orion.ir.signature import index_value
-from orion.ir.types import ScalarType, Shapes, Types
+from orion.ir.types import ArrayType, ScalarType, Shapes, Types
 from orion.kernel.calling import KernelSource
 from orion.known import MAX_KERNELS, Typed
 from orion.passes.along_axes import with_loops_along_axes
@@ -228,8 +229,8 @@ def after_each(function: Function, types: Types, words: Words) -> Iterator[tuple
 # ---------------------------------------------------------------- variants, and the one that a call runs
 
 
-def analyse(function: Function, types: Types, ordered: bool | None, caches: Caches) -> Typed:
-    """What is known of a function that has gone through the passes, for any sizes."""
+def analyse(function: Function, types: Types, ordered: bool | None, caches: Caches, dynamic: bool = False) -> Typed:
+    """What is known of a function that has gone through the passes, for any sizes. `dynamic` as in `make_plan`."""
     found = analyse_function(function, types, ordered, caches, REWRITES)
     function, typing, every = found.function, found.typing, found.variants
     refuse_unmade_arrays(every[-1].program.function, every[-1].typing)
@@ -251,7 +252,15 @@ def analyse(function: Function, types: Types, ordered: bool | None, caches: Cach
     guarded = guarded_by(function, typing, _combined(every) - function.in_turn)
     needed = ((one for one in variant.program.function.assumed if isinstance(one, OfArray)) for variant in every)
     properties = frozenset(frozenset((one.array, one.has) for one in together) for together in needed) - {frozenset()}
-    return Typed(types, function, typing, every, checks, written, parameters, caches, made, guarded, properties)
+    asked = Asked(properties, _deciding(every, types) - written if dynamic else frozenset())
+    return Typed(types, function, typing, every, checks, written, parameters, caches, made, guarded, asked)
+
+
+def _deciding(every: Iterable[Variant], types: Types) -> frozenset[str]:
+    """The arguments, arrays of integers, that decide how often inner loops are run."""
+    loops = (one for variant in every for loop in variant.loops for one in decided_loops(loop.nest))
+    kinds = ((name, types.get(name)) for one in loops for name in one.arrays)
+    return frozenset(name for name, kind in kinds if isinstance(kind, ArrayType) and np.dtype(kind.dtype).kind in "iu")
 
 
 def checks_of(typed: Typed, plan: FunctionPlan) -> Iterator[BoundsChecks]:

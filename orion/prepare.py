@@ -306,7 +306,7 @@ class Preparation:
         return types, shapes, known
 
     def _analysed(self, function: Function, types: Types) -> Typed:
-        return analyse(function, types, self._options.ordered, self._caches or caches_here())
+        return analyse(function, types, self._options.ordered, self._caches or caches_here(), self._options.dynamic)
 
     def with_outside(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """The arguments of the function, what it takes from matrices among them, and the arrays that it has from
@@ -368,10 +368,11 @@ class Preparation:
         leave its array, `AliasError` where arrays overlap."""
         from orion.runtime.alias import check_aliases, check_sparse_aliases
 
-        last = self._last
-        is_last = last is not None and last.is_for(self._parsed, arguments, (workers, force_parallel))
+        last, shown = self._last, None
+        if last is not None and last.is_for(self._parsed, arguments, (workers, force_parallel)):
+            shown = self._properties.of(last.asked, arguments)
         inspected: InspectedLoops | None = None
-        if last is not None and is_last and last.shown == self._properties.of(last.asked, arguments):
+        if last is not None and last.shown == shown:
             inspected = self._inspected(last.plain, arguments, force_parallel)
             if inspected == last.inspected:
                 return last.prepared
@@ -379,7 +380,7 @@ class Preparation:
         types, shapes, of_kinds = self._kinds(parsed, arguments)
         known = of_kinds.at(types, shapes, arguments)
         typed, shapes = self._typed_for(known, types, shapes, arguments)
-        shown = self._properties.of(typed.asked, arguments)
+        shown = shown or self._properties.of(typed.asked, arguments)
         plain = self._found(typed, types, shapes, arguments, workers, force_parallel, shown)
         if inspected is None:  # else it is the same function, at the same sizes
             inspected = self._inspected(plain, arguments, force_parallel)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import orion
+from orion.cost.sizes import Asked
 from orion.ir.assumed import Property
 from tests.loop_text import defined
 
@@ -272,7 +273,7 @@ def test_what_was_looked_at_is_let_go_of_with_its_array():
     from orion.runtime.shown import Properties
 
     properties, perm = Properties(), np.arange(9)
-    asked = frozenset({frozenset({("perm", Property.DISTINCT)})})
+    asked = Asked(frozenset({frozenset({("perm", Property.DISTINCT)})}), frozenset())
     assert properties.of(asked, {"perm": perm}) == {("perm", Property.DISTINCT, True)}
     assert len(properties._looked) == 1
     del perm

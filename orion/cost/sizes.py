@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from orion.cost.caches import Caches
 from orion.cost.extents import parameter_values
 from orion.dependence.inspection import NOT_INSPECTED, InspectedLoops
-from orion.ir.assumed import Has
+from orion.ir.assumed import Has, Held
 from orion.ir.types import Shapes
 
-Asked = frozenset[frozenset[tuple[str, Has]]]
-"""Arrays with properties that they may have: sets of those that are of use together."""
-
-Shown = frozenset[tuple[str, Has, bool]]
-"""The same, with whether they were shown to have them or not to have them; of some it may not be known."""
+Shown = frozenset[tuple[str, Has | Held, bool]]
+"""Arrays with properties that they were shown to have or not to have, of some it may not be known; and what they hold,
+of those whose contents were asked for."""
 
 NOTHING_SHOWN: Shown = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be shown of arrays in each call: `properties` that they may have, in sets of those that are of use
+    together; and which arrays' `contents` decide where tiles are cut and in which order they are begun. No bit of a
+    result hangs on the latter, and so whether they are still the same may be asked of some elements only."""
+
+    properties: frozenset[frozenset[tuple[str, Has]]]
+    contents: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +65,11 @@ class Sizes:
     def known(self) -> dict[str, int]:
         """The values of isl parameters that hold for the whole call: extents, integers, and names given once."""
         return parameter_values(self.shapes, {**self.named, **self.integers})
+
+    def contents(self) -> dict[str, Any]:
+        """What arrays hold, of those whose contents were asked for."""
+        found = {array: held.copy() for array, held, _ in self.shown if isinstance(held, Held)}
+        return {array: copy for array, copy in found.items() if copy is not None}
 
     @property
     def values(self) -> dict[str, int]:

@@ -25,6 +25,7 @@ from orion.plan.plan import (
     Member,
     ReorderedSingle,
     Verdict,
+    Weighed,
     is_of_source,
 )
 from orion.plan.shares import is_parallel, share_of, shares
@@ -51,6 +52,7 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
     - `is_inside` (True for a loop in statements that one worker runs: those are the loop before it);
     - `strategy`, `is_parallel`, `ordered`, `space` and `time` (names of loop dimensions), `blocks` (per dimension),
       `iterations` (None where sizes are unknown), `runs_on`, `is_dynamic` (where workers take tiles of each other),
+      `weighed_by` (arrays by whose contents blocks have about as much work each, and the heavy ones are begun first),
       `share` (its part of the predicted time);
     - `inspection`, for a loop that runs in tiles found by looking at its subscripts (else None): the `arrays` that were
       looked at, `kind` ("components", "pieces", "levels", "colours" or "blocks"), the number of `tiles`, `depth`, the
@@ -142,6 +144,7 @@ def _loop(loop: LoopPlan, plan: FunctionPlan, share: float) -> dict[str, Any]:
         "inspection": _inspection(loop),
         "runs_on": loop.runs_on,
         "is_dynamic": loop.is_dynamic,
+        "weighed_by": list(loop.tiles.arrays) if isinstance(loop.tiles, Weighed) else [],
         "share": round(share, 4),
         "parts": [_part(part) for part in loop.parts],
         "fused_with": _fused_with(loop),

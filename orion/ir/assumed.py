@@ -3,9 +3,10 @@ array."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 
 class Property(StrEnum):
@@ -42,6 +43,15 @@ class Covers:
 
 
 Has = Property | Covers
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What an array holds, by a number that nothing else has that it held. `copy` gives it, as long as whoever looked
+    keeps it; else None."""
+
+    version: int
+    copy: Callable[[], Any] = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,7 +179,7 @@ def tile_boxes(schedule: Schedule) -> Ints:
 
     >>> from orion.schedule.schedule import Schedule
     >>> none = np.zeros(0, np.int64)
-    >>> schedule = Schedule(1, (1, 2), (np.array([0, 9]), np.array([1, 4, 8])), np.zeros(2, int), none, (none,),
+    >>> schedule = Schedule(1, (1, 2), (np.array([0, 9]), np.array([1, 4, 8])), np.zeros(2, int), none, none, (none,),
     ...                     none, none, none, False)
     >>> tile_boxes(schedule).tolist()
     [[[0, 9], [1, 4]], [[0, 9], [4, 8]]]

@@ -7,6 +7,10 @@ of one size, as small as what it costs to take one allows:
 
 Sizes that fall as a loop goes on (guided: Polychronopoulos & Kuck 1987, factoring: Hummel, Schonberg & Flynn 1992)
 need fewer tiles, but their first ones are the largest, which is of no use where the longest iterations come first.
+
+Where arrays show how much work each iteration has (`orion.cost.contents`), tiles have about as much work each instead,
+those that still have more than others are begun first (longest processing time first: Graham 1969), and their number is
+by the time that this predicts.
 """
 
 from __future__ import annotations
@@ -15,8 +19,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
+import numpy as np
+
 from orion.analysis.one_loop import AnalysedLoop
+from orion.arrays.partition import even_bounds
 from orion.cost.candidate import Candidate, Strategy
+from orion.cost.contents import Floats, bounds_of_work, decided_loops, heaviness, work_by_contents
 from orion.cost.extents import coordinate_ranges
 from orion.cost.grid import predicted_ns
 from orion.cost.sizes import Sizes
@@ -24,7 +32,7 @@ from orion.cost.worth import work_ns
 from orion.dependence.access import LoopDependences
 from orion.dependence.early_exits import ends_early
 from orion.ir.program import LoopNest
-from orion.plan.plan import Fused, LoopPlan, Tiled, Written
+from orion.plan.plan import Fused, LoopPlan, Tiled, Weighed, Written
 from orion.sets.maps import Maps
 
 TILE_NS = 5_000
@@ -33,6 +41,12 @@ TILE_NS = 5_000
 MOST_FREE, MOST_TILES = 4096, 256
 """The most tiles of a loop no two of whose iterations are in conflict, and of others. With as many, to make and prove
 the schedule takes 15 to 40 ms the first time."""
+
+UNEVEN, EVEN_ENOUGH = 1 / 1000, 1.05
+"""Tiles of one size are good enough where none has more of the work than this: whoever runs the last one keeps nobody
+waiting for longer; and where none has so much more than the average."""
+
+Span = tuple[int, int]
 
 
 def is_dynamic(candidate: Candidate | None, analysis: LoopDependences, nest: LoopNest, sizes: Sizes) -> bool:
@@ -61,20 +75,51 @@ def with_smaller_tiles(plan: LoopPlan, loop: AnalysedLoop, sizes: Sizes, maps: M
     cut = {plan.tiles.space, *plan.tiles.time}
     if 0 not in cut:
         return plan
-    extents = _extents(plan, sizes, maps)
     most = MOST_FREE if plan.strategy is Strategy.INDEPENDENT else MOST_TILES
-    tiles = min(most, _time(plan, loop, sizes, maps) / TILE_NS)
-    blocks = int(tiles ** (1 / len(cut)))
+    spans = coordinate_ranges(plan.analysis.domain, len(plan.nest.dims), sizes.known, maps)
+    work = _shown_work(plan, spans, sizes)
+    time = _time(plan, loop, sizes, maps) if work is None else float(work.sum())
+    blocks = int(min(most, time / TILE_NS) ** (1 / len(cut)))
     grid = (
-        max(now, min(blocks, extent)) if dim in cut and now > 1 and extent is not None else now
-        for dim, (now, extent) in enumerate(zip(plan.cuts, extents, strict=True))
+        max(now, min(blocks, span[1] - span[0])) if dim in cut and now > 1 and span is not None else now
+        for dim, (now, span) in enumerate(zip(plan.cuts, spans, strict=True))
     )
-    return replace(plan, cuts=tuple(grid))
+    smaller = replace(plan, cuts=tuple(grid))
+    return smaller if work is None else _weighed(smaller, work, spans[plan.tiles.space])
 
 
-def _extents(plan: LoopPlan, sizes: Sizes, maps: Maps) -> Sequence[int | None]:
-    ranges = coordinate_ranges(plan.analysis.domain, len(plan.nest.dims), sizes.known, maps)
-    return [None if span is None else span[1] - span[0] for span in ranges]
+def _shown_work(plan: LoopPlan, spans: Sequence[Span | None], sizes: Sizes) -> Floats | None:
+    """The predicted time of parts of the space dimension of a loop without conflicts, as arrays show it, where that
+    makes tiles of one size uneven, and no bit of a result hangs on where they are cut: each call looks at some elements
+    of these arrays only."""
+    contents = sizes.contents()
+    if not contents or plan.strategy is not Strategy.INDEPENDENT or not isinstance(plan.form, Written):
+        return None
+    assert isinstance(plan.tiles, Tiled)
+    space = plan.tiles.space
+    others = [0 if span is None else span[1] - span[0] for dim, span in enumerate(spans) if dim != space]
+    span = spans[space]
+    if span is None or plan.analysis.scalars.has_results:
+        return None
+    work = work_by_contents(plan.nest, space, span, sizes, contents)
+    if work is None:
+        return None
+    even = np.add.reduceat(work, even_bounds(work.size, min(MOST_FREE, work.size))[:-1])
+    is_uneven = even.max() > max(UNEVEN * work.sum(), EVEN_ENOUGH * even.mean())
+    return work * prod(others) if is_uneven else None
+
+
+def _weighed(plan: LoopPlan, work: Floats, span: Span | None) -> LoopPlan:
+    """The plan with blocks of the space dimension, whose range is `span`, that have about as much of the work each."""
+    assert isinstance(plan.tiles, Tiled)
+    assert span is not None
+    space, nest = plan.tiles.space, plan.nest
+    cuts = bounds_of_work(work, plan.cuts[space])
+    length = -(-(span[1] - span[0]) // work.size)
+    heavy = heaviness(np.add.reduceat(work, cuts[:-1]))
+    arrays = dict.fromkeys(name for one in decided_loops(nest) if one.var == nest.dims[space] for name in one.arrays)
+    bounds = np.minimum(span[0] + cuts * length, span[1])
+    return replace(plan, tiles=Weighed(space, (), tuple(arrays), bounds, heavy))
 
 
 def _time(plan: LoopPlan, loop: AnalysedLoop, sizes: Sizes, maps: Maps) -> float:

@@ -12,7 +12,7 @@ from orion.cost.placement import Placement
 from orion.cost.sizes import Sizes
 from orion.cost.worth import Work
 from orion.dependence.access import Dependence, LoopDependences, PrivateArray
-from orion.dependence.inspection import Inspectable, Inspection
+from orion.dependence.inspection import Inspectable, Inspection, Ints
 from orion.ir.program import LoopNest, Program
 from orion.ir.types import ArgumentType
 from orion.reasons import Reason
@@ -79,6 +79,21 @@ class Tiled:
 
     space: int
     time: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weighed(Tiled):
+    """The same, the blocks of dimension `space` having about as much work each, as the contents of `arrays` show it:
+    their `bounds`, int64 (blocks + 1,), and in `heavy`, int64 (blocks,), how many times the work of the average block
+    each has, as a power of two, 0 where it is less than twice. Of tiles that may be run at once the heavier are begun
+    first."""
+
+    arrays: tuple[str, ...]
+    bounds: Ints
+    heavy: Ints
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
 
 @dataclass(frozen=True, slots=True)

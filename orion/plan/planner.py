@@ -351,7 +351,6 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
         grid = boxes(time_tiles, extents, workers) or grid
     runs_on, reasons = _worth(loop, chosen, grid, extents, sizes, maps)
     strategy = _strategy(loop, chosen)
-    takes_tiles = is_dynamic(chosen, analysis, nest, sizes)
     written = origin_of(loop) or loop
     pairs = written.analysis.dependences
     why = not_stronger(strategy, pairs, written.nest, maps) if chosen else blocking_reasons(pairs, written.nest, maps)
@@ -373,10 +372,10 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
         runs_on=runs_on,
         iterations=iterations,
         rewrites=loop.rewrites,
-        rounds_overlap=loop.rounds_overlap and not takes_tiles,
+        rounds_overlap=loop.rounds_overlap,
         copies=(),
         works=loop.form.told if isinstance(loop.form, NewOrder) else loop.work,
-        is_dynamic=takes_tiles,
+        is_dynamic=is_dynamic(chosen, analysis, nest, sizes),
     )
     return plan if chosen else _with_inspection(plan, loop, extents, sizes, maps)
 

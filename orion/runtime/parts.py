@@ -63,8 +63,8 @@ class LoopPart:
     """One worker's part of one loop. It is kept from run to run; `begin` makes it ready for one, `end` lets
     go of the arrays.
 
-    `walked` are what its walk is given: its tiles; where workers take tiles of each other all tiles after them, in a
-    serial order. `waits` and `flags` are the last arguments before the kernel's own: wait_offsets, waits, lags; done,
+    `walked` are what its walk is given: its tiles, or where workers take tiles of each other what `tiles_to_take` makes
+    of them. `waits` and `flags` are the last arguments before the kernel's own: wait_offsets, waits, lags; done,
     control. `all_tiles` is a tile that waits for all tiles of the other workers, with what it waits for; None where a
     worker has no tile in this loop, or there is but one worker. `after` has what tiles wait for where they come after
     another loop, by its number (see `orion.runtime.waits`), where None says that it cannot be had so.
@@ -176,7 +176,7 @@ def _part(
         loop=loop,
         walk=walk,
         tiles=read_only(tiles),
-        walked=read_only(np.concatenate([tiles, schedule.serial_tiles()]) if loop.plan.takes_tiles else tiles),
+        walked=read_only(tiles_to_take(loop, tiles) if loop.plan.takes_tiles else tiles),
         waits=(read_only(schedule.wait_offsets), read_only(schedule.waits), read_only(schedule.lags)),
         flags=(memory.done[number], memory.control[number]),
         all_tiles=waits_for_all(loop, tiles) if is_everywhere else None,
@@ -191,6 +191,18 @@ def _part(
         ),
         ranks=None if loop.plan.ordered or not choices else tile_ranks(schedule),
     )
+
+
+def tiles_to_take(loop: PreparedLoop, own: Ints) -> Ints:
+    """What the walk of a worker is given that takes tiles: its own, all in their serial order, and for each of its own
+    how many of that order must be begun before it. Those are all of earlier steps where the blocks of a loop in any
+    order go from worker to worker, and none elsewhere: a wavefront's steps have few tiles at its ends, and those of
+    inspected loops are short."""
+    plan, schedule = loop.plan, loop.schedule
+    order = schedule.serial_tiles()
+    goes_by_steps = plan.is_dynamic and plan.time and not plan.ordered
+    before = np.searchsorted(schedule.step[order], schedule.step[own]) if goes_by_steps else np.zeros_like(own)
+    return np.concatenate([own, order, before])
 
 
 def _copied(loop: PreparedLoop, tiles: Ints, pair: NDArray[Any], copies: Copies) -> CopiedArray:

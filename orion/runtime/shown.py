@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from orion.arrays.dense import DenseArray
 from orion.arrays.frozen import is_frozen
-from orion.cost.sizes import Asked, Shown
+from orion.cost.sizes import NOTHING_SHOWN, Asked, Shown
 from orion.ir.assumed import Covers, Has, Property
+from orion.runtime.contents import SeenContents
 from orion.schedule.distinct import distinct
 
 FIRST = 512
@@ -69,15 +70,23 @@ class Properties:
 
     def __init__(self) -> None:
         self._looked: OrderedDict[int, _Looked] = OrderedDict()
+        self._contents = SeenContents()
 
     def of(self, asked: Asked, arguments: Mapping[str, Any]) -> Shown:
+        """What arrays show now of what is asked."""
+        held = self._contents.of(asked.contents, arguments) if asked.contents else ()
+        return self._properties(asked, arguments) | {(name, one, True) for name, one in held}
+
+    def _properties(self, asked: Asked, arguments: Mapping[str, Any]) -> Shown:
         """Which of some properties arrays have now. Where ends or first elements show that one of them does not hold,
         of those that are of use with it alone no more is looked for."""
-        if not asked:
-            return frozenset()
-        quick = {one: _may_have(one, arguments) for together in asked for one in together if one[0] in arguments}
+        if not asked.properties:
+            return NOTHING_SHOWN
+        quick = {
+            one: _may_have(one, arguments) for together in asked.properties for one in together if one[0] in arguments
+        }
         refuted = {(*one, False) for one, may_hold in quick.items() if not may_hold}
-        useful = {one for one in asked if all(quick.get(wanted, False) for wanted in one)}
+        useful = {one for one in asked.properties if all(quick.get(wanted, False) for wanted in one)}
         looked = {name: self._at(arguments[name]) for name in {name for one in useful for name, _ in one}}
         found = {(name, one, self._has(looked[name], one)) for together in useful for name, one in together}
         return frozenset(refuted | found)

@@ -12,7 +12,7 @@ from orion.arrays.sparse import SparseArray
 from orion.cost.sizes import Sizes
 from orion.cost.uneven import work_along
 from orion.errors import of_user, too_wide
-from orion.plan.plan import Inspected, LoopPlan, Reordered
+from orion.plan.plan import Inspected, LoopPlan, Reordered, Weighed
 from orion.plan.wide import fits_a_range
 from orion.schedule.schedule import Ints
 
@@ -37,13 +37,15 @@ def block_bounds(
 
     `ranges` are the half-open ranges of the coordinates (`coordinate_ranges`). Of a loop over a sparse array,
     `elements`, the blocks hold about as many elements each. Those of the space dimension of any other loop have about
-    as much work each.
+    as much work each, where the contents of arrays show it (`Weighed`) as the plan has them.
     """
     found, space = [], plan.space
     is_time_tiled = isinstance(plan.form, Reordered) and plan.form.is_time_tiled
     for dim, (blocks, span) in enumerate(zip(plan.cuts, ranges, strict=True)):
         if dim == 0 and isinstance(plan.tiles, Inspected):
             found.append(plan.tiles.inspection.bounds)
+        elif dim == space and isinstance(plan.tiles, Weighed):
+            found.append(plan.tiles.bounds)
         elif elements is not None:
             found.append(elements.balanced_bounds(dim, blocks))
         elif span is None:

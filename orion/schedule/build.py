@@ -11,9 +11,9 @@ from orion.analysis.strategies.serial import SERIAL
 from orion.analysis.strategies.tiling import Tiles, Wait
 from orion.cost.candidate import Strategy
 from orion.dependence.early_exits import ends_early
-from orion.plan.plan import Inspected, LoopPlan, Reordered, Tiled
+from orion.plan.plan import Inspected, LoopPlan, Reordered, Tiled, Weighed
 from orion.schedule.inspected import inspected_schedule
-from orion.schedule.schedule import Ints, Schedule
+from orion.schedule.schedule import Ints, Schedule, ranked
 
 
 def build_schedule(plan: LoopPlan, bounds: Sequence[Ints], workers: int) -> Schedule:
@@ -21,9 +21,9 @@ def build_schedule(plan: LoopPlan, bounds: Sequence[Ints], workers: int) -> Sche
 
     `bounds[d]` has the `plan.cuts[d] + 1` block boundaries of loop dimension d. Workers own runs of neighbouring
     blocks of the space dimension; where a loop in another order has tiles that wait, and where a loop may end early,
-    they are dealt out in turn. The order of tiles is by step, then by number. The steps, and what tiles wait for, are
-    those of the strategy; a tile need not wait for those of its own worker, but where the loop is dynamic: then nobody
-    knows before who runs it.
+    they are dealt out in turn. The order of tiles is by step, the heavy ones first, then by number. The steps, and what
+    tiles wait for, are those of the strategy; a tile need not wait for those of its own worker, but where the loop is
+    dynamic: then nobody knows before who runs it, nor who has run it in the round before.
     """
     if isinstance(plan.tiles, Inspected):
         return inspected_schedule(plan.tiles.inspection, bounds, workers)
@@ -40,17 +40,19 @@ def build_schedule(plan: LoopPlan, bounds: Sequence[Ints], workers: int) -> Sche
     else:
         tiling, tiles, owner = SERIAL, Tiles(grid, blocks, 0, ()), np.zeros(blocks.shape[1], np.int64)
     step = tiling.steps(tiles)
-    ranked = np.lexsort((np.arange(step.size), step))
-    order = tuple(ranked[owner[ranked] == worker].astype(np.int64) for worker in range(workers))
-    links = [*tiling.waits(tiles, ranked)]
+    heavy = plan.tiles.heavy[blocks[plan.tiles.space]] if isinstance(plan.tiles, Weighed) else np.zeros_like(step)
+    order = ranked(step, heavy)
+    links = [*tiling.waits(tiles, order)]
     if plan.is_dynamic:
-        pairs = sorted({*links, *_in_turn(tiles, ranked, plan.strategy)})
+        pairs = sorted({*links, *_in_turn(tiles, order, plan.strategy)})
     else:
         pairs = sorted({(tile, before, lag) for tile, before, lag in links if owner[tile] != owner[before]})
     waiting, waits, lags = np.array(pairs, np.int64).reshape(-1, 3).T
     offsets = np.searchsorted(waiting, np.arange(step.size + 1)).astype(np.int64)
     edges = tuple(np.asarray(b, np.int64) for b in bounds)
-    return Schedule(workers, grid, edges, owner, step, order, offsets, waits.copy(), lags.copy(), plan.is_dynamic)
+    orders = tuple(order[owner[order] == worker] for worker in range(workers))
+    waiting_for = offsets, waits.copy(), lags.copy()
+    return Schedule(workers, grid, edges, owner, step, heavy, orders, *waiting_for, plan.is_dynamic)
 
 
 def most_workers(plan: LoopPlan, workers: int) -> int:
@@ -64,10 +66,14 @@ def most_workers(plan: LoopPlan, workers: int) -> int:
             return 1
 
 
-def _in_turn(tiles: Tiles, ranked: Ints, strategy: Strategy) -> Iterator[Wait]:
-    """What the tiles of a block of the space dimension wait for that one worker would run one after the other; nothing
-    where no iterations are in conflict."""
+def _in_turn(tiles: Tiles, order: Ints, strategy: Strategy) -> Iterator[Wait]:
+    """What the tiles of a block of the space dimension wait for that one worker would run one after the other, round
+    after round. Where no iterations are in conflict each waits for itself alone, as it was in the round before."""
+    if strategy is Strategy.INDEPENDENT:
+        yield from ((tile, tile, 1) for tile in order.tolist())
+        return
     own = tiles.blocks[tiles.space]
-    for block in range(tiles.grid[tiles.space]) if strategy is not Strategy.INDEPENDENT else ():
-        chain = ranked[own[ranked] == block].tolist()
+    for block in range(tiles.grid[tiles.space]):
+        chain = order[own[order] == block].tolist()
         yield from zip(chain[1:], chain[:-1], [0] * (len(chain) - 1), strict=True)
+        yield chain[0], chain[-1], 1

@@ -22,8 +22,8 @@ def inspected_schedule(found: Inspection, bounds: Sequence[Ints], workers: int) 
     order = tuple(_in_turn(owner, turn, worker) for worker in range(workers))
     grid = tuple(len(edges) - 1 for edges in bounds)
     step = _steps(found, order)
-    lags = np.zeros(found.needs.size, np.int64)
-    return Schedule(workers, grid, tuple(bounds), owner, step, order, found.need_offsets, found.needs, lags, True)
+    waits = found.need_offsets, found.needs, np.zeros(found.needs.size, np.int64)
+    return Schedule(workers, grid, tuple(bounds), owner, step, np.zeros_like(step), order, *waits, True)
 
 
 def _in_turn(owner: Ints, turn: Ints, worker: int) -> Ints:

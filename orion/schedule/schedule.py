@@ -21,13 +21,14 @@ class Schedule:
     depend on outer variables cut them further. Tiles are numbered in C order of the grid.
 
     `owner[t]` is the worker that runs tile t and `step[t]` the time step at which it could run if all tiles took
-    equally long; `order[w]` are the tiles of worker w in the order in which it runs them. Before tile t starts,
+    equally long; `heavy[t]` is more than 0 where it is known to take longer than others, and those of one step with
+    more of it run first; `order[w]` are the tiles of worker w in the order in which it runs them. Before tile t starts,
     every tile `waits[wait_offsets[t] : wait_offsets[t + 1]]` must be done: in the same round of the loop where the
     entry of `lags` is 0, in the round before (where the loop runs repeatedly) where it is 1. Only tiles of other
     workers are named, but where `takes_tiles`: workers take tiles of each other then, and `owner` and `order` say to
     whom tiles are dealt, not who runs them.
 
-    Shapes: `owner`, `step` (tiles,); `wait_offsets` (tiles + 1,); `waits`, `lags` (waits,).
+    Shapes: `owner`, `step`, `heavy` (tiles,); `wait_offsets` (tiles + 1,); `waits`, `lags` (waits,).
     """
 
     workers: int
@@ -35,6 +36,7 @@ class Schedule:
     bounds: tuple[Ints, ...]
     owner: Ints
     step: Ints
+    heavy: Ints
     order: tuple[Ints, ...]
     wait_offsets: Ints
     waits: Ints
@@ -57,5 +59,14 @@ class Schedule:
         return int(self.owner.size)
 
     def serial_tiles(self) -> Ints:
-        """The tiles in a serial order that keeps every wait: by step, then by number."""
-        return np.lexsort((np.arange(self.tiles), self.step)).astype(np.int64)
+        """The tiles in a serial order that keeps every wait: by step, the heavy ones first, then by number."""
+        return ranked(self.step, self.heavy)
+
+
+def ranked(step: Ints, heavy: Ints) -> Ints:
+    """Tiles by step, the heavy ones of each first, then by number.
+
+    >>> ranked(np.array([1, 0, 0, 0]), np.array([0, 0, 3, 0])).tolist()
+    [2, 1, 3, 0]
+    """
+    return np.lexsort((np.arange(step.size), -heavy, step)).astype(np.int64)

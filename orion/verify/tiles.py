@@ -68,7 +68,7 @@ def broken_between_rounds(conflicts: Iterable[Conflict], schedule: Schedule) -> 
     """The pairs of a tile and another in the next round that break a schedule whose rounds overlap.
 
     What holds of two rounds that follow one another holds of others: a tile of the later one runs before itself in the
-    round after that, on the same worker.
+    round after that, on the same worker, or because it waits for itself.
     """
     yield from _broken(conflicts, schedule, reachable_next(schedule))
 
@@ -80,7 +80,7 @@ def prove_whole(schedule: Schedule) -> None:
     owned = [schedule.owner[order] == worker for worker, order in enumerate(schedule.order)]
     sizes = (
         schedule.grid == tuple(len(edges) - 1 for edges in schedule.bounds),
-        count == prod(schedule.grid) == schedule.step.size == schedule.wait_offsets.size - 1,
+        count == prod(schedule.grid) == schedule.step.size == schedule.heavy.size == schedule.wait_offsets.size - 1,
         len(schedule.order) == schedule.workers and all(map(np.all, owned)),
         schedule.wait_offsets[0] == 0 and schedule.wait_offsets[-1] == waits == schedule.lags.size,
         (np.diff(schedule.wait_offsets) >= 0).all() and np.isin(schedule.lags, (0, 1)).all(),

@@ -215,7 +215,9 @@ class Turns:
     ) -> tuple[int, int, int, int]:  # fmt: skip
         """A tile that may run, which nobody has begun, and is begun then: any, whoever it was dealt to; for a worker
         that is given its own tiles alone the next one."""
-        is_alone = len(tiles) < len(wait_offsets) - 1
+        count = len(wait_offsets) - 1
+        is_alone = len(tiles) < count
+        tiles = tiles if is_alone else tiles[(len(tiles) - count) // 2 :][:count]
 
         def waiting() -> list[int]:
             left = [int(tile) for tile in tiles if done[tile * FLAG_STRIDE + 1] <= round]

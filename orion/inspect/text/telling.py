@@ -22,7 +22,7 @@ from orion.ir.nodes import Break, For, every, names_in, walk
 from orion.ir.printer import print_expr
 from orion.plan.conditions import conditions_in_words
 from orion.plan.explain import not_stronger
-from orion.plan.plan import Fill, FunctionPlan, Inside, LoopPlan, Member, Reordered, Single, Tiled, Verdict
+from orion.plan.plan import Fill, FunctionPlan, Inside, LoopPlan, Member, Reordered, Single, Tiled, Verdict, Weighed
 from orion.plan.shares import is_parallel
 from orion.plan.source_plans import enclosing_loops, in_formulas, loops_of_source
 from orion.reasons import Hint, Reason, ReasonKind
@@ -149,7 +149,8 @@ def verdict_on_for(verdict: Verdict) -> str:
 def runs_on(loop: LoopPlan) -> list[str]:
     """On how many workers the loop runs, and why not on more: of a loop with several parts, each of them says so."""
     reasons = [] if has_list(loop) else [reason.told + reason.help for reason in sizing_reasons(loop)]
-    taken = ["they take tiles of each other that are not begun"] if loop.is_dynamic and loop.runs_on > 1 else []
+    first = ", those with most work first" if isinstance(loop.tiles, Weighed) else ""
+    taken = [f"they take tiles of each other that are not begun{first}"] if loop.is_dynamic and loop.runs_on > 1 else []
     return [counted(loop.runs_on, "worker"), *taken, *([INSIDE] if isinstance(loop.form, Inside) else []), *reasons]
 
 

@@ -12,7 +12,7 @@ from orion.cost.placement import Placement, PlacementKind
 from orion.dependence.access import Choice
 from orion.ir.nodes import Elements, Node, Var, every
 from orion.ir.program import LoopNest
-from orion.plan.plan import Inspected, LoopPlan, Merged, Tiled
+from orion.plan.plan import Inspected, LoopPlan, Merged, Tiled, Weighed
 from orion.plan.source_plans import in_formulas
 from orion.source import Span, cell_of
 
@@ -163,7 +163,9 @@ def blocks_in_words(loop: LoopPlan) -> str:
     cut = [(blocks, factor(name)) for blocks, name in zip(loop.cuts, loop.nest.dims, strict=True) if blocks > 1]
     if len(cut) > 1:
         return f"in {' × '.join(str(b) for b, _ in cut)} tiles of {' × '.join(name for _, name in cut)}"
-    return f"in {cut[0][0]} blocks of {cut[0][1]}" if cut else ""
+    by = [f"`{array}`" for array in loop.tiles.arrays] if isinstance(loop.tiles, Weighed) else []
+    shared = f" with about as much work each, by the contents of {listed(by)}" if by else ""
+    return f"in {cut[0][0]} blocks of {cut[0][1]}{shared}" if cut else ""
 
 
 def factor(name: str) -> str:

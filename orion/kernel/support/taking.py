@@ -6,6 +6,11 @@ has begun can run as soon as those that run now are done, whoever runs them: on 
 no core for a while, the others go on. (A worker that waited for tiles of one without a core took 90 times as long as
 one worker alone, over many short tiles.)
 
+Where a worker's tiles are given with how many others must be begun before them, it takes those of others first. So go
+loops whose blocks move from worker to worker step by step: else, where one is slow, the others run ahead of it through
+their own, and have to wait at the end for what comes after its tile. (Simulated for the epochs of an SGD in 8 × 8
+tiles, a worker being stopped half of the time, 2 ms at once: 1.9 % of the time is lost so, and 0.4 % by steps.)
+
 A tile has a line of flags. Its first element says how many rounds of it are done, its second how many are begun.
 """
 
@@ -56,29 +61,38 @@ def take(
     tiles: Any, own: int, other: int, patience: int, round: int, wait_offsets: Any, waits: Any, lags: Any, done: Any,
     control: Any,
 ) -> Any:  # pragma: no cover - compiled  # fmt: skip
-    """The next tile for a worker, which then has begun it, and where it goes on. `tiles` are its own, and after these
-    all tiles in their serial order: `own` counts those of the former that are begun, and the first `other` of the
-    latter are; it looks past some of these that have to wait. Fewer than all tiles are its own alone: workers of other
+    """The next tile for a worker, which then has begun it, and where it goes on. `tiles` are its own, after these all
+    tiles in their serial order, and then for each of its own how many of that order must be begun before it
+    (`orion.runtime.parts.tiles_to_take`): `own` counts those of the first that are begun, and the first `other` of the
+    second are; it looks past some of these that have to wait. Fewer than all tiles are its own alone: workers of other
     nodes share no flags that it could take theirs by. Waits until there is one that may run."""
     count = wait_offsets.size - 1
     if tiles.size < count:
         count = 0
-    dealt = tiles.size - count
+    dealt = (tiles.size - count) // 2 if count else tiles.size
     spins = 0
     while True:
         if is_left(control) or (is_alarmed(control) and is_to_leave(control)):
             return LEFT, own, other, patience
+        is_ahead = False
         while own < dealt:
             tile = tiles[own]
             if load_acquire(done, tile * FLAG_STRIDE + 1) > round:
                 own += 1
-            elif _may_run(tile, round, wait_offsets, waits, lags, done):
+                continue
+            first = tiles[dealt + count + own] if count else 0
+            while other < first and load_acquire(done, tiles[dealt + other] * FLAG_STRIDE + 1) > round:
+                other += 1
+            is_ahead = other < first
+            if is_ahead:
+                break
+            if _may_run(tile, round, wait_offsets, waits, lags, done):
                 own += 1
                 if compare_exchange(done, tile * FLAG_STRIDE + 1, round, round + 1):
                     return tile, own, other, PATIENCE if spins else patience
             else:
                 break
-        if own == dealt or spins >= patience:
+        if own == dealt or is_ahead or spins >= patience:
             while other < count and load_acquire(done, tiles[dealt + other] * FLAG_STRIDE + 1) > round:
                 other += 1
             if other == count and own == dealt:
