@@ -4,12 +4,11 @@
 
 Five loops are measured with all their arrays in memory, and with all in files. What is compared are all other
 placements, array by array, none of which was measured: each is run from files of which no page is in memory, until what
-was written is in the files. Placements are run in turn, and of each the median time is taken, which is that by the
-clock less what the thread waited for a core, as predictions are; errors against the least stand beside it.
+was written is in the files. Placements are run in turn. Times are by the clock, with all arrays in memory less what the
+thread waited for a core; errors are those against the median, and against the least, of which others have least.
 
 Of each placement the bytes that the trace says are read and written are compared with those that the link carried, and
-both, with the times, for other rates of the trace. Last, some placements on two workers, which share the link: the
-least time by the clock, as two threads wait for cores apart.
+both, with the times, for other rates of the trace. Last, some placements on two workers, which share the link.
 
 Without `--folder` the files are in the memory of another process, behind a link of 50 MB per second
 (`benchmarks/far_folder.py`; wants root and /dev/fuse); of other folders nobody counts the bytes.
@@ -114,10 +113,9 @@ class Folder:
 
 @dataclass(frozen=True)
 class Run:
-    """One run: its seconds less waiting for a core, and by the clock; the bytes that were read and written."""
+    """One run: its seconds, the bytes that were read and those that were written."""
 
-    own: float
-    clock: float
+    seconds: float
     read: int
     written: int
 
@@ -145,13 +143,15 @@ class Runs:
         self.files.drop()
         leave_caches()
         before = moved(self.folder)
-        start, waited = time.perf_counter(), waited_for_core()
-        self.function(**{**given, **placed})
+        given |= placed
+        waited = waited_for_core()
+        start = time.perf_counter()
+        self.function(**given)
         self.files.flush()
-        waited = waited_for_core() - waited
         taken = time.perf_counter() - start
+        waited = 0.0 if placed else waited_for_core() - waited
         read, written = (now - then for now, then in zip(moved(self.folder), before, strict=True))
-        return Run(taken - waited, taken, read, written)
+        return Run(taken - waited, read, written)
 
     def close(self) -> None:
         self.files.close()
@@ -193,11 +193,11 @@ class Compared:
 
     @property
     def median(self) -> float:
-        return statistics.median(run.own for run in self.runs)
+        return statistics.median(run.seconds for run in self.runs)
 
     @property
     def least(self) -> float:
-        return min(run.own for run in self.runs)
+        return min(run.seconds for run in self.runs)
 
     def error(self, every: int) -> float:
         return self.predicted[every].seconds / self.median - 1.0
@@ -256,20 +256,24 @@ def with_trace(first: MeasuredKinds, other: MeasuredKinds) -> MeasuredKinds:
     return replace(first, loops=loops, accesses=dict.fromkeys(first.kinds, other.accesses[by_trace]))
 
 
-def on_two(case: Case, folder: Folder, repeats: int) -> list[tuple[str, float, float]]:
-    """Placements on two workers, by the arrays that are in files: all, each by itself, and all others; seconds that
-    are predicted, and the least of runs by the clock."""
+def on_two(case: Case, folder: Folder, repeats: int) -> list[Compared]:
+    """Placements on two workers: all arrays in files, each by itself, and all others."""
     function, arguments = case
-    found = []
     with orion.session(workers=2):
         measured = function.measure(*arguments, kinds={"dram": None, "file": folder.path}, every=EVERY[0])
         plan, arrays = function.plan(*arguments), {*measured.arrays}
         sets = {frozenset(one) for name in arrays for one in (arrays, {name}, arrays - {name}) if one}
+        found = []
+        for chosen in sorted(sets, key=sorted):
+            placement = {name: "file" if name in chosen else "dram" for name in measured.arrays}
+            start = time.perf_counter()
+            seconds = plan.estimate(placement=placement).seconds
+            taken = time.perf_counter() - start
+            found.append(Compared(placement, [], {EVERY[0]: of_bytes(measured, placement, seconds)}, taken))
         with closing(Runs(case, measured, folder)) as files:
-            for chosen in sorted(sets, key=sorted):
-                placement = {name: "file" if name in chosen else "dram" for name in measured.arrays}
-                least = min(files.run(placement).clock for _ in range(repeats))
-                found.append((in_files(placement), plan.estimate(placement=placement).seconds, least))
+            for _ in range(repeats):
+                for one in found:
+                    one.runs.append(files.run(one.placement))
     return found
 
 
@@ -302,8 +306,16 @@ def show(name: str, found: list[Compared]) -> None:
         faster = one.median / one.estimating
         bytes_errors = " ".join(f"{'-' if e is None else f'{e:+.1%}':>8}" for e in one.bytes_errors(EVERY[0]))
         print(f"  {name:<10} {in_files(one.placement):<22} {times} {errors} {bytes_errors} {faster:8.3g}")
-    errors = [abs(one.error(EVERY[0])) for one in found if one.is_held_out]
-    print(f"{name}: mean error {statistics.mean(errors):.1%}, largest {max(errors):.1%}, of {len(errors)}", flush=True)
+    print(f"{name}: {mean_errors(found)}", flush=True)
+
+
+def mean_errors(found: list[Compared]) -> str:
+    """Those of the placements that were held out, in words."""
+    held = [one for one in found if one.is_held_out]
+    medians = [abs(one.error(EVERY[0])) for one in held]
+    leasts = [abs(one.predicted[EVERY[0]].seconds / one.least - 1.0) for one in held]
+    means = f"{statistics.mean(medians):.1%} against medians, {statistics.mean(leasts):.1%} against the least"
+    return f"mean error {means}; largest {max(medians):.1%}, {max(leasts):.1%}, of {len(held)}"
 
 
 def show_rates(name: str, found: list[Compared]) -> None:
@@ -315,13 +327,6 @@ def show_rates(name: str, found: list[Compared]) -> None:
             columns.append([abs(e) for one in held if (e := one.bytes_errors(every)[which]) is not None])
         means = " ".join(f"{statistics.mean(column) if column else 0:8.1%}" for column in columns)
         print(f"  {name:<10} one of {every:>7,} {means}")
-
-
-def show_two(name: str, found: list[tuple[str, float, float]]) -> list[float]:
-    """Print predictions for two workers next to runs; their errors."""
-    for files, predicted, least in found:
-        print(f"  {name:<10} {files:<22} {least * 1e3:8.1f} {predicted * 1e3:8.1f} {predicted / least - 1.0:+8.1%}")
-    return [abs(predicted / least - 1.0) for _, predicted, least in found]
 
 
 def main() -> None:
@@ -352,13 +357,11 @@ def main() -> None:
         for name, one in found.items():
             show_rates(name, one)
         if options.workers != "one":
-            print("two workers; ms: least by the clock, predicted; error")
+            print("two workers")
             for case in chosen:
-                errors = show_two(case[0].__name__, on_two(case, folder, options.repeats))
-                print(f"{case[0].__name__}: mean error {statistics.mean(errors):.1%}", flush=True)
-    errors = [abs(one.error(EVERY[0])) for own in found.values() for one in own if one.is_held_out]
-    if errors:
-        print(f"all: mean error {statistics.mean(errors):.1%}, largest {max(errors):.1%}, of {len(errors)}")
+                show(case[0].__name__, on_two(case, folder, options.repeats))
+    if found:
+        print(f"all: {mean_errors([one for own in found.values() for one in own])}")
     print(f"load when it ended: {os.getloadavg()[0]:.1f}")
 
 

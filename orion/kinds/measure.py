@@ -1,6 +1,6 @@
 """`f.measure(..., kinds=...)`: a call with all its arrays on each kind of memory, in windows, and a trace of accesses.
 
-Times are those by the clock, less what a thread waited for a core: waiting for a disk is what a kind of memory costs.
+Times are those by the clock: waiting for a disk is what a kind of memory costs.
 Each kind is run a few times, each time from files of which the system keeps no page in memory, and of each window the
 lower median of its times is taken: what else the machine does falls into a run or two. One more run counts the pages
 that each window brings in.
@@ -228,7 +228,7 @@ class _OnKinds:
         """The seconds of a call beside its windows, where the caches hold neither its arrays nor its code."""
         found = []
         for _ in range(RUNS):
-            with on_copies(self.prepared, self.arguments) as copies, scheduled() as file:
+            with on_copies(self.prepared, self.arguments) as copies, scheduled(True) as file:
                 leave_caches()
                 start, waited = perf_counter_ns(), waited_for_core(file)
                 run_locally(self.program, loaded, copies, self.measuring.pool, self.measuring.watch)
@@ -272,7 +272,7 @@ class _OnKinds:
             parts, memory = loaded.parts[number], loaded.memory
             worker = ClockedWorker(number, loaded.workers, parts, memory, loaded.meet, last=program.last)
             worker.sampling, worker.recorder = samplings[number], Recorder(number)
-            worker.before, worker.after = before, after
+            worker.in_memory, worker.before, worker.after = files is None, before, after
             try:
                 return loaded.uncompiled(program)(worker, *given)
             except AbortedError:

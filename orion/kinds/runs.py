@@ -42,9 +42,11 @@ def nothing_after(part: LoopPart) -> None:
 
 
 class ClockedWorker(SampledWorker):
-    """A worker that takes the times of tiles by the clock, less what it waited for a core. `before` is called before
-    the tiles of a round, and `after` after each tile."""
+    """A worker that takes the times of tiles by the clock; with all arrays `in_memory` less what it waited for a core
+    (else a device reads ahead and writes meanwhile). `before` is called before the tiles of a round, and `after` after
+    each tile."""
 
+    in_memory: bool
     before: Before
     after: After
     values: tuple[Any, ...] = ()
@@ -56,7 +58,7 @@ class ClockedWorker(SampledWorker):
     def walk_timed(self, part: LoopPart, first: int, last: int, arguments: list[Any]) -> None:
         self.before(part, arguments, self.values)
         found = np.zeros(part.tiles.size, np.int64)
-        with scheduled() as file:
+        with scheduled(self.in_memory) as file:
             nothing = min(self._walked(part, arguments, slice(0), file) for _ in range(EMPTY))
             for place in range(first, last):
                 if not self._await_tile(part, place):
@@ -67,7 +69,7 @@ class ClockedWorker(SampledWorker):
         self.sampling.tiles.setdefault(part.number, {})[part.round] = found
 
     def _walked(self, part: LoopPart, arguments: list[Any], places: slice, file: FileIO | None) -> int:
-        """The nanoseconds of some tiles, less those that the thread waited for a core; a few where there are none."""
+        """The nanoseconds of some tiles, less what the thread waited for a core; a few where there are none."""
         start, waited = perf_counter_ns(), waited_for_core(file)
         part.walk(part.tiles[places], part.round, *part.leading, *arguments)
         waited = waited_for_core(file) - waited  # looked at inside of the time, so that it is a part of that
@@ -75,9 +77,10 @@ class ClockedWorker(SampledWorker):
 
 
 @contextmanager
-def scheduled() -> Iterator[FileIO | None]:
-    """The file where the system says how long this thread has run and waited; None where there is none."""
-    if not os.path.exists(SCHEDULED):
+def scheduled(is_wanted: bool) -> Iterator[FileIO | None]:
+    """The file where the system says how long this thread has run and waited; None where there is none, and where it is
+    not wanted."""
+    if not is_wanted or not os.path.exists(SCHEDULED):
         yield None
         return
     with open(SCHEDULED, "rb", buffering=0) as file:
