@@ -8,7 +8,7 @@ that each window brings in.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from math import inf
@@ -86,20 +86,25 @@ def measure_kinds(
     windows = preparation.prepare(arguments, max(workers, WINDOWS), True)
     if names_of(windows) != names_of(prepared):
         windows = prepared
-    found = _OnKinds(windows, arguments, folders, seconds, every).measured(prepared, begun)
+
+    def prepare() -> Prepared:
+        return preparation.prepare(preparation.with_outside(given), workers, force_parallel)
+
+    found = _OnKinds(windows, arguments, folders, seconds, every, prepare).measured(prepared, begun)
     kept.keep_kinds(found)
     return found
 
 
 @dataclass(eq=False)
 class _OnKinds:
-    """Measures a prepared program on kinds of memory."""
+    """Measures a prepared program on kinds of memory. `prepare` is what a call does before it runs."""
 
     prepared: Prepared
     arguments: Mapping[str, Any]
     folders: Mapping[str, Path | None]
     seconds: float
     every: int | None
+    prepare: Callable[[], Prepared]
     traces: list[Traced] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -231,6 +236,7 @@ class _OnKinds:
             with on_copies(self.prepared, self.arguments) as copies, scheduled(True) as file:
                 leave_caches()
                 start, waited = perf_counter_ns(), waited_for_core(file)
+                self.prepare()
                 run_locally(self.program, loaded, copies, self.measuring.pool, self.measuring.watch)
                 waited = waited_for_core(file) - waited
                 found.append(perf_counter_ns() - start - waited)
