@@ -3,12 +3,14 @@
 Each request takes the latency of the link and its bytes over the bandwidth, one after the other: the process sleeps as
 long. A request that comes at most `QUEUED` seconds after the one before it was done counts as having waited for that:
 so on a busy machine, where processes wait for cores between any two requests, the link is as fast as on an idle one.
+What comes after an fsync has waited for nothing.
 """
 
 from __future__ import annotations
 
 import ctypes
 import errno
+import mmap
 import os
 import signal
 import stat
@@ -17,23 +19,24 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 BLOCK = 128 * 1024
 QUEUED = 0.01
-HEADER = struct.Struct("<IIQQIIIHH")
-FORGET, MKDIR, BATCH_FORGET = 2, 9, 42
+HEADER, COUNTS = struct.Struct("<IIQQIIIHH"), struct.Struct("<QQ")
+FORGET, MKDIR, READ, FSYNC, BATCH_FORGET = 2, 9, 15, 20, 42
 SIZE, BIG_WRITES, WRITEBACK = 1 << 3, 1 << 5, 1 << 16
 """Of SETATTR that the size changes; what is asked for by INIT."""
 
 
 class Server:
     """The files: contents by number, 1 is the folder itself; `names` are those in each folder. The link is `free` from
-    then on."""
+    then on; `counts` are the bytes that were read and written over it."""
 
-    def __init__(self, device: int, bandwidth: float, latency: float) -> None:
-        self.device, self.bandwidth, self.latency = device, bandwidth, latency
+    def __init__(self, device: int, bandwidth: float, latency: float, counts: mmap.mmap) -> None:
+        self.device, self.bandwidth, self.latency, self.counts = device, bandwidth, latency, counts
         self.free = 0.0
         self.contents: dict[int, bytearray | None] = {1: None}
         self.names: dict[int, dict[str, int]] = {1: {}}
@@ -48,15 +51,23 @@ class Server:
                     continue
                 return
             _, operation, unique, node, *_ = HEADER.unpack_from(request)
+            if operation == FSYNC:
+                self.free = 0.0
             if operation in (FORGET, BATCH_FORGET):
                 continue
             begun = time.perf_counter()
             code, answer, moved = self.answer(operation, node, request[HEADER.size :])
             if moved:
+                self.count(operation, moved)
                 begun = self.free if begun - self.free < QUEUED else begun
                 self.free = begun + self.latency + moved / self.bandwidth
                 time.sleep(max(0.0, self.free - time.perf_counter()))
             os.write(self.device, struct.pack("<IiQ", 16 + len(answer), -code, unique) + answer)
+
+    def count(self, operation: int, moved: int) -> None:
+        read, written = COUNTS.unpack_from(self.counts)
+        is_read = operation == READ
+        COUNTS.pack_into(self.counts, 0, read + moved * is_read, written + moved * (not is_read))
 
     def answer(self, operation: int, node: int, body: bytes) -> tuple[int, bytes, int]:
         """The error number or 0, what is answered, and the bytes that go over the link."""
@@ -148,24 +159,38 @@ def _text(body: bytes) -> str:
     return body.split(b"\0", 1)[0].decode()
 
 
+@dataclass(frozen=True, slots=True)
+class FarFolder:
+    """A folder, and the bytes that its link has carried."""
+
+    path: Path
+    counts: mmap.mmap
+
+    def moved(self) -> tuple[int, int]:
+        """The bytes that were read and written since it was made."""
+        read, written = COUNTS.unpack_from(self.counts)
+        return read, written
+
+
 @contextmanager
-def far_folder(bandwidth: float, latency: float) -> Iterator[Path]:
+def far_folder(bandwidth: float, latency: float) -> Iterator[FarFolder]:
     """Such a folder, of `bandwidth` bytes per second and `latency` seconds per request."""
     with tempfile.TemporaryDirectory(prefix="orion-far-") as made:
         device = os.open("/dev/fuse", os.O_RDWR)
         options = f"fd={device},rootmode=40000,user_id=0,group_id=0,max_read={BLOCK}".encode()
         if LIBC.mount(b"orion", made.encode(), b"fuse", 6, options):
             raise OSError(ctypes.get_errno(), "a folder by FUSE cannot be mounted")
+        counts = mmap.mmap(-1, COUNTS.size)  # shared with the other process
         process = os.fork()
         if not process:
             try:
                 os.nice(-15)
-                Server(device, bandwidth, latency).serve()
+                Server(device, bandwidth, latency, counts).serve()
             finally:
                 os._exit(0)
         os.close(device)
         try:
-            yield Path(made)
+            yield FarFolder(Path(made), counts)
         finally:
             LIBC.umount2(made.encode(), 2)
             os.kill(process, signal.SIGKILL)

@@ -189,8 +189,8 @@ class ParallelFunction(Generic[P, R]):
         `plan.estimate(placement=...)`: `{"dram": None, "file": "/a/folder"}`, where None, which comes first, is the
         process's own memory, and a folder has files that are mapped into it and of which no page is in memory when a
         run begins. One of `every` iterations (about 20,000 of a loop, if not given) is run as Python too, to see which
-        blocks of memory it touches. Files are made in the folder, and removed. `ArgumentError` where a kind is no
-        folder, and where the accesses of a loop cannot be listed so.
+        blocks of memory it touches; pages that come in are counted. Files are made in the folder, and removed.
+        `ArgumentError` where a kind is no folder, and where the accesses of a loop cannot be listed so.
 
         >>> import numpy as np, orion
         >>> @orion.parallel_for

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -18,7 +19,7 @@ from orion.ir.types import ArrayType, Shapes
 from orion.kinds.best import MEASURE as MEASURE_KINDS
 from orion.kinds.best import Best, best_placement, checked_placement, proposal, room_of
 from orion.kinds.measured import MeasuredKinds
-from orion.measured import Measurement, Measurements, loop_names
+from orion.measured import LoopName, Measurement, Measurements, loop_names
 from orion.plan.plan import FunctionPlan, LoopPlan
 from orion.predicted_times import (
     MEASURE,
@@ -169,18 +170,37 @@ class Planned:
     schedule: Schedule
 
 
-def estimated(
-    function: FunctionPlan,
-    sizes: Sizes,
-    schedules: Mapping[int, Schedule],
-    nodes: int,
-    measurements: Measurements,
-    network: Network,
-    placement: Mapping[str, str],
-) -> Estimate:
-    """The estimate for a planned function whose loops have these schedules, by their numbers. PlanError where there is
-    a `placement` with an array or a kind of memory that was not measured."""
-    loops = [Planned(loop, schedules[number]) for number, loop in enumerate(function.loops)]
+@dataclass(frozen=True, eq=False)
+class Untimed:
+    """All of an estimate but times: a planned function on the nodes of `exchange`, the `bytes` between them (None where
+    that depends on data: `unknown` says on what), and the `memory` of each. It is the same for all placements of arrays
+    on kinds of memory."""
+
+    function: FunctionPlan
+    sizes: Sizes
+    loops: tuple[Planned, ...]
+    workers: int
+    exchange: ProgramExchange
+    prediction: Prediction
+    bytes: int | None
+    unknown: str | None
+    memory: tuple[int, ...]
+
+    @cached_property
+    def names(self) -> tuple[LoopName, ...]:
+        return tuple(loop_names(self.function.loops))
+
+    @cached_property
+    def simulated(self) -> Sequence[Simulated]:
+        """The loops as they are simulated, with what goes between nodes. UnknownTimesError where that is unknown."""
+        if self.unknown is not None:
+            raise UnknownTimesError(f"what goes between nodes is not known before the run: {self.unknown}")
+        return _on_nodes(self.function, self.loops, self.prediction)
+
+
+def untimed(function: FunctionPlan, sizes: Sizes, schedules: Mapping[int, Schedule], nodes: int) -> Untimed:
+    """A planned function whose loops have these schedules, by their numbers, on so many nodes."""
+    loops = tuple(Planned(loop, schedules[number]) for number, loop in enumerate(function.loops))
     dtypes = {name: kind.dtype for name, kind in function.types if isinstance(kind, ArrayType)}
     dtypes |= {one.name: one.dtype for one in function.program.function.local_arrays}
     shapes = {name: shape for name, shape in function.sizes.shapes.items() if name in dtypes}
@@ -190,44 +210,44 @@ def estimated(
     exchange = program_exchange(loops, sizes.known, place, shapes)
     prediction = Prediction(sizes.known, loops, exchange, shapes, of_elements)
     total, unknown = _sent(prediction, function.program.steps)
-    memory = _memory(exchange, shapes, of_elements)
-    used = len(exchange.nodes)
-    on_kinds = measurements.latest_on_kinds(sizes, [*loop_names(function.loops)])
+    memory = tuple(_memory(exchange, shapes, of_elements))
+    return Untimed(function, sizes, loops, workers, exchange, prediction, total, unknown, memory)
+
+
+def estimated(plan: Untimed, measurements: Measurements, network: Network, placement: Mapping[str, str]) -> Estimate:
+    """The estimate for a plan. PlanError where there is a `placement` with an array or a kind of memory that was not
+    measured."""
+    used, prediction = len(plan.exchange.nodes), plan.prediction
+    on_kinds = measurements.latest_on_kinds(plan.sizes, plan.names)
     full = checked_placement(on_kinds, placement) if placement else {}
-    measurement = _measurement(function, sizes, measurements, full)
+    if on_kinds is not None and full:
+        measurement: Measurement | None = on_kinds.placed(full)
+    else:
+        measurement = measurements.latest(plan.sizes, plan.names)
     times, unmeasured = None, f"nothing was measured: {MEASURE}"
     if measurement is not None:
-        times = Times(function, sizes, workers, used, measurement, network)
+        times = Times(plan.function, plan.sizes, plan.workers, used, measurement, network)
     found: tuple[LoopSeconds, ...] | None = None
     if times is not None:
         try:
-            found = _of_loops(times, loops, prediction, unknown)
+            found = times.of_loops(plan.simulated)
         except UnknownTimesError as error:
             unmeasured = str(error)
     return Estimate(
-        workers,
+        plan.workers,
         used,
-        total,
-        None if total is None else prediction.at_end,
-        tuple(_loop_estimates(loops, exchange, prediction if total is not None else None, found)),
-        tuple(memory),
-        unknown,
-        *_seconds(times, found, workers, prediction),
+        plan.bytes,
+        None if plan.bytes is None else prediction.at_end,
+        tuple(_loop_estimates(plan.loops, plan.exchange, prediction if plan.bytes is not None else None, found)),
+        plan.memory,
+        plan.unknown,
+        *_seconds(times, found, plan.workers, prediction),
         None if found is not None else unmeasured,
         () if times is None or found is None else (*times.assumed(), *(IN_FILES if full else ())),
         full,
         on_kinds,
-        lambda other: estimated(function, sizes, schedules, nodes, measurements, network, other),
+        lambda other: estimated(plan, measurements, network, other),
     )
-
-
-def _measurement(
-    function: FunctionPlan, sizes: Sizes, measurements: Measurements, placement: Mapping[str, str]
-) -> Measurement | None:
-    """What is predicted by: of all arrays in memory, or where a placement has them."""
-    names = [*loop_names(function.loops)]
-    on_kinds = measurements.latest_on_kinds(sizes, names) if placement else None
-    return measurements.latest(sizes, names) if on_kinds is None else on_kinds.placed(placement)
 
 
 def _sent(prediction: Prediction, steps: Sequence[Step]) -> tuple[int | None, str | None]:
@@ -248,15 +268,6 @@ def _memory(exchange: ProgramExchange, shapes: Shapes, of_elements: Mapping[str,
             elements = sum(region.elements(shape) for region in exchange.cells[array].regions(needed))
             memory[node] += min(elements, prod(shape)) * of_elements[array]
     return memory
-
-
-def _of_loops(
-    times: Times, loops: Sequence[Planned], prediction: Prediction, unknown: str | None
-) -> tuple[LoopSeconds, ...]:
-    """The seconds of loops. UnknownTimesError where they are not known, as where it is `unknown` what is sent."""
-    if unknown is not None:
-        raise UnknownTimesError(f"what goes between nodes is not known before the run: {unknown}")
-    return times.of_loops(_on_nodes(times.function, loops, prediction))
 
 
 def _seconds(

@@ -42,7 +42,7 @@ from orion.verify.proved import proved_schedule
 if TYPE_CHECKING:
     import networkx as nx
 
-    from orion.estimate import Estimate, Scaling
+    from orion.estimate import Estimate, Scaling, Untimed
     from orion.simulate import Network
 
 
@@ -255,9 +255,16 @@ class Plan:
         return function, self.sizes, {k: self.schedule_of(one, one.runs_on) for k, one in enumerate(function.loops)}
 
     def _estimate(self, nodes: int, network: Network, placement: Mapping[str, str]) -> Estimate:
-        from orion.estimate import estimated
+        from orion.estimate import estimated, untimed
 
-        return estimated(*self._scheduled(), nodes, self.measurements, network, placement)
+        if nodes not in self._untimed:
+            self._untimed[nodes] = untimed(*self._scheduled(), nodes)
+        return estimated(self._untimed[nodes], self.measurements, network, placement)
+
+    @cached_property
+    def _untimed(self) -> dict[int, Untimed]:
+        """By the number of nodes what estimates are made of, once one was."""
+        return {}
 
     def with_bodies(self) -> FunctionPlan:
         """The plan of the function with the text of all its loops, which a plan by itself does without."""

@@ -90,11 +90,9 @@ class Times:
         count = 0 if elements is None else self.sizes.counts[elements.array]
         each = speeds.in_tiles_of(loop.schedule, count)
         begin = self.measurement.begin
-        on_one = RoundTimes(each, speeds.sampled, speeds.rounds, rounds, overlap=False)
-        serial = on_one.over_all(each.sum(axis=1), rounds) + rounds * begin
-        slower = self._beside(speeds, loop)
-        shared = RoundTimes(slower * each, speeds.sampled, speeds.rounds, rounds, loop.overlap)
-        taken = time_of_rounds(loop.tiles, shared, self.network)
+        runs = RoundTimes(each, speeds.sampled, speeds.rounds, rounds, loop.overlap)
+        serial = runs.over_all(each.sum(axis=1), rounds) + rounds * begin
+        taken = time_of_rounds(loop.tiles, runs, self._beside(speeds, loop), self.network)
         meetings = min(rounds, 1) if loop.overlap else rounds
         moved = self.network.seconds(loop.moved, loop.moves)
         return LoopSeconds(rounds, taken + rounds * begin + meetings * self._meet() + moved, serial)

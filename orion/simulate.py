@@ -93,34 +93,60 @@ class RoundTimes:
         return float(np.interp(at, self.places(rounds), values).mean() * rounds)
 
 
-def makespan(tiles: TileGraph, seconds: Seconds, network: Network) -> float:
-    """The time from the beginning of a round to its end, float64 (tiles,) being the seconds of each tile.
+def makespan(tiles: TileGraph, seconds: Seconds, slower: float, network: Network) -> float:
+    """The time from the beginning of a round to its end, float64 (tiles,) being the seconds of each tile by itself,
+    which takes so many times as long, `slower`, beside tiles of all other workers.
 
     >>> import numpy as np
     >>> none = np.zeros(5, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
     >>> four = TileGraph(np.arange(4), np.array([0, 0, 1, 1]), (0, 0), none, {}, False)
-    >>> makespan(four, np.array([1.0, 2.0, 3.0, 4.0]), Network(1e9, 1e-5))
+    >>> makespan(four, np.array([1.0, 2.0, 3.0, 4.0]), 1.0, Network(1e9, 1e-5))
     7.0
     """
     if tiles.takes_tiles:
-        return _taken(tiles, seconds)
+        return _taken(tiles, slower * seconds)
     if not tiles.waits[1].size and not tiles.sends:
         loads = np.bincount(tiles.owner, weights=seconds, minlength=tiles.workers)
-        return float(loads.max(initial=0.0))
-    return _Rounds(tiles, network).next(seconds)
+        place = np.array(tiles.place)
+        return max((side_by_side(loads[place == node], slower) for node in {*tiles.place}), default=0.0)
+    return _Rounds(tiles, network).next(slower * seconds)
 
 
-def time_of_rounds(tiles: TileGraph, runs: RoundTimes, network: Network) -> float:
-    """The time of all rounds of a loop. Where they overlap, a tile begins as soon as those are done that it waits for
-    in its round and the one before; else all workers meet between two rounds."""
+def side_by_side(loads: Seconds, slower: float) -> float:
+    """The time until all workers of a node are done that share what they run on. By itself each takes `loads[w]`
+    seconds; while all run, all are so many times as slow, and the less the fewer run: one that is left alone is not.
+
+    >>> side_by_side(np.array([1.0, 3.0]), 2.0), side_by_side(np.array([2.0, 2.0]), 2.0)
+    (4.0, 4.0)
+    """
+    steps = np.diff(np.sort(loads), prepend=0.0)
+    others = np.arange(loads.size - 1, -1, -1)
+    return float((steps * (1.0 + (slower - 1.0) * others / max(1, loads.size - 1))).sum())
+
+
+def slowdown(loads: Seconds, seconds: Seconds) -> float:
+    """How many times as slow the workers of a node are while all run, if rounds in which they take `loads` by
+    themselves, float64 (rounds, workers), take these `seconds`, float64 (rounds,).
+
+    >>> slowdown(np.array([[1.0, 3.0], [2.0, 2.0]]), np.array([4.0, 4.0]))
+    2.0
+    """
+    quick, slow = (sum(side_by_side(own, factor) for own in loads) for factor in (1.0, 2.0))
+    return max(1.0, 1.0 + (float(seconds.sum()) - quick) / (slow - quick)) if slow > quick else 1.0
+
+
+def time_of_rounds(tiles: TileGraph, runs: RoundTimes, slower: float, network: Network) -> float:
+    """The time of all rounds of a loop, whose tiles take so many times as long, `slower`, beside those of all other
+    workers. Where rounds overlap, a tile begins as soon as those are done that it waits for in its round and the one
+    before; else all workers meet between two rounds."""
     if not runs.overlap or tiles.takes_tiles:
-        return runs.over_all([makespan(tiles, each, network) for each in runs.seconds], runs.rounds)
-    simulated = _Rounds(tiles, network)
+        return runs.over_all([makespan(tiles, each, slower, network) for each in runs.seconds], runs.rounds)
+    simulated, seconds = _Rounds(tiles, network), slower * runs.seconds
     if runs.rounds * tiles.owner.size <= MOST_TILES:
         nearest = np.abs(runs.places(runs.rounds)[:, None] - np.arange(runs.rounds)).argmin(axis=0)
-        return max((simulated.next(runs.seconds[k]) for k in nearest), default=0.0)
-    ends = [simulated.next(runs.seconds[0]) for _ in range(WINDOW)]
-    later = [_each_further(tiles, each, network) for each in runs.seconds]
+        return max((simulated.next(seconds[k]) for k in nearest), default=0.0)
+    ends = [simulated.next(seconds[0]) for _ in range(WINDOW)]
+    later = [_each_further(tiles, each, network) for each in seconds]
     return ends[0] + runs.over_all(later, runs.rounds - 1)
 
 

@@ -10,7 +10,7 @@ import pytest
 import orion
 from orion.arrays.dense import array
 from orion.measured import LoopSpeeds, Measurement, block_shares, loop_names
-from orion.simulate import Network, RoundTimes, TileGraph, makespan, time_of_rounds
+from orion.simulate import Network, RoundTimes, TileGraph, makespan, side_by_side, slowdown, time_of_rounds
 from tests.runtime_programs import NAMES, cases, mix
 
 FAST = Network(1e9, 0.0)
@@ -232,26 +232,45 @@ def graph(owner, waits, lags=None, place=None, sends=None, takes=False):
 
 def test_a_chain_over_workers_takes_the_sum():
     tiles = graph([0, 1, 0, 1], [[], [0], [1], [2]])
-    assert makespan(tiles, np.array([1.0, 2.0, 3.0, 4.0]), FAST) == 10.0
+    assert makespan(tiles, np.array([1.0, 2.0, 3.0, 4.0]), 1.0, FAST) == 10.0
 
 
 def test_tiles_that_wait_for_nothing_take_what_the_busiest_worker_does():
     tiles = graph([0, 1, 0, 1], [[]] * 4)
-    assert makespan(tiles, np.array([1.0, 2.0, 3.0, 5.0]), FAST) == 7.0
+    assert makespan(tiles, np.array([1.0, 2.0, 3.0, 5.0]), 1.0, FAST) == 7.0
+
+
+@pytest.mark.parametrize(("slower", "expected"), [(1.0, 5.0), (2.0, 8.0), (1.5, 6.5)])
+def test_a_worker_that_is_left_alone_is_not_slowed_down(slower, expected):
+    """They take 3 and 5 seconds by themselves; with half of what they run on each, 8 together."""
+    tiles = graph([0, 1, 1], [[]] * 3)
+    assert makespan(tiles, np.array([3.0, 1.0, 4.0]), slower, FAST) == pytest.approx(expected)
+
+
+def test_workers_of_other_nodes_share_nothing():
+    tiles = graph([0, 1], [[]] * 2, place=(0, 1))
+    assert makespan(tiles, np.array([3.0, 5.0]), 2.0, FAST) == 5.0
+
+
+def test_the_slowdown_is_that_which_explains_the_time():
+    loads = np.array([[1.0, 2.0, 4.0], [3.0, 1.0, 0.0]])
+    for factor in (1.0, 1.7, 3.0):
+        assert slowdown(loads, np.array([side_by_side(own, factor) for own in loads])) == pytest.approx(factor)
+    assert slowdown(np.array([[0.0, 2.0]]), np.array([3.0])) == 1.0  # one ran alone
 
 
 def test_a_free_worker_takes_the_next_tile():
     tiles = graph([0, 0, 0, 1], [[]] * 4, takes=True)
-    assert makespan(tiles, np.array([1.0, 1.0, 1.0, 1.0]), FAST) == 2.0
+    assert makespan(tiles, np.array([1.0, 1.0, 1.0, 1.0]), 1.0, FAST) == 2.0
     chain = graph([0, 0, 0, 1], [[], [0], [1], []], takes=True)
-    assert makespan(chain, np.array([1.0, 1.0, 1.0, 1.0]), FAST) == 3.0
+    assert makespan(chain, np.array([1.0, 1.0, 1.0, 1.0]), 1.0, FAST) == 3.0
 
 
 def test_what_is_sent_takes_the_link_and_the_latency():
     tiles = graph([0, 1], [[], [0]], place=(0, 1), sends={0: [(1, 3000)]})
-    assert makespan(tiles, np.array([1.0, 2.0]), Network(1000.0, 0.5)) == pytest.approx(1 + 3 + 0.5 + 2)
+    assert makespan(tiles, np.array([1.0, 2.0]), 1.0, Network(1000.0, 0.5)) == pytest.approx(1 + 3 + 0.5 + 2)
     two = graph([0, 0, 1], [[], [], [0, 1]], place=(0, 1), sends={0: [(1, 2000)], 1: [(1, 2000)]})
-    assert makespan(two, np.array([1.0, 1.0, 1.0]), Network(1000.0, 0.0)) == pytest.approx(1 + 2 + 2 + 1)
+    assert makespan(two, np.array([1.0, 1.0, 1.0]), 1.0, Network(1000.0, 0.0)) == pytest.approx(1 + 2 + 2 + 1)
 
 
 def test_rounds_that_overlap_do_not_wait_for_the_slowest_worker():
@@ -260,10 +279,10 @@ def test_rounds_that_overlap_do_not_wait_for_the_slowest_worker():
     each = np.array([[1.0, 1.0, 1.0]])
     apart = RoundTimes(each, np.array([0]), 1, 100, overlap=False)
     together = RoundTimes(each, np.array([0]), 1, 100, overlap=True)
-    assert time_of_rounds(pipe, apart, FAST) == pytest.approx(300)
-    assert time_of_rounds(pipe, together, FAST) == pytest.approx(102)
+    assert time_of_rounds(pipe, apart, 1.0, FAST) == pytest.approx(300)
+    assert time_of_rounds(pipe, together, 1.0, FAST) == pytest.approx(102)
     many = RoundTimes(each, np.array([0]), 1, 1_000_000, overlap=True)
-    assert time_of_rounds(pipe, many, FAST) == pytest.approx(1_000_002, rel=1e-5)
+    assert time_of_rounds(pipe, many, 1.0, FAST) == pytest.approx(1_000_002, rel=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(20))

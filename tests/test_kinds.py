@@ -3,6 +3,7 @@
 import json
 import warnings
 from collections import Counter
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -16,7 +17,9 @@ from orion.errors import ArgumentError, PlanError
 from orion.ir.program import RunLoop
 from orion.kernel.calling import tile_boxes
 from orion.kinds.best import best_placement, costs_of, left_of, room_of
-from orion.kinds.measured import Accesses, LoopOnKinds, MeasuredKinds, first_touches, placed_seconds, write_weight
+from orion.kinds.blocks import NOTHING, Accesses, BlockCost, Blocks, FolderCost, Windows, windows_of
+from orion.kinds.folders import FileArrays, FreshPages, cost_of_blocks
+from orion.kinds.measured import Costs, LoopOnKinds, MeasuredKinds, part_of, placed_seconds
 from orion.kinds.trace import LoopTracer, Sampler, Touched, Traced, TracedArray
 from orion.measured import LoopName, Measurement
 from tests.oracles.brute_force import record
@@ -47,30 +50,32 @@ def add_up(a, b, c, rounds):
     ],
 )
 def test_a_window_takes_the_mean_of_kinds_weighted_by_accesses(times, counts, expected):
-    totals = [np.array([sum(counts)])] * len(counts)
-    found = placed_seconds([np.array([time]) for time in times], [np.array([count]) for count in counts], totals)
-    assert found.tolist() == [expected]
+    seconds, none = [np.array([time]) for time in times], np.zeros(1)
+    all_arrays = Costs(np.array([float(sum(counts))]), none)
+    parts = [
+        part_of(time - seconds[0], Costs(np.array([count]), none), all_arrays, 1.0)
+        for time, count in zip(seconds, counts, strict=True)
+    ]
+    assert placed_seconds(seconds, parts).tolist() == [expected]
 
 
 def test_the_time_is_the_sum_over_windows():
     fast, slow = np.array([1.0, 2.0]), np.array([3.0, 10.0])
-    totals = [np.array([2, 4])] * 2
-    assert placed_seconds([fast, slow], [np.array([1, 1]), np.array([1, 3])], totals).sum() == 2.0 + 8.0
+    assert placed_seconds([fast, slow], [0.0, np.array([0.5, 0.75])]).sum() == 2.0 + 8.0
 
 
-@pytest.mark.parametrize(
-    ("relative", "flush", "in_run", "weight"),
-    [
-        (1.0, 4.0, 0.0, 0.0),  # all is written at the end
-        (1.0, 0.0, 4.0, 1.0),  # all before
-        (1.0, 1.0, 3.0, 0.75),
-        (0.5, 1.0, 1.0, 0.25),
-        (0.0, 0.0, 0.0, 0.0),
-    ],
-)
-def test_a_written_block_counts_for_what_is_not_written_at_the_end(relative, flush, in_run, weight):
-    """Ten blocks are brought in, a second each, and four of them written."""
-    assert write_weight(relative, 10.0 + in_run, flush, 10, 4) == pytest.approx(weight)
+def test_what_windows_take_more_than_reading_is_of_arrays_that_were_written():
+    """Two arrays bring in a second each; only the first one was written, and is on the slow kind, or the other one."""
+    more, all_arrays = np.array([1.5, 2.0, 6.0]), Costs(np.full(3, 2.0), np.full(3, 4.0))
+    written, read = Costs(np.ones(3), np.full(3, 4.0)), Costs(np.ones(3), np.zeros(3))
+    assert (more * part_of(more, written, all_arrays, 1.0)).tolist() == [0.75, 1.0, 5.0]
+    assert (more * part_of(more, read, all_arrays, 1.0)).tolist() == [0.75, 1.0, 1.0]
+    assert (more * part_of(more, read, all_arrays, 0.5)).tolist() == [0.75, 1.0, 2.0]
+
+
+def test_a_window_that_was_faster_on_a_slow_kind_costs_what_it_computes():
+    own = Costs(np.ones(1), np.ones(1))
+    assert part_of(np.array([-1.0]), own, own, 1.0).tolist() == [0.0]
 
 
 # ---------------------------------------------------------------- traces
@@ -165,17 +170,76 @@ def test_rows_slices_and_lists_of_places_are_counted_by_element():
     assert data[3, 5] == 7.0
 
 
-def test_a_block_is_brought_in_once():
-    def touched(reads, writes):
-        return Touched(*(np.array([[at, 1] for at in found], np.int64).reshape(-1, 2) for found in (reads, writes)))
+def touched(reads, writes):
+    return Touched(*(np.array([[at, 1] for at in found], np.int64).reshape(-1, 2) for found in (reads, writes)))
 
+
+def test_a_block_is_brought_in_once():
     first = Traced(0, 0, {0: {"a": touched([0, 1], [])}, 1: {"a": touched([1], [2]), "b": touched([0], [])}})
     second = Traced(0, 1, {0: {"a": touched([0, 3], [])}, 1: {"b": touched([0], [0])}})
-    found = first_touches([first, second], ["a", "b"], {0: 2})
-    assert [{name: [one.tolist() for one in both] for name, both in trace.items()} for trace in found] == [
-        {"a": [[2, 1], [0, 1]], "b": [[0, 1], [0, 0]]},
-        {"a": [[1, 0], [0, 0]], "b": [[0, 0], [0, 1]]},
+    found, accesses = windows_of([first, second], {"a": 350, "b": 12}, 100, {0: 2}, [3])
+    brought = [{name: one.brought for name, one in trace.items()} for trace in found]
+    dirty = [{name: one.dirty for name, one in trace.items()} for trace in found]
+    assert [{name: one.count.tolist() for name, one in trace.items()} for trace in brought] == [
+        {"a": [2, 1], "b": [0, 1]},
+        {"a": [1, 0], "b": [0, 0]},
     ]
+    assert [{name: one.bytes.tolist() for name, one in trace.items()} for trace in brought] == [
+        {"a": [200, 100], "b": [0, 12]},  # the last block is shorter
+        {"a": [50, 0], "b": [0, 0]},
+    ]
+    assert [{name: one.bytes.tolist() for name, one in trace.items()} for trace in dirty] == [
+        {"a": [0, 100], "b": [0, 0]},
+        {"a": [100, 100], "b": [0, 12]},
+    ]
+    assert accesses["a"] == Accesses(reads=15, writes=3, blocks=4, bytes=350, written=1, written_bytes=100)
+    assert accesses["b"] == Accesses(reads=6, writes=3, blocks=1, bytes=12, written=1, written_bytes=12)
+
+
+def test_what_was_counted_is_more_than_a_trace_of_few_iterations_has_seen():
+    seen = Accesses(reads=10, writes=10, blocks=2, bytes=200, written=1, written_bytes=100)
+    assert seen.as_counted(650, 100) == Accesses(10, 10, blocks=7, bytes=650, written=3, written_bytes=325)
+    windows = Windows(*(Blocks(np.array([1, 1]), np.array([100, 100])) for _ in range(2)))
+    counted = windows.as_counted(np.array([400, 250]), 100, 3.25)
+    assert (counted.brought.count.tolist(), counted.brought.bytes.tolist()) == ([4, 3], [400, 250])
+    assert counted.dirty.bytes.tolist() == [325, 325]
+
+
+def test_pages_that_are_brought_in_are_counted_by_file_and_once(tmp_path):
+    files = FileArrays(tmp_path)
+    files.add("a", np.ones(30_000))
+    files.add("b", np.ones(10))
+    files.drop()
+    pages = FreshPages(files)
+    if files.resident()["a"].all():
+        pytest.skip("the folder's files are in memory only: their pages are never given up")
+    float(files.arrays["a"].sum())
+    assert pages.look() == {"a": 240_000, "b": 0}
+    float(files.arrays["b"].sum() + files.arrays["a"].sum())
+    assert pages.look() == {"a": 0, "b": 80}
+    files.close()
+
+
+def test_what_a_block_costs_is_known_from_a_small_and_a_large_one():
+    cost = BlockCost.through((4096, 1e-4 + 4096e-9), (131072, 1e-4 + 131072e-9))
+    blocks = Blocks(np.array([2]), np.array([132000]))
+    assert blocks.seconds(cost) == pytest.approx([2e-4 + 132e-6])
+    assert BlockCost.through((4096, 3.0), (131072, 2.0)) == BlockCost(2.0, 0.0)  # nothing is less than free
+
+
+def test_blocks_of_a_folder_are_tried(tmp_path):
+    cost = cost_of_blocks(tmp_path, 1 << 16)
+    assert cost.read.each + cost.read.byte > 0
+    assert min(cost.write.each, cost.write.byte) >= 0
+    assert not [*tmp_path.iterdir()]
+
+
+def test_files_say_what_writing_each_took(tmp_path):
+    files = FileArrays(tmp_path)
+    files.add("a", np.ones(10))
+    files.add("b", np.ones(10))
+    assert {name: seconds >= 0 for name, seconds in files.flush().items()} == {"a": True, "b": True}
+    files.close()
 
 
 # ---------------------------------------------------------------- measured, and estimated
@@ -195,11 +259,13 @@ def measured(tmp_path_factory):
 
 
 def test_accesses_are_counted_by_array_reads_and_writes_apart(measured):
-    found = measured[0].accesses
+    found = measured[0].accesses["dram"]
     assert (found["a"].reads, found["a"].writes) == (3 * 8192, 0)
     assert (found["b"].reads, found["b"].writes) == (3 * 8192, 0)
     assert (found["c"].reads, found["c"].writes) == (3 * 8192, 3 * 8192)
     assert found["a"].written == 0 < found["c"].written == found["c"].blocks
+    assert [found[name].bytes for name in "abc"] == [65536, 131072, 65536]
+    assert [found[name].written_bytes for name in "abc"] == [0, 0, 65536]
 
 
 def test_an_estimate_takes_a_placement(measured):
@@ -213,7 +279,7 @@ def test_an_estimate_takes_a_placement(measured):
             assert estimate.placement == placement
             assert json.loads(estimate.to_json())["placement"] == placement
     assert "`a` on file, `b` on dram, `c` on dram" in str(plan.estimate(placement={"a": "file"}))
-    assert found.loops[0].seconds["file"].shape == found.loops[0].brought["a"].shape
+    assert found.loops[0].seconds["file"].shape == found.loops[0].windows["file"]["a"].brought.bytes.shape
 
 
 def test_estimates_refuse_names_that_were_not_measured(measured):
@@ -255,7 +321,7 @@ def test_loops_over_elements_are_traced(tmp_path):
     with orion.session(workers=2):
         found = factorize.measure(ratings(), W, H, 0.1, kinds={"dram": None, "file": tmp_path}, every=1)
     assert [*found.arrays] == ["W", "H"]
-    assert found.accesses["W"].writes == found.accesses["H"].writes == 200 * 4
+    assert found.accesses["dram"]["W"].writes == found.accesses["dram"]["H"].writes == 200 * 4
     assert np.all(W == 1.0)
 
 
@@ -264,27 +330,20 @@ def test_loops_over_elements_are_traced(tmp_path):
 
 def of_arrays(sizes, slow):
     """A measurement of arrays with these bytes, which take `slow[array]` seconds in files, and nothing in memory."""
-    total = sum(slow.values())
-    counts = {name: np.array([[round(1000 * slow[name])]]) for name in sizes}
-    seconds = {"dram": np.array([[1.0]]), "file": np.array([[1.0 + total]])}
+    seconds = {"dram": np.array([[1.0]]), "file": np.array([[1.0 + sum(slow.values())]])}
     plan = add_up.plan(np.ones(9), np.ones(18), np.ones(9), 1)
     name = LoopName(plan.function.loops[0].nest.span, ("i",), (), 0)
-    unwritten, beside = {one: 0 * count for one, count in counts.items()}, dict.fromkeys(seconds)
-    bounds = (np.array([0, 1]),)
-    loop = LoopOnKinds(name, 1, bounds, np.array([0]), seconds, beside, counts, unwritten, 0)
+    none = Blocks(*np.zeros((2, 1, 1), np.int64))
+    windows = {one: Windows(Blocks(np.array([[1]]), np.array([[round(1000 * slow[one])]])), none) for one in sizes}
+    loop = LoopOnKinds(
+        name, 1, (np.array([0, 1]),), np.array([0]), seconds, dict.fromkeys(seconds), dict.fromkeys(seconds, windows), 0
+    )
     base = Measurement("f", plan.sizes, 1, (), 0.0, None, 0.0, None, 0.0, True)
-    accesses = {name: Accesses(0, 0, 0, 0) for name in sizes}
+    accesses = {one: Accesses(0, 0, 1, round(1000 * slow[one]), 0, 0) for one in sizes}
+    flush = dict.fromkeys(seconds, dict.fromkeys(sizes, 0.0))
+    tried = {"dram": NOTHING, "file": FolderCost(BlockCost(0.0, 1e-3), BlockCost(0.0, 1e-3))}
     return MeasuredKinds(
-        base,
-        ("dram", "file"),
-        (loop,),
-        sizes,
-        accesses,
-        dict.fromkeys(seconds, 0.0),
-        dict.fromkeys(seconds, 0.0),
-        (1,),
-        1,
-        0.0,
+        base, ("dram", "file"), (loop,), sizes, dict.fromkeys(seconds, accesses), 0.0, flush, tried, (1,), 1, 0.0
     )
 
 
@@ -292,6 +351,36 @@ def test_costs_of_arrays_add_up():
     found = of_arrays({"x": 10, "y": 20, "z": 30}, {"x": 1.0, "y": 5.0, "z": 2.0})
     assert {name: round(cost["file"], 9) for name, cost in costs_of(found).items()} == {"x": 1.0, "y": 5.0, "z": 2.0}
     assert found.seconds_on_one({"x": "file", "y": "dram", "z": "file"}) == pytest.approx(4.0)
+
+
+def test_rounds_between_those_that_were_measured_take_what_those_do():
+    """The first of 1,000 rounds brings all in, and the others nothing."""
+    found = of_arrays({"x": 10}, {"x": 5.0})
+    loop = found.loops[0]
+    seconds = {"dram": np.full((3, 1), 1.0), "file": np.array([[6.0], [1.0], [1.0]])}
+    brought, none = Blocks(*np.array([[[1], [0], [0]]] * 2)), Blocks(*np.zeros((2, 3, 1), np.int64))
+    windows = {kind: {"x": Windows(brought, none)} for kind in seconds}
+    loop = replace(loop, rounds=1000, sampled=np.array([0, 1, 999]), seconds=seconds, windows=windows)
+    found = replace(found, loops=(loop,))
+    assert found.seconds_on_one({"x": "dram"}) == pytest.approx(1000.0)
+    assert found.seconds_on_one({"x": "file"}) == pytest.approx(1005.0)
+
+
+def test_what_is_missing_at_the_end_was_written_before():
+    """A window takes 9 seconds more, 5 of them for reading; of 4 for writing 3 are at the end, or all 4, or none."""
+    for at_end, expected in ((3.0, 1.0), (4.0, 0.0), (0.0, 4.0)):
+        found = of_arrays({"x": 10, "y": 10}, {"x": 2.0, "y": 3.0 + 4.0 - at_end})
+        dirty = Blocks(np.array([[1]]), np.array([[4000]]))
+        windows = {
+            "x": Windows(Blocks(np.array([[1]]), np.array([[2000]])), dirty),
+            "y": Windows(Blocks(np.array([[1]]), np.array([[3000]])), Blocks(*np.zeros((2, 1, 1), np.int64))),
+        }
+        loop = replace(found.loops[0], windows=dict.fromkeys(found.kinds, windows))
+        accesses = {"x": Accesses(0, 0, 1, 2000, 1, 4000), "y": Accesses(0, 0, 1, 3000, 0, 0)}
+        flush = {"dram": {"x": 0.0, "y": 0.0}, "file": {"x": at_end, "y": 0.0}}
+        found = replace(found, loops=(loop,), accesses=dict.fromkeys(found.kinds, accesses), flush=flush)
+        assert found.seconds_on_one({"x": "file", "y": "dram"}) == pytest.approx(1.0 + 2.0 + expected + at_end)
+        assert found.seconds_on_one({"x": "dram", "y": "file"}) == pytest.approx(1.0 + 3.0)
 
 
 def test_the_best_placement_is_the_best_of_all_that_have_room():

@@ -59,18 +59,18 @@ def graph(owner, waits=None, place=(0, 0)):
 
 def test_a_tile_begins_when_what_it_waits_for_is_done():
     tiles = graph([0, 1, 0, 1], {1: [0], 2: [1], 3: [2]})
-    assert makespan(tiles, np.array([1.0, 2.0, 3.0, 4.0]), NETWORK) == 10.0
-    assert makespan(graph([0, 1, 0, 1]), np.array([1.0, 2.0, 3.0, 4.0]), NETWORK) == 6.0
+    assert makespan(tiles, np.array([1.0, 2.0, 3.0, 4.0]), 1.0, NETWORK) == 10.0
+    assert makespan(graph([0, 1, 0, 1]), np.array([1.0, 2.0, 3.0, 4.0]), 1.0, NETWORK) == 6.0
 
 
 def test_a_worker_of_another_node_hears_of_a_tile_after_the_latency():
     tiles = graph([0, 1], {1: [0]}, place=(0, 1))
-    assert makespan(tiles, np.array([1.0, 2.0]), NETWORK) == pytest.approx(3.0 + 1e-5)
+    assert makespan(tiles, np.array([1.0, 2.0]), 1.0, NETWORK) == pytest.approx(3.0 + 1e-5)
 
 
 def test_rounds_between_samples_are_on_the_line_through_them():
     runs = RoundTimes(np.array([[1.0, 1.0], [3.0, 3.0]]), np.array([0, 2]), 3, 3, overlap=False)
-    assert time_of_rounds(graph([0, 0]), runs, NETWORK) == pytest.approx(2.0 + 4.0 + 6.0)
+    assert time_of_rounds(graph([0, 0]), runs, 1.0, NETWORK) == pytest.approx(2.0 + 4.0 + 6.0)
 
 
 def test_measuring_leaves_the_arguments_as_they_are():

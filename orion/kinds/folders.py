@@ -6,6 +6,7 @@ the system keeps in memory are given up before each run, so that a run begins as
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import os
 from collections.abc import Mapping
@@ -20,10 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.errors import ArgumentError, describe
+from orion.kinds.blocks import BlockCost, FolderCost
 
 Array = NDArray[Any]
 
-TRIED, LEAST, MOST, REPEATS = 32, 1 << 20, 1 << 24, 3
+CACHE = 1 << 25
+"""The bytes of a cache, at least."""
+
+TRIED, LEAST, MOST, REPEATS = 32, 1 << 20, 1 << 24, 5
 """Blocks that are read and written to see what that costs, their bytes at least and at most, and how often."""
 
 
@@ -68,6 +73,19 @@ def block_bytes(folder: Path) -> int:
         return mmap.PAGESIZE
 
 
+def leave_caches() -> None:
+    """Have the caches of the processor hold other memory than that of arrays: so much is written as fits in twice."""
+    np.ones(2 * cache_bytes(), np.uint8)
+
+
+def cache_bytes() -> int:
+    """The bytes of the largest cache of a core; what is usual where the system does not say."""
+    found = [CACHE]
+    for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
+        found.append(1024 * int(path.read_text().strip().removesuffix("K")))
+    return max(found)
+
+
 @dataclass(eq=False)
 class FileArrays:
     """Copies of arrays, with the same strides, each in a file of its own in a new folder, until they are closed."""
@@ -91,10 +109,30 @@ class FileArrays:
         view[...] = value
         self.arrays[name] = view
 
-    def flush(self) -> None:
-        """Write to the files what was written to the arrays, and wait until it is there."""
-        for memory, _ in self._maps.values():
+    def bytes_of(self, name: str) -> int:
+        """The bytes of a file."""
+        return len(self._maps[name][0])
+
+    def resident(self) -> dict[str, NDArray[np.bool_]] | None:
+        """Which pages of each file are in memory, whoever brought them in; None where the system does not say."""
+        mincore = getattr(ctypes.CDLL(None), "mincore", None)
+        found = {}
+        for name, (memory, _) in self._maps.items():
+            pages = np.zeros(-(-len(memory) // mmap.PAGESIZE), np.uint8)
+            start, length = np.frombuffer(memory, np.uint8).ctypes.data, ctypes.c_size_t(len(memory))
+            if mincore is None or mincore(ctypes.c_void_p(start), length, ctypes.c_void_p(pages.ctypes.data)):
+                return None
+            found[name] = pages % 2 == 1
+        return found
+
+    def flush(self) -> dict[str, float]:
+        """Write to the files what was written to the arrays, and wait until it is there: the seconds of each."""
+        seconds = {}
+        for name, (memory, _) in self._maps.items():
+            start = perf_counter()
             memory.flush()
+            seconds[name] = perf_counter() - start
+        return seconds
 
     def drop(self) -> None:
         """Have the system keep no page of the files in memory."""
@@ -114,13 +152,42 @@ class FileArrays:
         self._files.cleanup()
 
 
-def cost_of_writing(folder: Path, block: int) -> float:
-    """What it costs to write a block of a file in a folder, relative to reading it: by some that are read, and as many
-    that are read and written; the least time of a few of both."""
-    values = np.zeros(min(max(TRIED * block, LEAST), MOST), np.uint8)
+class FreshPages:
+    """What is brought in of files from one look to the next."""
+
+    def __init__(self, files: FileArrays) -> None:
+        self.files, self.before = files, files.resident()
+
+    def look(self) -> dict[str, int] | None:
+        """The bytes of each file that are in memory now, and were not the last time; None where nobody knows."""
+        now, before, found = self.files.resident(), self.before, dict[str, int]()
+        if now is None or before is None:
+            return None
+        for name, pages in now.items():
+            fresh = np.flatnonzero(pages & ~before[name])
+            size = self.files.bytes_of(name)
+            found[name] = int(np.minimum(mmap.PAGESIZE, size - mmap.PAGESIZE * fresh).sum())
+        self.before = now
+        return found
+
+
+def cost_of_blocks(folder: Path, block: int) -> FolderCost:
+    """What blocks of files in a folder cost to read and to write, by files of a page and of some blocks: the least
+    times of a few."""
+    sizes = (mmap.PAGESIZE, 1), (block, min(max(TRIED, LEAST // block), MOST // block))
+    reads, writes = [], []
+    for size, count in sizes:
+        read, both = _seconds_of_blocks(folder, size * count)
+        reads.append((size, read / count))
+        writes.append((size, max(0.0, both - read) / count))
+    return FolderCost(BlockCost.through(*reads), BlockCost.through(*writes))
+
+
+def _seconds_of_blocks(folder: Path, size: int) -> tuple[float, float]:
+    """The seconds of reading a file of so many bytes, and of reading and writing it."""
     files = FileArrays(folder)
     try:
-        files.add("values", values)
+        files.add("values", np.zeros(size, np.uint8))
         seconds = [inf, inf]
         for is_written in (False, True) * REPEATS:
             files.drop()
@@ -131,6 +198,6 @@ def cost_of_writing(folder: Path, block: int) -> float:
             else:
                 int(files.arrays["values"][:: mmap.PAGESIZE].sum())
             seconds[is_written] = min(seconds[is_written], perf_counter() - start)
-        return max(0.0, seconds[1] / seconds[0] - 1.0)
+        return seconds[0], seconds[1]
     finally:
         files.close()

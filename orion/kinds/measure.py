@@ -1,17 +1,16 @@
 """`f.measure(..., kinds=...)`: a call with all its arrays on each kind of memory, in windows, and a trace of accesses.
 
-Times are those by the clock, less what a thread waited for a core: waiting for a disk is what a kind of memory costs.
-Each kind is run a few times, each time from files of which the system keeps no page in memory, and of each the whole
-run that took the least is taken, so that its windows belong together.
+Times are those by the clock: waiting for a disk is what a kind of memory costs.
+Each kind is run a few times, each time from files of which the system keeps no page in memory, and of each window the
+lower median of its times is taken: what else the machine does falls into a run or two. One more run counts the pages
+that each window brings in.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from io import FileIO
 from math import inf
 from pathlib import Path
 from time import perf_counter, perf_counter_ns
@@ -21,25 +20,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.errors import ArgumentError, describe
-from orion.kinds.folders import FileArrays, block_bytes, checked_kinds, cost_of_writing
-from orion.kinds.measured import Accesses, LoopOnKinds, MeasuredKinds, accesses_of, first_touches, write_weight
+from orion.kinds.blocks import NOTHING, Accesses, Windows, in_rounds, windows_of
+from orion.kinds.folders import FileArrays, block_bytes, checked_kinds, cost_of_blocks, leave_caches
+from orion.kinds.measured import LoopOnKinds, MeasuredKinds
+from orion.kinds.runs import (
+    After,
+    Before,
+    ClockedWorker,
+    Counted,
+    Run,
+    lower_median,
+    nothing_after,
+    nothing_before,
+    scheduled,
+    tiles_of_workers,
+    typical,
+    waited_for_core,
+)
 from orion.kinds.trace import LoopTracer, Sampler, Traced, TracedArray, UntracedError
-from orion.measured import LoopName, Measurement
+from orion.measured import LoopName, LoopSpeeds, Measurement
 from orion.measuring import Measuring, names_of, on_copies
 from orion.prepare import Preparation, Prepared
 from orion.runtime.parts import LoopPart
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recorder
-from orion.runtime.profile.sampled import SampledWorker, Sampling
-from orion.runtime.threads.backend import LoadedProgram, load_program, run_by
+from orion.runtime.profile.sampled import Sampling
+from orion.runtime.threads.backend import LoadedProgram, load_program, run_by, run_locally
 from orion.runtime.worker import AbortedError
 from orion.schedule.schedule import Ints
+from orion.simulate import slowdown
 
-SCHEDULED = "/proc/thread-self/schedstat"
-"""Where Linux says how long a thread has run, and waited for a core."""
-
-RUNS = 5
-"""How often a call is run on each kind of memory."""
+RUNS, TOGETHER = 4, 3
+"""How often a call is run on each kind of memory to take times, by one worker and by all."""
 
 WINDOWS = 16
 """Loops that are cut are measured in tiles for so many workers, if that is the same loop: these are the windows."""
@@ -74,64 +86,25 @@ def measure_kinds(
     windows = preparation.prepare(arguments, max(workers, WINDOWS), True)
     if names_of(windows) != names_of(prepared):
         windows = prepared
-    found = _OnKinds(windows, arguments, folders, seconds, every).measured(prepared, begun)
+
+    def prepare() -> Prepared:
+        return preparation.prepare(preparation.with_outside(given), workers, force_parallel)
+
+    found = _OnKinds(windows, arguments, folders, seconds, every, prepare).measured(prepared, begun)
     kept.keep_kinds(found)
     return found
 
 
-class _ClockedWorker(SampledWorker):
-    """A worker that takes the times of tiles by the clock, less what it waited for a core. `before` is called before
-    the tiles of a round."""
-
-    before: Callable[[LoopPart, list[Any], tuple[Any, ...]], None]
-    values: tuple[Any, ...] = ()
-
-    def loop(self, number: int, *values: Any) -> tuple[Any, ...]:
-        self.values = values
-        return super().loop(number, *values)
-
-    def walk_timed(self, part: LoopPart, first: int, last: int, arguments: list[Any]) -> None:
-        self.before(part, arguments, self.values)
-        found = np.zeros(part.tiles.size, np.int64)
-        with ExitStack() as stack:
-            file = stack.enter_context(open(SCHEDULED, "rb", buffering=0)) if os.path.exists(SCHEDULED) else None
-            for place in range(first, last):
-                if not self._await_tile(part, place):
-                    return
-                start, waited = perf_counter_ns(), _waited(file)
-                part.walk(part.tiles[place : place + 1], part.round, *part.leading, *arguments)
-                waited = _waited(file) - waited  # looked at inside of the time, so that it is a part of that
-                found[place] = perf_counter_ns() - start - waited
-        self.sampling.tiles.setdefault(part.number, {})[part.round] = found
-
-
-def _waited(file: FileIO | None) -> int:
-    """The nanoseconds that this thread has waited for a core since it began; 0 where the system does not say."""
-    return 0 if file is None else int(os.pread(file.fileno(), 128, 0).split()[1])
-
-
-@dataclass(slots=True, eq=False)
-class _Run:
-    """One run on a kind: nanoseconds by loop and round, tiles in the order of the worker; seconds of `flush`."""
-
-    tiles: dict[int, dict[int, NDArray[np.int64]]]
-    flush: float
-    counts: dict[int, int]
-
-    @property
-    def total(self) -> float:
-        return self.flush * 1e9 + float(sum(one.sum() for found in self.tiles.values() for one in found.values()))
-
-
 @dataclass(eq=False)
 class _OnKinds:
-    """Measures a prepared program on kinds of memory."""
+    """Measures a prepared program on kinds of memory. `prepare` is what a call does before it runs."""
 
     prepared: Prepared
     arguments: Mapping[str, Any]
     folders: Mapping[str, Path | None]
     seconds: float
     every: int | None
+    prepare: Callable[[], Prepared]
     traces: list[Traced] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -151,58 +124,128 @@ class _OnKinds:
             self.measuring.close()
 
     def _measured(self, planned: Prepared, base: Measurement, begun: float) -> MeasuredKinds:
-        alone, runs, beside = load_program(self.program, 1), dict[str, _Run](), dict[str, tuple[float | None, ...]]()
+        alone, runs, beside = load_program(self.program, 1), dict[str, Run](), dict[str, tuple[float | None, ...]]()
+        counted = dict[str, Counted]()
         for kind, folder in self.folders.items():
             with ExitStack() as stack:
                 files = None if folder is None else self._files(stack, folder)
-                found = [self._run(alone, files, traces=files is None and number == 0) for number in range(RUNS)]
-                runs[kind] = min(found, key=lambda run: run.total)
+                if files is None:
+                    self._run(alone, None, before=self._trace)
+                else:
+                    counted[kind] = Counted(files, self._is_traced)
+                    self._run(alone, files, before=counted[kind].before, after=counted[kind].after)
+                runs[kind] = typical([self._run(alone, files) for _ in range(RUNS)])
                 beside[kind] = tuple(loop.beside for loop in base.loops)
                 if files is not None:
                     beside[kind] = self._beside(planned, files, runs[kind])
-        known = self.measuring.rounds_of_loops()
-        fresh = first_touches(self.traces, [*self.arrays], self._tiles())
-        loops = []
-        for loop, name in enumerate(names_of(self.prepared)):
-            slower = {kind: factors[loop] for kind, factors in beside.items()}
-            rounds = max(1, known[loop] or max(run.counts.get(loop, 0) for run in runs.values()))
-            loops.append(self._loop(loop, name, rounds, runs, fresh, slower))
         sizes = {name: int(array.nbytes) for name, array in self.arrays.items()}
-        accesses = {name: accesses_of(self.traces, name, self.steps) for name in self.arrays}
         flush = {kind: run.flush for kind, run in runs.items()}
-        weights = {kind: self._weight(kind, runs, accesses) for kind in self.folders}
+        tried = {
+            kind: NOTHING if folder is None else cost_of_blocks(folder, self.block)
+            for kind, folder in self.folders.items()
+        }
+        loops, accesses = self._loops(runs, counted, beside)
+        call = max(base.call, self._call(alone, runs[next(iter(runs))])) if base.is_whole else base.call
         every, run = tuple(self.steps), perf_counter() - begun
         kinds = tuple(self.folders)
-        return MeasuredKinds(base, kinds, tuple(loops), sizes, accesses, flush, weights, every, self.block, run)
+        return MeasuredKinds(base, kinds, loops, sizes, accesses, call, flush, tried, every, self.block, run)
 
-    def _weight(self, kind: str, runs: Mapping[str, _Run], accesses: Mapping[str, Accesses]) -> float:
-        """By how much more than one that is read a written block counts on a kind of memory."""
-        folder, first = self.folders[kind], runs[next(iter(self.folders))]
-        if folder is None:
-            return 0.0
-        flush = runs[kind].flush
-        slower = (runs[kind].total - first.total) / 1e9 - flush
-        blocks, written = (
-            sum(found) for found in zip(*((a.blocks, a.written) for a in accesses.values()), strict=True)
-        )
-        return write_weight(cost_of_writing(folder, self.block), slower, flush, blocks, written)
+    def _loops(
+        self,
+        runs: Mapping[str, Run],
+        counted: Mapping[str, Counted],
+        beside: Mapping[str, Sequence[float | None]],
+    ) -> tuple[tuple[LoopOnKinds, ...], dict[str, dict[str, Accesses]]]:
+        """The loops, and what was seen of arrays on each kind: by the trace, and by what was counted, if it was."""
+        traced, by_trace = windows_of(self.traces, self._spans(), self.block, self._tiles(), self.steps)
+        accesses = dict.fromkeys(self.folders, by_trace)
+        for kind, counts in counted.items():
+            if counts.bytes:
+                found = {name: seen.as_counted(counts.bytes[name], self.block) for name, seen in by_trace.items()}
+                accesses[kind] = found
+        known, loops = self.measuring.rounds_of_loops(), []
+        for loop, name in enumerate(names_of(self.prepared)):
+            schedule = self.program.loops[loop].schedule
+            of_rounds = {t.round: one for t, one in zip(self.traces, traced, strict=True) if t.loop == loop}
+            both = sorted(set(of_rounds).intersection(*(run.tiles.get(loop, {}) for run in runs.values())))
+            by_array = {array: in_rounds([of_rounds[k][array] for k in both], schedule.tiles) for array in self.arrays}
+            windows = dict.fromkeys(self.folders, by_array)
+            for kind, counts in counted.items():
+                if counts.bytes:
+                    brought = {array: counts.windows(loop, both, array, schedule) for array in self.arrays}
+                    windows[kind] = self._as_counted(by_array, brought, by_trace, accesses[kind])
+            seconds = {kind: run.windows(loop, both, schedule) for kind, run in runs.items()}
+            rounds = max(1, known[loop] or max(run.counts.get(loop, 0) for run in runs.values()))
+            slower = {kind: factors[loop] for kind, factors in beside.items()}
+            bounds, at, count = tuple(schedule.bounds), np.array(both, np.int64), self._elements(loop)
+            loops.append(LoopOnKinds(name, rounds, bounds, at, seconds, slower, windows, count))
+        return tuple(loops), accesses
 
-    def _beside(self, planned: Prepared, files: FileArrays, alone: _Run) -> tuple[float | None, ...]:
+    def _as_counted(
+        self,
+        windows: Mapping[str, Windows],
+        brought: Mapping[str, Ints],
+        traced: Mapping[str, Accesses],
+        counted: Mapping[str, Accesses],
+    ) -> dict[str, Windows]:
+        """The windows of a loop that a trace has found, where so many bytes of arrays were counted to be `brought`."""
+        found = {}
+        for array, one in windows.items():
+            seen = counted[array].written_bytes / (traced[array].written_bytes or 1)
+            found[array] = one.as_counted(brought[array], self.block, seen)
+        return found
+
+    def _spans(self) -> dict[str, int]:
+        """The bytes from the first to the last element of each array, at least 1."""
+        bounds = {name: np.lib.array_utils.byte_bounds(array) for name, array in self.arrays.items()}
+        return {name: max(1, high - low) for name, (low, high) in bounds.items()}
+
+    def _beside(self, planned: Prepared, files: FileArrays, alone: Run) -> tuple[float | None, ...]:
         """How many times as long the tiles of each loop take where all workers run at once: they share what the files
         come by."""
         program = planned.program
         if program.workers == 1:
             return (None,) * len(program.loops)
-        together, found = (
-            self._run(load_program(program, program.workers), files, planned=planned),
-            list[float | None](),
+        loaded = load_program(program, program.workers)
+        together = typical([self._run(loaded, files, planned=planned) for _ in range(TOGETHER)])
+        return tuple(
+            self._slowdown(loop, name, planned, alone, together) for loop, name in enumerate(names_of(self.prepared))
         )
-        for loop in range(len(program.loops)):
-            rounds = sorted({*together.tiles.get(loop, {})} & {*alone.tiles.get(loop, {})})
-            own = sum(alone.tiles[loop][round].sum() for round in rounds)
-            all_at_once = sum(together.tiles[loop][round].sum() for round in rounds)
-            found.append(max(1.0, float(all_at_once / own)) if own else None)
-        return tuple(found)
+
+    def _slowdown(self, loop: int, name: LoopName, planned: Prepared, alone: Run, together: Run) -> float | None:
+        """How many times as long the tiles of a loop take beside others, by runs of one worker and of all."""
+        own, schedule = self.program.loops[loop].schedule, planned.program.loops[loop].schedule
+        rounds = sorted({*together.tiles.get(loop, {})} & {*alone.tiles.get(loop, {})})
+        windows, count = alone.windows(loop, rounds, own), self._elements(loop)
+        at = np.array(rounds, np.int64)
+        speeds = LoopSpeeds(name, len(rounds), tuple(own.bounds), at, windows, None, count)
+        if not windows.sum():
+            return None
+        busy = together.by_worker(loop, rounds, schedule)
+        if schedule.takes_tiles or schedule.waits.size:
+            return max(1.0, float(busy.sum() / windows.sum()))
+        loads = np.array(
+            [np.bincount(schedule.owner, each, schedule.workers) for each in speeds.in_tiles_of(schedule, count)]
+        )
+        return slowdown(loads, busy.max(axis=1))
+
+    def _call(self, loaded: LoadedProgram, windows: Run) -> float:
+        """The seconds of a call beside its windows, where the caches hold neither its arrays nor its code."""
+        found = []
+        for _ in range(RUNS):
+            with on_copies(self.prepared, self.arguments) as copies, scheduled(True) as file:
+                leave_caches()
+                start, waited = perf_counter_ns(), waited_for_core(file)
+                self.prepare()
+                run_locally(self.program, loaded, copies, self.measuring.pool, self.measuring.watch)
+                waited = waited_for_core(file) - waited
+                found.append(perf_counter_ns() - start - waited)
+        return max(0.0, float(lower_median(found)) / 1e9 - windows.seconds)
+
+    def _elements(self, loop: int) -> int:
+        """How many elements a loop goes over, 0 where it goes over none."""
+        elements = self.program.loops[loop].sparse
+        return 0 if elements is None else self.prepared.plan.sizes.counts[elements]
 
     def _tiles(self) -> dict[int, int]:
         return {number: loop.schedule.tiles for number, loop in enumerate(self.program.loops)}
@@ -221,9 +264,10 @@ class _OnKinds:
         loaded: LoadedProgram,
         files: FileArrays | None,
         *,
-        traces: bool = False,
+        before: Before = nothing_before,
+        after: After = nothing_after,
         planned: Prepared | None = None,
-    ) -> _Run:
+    ) -> Run:
         """Run the program once, with its arrays in files or not: by one worker in windows, or as it is `planned`."""
         prepared, until = planned or self.prepared, perf_counter() + self.seconds
         samplings = [Sampling(self.measuring.rounds_of_loops(), inf, False) for _ in range(loaded.workers)]
@@ -232,9 +276,9 @@ class _OnKinds:
 
         def run(program: PreparedProgram, loaded: LoadedProgram, number: int, given: tuple[object, ...]) -> Any:
             parts, memory = loaded.parts[number], loaded.memory
-            worker = _ClockedWorker(number, loaded.workers, parts, memory, loaded.meet, last=program.last)
+            worker = ClockedWorker(number, loaded.workers, parts, memory, loaded.meet, last=program.last)
             worker.sampling, worker.recorder = samplings[number], Recorder(number)
-            worker.before = self._trace if traces else _nothing
+            worker.in_memory, worker.before, worker.after = files is None, before, after
             try:
                 return loaded.uncompiled(program)(worker, *given)
             except AbortedError:
@@ -249,51 +293,23 @@ class _OnKinds:
                         array[...] = self.arrays[name]
                     copies[name] = array
                 files.drop()
+            leave_caches()
             run_by(run, prepared.program, loaded, copies, self.measuring.pool, self.measuring.watch)
-            start = perf_counter()
-            if files is not None:
-                files.flush()
-        flush = perf_counter() - start if files is not None else 0.0
-        return _Run(_of_all_workers(samplings), flush, samplings[0].run)
-
-    def _loop(
-        self,
-        loop: int,
-        name: LoopName,
-        rounds: int,
-        runs: Mapping[str, _Run],
-        fresh: Sequence[Mapping[str, tuple[Ints, Ints]]],
-        beside: Mapping[str, float | None],
-    ) -> LoopOnKinds:
-        """The windows of a loop, in the rounds that were run on all kinds and traced."""
-        schedule, order = self.program.loops[loop].schedule, self.program.loops[loop].schedule.serial_tiles()
-        traced = {trace.round: one for trace, one in zip(self.traces, fresh, strict=True) if trace.loop == loop}
-        both = sorted(set(traced).intersection(*(run.tiles.get(loop, {}) for run in runs.values())))
-        seconds = {}
-        for kind, run in runs.items():
-            seconds[kind] = np.zeros((len(both), schedule.tiles))
-            for at, round in enumerate(both):
-                seconds[kind][at, order] = run.tiles[loop][round] / 1e9
-        none = np.zeros((0, schedule.tiles), np.int64)
-        brought, written = (
-            {
-                array: np.array([traced[round][array][which] for round in both]) if both else none
-                for array in self.arrays
-            }
-            for which in (0, 1)
-        )
-        elements = self.program.loops[loop].sparse
-        count = 0 if elements is None else self.prepared.plan.sizes.counts[elements]
-        sampled = np.array(both, np.int64)
-        return LoopOnKinds(name, rounds, tuple(schedule.bounds), sampled, seconds, beside, brought, written, count)
+            flush = dict.fromkeys(self.arrays, 0.0) if files is None else files.flush()
+        return Run(tiles_of_workers(samplings), flush, samplings[0].run)
 
     # ------------------------------------------------------------ traces
 
+    def _is_traced(self, part: LoopPart) -> bool:
+        """Whether this round of a loop is traced."""
+        rounds = self.measuring.rounds_of_loops()[part.number]
+        if part.round < 2:
+            return True
+        return not (part.round % max(1, rounds // ROUNDS) if rounds else part.round & (part.round - 1))
+
     def _trace(self, part: LoopPart, arguments: list[Any], values: tuple[Any, ...]) -> None:
         """Trace the round of a loop that is about to run, if it is one of those that are traced."""
-        rounds = self.measuring.rounds_of_loops()[part.number]
-        step = max(1, (rounds or 0) // ROUNDS)
-        if part.round > 1 and (part.round % step if rounds else part.round & (part.round - 1)):
+        if not self._is_traced(part):
             return
         try:
             self._trace_round(part, arguments, values)
@@ -328,18 +344,3 @@ class _OnKinds:
             found = {name: array.taken() for name, array in traced.items()}
             tiles[tile] = {name: one for name, one in found.items() if one is not None}
         self.traces.append(Traced(part.number, part.round, tiles))
-
-
-def _of_all_workers(samplings: Sequence[Sampling]) -> dict[int, dict[int, NDArray[np.int64]]]:
-    """The nanoseconds of tiles by loop and round, those of the workers one after the other."""
-    found: dict[int, dict[int, NDArray[np.int64]]] = {}
-    for sampling in samplings:
-        for loop, rounds in sampling.tiles.items():
-            own = found.setdefault(loop, {})
-            for round, times in rounds.items():
-                own[round] = np.concatenate([own[round], times]) if round in own else times
-    return found
-
-
-def _nothing(part: LoopPart, arguments: list[Any], values: tuple[Any, ...]) -> None:
-    """What is done before the tiles of a round that is not traced."""

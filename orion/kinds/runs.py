@@ -1,0 +1,179 @@
+"""Runs of a program with its arrays on one kind of memory: the times of windows, and what these bring in of files."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import FileIO
+from itertools import chain
+from time import perf_counter_ns
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orion.kinds.folders import FileArrays, FreshPages
+from orion.runtime.parts import LoopPart
+from orion.runtime.profile.sampled import SampledWorker, Sampling
+from orion.schedule.schedule import Schedule
+
+SCHEDULED = "/proc/thread-self/schedstat"
+"""Where Linux says how long a thread has run, and waited for a core."""
+
+EMPTY = 5
+"""How often a walk without tiles is run, to see what taking times costs."""
+
+Before: TypeAlias = Callable[[LoopPart, list[Any], tuple[Any, ...]], None]
+"""What is done before the tiles of a round, given arrays and values of the loop."""
+
+After: TypeAlias = Callable[[LoopPart], None]
+"""What is done after each tile."""
+
+
+def nothing_before(part: LoopPart, arguments: list[Any], values: tuple[Any, ...]) -> None:
+    """Of runs of which nothing but times is taken."""
+
+
+def nothing_after(part: LoopPart) -> None:
+    """As `nothing_before`."""
+
+
+class ClockedWorker(SampledWorker):
+    """A worker that takes the times of tiles by the clock; with all arrays `in_memory` less what it waited for a core
+    (else a device reads ahead and writes meanwhile). `before` is called before the tiles of a round, and `after` after
+    each tile."""
+
+    in_memory: bool
+    before: Before
+    after: After
+    values: tuple[Any, ...] = ()
+
+    def loop(self, number: int, *values: Any) -> tuple[Any, ...]:
+        self.values = values
+        return super().loop(number, *values)
+
+    def walk_timed(self, part: LoopPart, first: int, last: int, arguments: list[Any]) -> None:
+        self.before(part, arguments, self.values)
+        found = np.zeros(part.tiles.size, np.int64)
+        with scheduled(self.in_memory) as file:
+            nothing = min(self._walked(part, arguments, slice(0), file) for _ in range(EMPTY))
+            for place in range(first, last):
+                if not self._await_tile(part, place):
+                    return
+                taken = self._walked(part, arguments, slice(place, place + 1), file)
+                found[place] = max(0, taken - nothing)
+                self.after(part)
+        self.sampling.tiles.setdefault(part.number, {})[part.round] = found
+
+    def _walked(self, part: LoopPart, arguments: list[Any], places: slice, file: FileIO | None) -> int:
+        """The nanoseconds of some tiles, less what the thread waited for a core; a few where there are none."""
+        start, waited = perf_counter_ns(), waited_for_core(file)
+        part.walk(part.tiles[places], part.round, *part.leading, *arguments)
+        waited = waited_for_core(file) - waited  # looked at inside of the time, so that it is a part of that
+        return perf_counter_ns() - start - waited
+
+
+@contextmanager
+def scheduled(is_wanted: bool) -> Iterator[FileIO | None]:
+    """The file where the system says how long this thread has run and waited; None where there is none, and where it is
+    not wanted."""
+    if not is_wanted or not os.path.exists(SCHEDULED):
+        yield None
+        return
+    with open(SCHEDULED, "rb", buffering=0) as file:
+        yield file
+
+
+def waited_for_core(file: FileIO | None) -> int:
+    """The nanoseconds that this thread has waited for a core since it began; 0 where the system does not say."""
+    return 0 if file is None else int(os.pread(file.fileno(), 128, 0).split()[1])
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """One run on a kind: nanoseconds by loop and round, tiles in the order of the worker; seconds of the `flush` of
+    each array."""
+
+    tiles: dict[int, dict[int, NDArray[np.int64]]]
+    flush: dict[str, float]
+    counts: dict[int, int]
+
+    @property
+    def seconds(self) -> float:
+        """Those of all tiles together."""
+        return float(sum(one.sum() for found in self.tiles.values() for one in found.values())) / 1e9
+
+    def windows(self, loop: int, rounds: Sequence[int], schedule: Schedule) -> NDArray[np.float64]:
+        """The seconds of the tiles of a loop in some rounds: (rounds, tiles)."""
+        found = np.zeros((len(rounds), schedule.tiles))
+        for at, round in enumerate(rounds):
+            found[at, schedule.serial_tiles()] = self.tiles[loop][round] / 1e9
+        return found
+
+    def by_worker(self, loop: int, rounds: Sequence[int], schedule: Schedule) -> NDArray[np.float64]:
+        """The seconds of each worker in some rounds of a loop, in a run of as many as the schedule is for: (rounds,
+        workers)."""
+        ends = np.cumsum([tiles.size for tiles in schedule.order])[:-1]
+        found = [[part.sum() for part in np.split(self.tiles[loop][round], ends)] for round in rounds]
+        return np.array(found, np.float64).reshape(len(rounds), -1) / 1e9
+
+
+def lower_median(times: Sequence[Any]) -> Any:
+    """Of some numbers, or of arrays element by element."""
+    return np.sort(np.array(times), axis=0)[(len(times) - 1) // 2]
+
+
+def typical(runs: Sequence[Run]) -> Run:
+    """The lower median of each time of some runs, in the rounds that were run in all of them."""
+    tiles = {}
+    for loop, found in runs[0].tiles.items():
+        rounds = set(found).intersection(*(run.tiles.get(loop, {}) for run in runs))
+        tiles[loop] = {round: lower_median([run.tiles[loop][round] for run in runs]) for round in rounds}
+    flush = {name: float(lower_median([run.flush[name] for run in runs])) for name in runs[0].flush}
+    return Run(tiles, flush, runs[0].counts)
+
+
+class Counted:
+    """Counts the bytes that windows bring in of files, in rounds that are traced."""
+
+    def __init__(self, files: FileArrays, is_counted: Callable[[LoopPart], bool]) -> None:
+        self.pages, self.is_counted = FreshPages(files), is_counted
+        self.found: dict[tuple[int, int], list[Mapping[str, int]]] = {}
+
+    def before(self, part: LoopPart, arguments: list[Any], values: tuple[Any, ...]) -> None:
+        self.pages.look()
+
+    def after(self, part: LoopPart) -> None:
+        if self.is_counted(part):
+            self.found.setdefault((part.number, part.round), []).append(self.pages.look() or {})
+
+    @property
+    def bytes(self) -> Mapping[str, int]:
+        """Those of each array; of none where nobody knows, or all were in memory before."""
+        total = Counter[str]()
+        for one in chain.from_iterable(self.found.values()):
+            total.update(one)
+        return total if any(total.values()) else {}
+
+    def windows(self, loop: int, rounds: Sequence[int], array: str, schedule: Schedule) -> NDArray[np.int64]:
+        """The bytes of an array that the tiles of a loop brought in, in some rounds: (rounds, tiles)."""
+        found = np.zeros((len(rounds), schedule.tiles), np.int64)
+        for at, round in enumerate(rounds):
+            own = self.found.get((loop, round))
+            if own is not None:
+                found[at, schedule.serial_tiles()] = [one[array] for one in own]
+        return found
+
+
+def tiles_of_workers(samplings: Sequence[Sampling]) -> dict[int, dict[int, NDArray[np.int64]]]:
+    """The nanoseconds of tiles by loop and round, those of the workers one after the other."""
+    found: dict[int, dict[int, NDArray[np.int64]]] = {}
+    for sampling in samplings:
+        for loop, rounds in sampling.tiles.items():
+            own = found.setdefault(loop, {})
+            for round, times in rounds.items():
+                own[round] = np.concatenate([own[round], times]) if round in own else times
+    return found
