@@ -72,8 +72,8 @@ class Called:
 
 
 def settle(names: Sequence[str]) -> None:
-    """Wait until links carry hardly anything: over slow ones Ray may go on sending, for a while after the first call,
-    parts of objects that it took for lost."""
+    """Wait until links carry hardly anything: on slow ones something may go on for seconds after the first calls with
+    large arrays."""
     end, last = perf_counter() + MOST_SECONDS, [traffic(name) for name in names]
     while perf_counter() < end:
         time.sleep(SETTLED_SECONDS)
