@@ -106,7 +106,7 @@ def row(name, megabits, scale, **other):
         "about": f"{scale:g} <points>", "alone": 0.01 * scale, "seconds": 2 * seconds, "predicted": sent, "sent": sent,
         "moved": 0, "contents": 1.01 * sent, "carried": 1.06 * sent, "busiest": float(sent), "again": 0,
         "computing": 0.1 * seconds, "both": 0.2 * seconds, "moving": 0.8 * seconds, "neither": 0.9 * seconds,
-        "hidden": 0.2, "why": [],
+        "why": [],
     }  # fmt: skip
     return Row(name=name, megabits=megabits, scale=scale, **{**values, **other})
 
