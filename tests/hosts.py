@@ -114,8 +114,8 @@ def why_not() -> str:
 def hosts(count: int, megabits: int) -> Iterator[tuple[Host, ...]]:
     """So many hosts, whose links carry so many million bits per second in each direction."""
     _take_away_what_is_left()
-    folder = Path(tempfile.mkdtemp(prefix="hosts-"))
     prefix = f"{PREFIX}{os.getpid()}"
+    folder = Path(tempfile.mkdtemp(prefix=f"{prefix}-"))
     bridge = f"{prefix}-net"
     (folder / "ray").mkdir()
     made = [Host(f"{prefix}-{n}", f"10.77.0.{n + 1}", folder / f"{n}", folder / "ray") for n in range(count)]
@@ -155,9 +155,14 @@ def _take_away_what_is_left() -> None:
     """Take away the hosts of processes that were killed before they could."""
     listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=False).stdout.split()
     makers = {name: re.fullmatch(rf"{PREFIX}(\d+)-(\d+|net)", name) for name in listed}
-    left = [name for name, found in makers.items() if found is not None and not Path(f"/proc/{found[1]}").exists()]
+    left = {
+        name: found[1] for name, found in makers.items() if found is not None and not Path(f"/proc/{found[1]}").exists()
+    }
     if left:
-        _take_away(left)
+        _take_away(list(left))
+    for process in set(left.values()):
+        for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}{process}-*"):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _join(host: Host, bridge: str, port: str, megabits: int) -> None:

@@ -1,6 +1,7 @@
 """The figures of benchmarks: well-formed, everything measured is in them, where it belongs."""
 
 import json
+import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from itertools import pairwise
@@ -105,7 +106,7 @@ def row(name, megabits, scale, **other):
         "about": f"{scale:g} <points>", "alone": 0.01 * scale, "seconds": 2 * seconds, "predicted": sent, "sent": sent,
         "moved": 0, "contents": 1.01 * sent, "carried": 1.06 * sent, "busiest": float(sent), "again": 0,
         "computing": 0.1 * seconds, "both": 0.2 * seconds, "moving": 0.8 * seconds, "neither": 0.9 * seconds,
-        "hidden": 0.2, "why": [],
+        "why": [],
     }  # fmt: skip
     return Row(name=name, megabits=megabits, scale=scale, **{**values, **other})
 
@@ -130,6 +131,12 @@ def test_times_against_bytes_have_every_measurement_in_a_panel_of_its_program():
     assert y["C, 4 <points>, 20 Mbit/s"] < y["C, 4 <points>, 1000 Mbit/s"], "more time stands higher"
     assert x["C, 0.25 <points>, 20 Mbit/s"] > x["A & B, 4 <points>, 20 Mbit/s"], "a panel beside the other"
     assert max(y.values()) < float(root.get("height"))
+
+
+def test_one_worker_is_drawn_once_for_all_rates():
+    rows = [row("A", megabits, 1.0, alone=alone) for megabits, alone in ((1000, 0.01), (100, 0.5), (20, 0.02))]
+    titles = titled(ET.fromstring(pictures.time_figure(rows, 2)), f"{SVG}circle")
+    assert [title for title in titles if "one worker" in title] == ["A, 1 <points>, one worker: 20 ms"]
 
 
 def test_what_a_call_is_made_of_fills_its_bar():
@@ -305,3 +312,13 @@ def test_a_part_of_a_benchmark_replaces_nothing_of_all_of_it(tmp_path):
     assert figures_folder(None, True) == FIGURES
     assert figures_folder(None, False) == RESULTS
     assert figures_folder(tmp_path, True) == tmp_path
+
+
+def test_figures_that_the_documentation_links_are_there_and_well_formed():
+    text = (FIGURES.parent / "benchmarks.md").read_text(encoding="utf-8")
+    linked = re.findall(r"\]\((figures/[^)]+)\)", text)
+    assert linked
+    for name in linked:
+        root = ET.parse(FIGURES.parent / name).getroot()
+        assert root.tag == f"{SVG}svg", name
+        assert titled(root, f"{SVG}circle") or titled(root, f"{SVG}rect"), name

@@ -53,18 +53,20 @@ def test_hosts_of_a_process_that_was_killed_are_taken_away_by_the_next_one():
 from tests.hosts import hosts
 with hosts(1, 100) as (host,):
     host.start(["sleep", "100"])
-    print(host.name, flush=True)
+    print(host.name, host.own, flush=True)
     input()
 """
     root = Path(__file__).parents[1]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", text], cwd=root, text=True, **pipes) as killed:
-        name = killed.stdout.readline().strip()
+        name, own = killed.stdout.readline().split()
         assert processes_in([name])
         killed.kill()
     assert processes_in([name])
+    assert Path(own).exists()
     with hosts(1, 100):
         assert processes_in([name]) == []
+        assert not Path(own).parent.exists()
     assert name not in subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
 
 

@@ -72,8 +72,8 @@ class Called:
 
 
 def settle(names: Sequence[str]) -> None:
-    """Wait until links carry hardly anything: over slow ones Ray may go on sending, for a while after the first call,
-    parts of objects that it took for lost."""
+    """Wait until links carry hardly anything: on slow ones something may go on for seconds after the first calls with
+    large arrays."""
     end, last = perf_counter() + MOST_SECONDS, [traffic(name) for name in names]
     while perf_counter() < end:
         time.sleep(SETTLED_SECONDS)
@@ -125,7 +125,6 @@ def on_hosts(program: Program, session: orion.Session, names: Sequence[str], cal
     watched = Watched.over(names, IDLE_SECONDS)
     found = sorted([called(program, n, session, names) for n in range(calls)], key=lambda one: one.seconds)
     middle = found[calls // 2]
-    parts = parts_of(profiled(program, calls))
     return {
         "predicted": estimate.bytes,
         "why": why,
@@ -136,8 +135,7 @@ def on_hosts(program: Program, session: orion.Session, names: Sequence[str], cal
         "carried": middle.carried(watched),
         "again": sum(one.again for one in middle.gone),
         "busiest": middle.busiest(watched),
-        **asdict(parts),
-        "hidden": parts.hidden,
+        **asdict(parts_of(profiled(program, calls))),
     }
 
 

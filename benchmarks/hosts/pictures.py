@@ -9,6 +9,7 @@ import argparse
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import median
 
 from benchmarks.figures import COLOURS, Box, Curve, Entry, Part, axis_of, bar, duration, key, panel
 from benchmarks.hosts.results import Row
@@ -105,17 +106,19 @@ def time_figure(rows: Sequence[Row], hosts: int) -> str:
 
 def _curves(rows: Sequence[Row], colours: dict[int, str]) -> Iterator[Curve]:
     by_bytes = sorted(rows, key=lambda row: row.sent)
-    slowest = min(colours)
-    alone = [
-        (row.sent, row.alone, f"{row.name}, {row.about}, one worker: {duration(row.alone)}")
-        for row in by_bytes
-        if row.megabits == slowest
-    ]
-    yield Curve(ONE_WORKER, tuple(alone), True)
+    yield Curve(ONE_WORKER, tuple(_alone(by_bytes)), True)
     for megabits, colour in colours.items():
         own = [row for row in by_bytes if row.megabits == megabits]
         yield Curve(colour, tuple((row.sent, row.link_seconds, "") for row in own if row.link_seconds > 0), False)
         yield Curve(colour, tuple((row.sent, row.seconds, f"{row.place}: {_told(row)}") for row in own), True)
+
+
+def _alone(rows: Sequence[Row]) -> Iterator[tuple[float, float, str]]:
+    """One worker, for which no rate matters: the median of what was measured next to each of them."""
+    for about in dict.fromkeys(row.about for row in rows):
+        own = [row for row in rows if row.about == about]
+        seconds = median(row.alone for row in own)
+        yield own[0].sent, seconds, f"{own[0].name}, {about}, one worker: {duration(seconds)}"
 
 
 def _told(row: Row) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from benchmarks.hosts.parts import Parts
 from benchmarks.written import markdown
 
 TOLERANCE = 0.05
@@ -46,7 +47,6 @@ class Row:
     both: float
     moving: float
     neither: float
-    hidden: float
     why: list[str]
 
     @property
@@ -58,6 +58,11 @@ class Row:
     def link_seconds(self) -> float:
         """What the bytes of the busiest link need at its rate."""
         return self.busiest * 8 / (self.megabits * 1e6)
+
+    @property
+    def hidden(self) -> float:
+        """The part of the time of messages in which workers compute."""
+        return Parts(self.computing, self.both, self.moving, self.neither).hidden
 
     def times(self) -> tuple[str, ...]:
         """What stands in the table of times."""

@@ -52,11 +52,13 @@ def size_text(size: int) -> str:
 def digits(value: float) -> str:
     """Three digits.
 
-    >>> digits(1234.5), digits(12.34), digits(0.0012345)
-    ('1,234', '12.3', '0.0012')
+    >>> digits(1234.5), digits(12.34), digits(0.0012345), digits(0.000027), digits(0.0)
+    ('1,234', '12.3', '0.0012', '0.000027', '0')
     """
     if value >= 100:
         return f"{value:,.0f}"
+    if 0 < value < 1e-4:
+        return f"{value:.6f}"
     return f"{value:.3g}" if value >= 1 else f"{value:.2g}"
 
 
