@@ -1,9 +1,9 @@
 """`f.measure(..., kinds=...)`: a call with all its arrays on each kind of memory, in windows, and a trace of accesses.
 
 Times are those by the clock: waiting for a disk is what a kind of memory costs.
-Each kind is run a few times, each time from files of which the system keeps no page in memory, and of each window the
-lower median of its times is taken: what else the machine does falls into a run or two. One more run counts the pages
-that each window brings in.
+Each kind is run a few times, each time from files of which the system keeps no page in memory. Of each window the lower
+median of its times is taken, as what else the machine does falls into a run or two, and all windows are scaled to the
+run in which they took least. One more run counts the pages that each window brings in.
 """
 
 from __future__ import annotations

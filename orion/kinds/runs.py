@@ -97,7 +97,7 @@ class Run:
     """One run on a kind: nanoseconds by loop and round, tiles in the order of the worker; seconds of the `flush` of
     each array."""
 
-    tiles: dict[int, dict[int, NDArray[np.int64]]]
+    tiles: dict[int, dict[int, NDArray[Any]]]
     flush: dict[str, float]
     counts: dict[int, int]
 
@@ -127,13 +127,20 @@ def lower_median(times: Sequence[Any]) -> Any:
 
 
 def typical(runs: Sequence[Run]) -> Run:
-    """The lower median of each time of some runs, in the rounds that were run in all of them."""
-    tiles = {}
+    """The lower median of each time of some runs, in the rounds that were run in all of them, scaled so that windows add
+    up to what they do in the run of which they took least: what is read ahead is waited for in one window or another."""
+    tiles: dict[int, dict[int, NDArray[Any]]] = {}
     for loop, found in runs[0].tiles.items():
         rounds = set(found).intersection(*(run.tiles.get(loop, {}) for run in runs))
         tiles[loop] = {round: lower_median([run.tiles[loop][round] for run in runs]) for round in rounds}
+    least = min(
+        sum(float(run.tiles[loop][round].sum()) for loop, found in tiles.items() for round in found) for run in runs
+    )
+    total = sum(float(times.sum()) for found in tiles.values() for times in found.values())
+    scale = least / total if total else 1.0
+    scaled = {loop: {round: scale * times for round, times in found.items()} for loop, found in tiles.items()}
     flush = {name: float(lower_median([run.flush[name] for run in runs])) for name in runs[0].flush}
-    return Run(tiles, flush, runs[0].counts)
+    return Run(scaled, flush, runs[0].counts)
 
 
 class Counted:
@@ -168,9 +175,9 @@ class Counted:
         return found
 
 
-def tiles_of_workers(samplings: Sequence[Sampling]) -> dict[int, dict[int, NDArray[np.int64]]]:
+def tiles_of_workers(samplings: Sequence[Sampling]) -> dict[int, dict[int, NDArray[Any]]]:
     """The nanoseconds of tiles by loop and round, those of the workers one after the other."""
-    found: dict[int, dict[int, NDArray[np.int64]]] = {}
+    found: dict[int, dict[int, NDArray[Any]]] = {}
     for sampling in samplings:
         for loop, rounds in sampling.tiles.items():
             own = found.setdefault(loop, {})
