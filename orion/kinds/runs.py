@@ -127,8 +127,8 @@ def lower_median(times: Sequence[Any]) -> Any:
 
 
 def typical(runs: Sequence[Run]) -> Run:
-    """The lower median of each time of some runs, in the rounds that were run in all of them, scaled so that windows add
-    up to what they do in the run of which they took least: what is read ahead is waited for in one window or another."""
+    """The lower median of each time of some runs, in the rounds that were run in all of them, scaled so that windows
+    add up as in the run in which they took least: what is read ahead is waited for in one window or another."""
     tiles: dict[int, dict[int, NDArray[Any]]] = {}
     for loop, found in runs[0].tiles.items():
         rounds = set(found).intersection(*(run.tiles.get(loop, {}) for run in runs))
