@@ -153,7 +153,8 @@ class Counted:
         self.found: dict[tuple[int, int], list[Mapping[str, int]]] = {}
 
     def before(self, part: LoopPart, arguments: list[Any], values: tuple[Any, ...]) -> None:
-        self.pages.look()
+        if self.is_counted(part):
+            self.pages.look()  # what rounds between brought in is left out
 
     def after(self, part: LoopPart) -> None:
         if self.is_counted(part):
