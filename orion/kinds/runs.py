@@ -43,8 +43,8 @@ def nothing_after(part: LoopPart) -> None:
 
 class ClockedWorker(SampledWorker):
     """A worker that takes the times of tiles by the clock; with all arrays `in_memory` less what it waited for a core
-    (else a device reads ahead and writes meanwhile). `before` is called before the tiles of a round, and `after` after
-    each tile."""
+    (else a device reads ahead and writes meanwhile). `totals` of its sampling are from its first tile to its last.
+    `before` is called before the tiles of a round, and `after` after each tile."""
 
     in_memory: bool
     before: Before
