@@ -42,7 +42,10 @@ BANDWIDTH, LATENCY = 1e9, 1e-4
 seconds from one actor to another."""
 
 
-IN_FILES = ("no page of a file is in memory when a call begins, all that are read stay there, and it ends in files",)
+IN_FILES = (
+    "no page of a file is in memory when a call begins, it ends in files, and pages are given up in between, to be "
+    "read again, as with all arrays in files",
+)
 """What is assumed of arrays on kinds of memory."""
 
 

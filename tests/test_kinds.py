@@ -20,6 +20,7 @@ from orion.kinds.best import best_placement, costs_of, left_of, room_of
 from orion.kinds.blocks import NOTHING, Accesses, BlockCost, Blocks, FolderCost, Windows, windows_of
 from orion.kinds.folders import FileArrays, FreshPages, cost_of_blocks
 from orion.kinds.measured import Costs, LoopOnKinds, MeasuredKinds, part_of, placed_seconds
+from orion.kinds.runs import Run, typical
 from orion.kinds.trace import LoopTracer, Sampler, Touched, Traced, TracedArray
 from orion.measured import LoopName, Measurement
 from tests.oracles.brute_force import record
@@ -323,6 +324,19 @@ def test_loops_over_elements_are_traced(tmp_path):
     assert [*found.arrays] == ["W", "H"]
     assert found.accesses["dram"]["W"].writes == found.accesses["dram"]["H"].writes == 200 * 4
     assert np.all(W == 1.0)
+
+
+def test_the_typical_run_has_medians_of_windows_and_the_least_sum():
+    windows = [np.array(one) for one in ([5, 1, 4], [1, 5, 4], [2, 2, 8])]
+    runs = [
+        Run({0: {0: one, 1: 2 * one}}, {0: {0: 20 - k, 1: 40}}, {"a": float(k)}, {0: 2})
+        for k, one in enumerate(windows)
+    ]
+    del runs[2].tiles[0][1]  # a round that was left out
+    found = typical(runs)
+    assert {loop: [*rounds] for loop, rounds in found.tiles.items()} == {0: [0]}
+    assert found.tiles[0][0] == pytest.approx(np.array([2.0, 2.0, 4.0]) * 10 / 8)
+    assert (found.flush, found.whole) == ({"a": 1.0}, {0: {0: 18}})
 
 
 # ---------------------------------------------------------------- which array goes where

@@ -1,9 +1,9 @@
 """`f.measure(..., kinds=...)`: a call with all its arrays on each kind of memory, in windows, and a trace of accesses.
 
 Times are those by the clock: waiting for a disk is what a kind of memory costs.
-Each kind is run a few times, each time from files of which the system keeps no page in memory, and of each window the
-lower median of its times is taken: what else the machine does falls into a run or two. One more run counts the pages
-that each window brings in.
+Each kind is run a few times, each time from files of which the system keeps no page in memory. Of each window the lower
+median of its times is taken, as what else the machine does falls into a run or two, and all windows are scaled to the
+run in which they took least. One more run counts the pages that each window brings in.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from orion.kinds.runs import (
     tiles_of_workers,
     typical,
     waited_for_core,
+    whole_of_workers,
 )
 from orion.kinds.trace import LoopTracer, Sampler, Traced, TracedArray, UntracedError
 from orion.measured import LoopName, LoopSpeeds, Measurement
@@ -221,13 +222,13 @@ class _OnKinds:
         speeds = LoopSpeeds(name, len(rounds), tuple(own.bounds), at, windows, None, count)
         if not windows.sum():
             return None
-        busy = together.by_worker(loop, rounds, schedule)
         if schedule.takes_tiles or schedule.waits.size:
-            return max(1.0, float(busy.sum() / windows.sum()))
+            busy = sum(float(together.tiles[loop][round].sum()) for round in rounds) / 1e9
+            return max(1.0, busy / float(windows.sum()))
         loads = np.array(
             [np.bincount(schedule.owner, each, schedule.workers) for each in speeds.in_tiles_of(schedule, count)]
         )
-        return slowdown(loads, busy.max(axis=1))
+        return slowdown(loads, np.array([together.whole[loop][round] for round in rounds]) / 1e9)
 
     def _call(self, loaded: LoadedProgram, windows: Run) -> float:
         """The seconds of a call beside its windows, where the caches hold neither its arrays nor its code."""
@@ -296,7 +297,7 @@ class _OnKinds:
             leave_caches()
             run_by(run, prepared.program, loaded, copies, self.measuring.pool, self.measuring.watch)
             flush = dict.fromkeys(self.arrays, 0.0) if files is None else files.flush()
-        return Run(tiles_of_workers(samplings), flush, samplings[0].run)
+        return Run(tiles_of_workers(samplings), whole_of_workers(samplings), flush, samplings[0].run)
 
     # ------------------------------------------------------------ traces
 

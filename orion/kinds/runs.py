@@ -43,8 +43,8 @@ def nothing_after(part: LoopPart) -> None:
 
 class ClockedWorker(SampledWorker):
     """A worker that takes the times of tiles by the clock; with all arrays `in_memory` less what it waited for a core
-    (else a device reads ahead and writes meanwhile). `before` is called before the tiles of a round, and `after` after
-    each tile."""
+    (else a device reads ahead and writes meanwhile). `totals` of its sampling are from its first tile to its last.
+    `before` is called before the tiles of a round, and `after` after each tile."""
 
     in_memory: bool
     before: Before
@@ -60,13 +60,18 @@ class ClockedWorker(SampledWorker):
         found = np.zeros(part.tiles.size, np.int64)
         with scheduled(self.in_memory) as file:
             nothing = min(self._walked(part, arguments, slice(0), file) for _ in range(EMPTY))
+            start = perf_counter_ns()
             for place in range(first, last):
                 if not self._await_tile(part, place):
                     return
                 taken = self._walked(part, arguments, slice(place, place + 1), file)
                 found[place] = max(0, taken - nothing)
                 self.after(part)
+            whole = max(0, perf_counter_ns() - start - nothing * (last - first))
+        if self.workers == 1 and not self.in_memory and found.any():
+            found = found * (whole / found.sum())  # what is read between two windows is a part of them
         self.sampling.tiles.setdefault(part.number, {})[part.round] = found
+        self.sampling.totals.setdefault(part.number, {})[part.round] = whole
 
     def _walked(self, part: LoopPart, arguments: list[Any], places: slice, file: FileIO | None) -> int:
         """The nanoseconds of some tiles, less what the thread waited for a core; a few where there are none."""
@@ -95,9 +100,11 @@ def waited_for_core(file: FileIO | None) -> int:
 @dataclass(slots=True, eq=False)
 class Run:
     """One run on a kind: nanoseconds by loop and round, tiles in the order of the worker; seconds of the `flush` of
-    each array."""
+    each array. `whole` has by loop and round the nanoseconds from the first tile of a worker to its last, of the worker
+    for which that is most."""
 
-    tiles: dict[int, dict[int, NDArray[np.int64]]]
+    tiles: dict[int, dict[int, NDArray[Any]]]
+    whole: dict[int, dict[int, int]]
     flush: dict[str, float]
     counts: dict[int, int]
 
@@ -113,13 +120,6 @@ class Run:
             found[at, schedule.serial_tiles()] = self.tiles[loop][round] / 1e9
         return found
 
-    def by_worker(self, loop: int, rounds: Sequence[int], schedule: Schedule) -> NDArray[np.float64]:
-        """The seconds of each worker in some rounds of a loop, in a run of as many as the schedule is for: (rounds,
-        workers)."""
-        ends = np.cumsum([tiles.size for tiles in schedule.order])[:-1]
-        found = [[part.sum() for part in np.split(self.tiles[loop][round], ends)] for round in rounds]
-        return np.array(found, np.float64).reshape(len(rounds), -1) / 1e9
-
 
 def lower_median(times: Sequence[Any]) -> Any:
     """Of some numbers, or of arrays element by element."""
@@ -127,13 +127,22 @@ def lower_median(times: Sequence[Any]) -> Any:
 
 
 def typical(runs: Sequence[Run]) -> Run:
-    """The lower median of each time of some runs, in the rounds that were run in all of them."""
-    tiles = {}
+    """The lower median of each time of some runs, in the rounds that were run in all of them, scaled so that windows
+    add up as in the run in which they took least: what is read ahead is waited for in one window or another."""
+    tiles: dict[int, dict[int, NDArray[Any]]] = {}
+    whole: dict[int, dict[int, int]] = {}
     for loop, found in runs[0].tiles.items():
         rounds = set(found).intersection(*(run.tiles.get(loop, {}) for run in runs))
         tiles[loop] = {round: lower_median([run.tiles[loop][round] for run in runs]) for round in rounds}
+        whole[loop] = {round: min(run.whole[loop][round] for run in runs) for round in rounds}
+    least = min(
+        sum(float(run.tiles[loop][round].sum()) for loop, found in tiles.items() for round in found) for run in runs
+    )
+    total = sum(float(times.sum()) for found in tiles.values() for times in found.values())
+    scale = least / total if total else 1.0
+    scaled = {loop: {round: scale * times for round, times in found.items()} for loop, found in tiles.items()}
     flush = {name: float(lower_median([run.flush[name] for run in runs])) for name in runs[0].flush}
-    return Run(tiles, flush, runs[0].counts)
+    return Run(scaled, whole, flush, runs[0].counts)
 
 
 class Counted:
@@ -144,7 +153,8 @@ class Counted:
         self.found: dict[tuple[int, int], list[Mapping[str, int]]] = {}
 
     def before(self, part: LoopPart, arguments: list[Any], values: tuple[Any, ...]) -> None:
-        self.pages.look()
+        if self.is_counted(part):
+            self.pages.look()  # what rounds between brought in is left out
 
     def after(self, part: LoopPart) -> None:
         if self.is_counted(part):
@@ -168,12 +178,23 @@ class Counted:
         return found
 
 
-def tiles_of_workers(samplings: Sequence[Sampling]) -> dict[int, dict[int, NDArray[np.int64]]]:
+def tiles_of_workers(samplings: Sequence[Sampling]) -> dict[int, dict[int, NDArray[Any]]]:
     """The nanoseconds of tiles by loop and round, those of the workers one after the other."""
-    found: dict[int, dict[int, NDArray[np.int64]]] = {}
+    found: dict[int, dict[int, NDArray[Any]]] = {}
     for sampling in samplings:
         for loop, rounds in sampling.tiles.items():
             own = found.setdefault(loop, {})
             for round, times in rounds.items():
                 own[round] = np.concatenate([own[round], times]) if round in own else times
+    return found
+
+
+def whole_of_workers(samplings: Sequence[Sampling]) -> dict[int, dict[int, int]]:
+    """The nanoseconds of rounds by loop, of the worker that took longest."""
+    found: dict[int, dict[int, int]] = {}
+    for sampling in samplings:
+        for loop, rounds in sampling.totals.items():
+            own = found.setdefault(loop, {})
+            for round, whole in rounds.items():
+                own[round] = max(own.get(round, 0), whole)
     return found
