@@ -26,3 +26,8 @@ def combined(*values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
         return itertools.product(*values)
     longest = max(map(len, values))
     return itertools.islice(zip(*map(itertools.cycle, values), strict=True), longest)
+
+
+def worker_counts(*workers: int) -> Sequence[int]:
+    """Of numbers of workers all, or the least and the greatest."""
+    return workers if TIMES >= ALL else (workers[0], workers[-1])
