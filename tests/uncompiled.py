@@ -1,9 +1,11 @@
 """Kernels that the Python interpreter runs in place of machine code, as their compiling is most of what tests take.
 
-Of the kernels of some files of tests (`MOSTLY`) one in five is compiled, always the same ones; with `ORION_TRIALS=3`
+Of the kernels of many files of tests (`MOSTLY`) one in five is compiled, always the same ones; with `ORION_TRIALS=3`
 all are. The others go through everything but Numba and LLVM: they are planned, proved and written as always, and run
 by the runtime's own threads, on the arrays of the call. Always compiled is what the interpreter has no stand-in for
 (rows in registers, complex numbers, compiled serial loops), and what has more to do than it does quickly.
+
+A test that fails so runs again, with all kernels compiled: that decides, and a warning says so.
 """
 
 from __future__ import annotations
@@ -28,12 +30,24 @@ from tests.oracles.interpreted import STAND_INS, kernel_code, tell_end
 from tests.trials import ALL, TIMES
 
 ONE_IN = 5
+STAGES = ("test_frontend_", "test_passes_", "test_rewrites_")
 MOSTLY = {
-    "test_choices", "test_coalesce", "test_frontend_lists", "test_inspected_loops", "test_names",
-    "test_rewrites_slices", "test_tsvc", "test_uncompiled", "test_whole_functions",
+    "test_array_order", "test_bad_input", "test_caps", "test_changed_bounds", "test_choices", "test_coalesce",
+    "test_conditions", "test_counted_lists", "test_defaults", "test_dependence_element_sums", "test_early_exits",
+    "test_element_stores", "test_everyday", "test_fills", "test_guarded_accesses", "test_index_arrays",
+    "test_indirect_loops", "test_inspected_loops", "test_inspector", "test_lengths", "test_lists_of_rows",
+    "test_made_arrays", "test_many_sizes", "test_mapped_keys", "test_matrices", "test_names", "test_outside_arrays",
+    "test_overlapping_rows", "test_plan_rounds", "test_plan_together", "test_polybench", "test_python_meaning",
+    "test_random_inspected", "test_random_reads", "test_ranged_subscripts", "test_recent_calls", "test_renaming",
+    "test_returned_arrays", "test_reused_loop_variables", "test_running_extremes", "test_scalars_after_loops",
+    "test_short_circuit", "test_sparse_loops", "test_temporaries", "test_traps", "test_truth_values", "test_tsvc",
+    "test_tsvc_indirect", "test_uncompiled", "test_whole_functions",
 }  # fmt: skip
-"""Files of tests of which that is so: their loops are many, and what is tried is what loops do, not how numbers are
-rounded or how wide they are."""
+"""Files of tests of which that is so, and how the names of more of them begin: their loops are many, and what is tried
+is what loops do, not how numbers are rounded or how wide they are."""
+
+LONGEST = 60.0
+"""Seconds that a tile waits for another one."""
 
 MOST = 1500
 """The interpreter runs kernels whose arrays have no more elements than this, and no integers above it."""
@@ -42,6 +56,20 @@ CONTROL = LEADING.index("control")
 NAMES = frozenset(STAND_INS) | {"is_ready", "math", "np"}
 _telling = threading.Lock()
 compile_kernel, compile_serial_loop = compiling.compile_kernel, serial_loop.compile_serial_loop
+
+
+def are_mostly_uncompiled(test: pytest.Item) -> bool:
+    """Whether that is so for a test. On Ray, kernels are run by other processes."""
+    name = test.path.stem
+    return (name in MOSTLY or name.startswith(STAGES)) and TIMES < ALL and test.get_closest_marker("ray") is None
+
+
+@contextmanager
+def all_compiled() -> Iterator[None]:
+    """Where this holds, what has been loaded to be run by the interpreter is compiled, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Uncompiled, "is_compiled", True)
+        yield
 
 
 @contextmanager
@@ -87,12 +115,14 @@ def imported(text: str) -> Iterator[str]:
 class Uncompiled:
     """A kernel that the interpreter runs until there is too much to do; then it is compiled after all."""
 
+    is_compiled = False
+
     def __init__(self, source: KernelSource) -> None:
         self.source = source
         self.plain = compiling._guarded(walk(kernel_code(source.text), source.entry), source)
 
     def walk(self, *arguments: Any) -> None:
-        if any(is_large(one) for one in arguments[len(LEADING) :]):
+        if self.is_compiled or any(is_large(one) for one in arguments[len(LEADING) :]):
             compile_kernel(self.source).walk(*arguments)
             return
         with np.errstate(all="ignore"):
@@ -116,8 +146,11 @@ def told_one_by_one(tile: int, round: int, control: Any) -> None:
 
 
 def is_ready(tile: int, round: int, wait_offsets: Any, waits: Any, lags: Any, done: Any, control: Any) -> bool:
+    last = time.monotonic() + LONGEST
     for k in range(wait_offsets[tile], wait_offsets[tile + 1]):
         while control[0] == GO and done[waits[k] * FLAG_STRIDE] < round + 1 - lags[k]:
+            if time.monotonic() > last:
+                raise TimeoutError(f"tile {tile} waits for tile {waits[k]}")
             time.sleep(0)
     return bool(control[0] == GO)
 
