@@ -3,7 +3,7 @@
 Of the kernels of many files of tests (`MOSTLY`) one in five is compiled, always the same ones; with `ORION_TRIALS=3`
 all are. The others go through everything but Numba and LLVM: they are planned, proved and written as always, and run
 by the runtime's own threads, on the arrays of the call. Always compiled is what the interpreter has no stand-in for
-(rows in registers, complex numbers, compiled serial loops), and what has more to do than it does quickly.
+(rows in registers, complex numbers), and what has more to do than it does quickly.
 
 A test that fails so runs again, with all kernels compiled: that decides, and a warning says so.
 """
@@ -87,19 +87,29 @@ def kernel(source: KernelSource) -> Any:
 
 
 def rounds(lines: Any, meeting: KernelSource, started: Any, dtypes: Any) -> Callable[..., None]:
-    """In place of `compile_serial_loop`: the kernels that the function calls are compiled."""
-    for source, _ in started:
-        compile_kernel(source)
-    return compile_serial_loop(lines, meeting, started, dtypes)
+    """In place of `compile_serial_loop`. Of what is compiled, the kernels that it calls are, too."""
+    sources = [source for source, _ in started]
+    if is_one_of_five("".join([*lines, *(source.text for source in sources)])):
+        for source in sources:
+            compile_kernel(source)
+        return compile_serial_loop(lines, meeting, started, dtypes)
+    scope = STAND_INS | {f"walk{k}": kernel(source).walk for k, source in enumerate(sources)}
+    scope["meet"] = compile_kernel(meeting).walk
+    exec("\n".join(lines), scope)
+    found: Callable[..., None] = scope["rounds"]
+    return found
 
 
 def is_for_the_interpreter(source: KernelSource) -> bool:
-    is_one_of_five = zlib.crc32(f"{source.text}{source.arguments}".encode()) % ONE_IN == 0
-    if TIMES >= ALL or is_one_of_five or source is KERNEL:
+    if TIMES >= ALL or source is KERNEL or is_one_of_five(f"{source.text}{source.arguments}"):
         return False
     if any(argument.dtype.startswith("complex") for argument in source.arguments):
         return False
     return NAMES.issuperset(imported(source.text))
+
+
+def is_one_of_five(text: str) -> bool:
+    return zlib.crc32(text.encode()) % ONE_IN == 0
 
 
 def imported(text: str) -> Iterator[str]:
