@@ -52,7 +52,6 @@ LONGEST = 60.0
 MOST = 1500
 """The interpreter runs kernels whose arrays have no more elements than this, and no integers above it."""
 
-CONTROL = LEADING.index("control")
 NAMES = frozenset(STAND_INS) | {"is_ready", "math", "np"}
 _telling = threading.Lock()
 compile_kernel, compile_serial_loop = compiling.compile_kernel, serial_loop.compile_serial_loop
