@@ -3,7 +3,8 @@
 Of the kernels of many files of tests (`MOSTLY`) one in five is compiled, always the same ones; with `ORION_TRIALS=3`
 all are. The others go through everything but Numba and LLVM: they are planned, proved and written as always, and run
 by the runtime's own threads, on the arrays of the call. Always compiled is what the interpreter has no stand-in for
-(rows in registers, complex numbers), and what has more to do than it does quickly.
+(rows in registers), what it computes otherwise (complex numbers, sums of truth values), and what has more to do than it
+does quickly.
 
 A test that fails so runs again, with all kernels compiled: that decides, and a warning says so.
 """
@@ -102,7 +103,7 @@ def rounds(lines: Any, meeting: KernelSource, started: Any, dtypes: Any) -> Call
 def is_for_the_interpreter(source: KernelSource) -> bool:
     if TIMES >= ALL or source is KERNEL or is_one_of_five(f"{source.text}{source.arguments}"):
         return False
-    if any(argument.dtype.startswith("complex") for argument in source.arguments):
+    if any(argument.dtype in ("bool", "complex64", "complex128") for argument in source.arguments):
         return False
     return NAMES.issuperset(imported(source.text))
 
