@@ -19,7 +19,7 @@ from tests.trials import ALL, TIMES
 
 EVERY = {
     "test_advice", "test_inspect_data", "test_inspect_svg", "test_inspect_text", "test_kernel_refusals", "test_promise",
-    "test_schedule_build", "test_shown_instances", "test_shown_shares", "test_stop",
+    "test_same_functions", "test_schedule_build", "test_shown_instances", "test_shown_shares", "test_stop",
 }  # fmt: skip
 """Files of which all combinations are run: they take little, or are what nothing else tries. So are tests of files of
 elements (`SPILLED` in `tests/conftest.py`), which compile nothing."""

@@ -199,9 +199,10 @@ def argument_value(argument: Any, values: dict[str, Any], results: dict[str, Any
             return value.storage if isinstance(value, DenseArray) else value
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def kernel_cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A cache folder of the tests' own. Test files import this fixture by name."""
+    """A cache folder of a file's own. Test files import this fixture by name; those after them share the user's folder
+    with what runs beside them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ORION_CACHE", str(tmp_path_factory.mktemp("kernels")))
         yield

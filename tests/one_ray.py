@@ -11,10 +11,12 @@ import sys
 WORKERS = 2
 
 FILES = {
-    "test_counted_lists", "test_early_exits", "test_element_stores", "test_frontend_iterables", "test_frontend_lists",
-    "test_frontend_tuples", "test_index_arrays", "test_inspected_loops", "test_mapped_keys", "test_matrices",
+    "test_array_repr", "test_counted_lists", "test_dynamic", "test_early_exits", "test_element_stores",
+    "test_frontend_iterables", "test_frontend_lists", "test_frontend_tuples", "test_index_arrays",
+    "test_inspected_loops", "test_keyed_random", "test_made_arrays", "test_mapped_keys", "test_matrices",
     "test_outside_arrays", "test_passes_array_names", "test_passes_options", "test_passes_picking",
-    "test_passes_unpacking", "test_returned_arrays", "test_scans", "test_tsvc", "test_whole_functions",
+    "test_passes_unpacking", "test_plan_together", "test_renaming", "test_returned_arrays", "test_runtime_rounds",
+    "test_scans", "test_tsvc", "test_whole_functions",
 }  # fmt: skip
 """Files whose tests on Ray begin sessions of at most so many workers, and look at nothing else of Ray."""
 

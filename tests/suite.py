@@ -4,9 +4,9 @@
     python tests/suite.py tests/test_scans.py -k random   # with arguments of pytest
     ORION_TRIALS=3 python tests/suite.py                  # all combinations of parameters, three times the random tests
 
-Compiled code is never freed, so that processes grow by about a megabyte with each loop. Tests are therefore run in
-parts, each by processes of its own; and those on Ray apart, as its workers are the first to be killed where memory runs
-out.
+What is left out if no more trials are asked for, `tests/trials.py` says. Compiled code is never freed: processes grow
+by about a megabyte with each loop. Tests are therefore run in parts, each by processes of its own, and those on Ray
+apart, as its workers are the first to be killed where memory runs out.
 """
 
 from __future__ import annotations

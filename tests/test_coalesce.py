@@ -11,6 +11,7 @@ import orion
 from orion.ir.assumed import Covers
 from orion.runtime.shown import covers
 from tests.random_functions import rewritten
+from tests.trials import worker_counts
 
 
 def by_colour(u, first, order, ptr, idx):
@@ -191,7 +192,7 @@ def compare(function, given):
     expected = outcome(function, given)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", orion.SerialLoopWarning)
-        for workers in (1, 2, 3):
+        for workers in worker_counts(1, 2, 3):
             with orion.session(workers=workers, force_parallel=True):
                 plan = parallel.plan(*given, inspect=True) if expected != [IndexError] else None
                 assert outcome(parallel, given) == expected

@@ -24,7 +24,7 @@ from orion.rewrites.early_exits import apply, find
 from orion.verify.early_exits import prove_set_at_exit
 from tests.loop_text import defined
 from tests.random_functions import compare, plans, rewritten
-from tests.trials import TIMES
+from tests.trials import TIMES, worker_counts
 
 N = 700
 PLACES = (None, 0, 1, 21, 22, 350, N - 1)
@@ -176,7 +176,7 @@ def _no_warnings():
 
 @pytest.mark.parametrize("function", SEARCHES, ids=lambda function: function.__name__)
 def test_searches_are_shared_out_and_pythons(function):
-    for workers in (1, 2, 4):
+    for workers in worker_counts(1, 2, 4):
         with orion.session(workers=workers, force_parallel=True):
             search = orion.parallel_for(function, require_parallel=True)
             for place in PLACES:
@@ -229,7 +229,7 @@ def test_searches_through_nested_loops(place):
     if place is not None:
         B[place] += 100
         a[39 - place[0]] += 1
-    for workers in (1, 2, 4):
+    for workers in worker_counts(1, 2, 4):
         with orion.session(workers=workers, force_parallel=True):
             assert orion.parallel_for(differ, require_parallel=True)(A, B) == differ(A, B)
             assert orion.parallel_for(a_row_of, require_parallel=True)(B, 50.0) == a_row_of(B, 50.0)
@@ -254,7 +254,7 @@ def in_rounds(A, x):
 def test_a_search_in_each_round_of_a_serial_loop():
     A = np.floor(np.random.default_rng(3).random((30, 200)) * 60)
     want = in_rounds(A.copy(), 3.0)
-    for workers in (1, 2, 4):
+    for workers in worker_counts(1, 2, 4):
         with orion.session(workers=workers, force_parallel=True):
             B, C = A.copy(), A.copy()
             search = orion.parallel_for(in_rounds)
@@ -503,5 +503,5 @@ def test_random_searches_are_pythons(seed):
 
 def test_many_of_them_are_shared_out():
     """The generator reaches what it is for, and the checker proves what is taken."""
-    made = ((defined(Maker(seed).function()), arguments(40, seed)) for seed in range(200))
-    assert sum("early_exits" in rewritten(plan) and plan.is_parallel for plan in plans(made)) >= 50
+    made = ((defined(Maker(seed).function()), arguments(40, seed)) for seed in range(67 * TIMES))
+    assert sum("early_exits" in rewritten(plan) and plan.is_parallel for plan in plans(made)) >= 16 * TIMES

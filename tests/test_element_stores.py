@@ -28,6 +28,7 @@ from tests.element_stores import (
     store_two,
     vector,
 )
+from tests.trials import worker_counts
 
 pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 
@@ -444,7 +445,7 @@ def test_sums_have_the_same_bits_on_any_number_of_workers():
         return total
 
     found = set()
-    for workers in (1, 2, 3, 4):
+    for workers in worker_counts(1, 2, 3, 4):
         with orion.session(workers=workers, force_parallel=True):
             tokens = orion.sparse(tokens_of().coords, np.random.default_rng(0).random(300), (40, 30))
             found.add((summed(tokens, np.zeros(30)), tokens.values.tobytes()))

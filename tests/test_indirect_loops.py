@@ -8,6 +8,7 @@ import pytest
 
 import orion
 from benchmarks.indirect.loops import LOOPS
+from tests.trials import worker_counts
 
 BY_CONTENTS = {"permute", "invert", "update_rows", "scale_rows", "softmax_rows", "unpack_runs"}
 ORDERED = [one for one in LOOPS if one.ordered]
@@ -26,7 +27,7 @@ def test_those_with_an_order_are_right(one):
     decorated = orion.parallel_for(one.function)
     expected = one.arguments(300)
     one.function(*expected)
-    for workers in (1, 2, 4):
+    for workers in worker_counts(1, 2, 4):
         with orion.session(workers=workers, force_parallel=True):
             given = one.arguments(300)
             decorated(*given)

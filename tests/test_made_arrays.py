@@ -19,6 +19,7 @@ from orion.prepare import Options, Preparation
 from orion.unanalysed import compiled_as_it_is
 from tests.loop_text import from_body
 from tests.made_functions import cases, jacobi, jacobi_with_copies, of_a_branch, padded, rows_of_their_own
+from tests.trials import worker_counts
 
 pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 
@@ -58,7 +59,7 @@ def same(ours, wanted):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_undecorated_function_gives_the_same(name):
-    for workers in (1, 2, 4):
+    for workers in worker_counts(1, 2, 4):
         with orion.session("threads", workers, force_parallel=True):
             check(name)
 

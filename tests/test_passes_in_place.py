@@ -14,6 +14,7 @@ from orion.frontend.parse import parse_function
 from orion.ir.printer import print_function
 from orion.ir.signature import argument_types
 from orion.pipeline import through_passes
+from tests.trials import worker_counts
 
 HEADER = "def loop(X, y, D, w, g, G, k, step, n):\n"
 
@@ -79,7 +80,7 @@ def test_sums_of_whole_arrays_are_parallel(name):
 def test_bits_do_not_depend_on_the_workers():
     body, _ = BODIES["epochs"]
     results = []
-    for workers in (1, 2, 3):
+    for workers in worker_counts(1, 2, 3):
         given = arguments()
         with orion.session("threads", workers, force_parallel=True):
             orion.parallel_for(function_of(body))(**given)

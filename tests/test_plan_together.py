@@ -18,6 +18,7 @@ from orion.prepare import Options, Preparation
 from orion.rewrites.fuse.apply import Group, fuse_loops
 from tests.loop_text import defined
 from tests.oracles.interpreted import Order, kernel_code, run_interpreted
+from tests.trials import worker_counts
 
 ONE = "for i in range({0}):\n    {1}\nfor i in range({0}):\n    {2}"
 TWO = """\
@@ -163,7 +164,7 @@ def test_the_compiled_result_is_the_same_on_any_number_of_workers():
     serial = arguments()
     f(**serial)
     compiled = orion.parallel_for(f)
-    for workers in (1, 2, 4):
+    for workers in worker_counts(1, 2, 4):
         mine = arguments()
         with orion.session(workers=workers, force_parallel=True):
             assert groups(compiled.plan(**mine).function) == [(2, "i"), (2, "i")]

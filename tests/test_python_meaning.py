@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import orion
+from tests.trials import worker_counts
 
 pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 
@@ -171,7 +172,7 @@ def outcome(function, arguments):
 def test_the_result_is_that_of_python(name):
     function, calls = CASES[name]
     ours = orion.parallel_for(function)
-    for workers in (1, 2, 4):
+    for workers in worker_counts(1, 2, 4):
         with orion.session("threads", workers, force_parallel=workers > 1):
             for make in calls:
                 check(function, ours, make(), make())

@@ -5,8 +5,9 @@ from collections import Counter
 import pytest
 
 from tests.oracles.call_sequences import Calls
+from tests.trials import TIMES
 
-PARTS, SEQUENCES = 8, 8
+PARTS, SEQUENCES = 3 * TIMES, 8
 
 
 @pytest.mark.parametrize("part", range(PARTS))

@@ -17,6 +17,7 @@ from orion.rewrites.copy_in import apply as transform
 from orion.rewrites.copy_in.find import may_see_copy
 from tests.loop_text import from_body
 from tests.renamed_loops import KEPT, RENAMED, many_rounds, next_one, one_before, rows
+from tests.trials import worker_counts
 
 pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 
@@ -72,7 +73,7 @@ def copied(plan):
 
 @pytest.mark.parametrize(("name", "function", "make", "arrays"), RENAMED + KEPT, ids=[row[0] for row in RENAMED + KEPT])
 def test_results_are_those_of_python(name, function, make, arrays):
-    for workers in (1, 2, 4):
+    for workers in worker_counts(1, 2, 4):
         with orion.session("threads", workers, force_parallel=True):
             ours = orion.parallel_for(function)
             for n in (0, 1, 2, 5, 40):
@@ -182,7 +183,7 @@ def test_a_serial_loop_among_parallel_ones_in_rounds_has_a_copy_in_each():
         small = orion.parallel_for(scaled_rounds).plan(np.zeros(10), 5)
         assert copied(small) == ()
     results = []
-    for workers in (1, 2, 4):
+    for workers in worker_counts(1, 2, 4):
         a = np.random.default_rng(0).random(300)
         with orion.session("threads", workers, force_parallel=True):
             orion.parallel_for(scaled_rounds)(a, 5)
@@ -288,7 +289,7 @@ def test_a_row_that_is_spread_out_in_place_sees_what_it_has_written():
     expected = np.random.default_rng(0).random((20, 24))
     mine = expected.copy()
     spread_out(expected, 5)
-    for workers in (1, 2, 3):
+    for workers in worker_counts(1, 2, 3):
         given = mine.copy()
         with orion.session("threads", workers, force_parallel=True), pytest.warns(orion.SerialLoopWarning):
             orion.parallel_for(spread_out)(given, 5)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import orion
+from tests.trials import worker_counts
 
 pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning", "error::orion.UnprovedWarning")
 
@@ -232,7 +233,7 @@ def in_steps(rows, columns):
 def compare(function, make):
     expected = make()
     returned = function(*expected)
-    for workers in (1, 2, 4):
+    for workers in worker_counts(1, 2, 4):
         with orion.session("threads", workers, force_parallel=True):
             ours, arguments = orion.parallel_for(function, fastmath=False), make()
             ours.plan(*arguments).check()

@@ -11,6 +11,7 @@ import orion
 from orion.frontend.parse import parse_function
 from orion.ir.printer import print_stmt
 from orion.rewrites.jam.apply import in_register_tiles
+from tests.trials import worker_counts
 
 
 def square(A, n):
@@ -196,7 +197,7 @@ def test_results_are_those_of_the_written_loops_bit_for_bit(function):
     for n in (1, 2, 3, 4, 5, 8, 9, 33):
         expected = arguments(function, n)
         function(*expected)
-        for workers in (1, 2, 4):
+        for workers in worker_counts(1, 2, 4):
             found = arguments(function, n)
             with orion.session(workers=workers, force_parallel=True):
                 compiled(*found)

@@ -12,7 +12,7 @@ import orion
 from orion.rewrites.scans import apply, find
 from tests.loop_text import defined
 from tests.random_functions import compare, interpreted, outcome, plans, rewritten
-from tests.trials import TIMES
+from tests.trials import TIMES, worker_counts
 
 N = 3_000
 """More than one block, and some iterations after the last."""
@@ -206,7 +206,7 @@ def test_scans_are_shared_out_and_the_same_on_any_number_of_workers(any_size, fu
         assert "scans" in [name for name, _ in plan.function.rewrites]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", orion.SerialLoopWarning)
-        alone, *others = [results(function, workers) for workers in (1, 2, 3, 4)]
+        alone, *others = [results(function, workers) for workers in worker_counts(1, 2, 3, 4)]
     for found, want in zip(alone, called(function), strict=True):
         np.testing.assert_allclose(found, want, rtol=1e-12, atol=1e-12)
     for other in others:
@@ -498,5 +498,5 @@ def test_random_scans_have_the_same_bits_on_any_number_of_workers(small, seed):
 
 def test_many_of_them_are_shared_out(small):
     """The generator reaches what it is for, and the checker proves what is taken."""
-    made = ((defined(Maker(seed).function()), arguments(45, seed)) for seed in range(0, 300, 3))
-    assert sum("scans" in rewritten(plan) and plan.is_parallel for plan in plans(made)) >= 20
+    made = ((defined(Maker(seed).function()), arguments(45, seed)) for seed in range(0, 150 * TIMES, 3))
+    assert sum("scans" in rewritten(plan) and plan.is_parallel for plan in plans(made)) >= 10 * TIMES

@@ -9,6 +9,7 @@ import scipy.sparse
 
 import orion
 from orion.errors import AliasError, UnsupportedLoopError
+from tests.trials import worker_counts
 
 pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 
@@ -124,7 +125,7 @@ def arrays():
 @pytest.mark.parametrize("ordered", [None, True, False])
 def test_results_are_pythons(function, ordered):
     decorated = orion.parallel_for(ordered=ordered)(function)
-    for workers in (1, 2, 4):
+    for workers in worker_counts(1, 2, 4):
         with orion.session(workers=workers, force_parallel=True):
             for R in arrays():
                 mine, theirs = np.zeros(12), np.zeros(12)

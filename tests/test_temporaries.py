@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import orion
+from tests.trials import worker_counts
 
 pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning", "error::orion.UnprovedWarning")
 
@@ -149,7 +150,7 @@ def bodies(count, steps=3):
 def test_bodies(function, count):
     expected = bodies(count)
     function(*expected)
-    for workers in (1, 2, 4):
+    for workers in worker_counts(1, 2, 4):
         with orion.session("threads", workers, force_parallel=True):
             ours = orion.parallel_for(function, fastmath=False)
             arguments = bodies(count)
@@ -321,7 +322,7 @@ def test_results_are_those_of_python(function, shape, steps):
     given = np.random.default_rng(2).random(shape)
     expected = given.copy(), np.zeros(shape[0])
     function(*expected, steps)
-    for workers in (1, 2, 4):
+    for workers in worker_counts(1, 2, 4):
         with orion.session("threads", workers, force_parallel=True):
             ours = orion.parallel_for(function, fastmath=False)
             arguments = given.copy(), np.zeros(shape[0])

@@ -11,6 +11,7 @@ import pytest
 
 import orion
 from tests.trap_loops import STORIES, TRAPS, column_sums, shifted_view
+from tests.trials import worker_counts
 
 GOLDEN = Path(__file__).parent / "golden" / "traps.txt"
 
@@ -26,7 +27,7 @@ def test_trap(function):
     assert [loop.strategy for loop in plan.loops] == strategies
     assert all(loop.reasons for loop in plan.loops if not loop.is_parallel)
     plan.check()
-    for workers in (1, 2, 4):
+    for workers in worker_counts(1, 2, 4):
         arguments = make()
         with orion.session(workers=workers, force_parallel=True), warnings.catch_warnings():
             warnings.simplefilter("ignore", orion.SerialLoopWarning)

@@ -15,6 +15,7 @@ import pytest
 import orion
 from tests.oracles.interpreted import Order, kernel_code, run_interpreted
 from tests.oracles.nest_check import is_in_vectors
+from tests.trials import worker_counts
 
 
 def s122(a, b, n1, n3):
@@ -275,7 +276,7 @@ def test_is_right(function):
     looped = orion.parallel_for(function)
     with orion.session(workers=2, force_parallel=True):
         compare(function, lambda given: looped(*given), 203, 9)
-    for workers in (1, 2, 4):
+    for workers in worker_counts(1, 2, 4):
         for n, m in ((6, 3), (40, 7), (41, 5)):
             with orion.session(workers=workers, force_parallel=True):
                 compare(function, lambda given, workers=workers: interpreted(looped, given, workers), n, m)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import orion
+from tests.trials import worker_counts
 
 
 def s491(a, b, c, d, ip):
@@ -94,7 +95,7 @@ def test_is_right_whether_it_holds_or_not(function, equal):
     theirs = arguments(function, equal=equal)
     expected = function(*theirs)
     decorated = orion.parallel_for(function)
-    for workers in (1, 2, 4):
+    for workers in worker_counts(1, 2, 4):
         with orion.session(workers=workers, force_parallel=True):
             mine = arguments(function, equal=equal)
             found = decorated(*mine)

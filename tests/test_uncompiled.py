@@ -7,6 +7,7 @@ import pytest
 
 import orion
 from orion.errors import OutOfBoundsError
+from orion.kernel.build import compile as compiling
 from tests import uncompiled
 from tests.loop_text import defined
 
@@ -18,6 +19,7 @@ def never_compiled(monkeypatch):
     """Of no kernel that the interpreter can run there is machine code."""
     monkeypatch.setattr(uncompiled, "ONE_IN", 2**40)
     monkeypatch.setattr(uncompiled, "compile_kernel", refused(uncompiled.compile_kernel))
+    monkeypatch.setattr(uncompiled, "compile_serial_loop", None)
 
 
 def refused(compile_kernel):
@@ -34,6 +36,14 @@ def wavefront(A, n):
             A[i, j] = A[i - 1, j] + 2.0 * A[i, j - 1]
 
 
+def smooth(a, b, n):
+    for _ in range(n):
+        for i in range(1, a.shape[0] - 1):
+            b[i] = a[i - 1] + a[i + 1]
+        for i in range(1, a.shape[0] - 1):
+            a[i] = 0.5 * b[i]
+
+
 def search(a, n):
     for i in range(n):
         if a[i] > 7:
@@ -48,6 +58,15 @@ def test_workers_wait_for_each_other(workers, never_compiled):
         orion.parallel_for(wavefront)(mine, 12)
     wavefront(theirs, 12)
     np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_rounds_follow_each_other(workers, never_compiled):
+    given = [(np.arange(20.0) ** 2, np.zeros(20), 5) for _ in range(2)]
+    with orion.session(workers=workers, force_parallel=True):
+        orion.parallel_for(smooth)(*given[0])
+    smooth(*given[1])
+    np.testing.assert_array_equal(given[0][0], given[1][0])
 
 
 def test_one_ends_a_loop_for_all(never_compiled):
@@ -92,3 +111,25 @@ def test_how_many_are_compiled(times, size, least, most, monkeypatch):
             numbered(k)(array, size)
             assert (array == k).all()
     assert least <= len(compiled.names) <= most
+
+
+def test_what_is_loaded_can_still_be_compiled(monkeypatch):
+    monkeypatch.setattr(uncompiled, "ONE_IN", 2**40)
+    compiled, array, add = Counted(monkeypatch), np.zeros(5), numbered(1)
+    with orion.session(workers=1):
+        add(array, 5)
+        assert not compiled.names
+        with uncompiled.all_compiled():
+            add(array, 5)
+    assert len(compiled.names) == 1
+    assert (array == 2).all()
+
+
+RUNS = []
+
+
+@pytest.mark.filterwarnings("ignore:failed with kernels:pytest.PytestWarning")
+def test_one_that_fails_runs_again_with_all_compiled():
+    RUNS.append(compiling.compile_kernel is uncompiled.kernel)
+    wanted = [False] if uncompiled.TIMES >= uncompiled.ALL else [True, False]
+    assert wanted == RUNS

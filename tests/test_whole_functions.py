@@ -7,6 +7,7 @@ import pytest
 
 import orion
 from orion.arrays.sparse import SparseArray
+from tests.trials import worker_counts
 from tests.whole_functions import (
     bubble_sort,
     cases,
@@ -62,7 +63,7 @@ def solver_rounding(steps):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_undecorated_function_gives_the_same(name):
-    for workers in (1, 2, 4):
+    for workers in worker_counts(1, 2, 4):
         with orion.session("threads", workers, force_parallel=True):
             check(name)
 

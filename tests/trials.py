@@ -2,7 +2,9 @@
 
 - Random tests try so many times as much.
 - From 3 on, tests with several parameters run with all combinations of these. Else each value of each of them is tried
-  once at least: `tests/covering.py` for those of pytest, `combined` for what a test goes through by itself.
+  once at least: `tests/covering.py` for those of pytest, `combined` for what a test goes through by itself; of several
+  numbers of workers the least and the greatest.
+- From 3 on, all kernels are compiled. Else the interpreter runs most of them in many files: `tests/uncompiled.py`.
 """
 
 import itertools
@@ -26,3 +28,8 @@ def combined(*values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
         return itertools.product(*values)
     longest = max(map(len, values))
     return itertools.islice(zip(*map(itertools.cycle, values), strict=True), longest)
+
+
+def worker_counts(*workers: int) -> Sequence[int]:
+    """Of numbers of workers all, or the least and the greatest."""
+    return workers if TIMES >= ALL else (workers[0], workers[-1])

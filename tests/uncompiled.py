@@ -1,9 +1,12 @@
 """Kernels that the Python interpreter runs in place of machine code, as their compiling is most of what tests take.
 
-Of the kernels of some files of tests (`MOSTLY`) one in five is compiled, always the same ones; with `ORION_TRIALS=3`
+Of the kernels of many files of tests (`MOSTLY`) one in five is compiled, always the same ones; with `ORION_TRIALS=3`
 all are. The others go through everything but Numba and LLVM: they are planned, proved and written as always, and run
 by the runtime's own threads, on the arrays of the call. Always compiled is what the interpreter has no stand-in for
-(rows in registers, complex numbers, compiled serial loops), and what has more to do than it does quickly.
+(rows in registers), what it computes otherwise (complex numbers, sums of truth values), and what has more to do than it
+does quickly.
+
+A test that fails so runs again, with all kernels compiled: that decides, and a warning says so.
 """
 
 from __future__ import annotations
@@ -28,20 +31,45 @@ from tests.oracles.interpreted import STAND_INS, kernel_code, tell_end
 from tests.trials import ALL, TIMES
 
 ONE_IN = 5
+STAGES = ("test_frontend_", "test_passes_", "test_rewrites_")
 MOSTLY = {
-    "test_choices", "test_coalesce", "test_frontend_lists", "test_inspected_loops", "test_names",
-    "test_rewrites_slices", "test_tsvc", "test_uncompiled", "test_whole_functions",
+    "test_array_order", "test_bad_input", "test_caps", "test_changed_bounds", "test_choices", "test_coalesce",
+    "test_conditions", "test_counted_lists", "test_defaults", "test_dependence_element_sums", "test_early_exits",
+    "test_element_stores", "test_everyday", "test_fills", "test_guarded_accesses", "test_index_arrays",
+    "test_indirect_loops", "test_inspected_loops", "test_inspector", "test_lengths", "test_lists_of_rows",
+    "test_made_arrays", "test_many_sizes", "test_mapped_keys", "test_matrices", "test_names", "test_outside_arrays",
+    "test_overlapping_rows", "test_plan_rounds", "test_plan_together", "test_polybench", "test_python_meaning",
+    "test_random_inspected", "test_random_reads", "test_ranged_subscripts", "test_recent_calls", "test_renaming",
+    "test_returned_arrays", "test_reused_loop_variables", "test_running_extremes", "test_scalars_after_loops",
+    "test_short_circuit", "test_sparse_loops", "test_temporaries", "test_traps", "test_truth_values", "test_tsvc",
+    "test_tsvc_indirect", "test_uncompiled", "test_whole_functions",
 }  # fmt: skip
-"""Files of tests of which that is so: their loops are many, and what is tried is what loops do, not how numbers are
-rounded or how wide they are."""
+"""Files of tests of which that is so, and how the names of more of them begin: their loops are many, and what is tried
+is what loops do, not how numbers are rounded or how wide they are."""
+
+LONGEST = 60.0
+"""Seconds that a tile waits for another one."""
 
 MOST = 1500
 """The interpreter runs kernels whose arrays have no more elements than this, and no integers above it."""
 
-CONTROL = LEADING.index("control")
 NAMES = frozenset(STAND_INS) | {"is_ready", "math", "np"}
 _telling = threading.Lock()
 compile_kernel, compile_serial_loop = compiling.compile_kernel, serial_loop.compile_serial_loop
+
+
+def are_mostly_uncompiled(test: pytest.Item) -> bool:
+    """Whether that is so for a test. On Ray, kernels are run by other processes."""
+    name = test.path.stem
+    return (name in MOSTLY or name.startswith(STAGES)) and TIMES < ALL and test.get_closest_marker("ray") is None
+
+
+@contextmanager
+def all_compiled() -> Iterator[None]:
+    """Where this holds, what has been loaded to be run by the interpreter is compiled, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Uncompiled, "is_compiled", True)
+        yield
 
 
 @contextmanager
@@ -59,19 +87,29 @@ def kernel(source: KernelSource) -> Any:
 
 
 def rounds(lines: Any, meeting: KernelSource, started: Any, dtypes: Any) -> Callable[..., None]:
-    """In place of `compile_serial_loop`: the kernels that the function calls are compiled."""
-    for source, _ in started:
-        compile_kernel(source)
-    return compile_serial_loop(lines, meeting, started, dtypes)
+    """In place of `compile_serial_loop`. Of what is compiled, the kernels that it calls are, too."""
+    sources = [source for source, _ in started]
+    if is_one_of_five("".join([*lines, *(source.text for source in sources)])):
+        for source in sources:
+            compile_kernel(source)
+        return compile_serial_loop(lines, meeting, started, dtypes)
+    scope = STAND_INS | {f"walk{k}": kernel(source).walk for k, source in enumerate(sources)}
+    scope["meet"] = compile_kernel(meeting).walk
+    exec("\n".join(lines), scope)
+    found: Callable[..., None] = scope["rounds"]
+    return found
 
 
 def is_for_the_interpreter(source: KernelSource) -> bool:
-    is_one_of_five = zlib.crc32(f"{source.text}{source.arguments}".encode()) % ONE_IN == 0
-    if TIMES >= ALL or is_one_of_five or source is KERNEL:
+    if TIMES >= ALL or source is KERNEL or is_one_of_five(f"{source.text}{source.arguments}"):
         return False
-    if any(argument.dtype.startswith("complex") for argument in source.arguments):
+    if any(argument.dtype in ("bool", "complex64", "complex128") for argument in source.arguments):
         return False
     return NAMES.issuperset(imported(source.text))
+
+
+def is_one_of_five(text: str) -> bool:
+    return zlib.crc32(text.encode()) % ONE_IN == 0
 
 
 def imported(text: str) -> Iterator[str]:
@@ -87,12 +125,14 @@ def imported(text: str) -> Iterator[str]:
 class Uncompiled:
     """A kernel that the interpreter runs until there is too much to do; then it is compiled after all."""
 
+    is_compiled = False
+
     def __init__(self, source: KernelSource) -> None:
         self.source = source
         self.plain = compiling._guarded(walk(kernel_code(source.text), source.entry), source)
 
     def walk(self, *arguments: Any) -> None:
-        if any(is_large(one) for one in arguments[len(LEADING) :]):
+        if self.is_compiled or any(is_large(one) for one in arguments[len(LEADING) :]):
             compile_kernel(self.source).walk(*arguments)
             return
         with np.errstate(all="ignore"):
@@ -116,8 +156,11 @@ def told_one_by_one(tile: int, round: int, control: Any) -> None:
 
 
 def is_ready(tile: int, round: int, wait_offsets: Any, waits: Any, lags: Any, done: Any, control: Any) -> bool:
+    last = time.monotonic() + LONGEST
     for k in range(wait_offsets[tile], wait_offsets[tile + 1]):
         while control[0] == GO and done[waits[k] * FLAG_STRIDE] < round + 1 - lags[k]:
+            if time.monotonic() > last:
+                raise TimeoutError(f"tile {tile} waits for tile {waits[k]}")
             time.sleep(0)
     return bool(control[0] == GO)
 
