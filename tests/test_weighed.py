@@ -217,9 +217,23 @@ def test_loops_are_weighed_only_where_it_is_of_use_and_no_bit_hangs_on_it():
                 x = 3.7 * x * (1.0 - x)
             out[i] = x
 
+    def by_chain(steps, out):
+        for i in range(out.shape[0]):
+            a = steps[i]
+            b = a + a
+            c = b + b
+            d = c + c
+            e = d + d
+            f = e + e
+            g = f + f
+            x = 0.5
+            for _ in range(g // 64):
+                x = 3.7 * x * (1.0 - x)
+            out[i] = x
+
     uneven, even, out = zipf(4000), np.full(4000, 500), np.zeros(4000)
     with orion.session(workers=2):
-        plans = [dynamic(function).plan(uneven, out) for function in (total_of, own_counts, by_values)]
+        plans = [dynamic(function).plan(uneven, out) for function in (total_of, own_counts, by_values, by_chain)]
         plans.append(dynamic(walks).plan(even, out))
         plans.append(orion.parallel_for(walks).plan(uneven, out))
         short = np.zeros(5000)

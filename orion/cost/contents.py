@@ -20,7 +20,22 @@ from orion.cost.grid import ITERATION_NS
 from orion.cost.sizes import Sizes
 from orion.cost.worth import OPERATION_NS, body_ns
 from orion.ir.assigned import assigned_names
-from orion.ir.nodes import INTEGER, Assign, Binary, Call, Expr, For, If, Range, Stmt, Subscript, Var, every, names_in
+from orion.ir.nodes import (
+    INTEGER,
+    Assign,
+    Binary,
+    Call,
+    Expr,
+    For,
+    If,
+    Range,
+    Stmt,
+    Subscript,
+    Var,
+    every,
+    names_in,
+    walk,
+)  # fmt: skip
 from orion.ir.program import LoopNest
 from orion.ir.rewriting import rewrite
 from orion.sets.affine import has_unit_step
@@ -34,6 +49,9 @@ PARTS = 1 << 16
 
 CHUNK = 1 << 18
 """The trips of about so many indices are counted at a time."""
+
+MOST_NODES = 16
+"""Longer values of scalars are not written out: in a chain (`b = a + a; c = b + b; …`) each is twice as long."""
 
 OPERATORS = {"+": np.add, "-": np.subtract, "*": np.multiply, "min": np.minimum, "max": np.maximum}
 
@@ -75,8 +93,9 @@ def _decided(body: Sequence[Stmt], dims: Sequence[str], before: Mapping[str, Exp
         changed = assigned_names([statement])
         if isinstance(statement, Assign) and isinstance(statement.target, Var):
             value = _written_out(statement.value, known)
-            known[statement.target.name] = value
-            changed -= {statement.target.name} - names_in(value)
+            if len([*walk(value)]) <= MOST_NODES:
+                known[statement.target.name] = value
+                changed -= {statement.target.name} - names_in(value)
         known = {name: value for name, value in known.items() if changed.isdisjoint({name} | names_in(value))}
 
 
@@ -118,9 +137,10 @@ class _Counting:
     def work(self, loops: Sequence[Decided], trip_ns: Sequence[float], at: Numbers, length: int) -> Floats:
         """The time of the trips of all loops at these coordinates, in parts of `length`."""
         values = {isl_name(self.space.var): at if has_unit_step(self.space) else self._of_trips(at)}
-        each = [ns * self._trips(one.range, values) for one, ns in zip(loops, trip_ns, strict=True)]
-        total = np.broadcast_to(np.sum(each, axis=0, dtype=np.float64), at.shape)
-        return np.add.reduceat(total, np.arange(0, at.size, length))
+        firsts = np.arange(0, at.size, length)
+        trips = [np.broadcast_to(self._trips(one.range, values), at.shape) for one in loops]
+        parts = [ns * np.add.reduceat(one, firsts) for one, ns in zip(trips, trip_ns, strict=True)]
+        return np.asarray(sum(parts), np.float64)
 
     def _of_trips(self, at: Numbers) -> Numbers:
         start, step = (evaluated(bound, self.known) for bound in (self.space.start, self.space.step))
@@ -132,8 +152,8 @@ class _Counting:
         start, stop, step = (self._value(bound, values) for bound in (space.start, space.stop, space.step))
         if not np.all(step):
             raise UnknownError
-        trips: Numbers = np.maximum(0, -((start - stop) // step))
-        return trips
+        trips = -((start - stop) // step) if np.any(step != 1) else stop - start  # to divide takes most of the time
+        return np.asarray(np.maximum(0, trips), np.int64)
 
     def _value(self, expr: Expr, values: Mapping[str, Numbers]) -> Numbers:
         number = evaluated(expr, self.known)
@@ -154,7 +174,7 @@ class _Counting:
                 raise UnknownError
 
     def _element(self, array: NDArray[np.integer], index: Sequence[Numbers]) -> Numbers:
-        if any((at < 0).any() or (at >= extent).any() for at, extent in zip(index, array.shape, strict=True)):
+        if any(at.min() < 0 or at.max() >= extent for at, extent in zip(index, array.shape, strict=True)):
             raise UnknownError
         return np.asarray(array[tuple(index)], np.int64)
 

@@ -99,7 +99,7 @@ def _shown_work(plan: LoopPlan, spans: Sequence[Span | None], sizes: Sizes) -> F
     space = plan.tiles.space
     others = [0 if span is None else span[1] - span[0] for dim, span in enumerate(spans) if dim != space]
     span = spans[space]
-    if span is None or plan.analysis.scalars.has_results:
+    if span is None or 0 in others or plan.analysis.scalars.has_results:
         return None
     work = work_by_contents(plan.nest, space, span, sizes, contents)
     if work is None:
