@@ -2,9 +2,9 @@
 
 import gc
 import signal
+from contextlib import nullcontext
 
 import pytest
-from _pytest.runner import runtestprotocol
 
 import orion
 from tests import covering, one_ray, uncompiled
@@ -55,23 +55,11 @@ def is_on_ray(test):
     return test.get_closest_marker("ray") is not None
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item, nextitem):
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
     """In many files four of five kernels are run by the interpreter, see `tests/uncompiled.py`."""
-    if not uncompiled.are_mostly_uncompiled(item):
-        return None
-    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    with uncompiled.mostly_uncompiled():
-        reports = runtestprotocol(item, log=False, nextitem=nextitem)
-    if any(report.failed for report in reports):
-        item.warn(pytest.PytestWarning("failed with kernels that were not compiled, and ran again with all compiled"))
-        item._initrequest()
-        with uncompiled.all_compiled():
-            reports = runtestprotocol(item, log=False, nextitem=nextitem)
-    for report in reports:
-        item.ihook.pytest_runtest_logreport(report=report)
-    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
-    return True
+    with uncompiled.mostly_uncompiled() if uncompiled.are_mostly_uncompiled(item) else nullcontext():
+        return (yield)
 
 
 def shares_ray(test):

@@ -6,7 +6,8 @@ by the runtime's own threads, on the arrays of the call. Always compiled is what
 (rows in registers), what it computes otherwise (complex numbers, sums of truth values), and what has more to do than it
 does quickly.
 
-A test that fails so runs again, with all kernels compiled: that decides, and a warning says so.
+A test that fails so fails. Where that is for what the interpreter computes otherwise, `is_for_the_interpreter` is to say
+of such kernels that they are always compiled.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ MOSTLY = {
     "test_element_stores", "test_everyday", "test_fills", "test_guarded_accesses", "test_index_arrays",
     "test_indirect_loops", "test_inspected_loops", "test_inspector", "test_lengths", "test_lists_of_rows",
     "test_made_arrays", "test_many_sizes", "test_mapped_keys", "test_matrices", "test_names", "test_outside_arrays",
-    "test_overlapping_rows", "test_plan_rounds", "test_plan_together", "test_polybench", "test_python_meaning",
+    "test_overlapping_rows", "test_plan_rounds", "test_plan_together", "test_polybench",
     "test_random_inspected", "test_random_reads", "test_ranged_subscripts", "test_recent_calls", "test_renaming",
     "test_returned_arrays", "test_reused_loop_variables", "test_running_extremes", "test_scalars_after_loops",
-    "test_short_circuit", "test_sparse_loops", "test_temporaries", "test_traps", "test_truth_values", "test_tsvc",
+    "test_short_circuit", "test_sparse_loops", "test_temporaries", "test_truth_values", "test_tsvc",
     "test_tsvc_indirect", "test_uncompiled", "test_whole_functions",
 }  # fmt: skip
 """Files of tests of which that is so, and how the names of more of them begin: their loops are many, and what is tried
@@ -62,14 +63,6 @@ def are_mostly_uncompiled(test: pytest.Item) -> bool:
     """Whether that is so for a test. On Ray, kernels are run by other processes."""
     name = test.path.stem
     return (name in MOSTLY or name.startswith(STAGES)) and TIMES < ALL and test.get_closest_marker("ray") is None
-
-
-@contextmanager
-def all_compiled() -> Iterator[None]:
-    """Where this holds, what has been loaded to be run by the interpreter is compiled, too."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Uncompiled, "is_compiled", True)
-        yield
 
 
 @contextmanager
@@ -125,14 +118,12 @@ def imported(text: str) -> Iterator[str]:
 class Uncompiled:
     """A kernel that the interpreter runs until there is too much to do; then it is compiled after all."""
 
-    is_compiled = False
-
     def __init__(self, source: KernelSource) -> None:
         self.source = source
         self.plain = compiling._guarded(walk(kernel_code(source.text), source.entry), source)
 
     def walk(self, *arguments: Any) -> None:
-        if self.is_compiled or any(is_large(one) for one in arguments[len(LEADING) :]):
+        if any(is_large(one) for one in arguments[len(LEADING) :]):
             compile_kernel(self.source).walk(*arguments)
             return
         with np.errstate(all="ignore"):
