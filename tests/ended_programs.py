@@ -212,4 +212,5 @@ def _command(process: int) -> str:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's `&` has its programs ignore it
     program(sys.argv[1], sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else None)

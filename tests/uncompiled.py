@@ -6,8 +6,8 @@ by the runtime's own threads, on the arrays of the call. Always compiled is what
 (rows in registers), what it computes otherwise (complex numbers, sums of truth values), and what has more to do than it
 does quickly.
 
-A test that fails so fails. Where that is for what the interpreter computes otherwise, `is_for_the_interpreter` is to say
-of such kernels that they are always compiled.
+A test that fails so fails. Where that is for what the interpreter computes otherwise, `is_for_the_interpreter` has to
+say of such kernels that they are always compiled.
 """
 
 from __future__ import annotations
