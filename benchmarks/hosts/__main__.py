@@ -4,9 +4,10 @@
     python -m benchmarks.hosts --quick                          # small sizes, two calls: to see that it works
     python -m benchmarks.hosts --only SGD-MF --megabits 100 --hosts 3
 
-Of each program, size and rate: the time of a call next to that of one worker; the bytes that the plan predicts, that
-the runtime counts and that `tc -s` counts on the links; and for how long of a call workers compute, messages are on
-their way, and both. The hosts share the processors of this machine. Only root can make network namespaces.
+Of each program, size and rate: the time of a call next to that of one worker, and as its plan predicts it; the bytes
+that the plan predicts, that the runtime counts and that `tc -s` counts on the links; and for how long of a call workers
+compute, messages are on their way, and both. The hosts share the processors of this machine. Only root can make network
+namespaces.
 
 Results are written to benchmarks/results/ as JSON and as the tables of the documentation, figures of them to
 docs/figures/ if everything was run, else to benchmarks/results/. `benchmarks.hosts.pictures` draws the figures of
@@ -42,11 +43,12 @@ LIMIT = 300.0
 
 
 def told_on(
-    found: Cluster, names: Sequence[str], scales: Sequence[float], calls: int
+    found: Cluster, names: Sequence[str], scales: Sequence[float], calls: int, megabits: int
 ) -> tuple[list[dict[str, Any]], str]:
     """What programs took by size, and why some are missing, "" if none is."""
     arguments = ["--address", found.address, "--calls", str(calls), "--limit", str(LIMIT), "--only", *names]
     arguments += ["--scales", *map(str, scales), "--hosts", *(host.name for host in found.hosts)]
+    arguments += ["--megabits", str(megabits)]
     told = told_by(["benchmarks.hosts.one", *arguments], LIMIT, found.hosts[0].command(()))
     failed = told.pop("failed", "")
     return list(told.values()), failed
@@ -82,7 +84,7 @@ def measured(options: argparse.Namespace) -> tuple[list[Row], list[str]]:
     rows, failed = [], []
     for megabits in options.megabits:
         with cluster(options.hosts, megabits) as found:
-            told, why = told_on(found, options.only, options.scales, options.calls)
+            told, why = told_on(found, options.only, options.scales, options.calls, megabits)
         print(f"{megabits} Mbit/s: {len(told)} measured {why}", file=sys.stderr, flush=True)
         rows += [Row(megabits=megabits, **one) for one in told]
         failed += [f"{megabits} Mbit/s: {why}"] if why else []

@@ -27,6 +27,10 @@ IDLE_SECONDS = 3.0
 SETTLED_BYTES, SETTLED_SECONDS, MOST_SECONDS = 20_000, 0.5, 60.0
 """Links have settled when they carry less than so many bytes in so many seconds; it is waited for so many at most."""
 
+PAYLOAD, LATENCY = 0.956, 2e-4
+"""What predictions take of links: the part of their rate that is left beside the headers of whole packets (1,448 bytes
+of 1,514), and the seconds that a small message of a connection takes one way (`make transports`)."""
+
 PROFILED = 3
 """So many calls are profiled, and the one in the middle is told."""
 
@@ -115,9 +119,11 @@ def alone(program: Program, calls: int) -> float:
     return median(taken[1:])
 
 
-def on_hosts(program: Program, session: orion.Session, names: Sequence[str], calls: int) -> dict[str, Any]:
+def on_hosts(
+    program: Program, session: orion.Session, names: Sequence[str], calls: int, megabits: float
+) -> dict[str, Any]:
     """What the plan says of a program, and what calls of it took."""
-    estimate = program.estimate(len(names))
+    estimate = program.estimate(len(names), PAYLOAD * megabits * 1e6 / 8, LATENCY)
     why = [loop.why_one_node for loop in estimate.loops if loop.why_one_node]
     for number in range(WARM_UPS):
         program.call(number)
@@ -127,6 +133,7 @@ def on_hosts(program: Program, session: orion.Session, names: Sequence[str], cal
     middle = found[calls // 2]
     return {
         "predicted": estimate.bytes,
+        "expected": estimate.seconds,
         "why": why,
         "seconds": middle.seconds,
         "sent": middle.sent,
@@ -146,6 +153,7 @@ def main() -> None:
     parser.add_argument("--scales", nargs="+", type=float, default=SCALES)
     parser.add_argument("--address", required=True)
     parser.add_argument("--hosts", nargs="+", required=True)
+    parser.add_argument("--megabits", type=float, required=True, help="of each link, per second")
     parser.add_argument("--calls", type=int, default=5)
     parser.add_argument("--limit", type=float, default=120.0, help="seconds for each program of a size")
     options = parser.parse_args()
@@ -156,7 +164,9 @@ def main() -> None:
             with time_limit(what, options.limit):
                 program = PROGRAMS[name](scale)
                 known = {"name": name, "about": program.about, "scale": scale, "alone": alone(program, options.calls)}
-                tell({what: {**known, **on_hosts(program, session, options.hosts, options.calls)}})
+                with orion.session("threads", len(options.hosts), force_parallel=True):
+                    program.measure()
+                tell({what: {**known, **on_hosts(program, session, options.hosts, options.calls, options.megabits)}})
 
 
 if __name__ == "__main__":

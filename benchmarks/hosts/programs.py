@@ -43,9 +43,13 @@ class Program:
         """Call it."""
         self.function(*self.turns[number % len(self.turns)])
 
-    def estimate(self, nodes: int) -> Any:
-        """What its plan says of a call on so many nodes."""
-        return self.function.plan(*self.turns[0]).estimate(nodes=nodes)
+    def measure(self) -> None:
+        """Measure its loops on the workers of the session, for what its plan says of times."""
+        self.function.measure(*self.turns[0])
+
+    def estimate(self, nodes: int, bandwidth: float, latency: float) -> Any:
+        """What its plan says of a call on so many nodes, with links of so many bytes per second."""
+        return self.function.plan(*self.turns[0]).estimate(nodes=nodes, bandwidth=bandwidth, latency=latency)
 
 
 @cache

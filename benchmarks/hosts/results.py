@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import mean, median
 
 from benchmarks.hosts.parts import Parts
 from benchmarks.written import markdown
@@ -12,7 +13,18 @@ TOLERANCE = 0.05
 """How far what links carry may be from what was counted."""
 
 PLACE = ("", "size", "Mbit/s")
-TIMES = (*PLACE, "ms, one worker", "ms", "ms, busiest link", "computing", "both", "moving", "neither", "hidden")
+TIMES = (
+    *PLACE,
+    "ms, one worker",
+    "ms",
+    "ms predicted",
+    "ms, busiest link",
+    "computing",
+    "both",
+    "moving",
+    "neither",
+    "hidden",
+)
 BYTES = (
     *PLACE, "MB predicted", "MB sent", "MB, driver", "MB by `tc -s`", "/ counted", "with headers", "with / counted",
     "packets again",
@@ -26,7 +38,8 @@ class Row:
     without and with the headers of packets, and what the busiest one did with them. `again` are packets that TCP has
     sent again.
 
-    Seconds of a call: `alone` on one worker of one host, `seconds` on all hosts, the last four as in
+    Seconds of a call: `alone` on one worker of one host, `seconds` on all hosts, `expected` those that its plan
+    predicts by tiles measured on threads and by the rate of links (None where it can't), the last four as in
     `benchmarks.hosts.parts`. `why` says which of its loops are on one host.
     """
 
@@ -36,6 +49,7 @@ class Row:
     megabits: int
     alone: float
     seconds: float
+    expected: float | None
     predicted: int | None
     sent: int
     moved: int
@@ -66,9 +80,10 @@ class Row:
 
     def times(self) -> tuple[str, ...]:
         """What stands in the table of times."""
-        calls = (self.alone, self.seconds, self.link_seconds)
+        calls = (self.alone, self.seconds, self.expected, self.link_seconds)
         parts = (self.computing, self.both, self.moving, self.neither)
-        return *self._cells(), *(f"{time * 1e3:.1f}" for time in (*calls, *parts)), f"{self.hidden:.0%}"
+        told = ("?" if time is None else f"{time * 1e3:.1f}" for time in (*calls, *parts))
+        return *self._cells(), *told, f"{self.hidden:.0%}"
 
     def bytes(self) -> tuple[str, ...]:
         """What stands in the table of bytes."""
@@ -101,7 +116,12 @@ def documented(rows: Sequence[Row]) -> str:
 
 
 def agreement(rows: Sequence[Row]) -> Iterator[str]:
-    """Whether the bytes that were predicted, those that were counted and those that links carried agree."""
+    """Whether the bytes that were predicted, those that were counted and those that links carried agree; and how far
+    predicted times are from those of calls."""
+    errors = [abs(row.expected / row.seconds - 1) for row in rows if row.expected is not None]
+    if errors:
+        told = f"{mean(errors):.1%} in the mean of {len(errors)} rows, {median(errors):.1%} in the median"
+        yield f"Times: predicted ones are off by {told}, {max(errors):.1%} at most"
     known = [row for row in rows if row.predicted is not None]
     yield _told("predicted and sent are equal", known, [row for row in known if row.predicted != row.sent])
     moved = [row for row in rows if row.counted]
