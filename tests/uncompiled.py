@@ -3,8 +3,8 @@
 Of the kernels of many files of tests (`MOSTLY`) one in five is compiled, always the same ones; with `ORION_TRIALS=3`
 all are. The others go through everything but Numba and LLVM: they are planned, proved and written as always, and run
 by the runtime's own threads, on the arrays of the call. Always compiled is what the interpreter has no stand-in for
-(rows in registers), what it computes otherwise (complex numbers, sums of truth values), and what has more to do than it
-does quickly.
+(rows in registers), what it computes otherwise (complex and narrow numbers, sums of truth values), and what has more to
+do than it does quickly.
 
 A test that fails so fails. Where that is for what the interpreter computes otherwise, `is_for_the_interpreter` has to
 say of such kernels that they are always compiled.
@@ -54,6 +54,11 @@ LONGEST = 60.0
 MOST = 1500
 """The interpreter runs kernels whose arrays have no more elements than this, and no integers above it."""
 
+OTHERWISE = {
+    "bool", "complex64", "complex128", "float16", "float32", "int8", "int16", "uint8", "uint16", "uint32", "uint64"
+}  # fmt: skip
+"""What the interpreter, which has Python's numbers beside NumPy's, adds, rounds or wraps around otherwise."""
+
 NAMES = frozenset(STAND_INS) | {"is_ready", "math", "np"}
 _telling = threading.Lock()
 compile_kernel, compile_serial_loop = compiling.compile_kernel, serial_loop.compile_serial_loop
@@ -96,7 +101,7 @@ def rounds(lines: Any, meeting: KernelSource, started: Any, dtypes: Any) -> Call
 def is_for_the_interpreter(source: KernelSource) -> bool:
     if TIMES >= ALL or source is KERNEL or is_one_of_five(f"{source.text}{source.arguments}"):
         return False
-    if any(argument.dtype in ("bool", "complex64", "complex128") for argument in source.arguments):
+    if any(argument.dtype in OTHERWISE for argument in source.arguments):
         return False
     return NAMES.issuperset(imported(source.text))
 
