@@ -34,7 +34,7 @@ from tests.trials import ALL, TIMES
 ONE_IN = 5
 STAGES = ("test_frontend_", "test_passes_", "test_rewrites_")
 MOSTLY = {
-    "test_array_order", "test_bad_input", "test_caps", "test_changed_bounds", "test_choices", "test_coalesce",
+    "test_array_order", "test_caps", "test_changed_bounds", "test_choices", "test_coalesce",
     "test_conditions", "test_counted_lists", "test_defaults", "test_dependence_element_sums", "test_early_exits",
     "test_element_stores", "test_everyday", "test_fills", "test_guarded_accesses", "test_index_arrays",
     "test_indirect_loops", "test_inspected_loops", "test_inspector", "test_lengths", "test_lists_of_rows",
