@@ -221,8 +221,8 @@ class Measuring:
 
     def _with_others(self, found: Measurement, loaded: LoadedProgram) -> Measurement:
         """With how many times as long tiles take where all workers run at once, by the least time of a call on all of
-        them. Where the simulation says more than that without it, meetings take less: in compiled serial loops no
-        Python runs between two rounds. What is simulated grows evenly with both."""
+        them. Where the simulation says more than that without it, waking and meeting take less than was measured: in
+        compiled serial loops no Python runs between two rounds. What is simulated grows evenly with all of these."""
         least = inf
         for _ in self._runs():
             with on_copies(self.prepared, self.arguments) as copies:
@@ -230,19 +230,19 @@ class Measuring:
                 run_locally(self.program, loaded, copies, self.pool, self.watch)
                 least = min(least, self.before + perf_counter() - start)
         schedules = {number: loop.schedule for number, loop in enumerate(self.program.loops)}
+        wake, meet = found.wake or 0.0, found.meet or 0.0
 
-        def at(beside: float, meet: float) -> tuple[Measurement, float]:
+        def at(beside: float, waits: float) -> tuple[Measurement, float]:
             loops = tuple(replace(loop, beside=beside) for loop in found.loops)
-            each = replace(found, loops=loops, meet=meet)
+            each = replace(found, loops=loops, wake=waits * wake, meet=waits * meet)
             return each, seconds_on_one_node(self.prepared.plan.function, found.sizes, schedules, each)
 
-        meet = found.meet or 0.0
-        alone, as_alone = at(1.0, meet)
+        alone, as_alone = at(1.0, 1.0)
         if least > as_alone:
-            _, twice = at(2.0, meet)
-            return at(1.0 + (least - as_alone) / (twice - as_alone), meet)[0] if twice > as_alone else alone
+            _, twice = at(2.0, 1.0)
+            return at(1.0 + (least - as_alone) / (twice - as_alone), 1.0)[0] if twice > as_alone else alone
         _, unmet = at(1.0, 0.0)
-        return at(1.0, meet * max(0.0, least - unmet) / (as_alone - unmet))[0] if as_alone > unmet else alone
+        return at(1.0, max(0.0, least - unmet) / (as_alone - unmet))[0] if as_alone > unmet else alone
 
     def _meeting(self, loaded: LoadedProgram) -> tuple[float, float]:
         """The seconds of waking all workers, and of one meeting of them, each by the least of several times: what is
