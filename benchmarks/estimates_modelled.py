@@ -100,7 +100,7 @@ def predicted(function: Any, arguments: tuple[Any, ...], workers: int) -> float:
 
 def run_by_quota(function: Any, arguments: tuple[Any, ...], repeats: int) -> list[float]:
     """Half of the seconds of runs on four threads with half of a core each."""
-    with orion.session(workers=WORKERS, force_parallel=True):
+    with orion.session(workers=WORKERS):
         function(*arguments)
         with half_a_core_each(WORKERS):
             return [timed(lambda: function(*arguments)) / 2 for _ in range(repeats)]
@@ -112,7 +112,7 @@ def show_by_quota(repeats: int) -> None:
     errors = []
     for function, fresh in cases().items():
         arguments = fresh()
-        with orion.session(workers=2, force_parallel=True):
+        with orion.session(workers=2):
             function(*arguments)
             function.measure(*arguments)
             seconds = predicted(function, arguments, WORKERS)
@@ -150,7 +150,7 @@ def ran(function: Any, arguments: tuple[Any, ...], workers: int, repeats: int) -
             one[...] = 1.0
     if workers == WORKERS:
         return statistics.median(run_by_quota(function, arguments, repeats))
-    with orion.session(workers=workers, force_parallel=True):
+    with orion.session(workers=workers):
         function(*arguments)
         return statistics.median(timed(lambda: function(*arguments)) for _ in range(repeats))
 
@@ -161,7 +161,7 @@ def show_weak_scaling(repeats: int) -> None:
         print(
             f"\n{function.__name__}, as much work for each worker\nworkers predicted, ms  efficiency  run, ms      off"
         )
-        with orion.session(workers=2, force_parallel=True):
+        with orion.session(workers=2):
             measured = made(2)
             for one in measured:
                 if isinstance(one, np.ndarray):
@@ -171,7 +171,7 @@ def show_weak_scaling(repeats: int) -> None:
         first = 0.0
         for workers in counts:
             arguments = made(workers)
-            with orion.session(workers=2, force_parallel=True):
+            with orion.session(workers=2):
                 seconds = predicted(function, arguments, workers)
             first = first or seconds
             took = ran(function, arguments, workers, repeats)
