@@ -137,7 +137,7 @@ def growing() -> dict[Any, Callable[[int], tuple[Any, ...]]]:
     return {
         matmul: lambda w: (np.empty((300 * w, 300)), np.ones((300, 300)), np.empty((300 * w, 300))),
         gauss_seidel: lambda w: (np.empty((side(800, w), side(800, w))), 20),
-        dot: lambda w: (np.empty(4_000_000 * w), np.empty(4_000_000 * w)),
+        dot: lambda w: (np.empty(1_000_000 * w), np.empty(1_000_000 * w)),
     }
 
 
