@@ -66,12 +66,13 @@ def shares_ray(test):
     return is_on_ray(test) and test.path.stem in one_ray.FILES
 
 
-@pytest.fixture(autouse=True)
-def ray_of_several(request):
-    """Of tests on Ray, those of some files share one, see `tests/one_ray.py`."""
-    if shares_ray(request.node):
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Of tests on Ray, those of some files share one, see `tests/one_ray.py`. That is before any fixture: those of a
+    whole file begin clusters of their own."""
+    if shares_ray(item):
         one_ray.keep()
-    elif is_on_ray(request.node):
+    elif is_on_ray(item):
         one_ray.let_go()
 
 

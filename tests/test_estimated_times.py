@@ -3,11 +3,13 @@ nothing is known. Times themselves are compared by `make estimates`."""
 
 import itertools
 import json
+import time
 
 import numpy as np
 import pytest
 
 import orion
+from orion import measuring
 from orion.arrays.dense import array
 from orion.measured import LoopSpeeds, Measurement, block_shares, loop_names
 from orion.simulate import Network, RoundTimes, TileGraph, makespan, side_by_side, slowdown, time_of_rounds
@@ -146,6 +148,29 @@ def test_inspected_loops_are_measured():
         estimate = scatter.plan(x, to).estimate()
     assert estimate.seconds > 0
     assert (x == 1).all()
+
+
+@pytest.mark.parametrize("taken", [0.05, 0.0])
+def test_on_all_workers_that_were_measured_a_call_has_the_last_word(taken, monkeypatch):
+    """Tiles take longer beside others, or waking and meeting less than was measured, as a call on all of them says."""
+    run_locally = measuring.run_locally
+
+    def run(prepared, loaded, *others):
+        if loaded.workers == 1:
+            run_locally(prepared, loaded, *others)
+        time.sleep(taken)
+
+    monkeypatch.setattr(measuring, "run_locally", run)
+    a = np.ones(400_000)
+    found, plan = measured(double, 2, (a,), seconds=1.0)
+    seconds = plan.estimate().seconds
+    if taken:
+        assert found.loops[0].beside > 1
+        assert seconds == pytest.approx(taken, rel=0.2)
+    else:
+        assert found.loops[0].beside == 1
+        assert found.wake == found.meet == 0
+        assert seconds <= sum(one.seconds_per_round for one in found.loops) + 2 * found.call
 
 
 # ---------------------------------------------------------------- what cannot be measured

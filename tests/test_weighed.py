@@ -13,6 +13,7 @@ from orion.errors import PlanError
 from orion.plan.plan import Weighed
 from orion.runtime.contents import PATIENCE
 from orion.verify.proved import proved_schedule
+from tests.test_dynamic import total_of
 
 
 def by_bounds(starts, values, out):
@@ -194,15 +195,6 @@ def test_nobody_plans_for_contents_that_are_new_in_every_call():
 
 
 def test_loops_are_weighed_only_where_it_is_of_use_and_no_bit_hangs_on_it():
-    def total_of(steps, out):
-        total = 0.0
-        for i in range(out.shape[0]):
-            x = 0.5
-            for _ in range(steps[i]):
-                x = 3.7 * x * (1.0 - x)
-            total += x
-        return total
-
     def own_counts(steps, out):
         for i in range(out.shape[0]):
             steps[i] = steps[i] + 1

@@ -57,6 +57,14 @@ def _may_run(
 
 
 @njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def _past_begun(tiles: Any, place: int, end: int, round: int, done: Any) -> int:  # pragma: no cover - compiled
+    """The first place from `place` on, before `end`, of a tile that nobody has begun."""
+    while place < end and load_acquire(done, tiles[place] * FLAG_STRIDE + 1) > round:
+        place += 1
+    return place
+
+
+@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def take(
     tiles: Any, own: int, other: int, patience: int, round: int, wait_offsets: Any, waits: Any, lags: Any, done: Any,
     control: Any,
@@ -81,8 +89,7 @@ def take(
                 own += 1
                 continue
             first = tiles[dealt + count + own] if count else 0
-            while other < first and load_acquire(done, tiles[dealt + other] * FLAG_STRIDE + 1) > round:
-                other += 1
+            other = _past_begun(tiles, dealt + other, dealt + first, round, done) - dealt
             is_ahead = other < first
             if is_ahead:
                 break
@@ -93,8 +100,7 @@ def take(
             else:
                 break
         if own == dealt or is_ahead or spins >= patience:
-            while other < count and load_acquire(done, tiles[dealt + other] * FLAG_STRIDE + 1) > round:
-                other += 1
+            other = _past_begun(tiles, dealt + other, dealt + count, round, done) - dealt
             if other == count and own == dealt:
                 return NO_MORE, own, other, patience
             for place in range(other, min(other + LOOKED_AT, count)):
