@@ -161,7 +161,7 @@ def test_on_all_workers_that_were_measured_a_call_has_the_last_word(taken, monke
         time.sleep(taken)
 
     monkeypatch.setattr(measuring, "run_locally", run)
-    a = np.ones(400_000)
+    a = np.ones(4_000_000)  # its tiles take some milliseconds: far more than a call that does nothing
     found, plan = measured(double, 2, (a,), seconds=1.0)
     seconds = plan.estimate().seconds
     if taken:
