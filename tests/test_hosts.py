@@ -83,7 +83,7 @@ def test_hosts_reach_each_other_and_nobody_else():
 def test_predicted_counted_and_carried_bytes_agree(monkeypatch):
     monkeypatch.setenv("RAY_AUTH_MODE", "token")  # which `ray.init` leaves behind
     with cluster(2, 100) as found:
-        told, failed = told_on(found, ["SGD-MF", "Gauss-Seidel", "PageRank"], [1.0], calls=3)
+        told, failed = told_on(found, ["SGD-MF", "Gauss-Seidel", "PageRank"], [1.0], calls=3, megabits=100)
     assert not failed
     rows = [Row(megabits=100, **one) for one in told]
     assert [row.name for row in rows] == ["SGD-MF", "Gauss-Seidel", "PageRank"]
