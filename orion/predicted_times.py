@@ -16,6 +16,9 @@ from orion.simulate import Network, RoundTimes, TileGraph, time_of_rounds
 
 MEASURE = "call `f.measure(...)` with such arguments first"
 
+ORDERS = 4
+"""Messages between nodes of a call, one after the other: be ready, an answer, the order, and the outcome."""
+
 
 class UnknownTimesError(Exception):
     """Why times are not known, and what to do about it."""
@@ -112,9 +115,11 @@ class Times:
         return (self.measurement.meet or 0.0) * log2(self.workers) / log2(max(2, self.measurement.workers)) + latency
 
     def of_call(self, workers: int) -> float:
-        """What a call takes beside its loops: waking workers one after the other, as threads are woken."""
+        """What a call takes beside its loops: waking workers one after the other, as threads are woken, and between
+        nodes two orders with their answers."""
         others = (workers - 1) / max(1, self.measurement.workers - 1)
-        return self.measurement.call + (self.measurement.wake or 0.0) * others
+        orders = ORDERS * self.network.latency if self.nodes > 1 and workers > 1 else 0.0
+        return self.measurement.call + (self.measurement.wake or 0.0) * others + orders
 
     def assumed(self) -> tuple[str, ...]:
         """What is taken for granted, as sentences."""

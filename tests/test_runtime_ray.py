@@ -328,7 +328,7 @@ def test_a_run_whose_workers_die_again_and_again_is_given_up(four_actors, monkey
         tried.append(orders)
         raise LostError(2, "its process has ended")
 
-    monkeypatch.setattr("orion.runtime.ray.lines.PipeLine.start", dead)
+    monkeypatch.setattr("orion.runtime.ray.lines.ChannelLine.start", dead)
     with pytest.raises(orion.WorkerLostError, match=r"worker 2 died before the loop began(?s:.*)nothing has") as e:
         mix(**cases()["dist arrays"][1])
     assert [len(orders) for orders in tried] == [4] * 3

@@ -17,9 +17,10 @@ from orion.kernel.build.compile import compile_kernel
 from orion.kernel.calling import ABORT, FLAG_STRIDE
 from orion.runtime.barrier import KERNEL
 from orion.runtime.memory import RunMemory
-from orion.runtime.ray import links
+from orion.runtime.ray import greeting
+from orion.runtime.ray.greeting import GREETING, MOST_STRANGERS, Door, connected
 from orion.runtime.ray.inbox import Inbox, Landing
-from orion.runtime.ray.links import GREETING, MOST_STRANGERS, BrokenLinkError, Receiver, connect
+from orion.runtime.ray.links import BrokenLinkError, Receiver, connect
 from orion.runtime.ray.orders import CopiedParts, Delivery, Flag, Piece, Results
 from orion.runtime.ray.regions import Region, Scattered
 from orion.runtime.ray.wire import Scratch, as_bytes, packed
@@ -371,7 +372,7 @@ def test_memory_of_messages_is_used_again():
 def impatient(monkeypatch):
     """Connections that count as broken where nobody is there for two seconds."""
     for name in ("ASK_SECONDS", "LOST_SECONDS", "LOST_TIMES"):
-        monkeypatch.setattr(links, name, 1)
+        monkeypatch.setattr(greeting, name, 1)
 
 
 def test_a_sender_that_nobody_reads_waits_and_the_receiver_does_not_grow(impatient, pair):
@@ -441,8 +442,41 @@ def test_a_process_that_can_open_no_more_connections_keeps_those_that_it_has(pai
         connect(pair.receiver.address, 0, 0)
 
 
+@pytest.fixture
+def door():
+    door = Door("127.0.0.1")
+    yield door
+    door.close()
+
+
+def test_a_door_takes_each_worker_once_and_nobody_else(door):
+    host, port, token = door.address
+    strangers = [socket.create_connection((host, port), 5) for _ in range(MOST_STRANGERS + 20)]
+    strangers[-1].sendall(b"GET / HTTP/1.1")
+    with socket.create_connection((host, port), 5) as false, socket.create_connection((host, port), 5) as again:
+        false.sendall(GREETING.pack(bytes(32), 1))
+        workers = [threading.Thread(target=lambda n=n: made.append(connected(door.address, n))) for n in (0, 1)]
+        made = []
+        for worker in workers:
+            worker.start()
+        known = door.take(2, 20.0)
+        for worker in workers:
+            worker.join()
+        again.sendall(GREETING.pack(token, 1))
+        assert known.keys() == {0, 1}
+        with pytest.raises(TimeoutError, match="1 workers did not connect"):
+            door.take(1, 0.2)
+        assert false.recv(1) == again.recv(1) == b""
+    door.close()
+    for one in made:
+        one.sendall(b"word")
+    assert [one.recv(4) for one in known.values()] == [b"word", b"word"]
+    for one in (*strangers, *made, *known.values()):
+        one.close()
+
+
 def test_who_does_not_answer_gets_no_connection(monkeypatch):
-    monkeypatch.setattr(links, "CONNECT_SECONDS", 0.1)
+    monkeypatch.setattr(greeting, "CONNECT_SECONDS", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(OSError, match="timed out"):
         connect(("127.0.0.1", server.getsockname()[1], bytes(32)), 0, 1)
 

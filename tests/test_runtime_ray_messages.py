@@ -6,6 +6,7 @@ import pickle
 import random
 import select
 import signal
+import socket
 import threading
 from contextlib import suppress
 from dataclasses import replace
@@ -21,7 +22,7 @@ from orion.kernel.calling import ABORT, GO
 from orion.runtime.memory import RunMemory
 from orion.runtime.ray import orders
 from orion.runtime.ray.inbox import Inbox, Landing
-from orion.runtime.ray.lines import Channel, LostError, PipeLine, read_message, write_message
+from orion.runtime.ray.lines import Channel, ChannelLine, LostError, read_message, write_message
 from orion.runtime.ray.mirrors import Mirrors
 from orion.runtime.ray.orders import Delivery, Filling, Outcome, Piece
 from orion.runtime.ray.regions import Region, Scattered
@@ -57,10 +58,20 @@ def again_after_ctrl_c(step):
             continue
 
 
-def test_ctrl_c_loses_nothing_of_an_order_or_outcome(interruptions):
-    order_read, order_write = os.pipe()
-    outcome_read, outcome_write = os.pipe()
-    channel = Channel(order_write, outcome_read)
+def ends_of_pipes():
+    (order_read, order_write), (outcome_read, outcome_write) = os.pipe(), os.pipe()
+    return (order_write, outcome_read), (order_read, outcome_write)
+
+
+def ends_of_sockets():
+    drivers, actors = (one.detach() for one in socket.socketpair())
+    return (drivers, drivers), (actors, actors)
+
+
+@pytest.mark.parametrize("ends", [ends_of_pipes, ends_of_sockets])
+def test_ctrl_c_loses_nothing_of_an_order_or_outcome(interruptions, ends):
+    drivers, (order_read, outcome_write) = ends()
+    channel = Channel(*drivers)
     messages = [random.Random(k).randbytes(300_000) for k in range(40)]
 
     def echo():
@@ -73,7 +84,8 @@ def test_ctrl_c_loses_nothing_of_an_order_or_outcome(interruptions):
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
 
     def receive():
-        channel.send()
+        while not channel.send():
+            select.select([], [channel.orders], [], 10)
         while (data := channel.received()) is None:
             if select.select([channel.outcomes], [], [], 10)[0]:
                 channel.receive()
@@ -101,8 +113,11 @@ class Actor:
 
     def __init__(self, worker):
         self.__ray_ready__ = None
-        for name in ("open_pipes", "serve"):
-            setattr(self, name, SimpleNamespace(remote=self.caller(getattr(worker, name))))
+        for name in ("open_pipes", "connect_orders", "serve"):
+            call = self.caller(getattr(worker, name))
+            setattr(
+                self, name, SimpleNamespace(remote=call, options=lambda call=call, **_: SimpleNamespace(remote=call))
+            )
 
     def caller(self, method):
         def call(*values):
@@ -117,14 +132,14 @@ class Actor:
         return call
 
 
-@pytest.fixture
-def line(monkeypatch):
+@pytest.fixture(params=[True, False], ids=["pipes", "sockets"])
+def line(request, monkeypatch):
     from orion.runtime.ray import lines
     from orion.runtime.ray.actor import WorkerActor
 
     worker = WorkerActor()
     monkeypatch.setattr(lines.ray, "get", lambda threads: [thread.join() for thread in threads])
-    line = PipeLine([Actor(worker)])
+    line = ChannelLine([Actor(worker)], [request.param], "127.0.0.1")
     line.worker = worker
     yield line
     line.close()
@@ -247,7 +262,7 @@ class FakeGroup:
     def create(self, node, sizes, anonymous, storage):
         return dict.fromkeys(sizes)
 
-    def fill(self, run_memory, fillings):
+    def make_ready(self, run_memory, fillings, workers):
         self._fail()
         self.fillings.append(fillings)
 

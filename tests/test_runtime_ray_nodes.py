@@ -16,6 +16,7 @@ import orion
 from orion.arrays.dense import array
 from orion.arrays.storage import Storage
 from orion.errors import StorageError
+from orion.runtime.ray.lines import ChannelLine, RayLine
 from orion.runtime.ray.mirrors import Mirrors
 from tests.element_stores import scale
 from tests.runtime_programs import (
@@ -93,6 +94,22 @@ def test_a_message_whose_source_is_overwritten_at_once_is_never_torn(width, roun
 
 def test_a_message_whose_source_is_overwritten_as_soon_as_it_was_read_is_never_torn(nodes):
     assert differing_elements(200, rounds=50) == 0
+
+
+def test_where_the_driver_cannot_be_reached_orders_are_calls_of_ray(nodes, expected, monkeypatch):
+    def closed(host):
+        raise PermissionError("a firewall")
+
+    assert isinstance(nodes._backend._team.group._line, ChannelLine)
+    monkeypatch.setattr("orion.runtime.ray.lines.Door", closed)
+    before = nodes._backend.workers
+    orion.scale(workers=before)
+    try:
+        assert_same(outcome("rotated"), expected["rotated"])
+        assert isinstance(nodes._backend._team.group._line, RayLine)
+    finally:
+        monkeypatch.undo()
+        orion.scale(workers=before)
 
 
 def test_the_workers_of_the_driver_s_node_come_first(nodes):

@@ -29,12 +29,13 @@ from orion.runtime.profile.recorder import Recorder
 from orion.runtime.profile.timed import TimedWorker
 from orion.runtime.ray.cluster import answer_of, own_address
 from orion.runtime.ray.exchange import ProgramExchange
+from orion.runtime.ray.greeting import Address, connected
 from orion.runtime.ray.holdings import Holdings
 from orion.runtime.ray.inbox import Inbox, Landing
 from orion.runtime.ray.lines import read_message, write_message
-from orion.runtime.ray.links import Address, Link, Receiver, connect
+from orion.runtime.ray.links import Link, Receiver, connect
 from orion.runtime.ray.node_worker import NodeWorker
-from orion.runtime.ray.orders import Delivery, Filling, Outcome, RunOrder
+from orion.runtime.ray.orders import Delivery, Order, Outcome, Ready, RunOrder
 from orion.runtime.ray.posts import Posts, Way, size_of
 from orion.runtime.ray.regions import Section
 from orion.runtime.ray.same_programs import own_versions
@@ -135,12 +136,10 @@ class WorkerActor:
             return error
         return names
 
-    def fill(self, run_memory: int, fillings: tuple[Filling, ...]) -> None:
-        """Make this node's memory ready for a run: flags and results zero, the given parts of arrays filled
-        in.
-        """
-        self._memory[run_memory][:] = 0
-        for filling in fillings:
+    def _fill(self, order: Ready) -> None:
+        """Make this node's memory ready for a run."""
+        self._memory[order.memory][:] = 0
+        for filling in order.fillings:
             filling.region.put(self._array(filling.block), filling.data)
 
     def read(self, parts: list[tuple[Block, Section]]) -> list[NDArray[Any]]:
@@ -149,9 +148,15 @@ class WorkerActor:
 
     # ------------------------------------------------------------ a run
 
-    def run(self, order: RunOrder | None) -> Outcome:
-        """Run this worker's part of a program; for None just answer."""
+    def run(self, order: Order) -> Outcome:
+        """Do what an order says: run this worker's part of a program, or make ready for it."""
         if order is None:
+            return Outcome()
+        if isinstance(order, Ready):
+            try:
+                self._fill(order)
+            except BaseException as error:
+                return Outcome(error=_sendable(error))
             return Outcome()
         try:
             outcome = self._run(order)
@@ -167,13 +172,20 @@ class WorkerActor:
         """Take orders from a pipe of the driver's, and put outcomes into another."""
         self._pipes = os.open(orders, os.O_RDONLY), os.open(outcomes, os.O_WRONLY)
 
+    def connect_orders(self, address: Address) -> None:
+        """Take orders through a connection to the driver, and put outcomes into it. OSError where there can be none."""
+        made = connected(address, self._number)
+        made.settimeout(None)
+        descriptor = made.detach()
+        self._pipes = descriptor, os.dup(descriptor)
+
     def serve(self) -> None:
-        """Do what comes through the pipe, until the driver closes it. However this ends, the driver sees it: the
-        pipe back is closed.
+        """Do what comes through the pipe or the connection, until the driver closes it. However this ends, the driver
+        sees it: the way back is closed.
         """
         orders, outcomes = self._pipes
         try:
-            with suppress(EOFError, BrokenPipeError):
+            with suppress(EOFError, OSError):
                 while True:
                     write_message(outcomes, self._answer(read_message(orders)))
         finally:

@@ -57,14 +57,16 @@ def answer_of(reference: Any) -> Any:
         raise ConnectionError(str(error)) from error
 
 
-def start_actors(kind: type[Any], number: int, group: str, seconds: float, held: int) -> list[Any]:
-    """Actors of a class, each with one CPU and a second thread for the calls of a concurrency group, once all
+def start_actors(kind: type[Any], number: int, groups: tuple[str, ...], seconds: float, held: int) -> list[Any]:
+    """Actors of a class, each with one CPU and a thread more for the calls of each concurrency group, once all
     have started. `held` are the CPUs that other sessions of this process hold meanwhile.
 
     `ArgumentError` where the cluster has not that many CPUs, or they are not free within `seconds`.
     """
     _refuse_without_room(number, held)
-    remote = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0, concurrency_groups={group: 1})(kind)
+    remote = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0, concurrency_groups=dict.fromkeys(groups, 1))(
+        kind
+    )
     actors: list[Any] = []
     try:
         while len(actors) < number:

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 import ray
-from ray.exceptions import RayActorError
+from ray.exceptions import RayActorError, RayTaskError
 
 from orion.arrays.storage import Storage
 from orion.errors import StorageError, WorkerLostError, describe
 from orion.runtime.ray.actor import DELIVER, WorkerActor
-from orion.runtime.ray.cluster import connection, is_running, kill_actors, nodes_of, own_node, start_actors
-from orion.runtime.ray.lines import Line, LostError, PipeLine, RayLine
+from orion.runtime.ray.cluster import connection, is_running, kill_actors, nodes_of, own_address, own_node, start_actors
+from orion.runtime.ray.lines import SERVE, ChannelLine, Line, LostError, RayLine
 from orion.runtime.ray.links import BrokenLinkError
 from orion.runtime.ray.looks import Here, There
-from orion.runtime.ray.orders import Filling, Outcome, RunOrder, messages_of
+from orion.runtime.ray.orders import Filling, Order, Outcome, Ready, RunOrder, messages_of
 from orion.runtime.ray.processes import end_stopped, have_ended
 from orion.runtime.ray.regions import Section
 from orion.runtime.ray.same_programs import not_made, refuse_others
@@ -53,7 +53,7 @@ class Group:
         self._standstill_seconds = standstill
         actors: list[Any] = []
         try:
-            actors = start_actors(WorkerActor, workers, DELIVER, START_SECONDS, held)
+            actors = start_actors(WorkerActor, workers, (DELIVER, SERVE), START_SECONDS, held)
             self._connect(actors)
         except RayActorError as error:
             kill_actors(actors)
@@ -77,8 +77,11 @@ class Group:
         connected = [a.connect.remote(w, self.nodes, tuple(self.actors)) for w, a in enumerate(self.actors)]
         self.processes: tuple[int, ...] = tuple(ray.get(connected))
         self.shares_memory = can_be_anonymous() and self._can_open()
-        self._is_local = set(self.nodes) == {self.driver_node}
-        self._line: Line = PipeLine(self.actors) if self._is_local and self.shares_memory else RayLine(self.actors)
+        near = [self.shares_memory and node == self.driver_node for node in self.nodes]
+        try:
+            self._line: Line = ChannelLine(self.actors, near, own_address())
+        except (OSError, RayTaskError):  # a firewall may be between nodes that Ray has a way through
+            self._line = RayLine(self.actors)
 
     # ------------------------------------------------------------ memory
 
@@ -99,13 +102,26 @@ class Group:
             self._prepared({leader: self.actors[leader].remove_names.remote(names)})
         return dict(names)
 
-    def fill(self, run_memory: int, fillings: Mapping[str, tuple[Filling, ...]]) -> None:
-        """Make the memory of nodes ready for a run. Each is sent a few megabytes at a time."""
+    def make_ready(self, run_memory: int, fillings: Mapping[str, tuple[Filling, ...]], workers: int) -> None:
+        """Make the memory of nodes ready for a run of the first workers, all of which answer. Each node is sent a few
+        megabytes at a time. NotBegunError where a worker is lost."""
         self.moved += sum(part.data.nbytes for parts in fillings.values() for part in parts)
         leaders = {self._leader(node): messages_of(parts) for node, parts in fillings.items()}
-        for several in zip_longest(*leaders.values()):
-            sent = [(w, parts) for w, parts in zip(leaders, several, strict=True) if parts is not None]
-            self._prepared({w: self.actors[w].fill.remote(run_memory, parts) for w, parts in sent})
+        standstill = self._standstill(range(workers), lambda _: "it ran no tile")
+        try:
+            for several in zip_longest(*leaders.values()):
+                told: list[Order] = [None] * workers
+                for worker, parts in zip(leaders, several, strict=True):
+                    told[worker] = None if parts is None else Ready(run_memory, parts)
+                for outcome in self._outcomes(told, lambda: None, standstill):
+                    if outcome.error is not None:
+                        raise outcome.error
+        except LostError as error:
+            self.close()
+            raise _not_begun(error) from error
+        except BaseException:
+            self._leave(lambda: None)
+            raise
 
     def read(self, node: str, parts: list[tuple[Block, Section]]) -> list[Any]:
         """The contents of parts of blocks on a node."""
@@ -130,8 +146,8 @@ class Group:
         """Send each worker its order, one message each, and wait for all outcomes.
 
         None begins before all are there, for a loop that has begun and runs again would change arrays twice: those of
-        the driver's node alone meet before, and `have_met` says whether they have; others are asked first whether they
-        are there. NotBegunError where one is lost before.
+        the driver's node alone meet before, and `have_met` says whether they have, and NotBegunError where one is lost
+        before; others have just answered (`make_ready`).
 
         Where one fails or is lost, and at Ctrl-C, the others are made to leave: those of the driver's node by
         `abort`. `place` says where a worker is in the run, for what is said of one that stands still.
@@ -144,25 +160,18 @@ class Group:
                 if node != self.driver_node:
                     actor.abort.options(concurrency_group=DELIVER).remote(orders[0].program, orders[0].run)
 
-        sent = False
         try:
-            if not self._is_local:
-                self._outcomes([None] * len(orders), abort_all, standstill)
-            sent = True
             return self._outcomes(orders, abort_all, standstill)
         except LostError as error:
-            if sent:
-                self._leave(abort_all)
+            self._leave(abort_all)
             self.close()
-            begun = sent and (not self._is_local or have_met())
+            begun = {*self.nodes[: len(orders)]} != {self.driver_node} or have_met()
             raise (_lost(error) if begun else _not_begun(error)) from error
         except BaseException:
             self._leave(abort_all)
             raise
 
-    def _outcomes(
-        self, orders: Sequence[RunOrder | None], abort: Callable[[], None], standstill: Standstill
-    ) -> list[Outcome]:
+    def _outcomes(self, orders: Sequence[Order], abort: Callable[[], None], standstill: Standstill) -> list[Outcome]:
         self._line.start(orders)
         while len(found := self._line.wait(LOOK_SECONDS)) < len(orders):
             stopped = standstill.stopped([w for w in range(len(orders)) if w not in found])

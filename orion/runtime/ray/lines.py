@@ -1,8 +1,8 @@
-"""How orders get to the actors and outcomes back: through pipes on the driver's own machine, as Ray calls
-elsewhere.
+"""How orders get to the actors and outcomes back: through pipes on the driver's own machine, through sockets to other
+nodes, and as Ray calls where there can be none of these.
 
-A Ray call takes about a millisecond there and back, as long as a short loop runs; a pipe takes a tenth of
-that. And a pipe tells at once when the process at its other end has died.
+A Ray call takes about a millisecond there and back, and more to another node, as long as a short loop runs; a pipe or a
+socket takes a tenth of that. And they tell at once when the process at the other end has died.
 """
 
 from __future__ import annotations
@@ -11,13 +11,18 @@ import os
 import pickle
 import select
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 import ray
 from ray.exceptions import RayActorError
 
-from orion.runtime.ray.orders import Outcome, RunOrder
+from orion.runtime.ray.greeting import CONNECT_SECONDS, Door
+from orion.runtime.ray.orders import Order, Outcome
+
+SERVE = "serve"
+"""The concurrency group of the endless call in which actors read orders."""
 
 LENGTH = struct.Struct("<Q")
 READ_BYTES = 1 << 20
@@ -34,7 +39,7 @@ class LostError(Exception):
 class Line(Protocol):
     """Orders out, outcomes in, for one run at a time."""
 
-    def start(self, orders: Sequence[RunOrder | None]) -> None:
+    def start(self, orders: Sequence[Order]) -> None:
         """Send order k to worker k; None asks it only to answer."""
 
     def wait(self, seconds: float) -> dict[int, Outcome]:
@@ -61,7 +66,7 @@ class RayLine:
         self._references: list[Any] = []
         self.due = 0
 
-    def start(self, orders: Sequence[RunOrder | None]) -> None:
+    def start(self, orders: Sequence[Order]) -> None:
         """Send order k to actor k. Where Ctrl-C loses the reference to a call, its outcome stays due for ever."""
         self._references, self.due = [], 0
         for actor, order in zip(self._actors, orders, strict=False):
@@ -95,31 +100,36 @@ def _outcome_of(reference: Any) -> Outcome:
 
 
 class Channel:
-    """The driver's ends of the two pipes of one actor, and how far the order and the outcome of a run have got.
+    """The driver's ends of the two pipes of one actor, or of its socket, which is both, and how far the order and the
+    outcome of a run have got.
 
     Ctrl-C can come after a read or a write, before Python has taken down what it returned. So the two are one
     step of the interpreter here: `extend` over `map`, which calls the one and notes what it returns.
     """
 
     def __init__(self, orders: int, outcomes: int) -> None:
-        self._orders, self.outcomes = orders, outcomes
-        self._open = [orders, outcomes]
+        self.orders, self.outcomes = orders, outcomes
+        self._open = {orders, outcomes}
         self._order = memoryview(b"")
         self._sent: list[int] = []
         self._parts: list[bytes] = []
+        os.set_blocking(orders, False)  # who does not read must not keep others from being sent theirs
 
     def begin(self, order: bytes) -> None:
         """Take an order, yet to be sent."""
         self._sent, self._parts = [], []
         self._order = memoryview(LENGTH.pack(len(order)) + order)
 
-    def send(self) -> None:
-        """Send what has not been sent of the order. BrokenPipeError where nobody reads any more."""
-        while rest := self._order[sum(self._sent) :]:
-            self._sent.extend(map(os.write, (self._orders,), (rest,)))
+    def send(self) -> bool:
+        """Send what has not been sent of the order, as far as the system takes it now: whether that is all. OSError
+        where nobody reads any more."""
+        with suppress(BlockingIOError):
+            while rest := self._order[sum(self._sent) :]:
+                self._sent.extend(map(os.write, (self.orders,), (rest,)))
+        return sum(self._sent) == len(self._order)
 
     def receive(self) -> None:
-        """Read what there is of the outcome. EOFError where nobody can write any more."""
+        """Read what there is of the outcome. EOFError or OSError where nobody can write any more."""
         self._parts.extend(map(os.read, (self.outcomes,), (READ_BYTES,)))
         if not self._parts[-1]:
             raise EOFError
@@ -136,32 +146,51 @@ class Channel:
             os.close(self._open.pop())
 
 
-class PipeLine:
-    """Orders through a pair of pipes per actor, each of which reads them in one endless call (`serve`)."""
+class ChannelLine:
+    """Orders through a channel per actor, each of which reads them in one endless call (`serve`): a pair of pipes to
+    those that are `near`, and a socket to others, which connect to `host` from their nodes. OSError where they cannot.
+    """
 
-    def __init__(self, actors: Sequence[Any]) -> None:
-        self._channels: list[Channel] = []
+    def __init__(self, actors: Sequence[Any], near: Sequence[bool], host: str) -> None:
+        self._channels: dict[int, Channel] = {}
         self._found: dict[int, Outcome] = {}
         self.due = 0
-        far: list[int] = []
-        opened = []
         try:
-            for actor in actors:
-                order_read, order_write = os.pipe()
-                outcome_read, outcome_write = os.pipe()
-                self._channels.append(Channel(order_write, outcome_read))
-                far += [order_read, outcome_write]
-                opened.append(actor.open_pipes.remote(pipe_path(order_read), pipe_path(outcome_write)))
-            ray.get(opened)
+            self._open_pipes({number: one for number, one in enumerate(actors) if near[number]})
+            if not all(near):
+                self._open_sockets([one for number, one in enumerate(actors) if not near[number]], host)
         except BaseException:
             self.close()
             raise
+        self._served = [actor.serve.options(concurrency_group=SERVE).remote() for actor in actors]
+
+    def _open_pipes(self, actors: Mapping[int, Any]) -> None:
+        far: list[int] = []
+        opened = []
+        try:
+            for number, actor in actors.items():
+                order_read, order_write = os.pipe()
+                outcome_read, outcome_write = os.pipe()
+                self._channels[number] = Channel(order_write, outcome_read)
+                far += [order_read, outcome_write]
+                opened.append(actor.open_pipes.remote(pipe_path(order_read), pipe_path(outcome_write)))
+            ray.get(opened)
         finally:
             for end in far:
                 os.close(end)
-        self._served = [actor.serve.remote() for actor in actors]
 
-    def start(self, orders: Sequence[RunOrder | None]) -> None:
+    def _open_sockets(self, actors: Sequence[Any], host: str) -> None:
+        door = Door(host)
+        try:
+            asked = [actor.connect_orders.remote(door.address) for actor in actors]
+            for number, made in door.take(len(actors), CONNECT_SECONDS).items():
+                descriptor = made.detach()
+                self._channels[number] = Channel(descriptor, descriptor)
+            ray.get(asked)
+        finally:
+            door.close()
+
+    def start(self, orders: Sequence[Order]) -> None:
         """Send order k to actor k."""
         self._found, self.due = {}, 0
         for number, order in enumerate(orders):
@@ -170,49 +199,72 @@ class PipeLine:
             self._send(number)
 
     def wait(self, seconds: float) -> dict[int, Outcome]:
-        """The outcomes so far, at most `seconds` later all of them."""
+        """The outcomes so far, at most `seconds` after the last one all of them."""
         while True:
+            unsent = [number for number in self._waiting() if not self._send(number)]
             for number in self._waiting():
-                self._send(number)  # the rest, where Ctrl-C came in between
                 data = self._channels[number].received()
                 if data is not None:
                     self._found[number] = _decoded(data)
             waiting = self._waiting()
-            if not waiting or not (ready := self._readable(waiting, seconds)):
+            if not waiting:
                 return self._found
-            for number in ready:
-                try:
-                    self._channels[number].receive()
-                except EOFError as error:
-                    raise LostError(number, "its process has ended") from error
+            ready = self._ready(waiting, unsent, seconds)
+            if not ready:
+                self._look()
+                return self._found
+            for number in ready - {*unsent}:
+                self._receive(number)
 
     def is_alive(self) -> bool:
-        """Whether no actor has died. Between runs a pipe can only have something to read because its other
-        end is gone.
+        """Whether no actor has died. Between runs there can only be something to read because the other end is
+        gone.
         """
-        return not self._readable(list(range(len(self._channels))), 0)
+        return not self._ready(self._channels, (), 0)
 
     def close(self) -> None:
-        """Close the pipes: actors that read them come to the end of their call. Safe to call again."""
-        for channel in self._channels:
+        """Close the channels: actors that read them come to the end of their call. Safe to call again."""
+        for channel in self._channels.values():
             channel.close()
 
     def _waiting(self) -> list[int]:
         return [number for number in range(self.due) if number not in self._found]
 
-    def _send(self, number: int) -> None:
+    def _send(self, number: int) -> bool:
         try:
-            self._channels[number].send()
-        except BrokenPipeError as error:
-            raise LostError(number, "its process has ended") from error
+            return self._channels[number].send()
+        except OSError as error:
+            raise LostError(number, _why(error)) from error
 
-    def _readable(self, numbers: Sequence[int], seconds: float) -> list[int]:
-        """The workers among `numbers` whose pipes can be read, or have no other end any more."""
+    def _receive(self, number: int) -> None:
+        try:
+            self._channels[number].receive()
+        except (EOFError, OSError) as error:
+            raise LostError(number, _why(error)) from error
+
+    def _look(self) -> None:
+        """LostError where Ray says that an actor is gone, as with its whole node, from which nothing comes at all."""
+        ended, _ = ray.wait(self._served, num_returns=len(self._served), timeout=0)
+        for reference in ended:
+            raise LostError(self._served.index(reference), "its process or its node is gone")
+
+    def _ready(self, reading: Iterable[int], writing: Sequence[int], seconds: float) -> set[int]:
+        """The workers of which there is something to read or that can be written to, or whose other end is gone. Those
+        that are written to are not read before."""
         poll = select.poll()
-        number_of = {self._channels[number].outcomes: number for number in numbers}
-        for descriptor in number_of:
-            poll.register(descriptor, select.POLLIN)
-        return [number_of[descriptor] for descriptor, _ in poll.poll(seconds * 1000)]
+        number_of: dict[int, int] = {}
+        for number in reading:
+            channel, is_writing = self._channels[number], number in writing
+            descriptor = channel.orders if is_writing else channel.outcomes
+            number_of[descriptor] = number
+            poll.register(descriptor, select.POLLOUT if is_writing else select.POLLIN)
+        return {number_of[descriptor] for descriptor, _ in poll.poll(seconds * 1000)}
+
+
+def _why(error: Exception) -> str:
+    """Why a worker is lost whose channel is broken."""
+    is_ended = isinstance(error, EOFError | BrokenPipeError | ConnectionResetError)
+    return "its process has ended" if is_ended else f"its connection is broken: {error}"
 
 
 def _decoded(data: bytes) -> Outcome:

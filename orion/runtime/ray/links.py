@@ -10,19 +10,15 @@ buffers of the system, whose size the system bounds; when they are full, the sen
 the table of contents of one message, and memory for its largest part that is not contiguous where it belongs. Two
 workers that send to each other never wait for each other: the threads that read do nothing else.
 
-Whoever connects shows a token first, 32 random bytes that the receiver has told it by way of Ray, and is told that it
-is taken. Until then nothing else that it sends is looked at, and there can be only so many such connections. The token
-and what follows are not encrypted, no more than what Ray sends is.
+Whoever connects shows a token first (`orion.runtime.ray.greeting`).
 """
 
 from __future__ import annotations
 
-import hmac
 import secrets
 import select
 import selectors
 import socket
-import struct
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -31,30 +27,22 @@ from threading import Thread
 
 import numpy as np
 
+from orion.runtime.ray.greeting import (
+    GREETING,
+    MOST_STRANGERS,
+    TAKEN,
+    Address,
+    connected,
+    notice_loss,
+    worker_greeting,
+)
 from orion.runtime.ray.inbox import EarlyError, Inbox
 from orion.runtime.ray.orders import Delivery, Flag
 from orion.runtime.ray.wire import HEADER_WORDS, Place, Scratch, as_bytes, packed, unpacked
 from orion.runtime.worker import AbortedError
 
-GREETING = struct.Struct("<32sq")
-"""The token, and the number of the worker that connects."""
-
-TAKEN = b"+"
-"""The answer to it."""
-
-MOST_STRANGERS = 64
-"""How many connections there can be of those who have not shown the token yet; the oldest is closed for another one."""
-
-CONNECT_SECONDS = 5.0
 LOOK_MILLISECONDS = 50
 """How often a sender that waits looks whether its run was aborted."""
-
-ASK_SECONDS = 30
-"""How often the system of the other end is asked whether it is there while nothing is sent, so that what watches
-connections between the two (a firewall) sees that this one is used."""
-
-LOST_SECONDS, LOST_TIMES = 10, 3
-"""After how long it is asked again where it does not answer, and after how many times the connection is broken."""
 
 MOST_PARTS = 512
 """How many parts of memory one call sends (the system's own limit is 1024)."""
@@ -64,9 +52,6 @@ READ_BYTES = 1 << 20
 
 AWAY_BYTES = 1 << 16
 """How much is read away in one go."""
-
-Address = tuple[str, int, bytes]
-"""Host, port and token."""
 
 
 class BrokenLinkError(Exception):
@@ -82,29 +67,9 @@ class BrokenLinkError(Exception):
 
 def connect(address: Address, own: int, other: int) -> Link:
     """A connection from worker `own` to worker `other`. OSError where it cannot be made, or is not taken."""
-    host, port, token = address
-    made = socket.create_connection((host, port), CONNECT_SECONDS)
-    try:
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        _notice_loss(made)
-        made.sendall(GREETING.pack(token, own))
-        if made.recv(len(TAKEN)) != TAKEN:
-            raise ConnectionRefusedError("the connection was not taken")
-        made.setblocking(False)
-    except BaseException:
-        made.close()
-        raise
+    made = connected(address, own)
+    made.setblocking(False)
     return Link(made, other)
-
-
-def _notice_loss(connection: socket.socket) -> None:
-    """Have the system say when the other end is gone without a word, as far as it can. Not by TCP_USER_TIMEOUT, which
-    also breaks a connection whose other end is there and does not read, as before its run begins."""
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    if hasattr(socket, "TCP_KEEPIDLE"):
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, ASK_SECONDS)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, LOST_SECONDS)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, LOST_TIMES)
 
 
 class Link:
@@ -213,7 +178,7 @@ class Receiver:
             return
         made.setblocking(False)
         with suppress(OSError):  # where it is closed already; a read tells
-            _notice_loss(made)
+            notice_loss(made)
         strangers = [incoming for incoming in self._incoming if incoming.is_stranger]
         if len(strangers) >= MOST_STRANGERS:
             self._drop(strangers[0])
@@ -325,8 +290,8 @@ class _Incoming:
     # ------------------------------------------------------------ when memory is filled
 
     def _greeted(self) -> None:
-        token, worker = GREETING.unpack(self._greeting)
-        if not hmac.compare_digest(token, self._token):
+        worker = worker_greeting(self._greeting, self._token)
+        if worker is None:
             raise EOFError
         self.socket.send(TAKEN)  # the first byte that is sent here: the system has room for it
         self._worker = worker

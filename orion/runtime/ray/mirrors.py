@@ -110,7 +110,7 @@ class Mirrors:
             new[node] = self._missing(prepared, shares[node], node, placed)
             elements = [filling for parts in new[node].values() for filling in parts]
             fillings[node] = (*self._dense(prepared, node, placed), *elements)
-        self._group.fill(run_memory, fillings)
+        self._group.make_ready(run_memory, fillings, prepared.workers)
         for node in remote:
             fresh = {key[:2] for key in new[node]}
             self._sent[node] = {key for key in self._sent[node] if key[:2] not in fresh} | new[node].keys()

@@ -142,6 +142,17 @@ class Filling:
             yield Filling(self.block, Region(region.array, ((first + low, first + low + len(data)), *others)), data)
 
 
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """Before a run: have the flags and results of its program, in segment `memory`, zero, and fill parts of arrays."""
+
+    memory: int
+    fillings: tuple[Filling, ...]
+
+
+Order = RunOrder | Ready | None
+"""What an actor is told to do; for None it just answers."""
+
 FILL_BYTES = 1 << 23
 """The driver sends a node so many bytes at a time: what is on its way is in memory."""
 
