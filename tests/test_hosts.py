@@ -62,9 +62,7 @@ with hosts(1, 100) as (host,):
         name, own = killed.stdout.readline().split()
         assert processes_in([name])
         killed.kill()
-    assert processes_in([name])
-    assert Path(own).exists()
-    with hosts(1, 100):
+    with hosts(1, 100):  # or another test that begins meanwhile
         assert processes_in([name]) == []
         assert not Path(own).parent.exists()
     assert name not in subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
