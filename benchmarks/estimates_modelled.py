@@ -3,9 +3,10 @@
     python -m benchmarks.estimates_modelled [--repeats N]
 
 Twelve loops of 20 to 300 ms are measured with `f.measure` on two workers, predicted for four, and run on four threads,
-each of which gets half of a core (a cgroup of its own, version 1, wants root): half of such a run's time is that of
-four workers with cores of their own, as far as these are not slowed down by what they share. A thread that has had its
-millisecond waits for the next two, which a loop whose tiles wait for each other feels more than others.
+each of which gets about half of a core (a cgroup of its own, version 1, wants root). How much it gets is measured
+before each loop: four threads in these groups compute for a while. That share of a run's time is the time of four
+workers with cores of their own, as far as these are not slowed down by what they share. A thread that has had its
+millisecond waits for the next one, which a loop whose tiles wait for each other feels more than others.
 
 Then weak scaling: with twice the workers there is twice the work, and the part of the time on one worker that is left
 of the time on all is told, predicted by what was measured on two; runs are those of one worker, of two, and of four by
@@ -15,9 +16,11 @@ quota.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import statistics
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -44,27 +47,49 @@ from benchmarks.estimates import (
 
 CGROUPS = Path("/sys/fs/cgroup/cpu")
 PERIOD_US, WORKERS = 2000, 4
+SHARE_SECONDS = 0.5
+"""For so long threads compute to see how much of a core they get."""
+
 MOST = 1024
 FAST = 64
 """Up to so many workers a curve is told at every power of two, beyond at every fourth."""
 
 
 @contextmanager
-def half_a_core_each(workers: int) -> Iterator[None]:
-    """Each thread of this process's session, the calling one among them, has half of a core. PermissionError and the
-    like where there are no such groups."""
+def half_a_core_each(workers: int) -> Iterator[list[Path]]:
+    """Each thread of this process's session, the calling one among them, has half of a core: the groups.
+    PermissionError and the like where there are no such groups."""
     names = {f"orion-{number}" for number in range(1, workers)}
     threads = [threading.get_native_id(), *(one.native_id or 0 for one in threading.enumerate() if one.name in names)]
+    groups = [CGROUPS / f"orion-estimates-{os.getpid()}-{number}" for number in range(len(threads))]
     with ExitStack() as stack:
-        for number, thread in enumerate(threads):
-            group = CGROUPS / f"orion-estimates-{os.getpid()}-{number}"
+        for group, thread in zip(groups, threads, strict=True):
             group.mkdir()
             stack.callback(group.rmdir)
             (group / "cpu.cfs_period_us").write_text(str(PERIOD_US))
             (group / "cpu.cfs_quota_us").write_text(str(PERIOD_US // 2))
             (group / "tasks").write_text(str(thread))
             stack.callback((CGROUPS / "tasks").write_text, str(thread))
-        yield
+        yield groups
+
+
+def share_of_a_core(groups: list[Path]) -> float:
+    """The part of a core that a thread gets which computes all the time, of one in each group."""
+    found, data = [], bytes(1 << 20)
+
+    def compute(group: Path) -> None:
+        (group / "tasks").write_text(str(threading.get_native_id()))
+        start, before = time.perf_counter(), time.thread_time()
+        while (wall := time.perf_counter() - start) < SHARE_SECONDS:
+            hashlib.sha256(data)  # lets other threads run meanwhile
+        found.append((time.thread_time() - before) / wall)
+
+    threads = [threading.Thread(target=compute, args=(group,)) for group in groups]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return statistics.mean(found)
 
 
 def cases() -> dict[Any, Callable[[], tuple[Any, ...]]]:
@@ -98,17 +123,18 @@ def predicted(function: Any, arguments: tuple[Any, ...], workers: int) -> float:
     return float(found.seconds)
 
 
-def run_by_quota(function: Any, arguments: tuple[Any, ...], repeats: int) -> list[float]:
-    """Half of the seconds of runs on four threads with half of a core each."""
+def run_by_quota(function: Any, arguments: tuple[Any, ...], repeats: int) -> tuple[list[float], float]:
+    """The seconds that runs on four threads would take if each had a core, and the share of one that each has."""
     with orion.session(workers=WORKERS):
         function(*arguments)
-        with half_a_core_each(WORKERS):
-            return [timed(lambda: function(*arguments)) / 2 for _ in range(repeats)]
+        with half_a_core_each(WORKERS) as groups:
+            share = share_of_a_core(groups)
+            return [share * timed(lambda: function(*arguments)) for _ in range(repeats)], share
 
 
 def show_by_quota(repeats: int) -> None:
     print(f"{WORKERS} workers by quota; milliseconds, load {os.getloadavg()[0]:.1f}")
-    print(f"{'loop':<13} predicted     least    median  off least  off med.")
+    print(f"{'loop':<13} predicted     least    median  off least  off med.  share of a core")
     errors = []
     for function, fresh in cases().items():
         arguments = fresh()
@@ -116,11 +142,11 @@ def show_by_quota(repeats: int) -> None:
             function(*arguments)
             function.measure(*arguments)
             seconds = predicted(function, arguments, WORKERS)
-        runs = run_by_quota(function, arguments, repeats)
+        runs, share = run_by_quota(function, arguments, repeats)
         of_least, of_median = (seconds / one - 1 for one in (min(runs), statistics.median(runs)))
         errors.append((abs(of_least), abs(of_median)))
         times = " ".join(f"{1e3 * one:9.2f}" for one in (seconds, min(runs), statistics.median(runs)))
-        print(f"{function.__name__:<13} {times} {of_least:+10.1%} {of_median:+9.1%}", flush=True)
+        print(f"{function.__name__:<13} {times} {of_least:+10.1%} {of_median:+9.1%} {share:16.2f}", flush=True)
     least, median = (statistics.mean(one) for one in zip(*errors, strict=True))
     print(f"mean error: {least:.1%} of the least run, {median:.1%} of the median run")
 
@@ -149,7 +175,7 @@ def ran(function: Any, arguments: tuple[Any, ...], workers: int, repeats: int) -
         if isinstance(one, np.ndarray):
             one[...] = 1.0
     if workers == WORKERS:
-        return statistics.median(run_by_quota(function, arguments, repeats))
+        return statistics.median(run_by_quota(function, arguments, repeats)[0])
     with orion.session(workers=workers):
         function(*arguments)
         return statistics.median(timed(lambda: function(*arguments)) for _ in range(repeats))
