@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, heapreplace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from orion.schedule.schedule import Ints, Schedule
 
 Seconds = NDArray[np.float64]
-MOST_TILES, WINDOW = 50_000, 6
+MOST_TILES, WINDOW = 50_000, 8
 """Rounds that overlap are simulated one after the other up to so many tiles; else so many of them, of which the later
 half is taken to be as all are."""
 
@@ -104,7 +104,7 @@ def makespan(tiles: TileGraph, seconds: Seconds, slower: float, network: Network
     7.0
     """
     if tiles.takes_tiles:
-        return _taken(tiles, slower * seconds)
+        return _TakenRounds(tiles).next(slower * seconds)
     if not tiles.waits[1].size and not tiles.sends:
         loads = np.bincount(tiles.owner, weights=seconds, minlength=tiles.workers)
         place = np.array(tiles.place)
@@ -139,9 +139,9 @@ def time_of_rounds(tiles: TileGraph, runs: RoundTimes, slower: float, network: N
     """The time of all rounds of a loop, whose tiles take so many times as long, `slower`, beside those of all other
     workers. Where rounds overlap, a tile begins as soon as those are done that it waits for in its round and the one
     before; else all workers meet between two rounds."""
-    if not runs.overlap or tiles.takes_tiles:
+    if not runs.overlap:
         return runs.over_all([makespan(tiles, each, slower, network) for each in runs.seconds], runs.rounds)
-    simulated, seconds = _Rounds(tiles, network), slower * runs.seconds
+    simulated, seconds = _rounds(tiles, network), slower * runs.seconds
     if runs.rounds * tiles.owner.size <= MOST_TILES:
         nearest = np.abs(runs.places(runs.rounds)[:, None] - np.arange(runs.rounds)).argmin(axis=0)
         return max((simulated.next(seconds[k]) for k in nearest), default=0.0)
@@ -152,7 +152,7 @@ def time_of_rounds(tiles: TileGraph, runs: RoundTimes, slower: float, network: N
 
 def _each_further(tiles: TileGraph, seconds: Seconds, network: Network) -> float:
     """How much later each of many rounds that overlap ends than the one before it, where all take as long."""
-    rounds, half = _Rounds(tiles, network), WINDOW // 2
+    rounds, half = _rounds(tiles, network), WINDOW // 2
     ends = [rounds.next(seconds) for _ in range(WINDOW)]
     return (ends[-1] - ends[half - 1]) / (WINDOW - half)
 
@@ -194,29 +194,56 @@ class _Rounds:
         return end if source == node else came.get((tile, node), end + self.network.latency)
 
 
-def _taken(tiles: TileGraph, seconds: Seconds) -> float:
-    """The time of a round in which workers take tiles: a free one takes the first that waits for nothing."""
-    offsets, waits, lags = tiles.waits
-    rank = np.empty(tiles.serial.size, np.int64)
-    rank[tiles.serial] = np.arange(tiles.serial.size)
-    missing = np.zeros(rank.size, np.int64)
-    after: dict[int, list[int]] = {}
-    waiting = np.repeat(np.arange(rank.size), np.diff(offsets[: rank.size + 1]))
-    for tile, other in zip(waiting[lags == 0].tolist(), waits[lags == 0].tolist(), strict=True):
-        missing[tile] += 1
-        after.setdefault(other, []).append(tile)
-    ready = [(int(rank[tile]), int(tile)) for tile in np.flatnonzero(missing == 0)]
-    heapify(ready)
-    idle, busy, now = tiles.workers, list[tuple[float, int]](), 0.0
-    while ready or busy:
-        while ready and idle:
+class _TakenRounds:
+    """Rounds of a loop whose workers take tiles: a free one takes the first that waits for nothing any more, and
+    goes on to the next round once none of this one is left."""
+
+    def __init__(self, tiles: TileGraph) -> None:
+        self.tiles = tiles
+        self.free = [0.0] * tiles.workers
+        self.before: list[float] = []
+        offsets, waits, lags = tiles.waits
+        waiting = np.repeat(np.arange(tiles.owner.size), np.diff(offsets[: tiles.owner.size + 1]))
+        self.rank = np.empty(tiles.serial.size, np.int64)
+        self.rank[tiles.serial] = np.arange(tiles.serial.size)
+        self.after = _pairs(waits[lags == 0], waiting[lags == 0])
+        self.missing = np.bincount(waiting[lags == 0], minlength=tiles.owner.size)
+        self.earlier = _pairs(waiting[lags > 0], waits[lags > 0])
+
+    def next(self, seconds: Seconds) -> float:
+        """Go through a round, and say when all is done."""
+        missing, taken = self.missing.tolist(), seconds.tolist()
+        may_begin = [max((self.before[t] for t in self.earlier.get(tile, ()) if self.before), default=0.0)
+                     for tile in range(len(taken))]  # fmt: skip
+        later = [(may_begin[tile], tile) for tile, count in enumerate(missing) if not count]
+        ready, done = list[tuple[int, int]](), [0.0] * len(taken)
+        heapify(later)
+        heapify(self.free)
+        for _ in range(len(taken)):
+            now = max(self.free[0], 0.0 if ready else later[0][0])
+            while later and later[0][0] <= now:
+                _, tile = heappop(later)
+                heappush(ready, (int(self.rank[tile]), tile))
             _, tile = heappop(ready)
-            heappush(busy, (now + float(seconds[tile]), tile))
-            idle -= 1
-        now, tile = heappop(busy)
-        idle += 1
-        for later in after.get(tile, ()):
-            missing[later] -= 1
-            if not missing[later]:
-                heappush(ready, (int(rank[later]), later))
-    return now
+            done[tile] = now + taken[tile]
+            heapreplace(self.free, done[tile])
+            for other in self.after.get(tile, ()):
+                missing[other] -= 1
+                may_begin[other] = max(may_begin[other], done[tile])
+                if not missing[other]:
+                    heappush(later, (may_begin[other], other))
+        self.before = done
+        return max(self.free, default=0.0)
+
+
+def _pairs(keys: Ints, values: Ints) -> dict[int, list[int]]:
+    """The values of each key."""
+    found: dict[int, list[int]] = {}
+    for key, value in zip(keys.tolist(), values.tolist(), strict=True):
+        found.setdefault(key, []).append(value)
+    return found
+
+
+def _rounds(tiles: TileGraph, network: Network) -> _Rounds | _TakenRounds:
+    """Rounds as they are gone through."""
+    return _TakenRounds(tiles) if tiles.takes_tiles else _Rounds(tiles, network)

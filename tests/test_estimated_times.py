@@ -246,12 +246,12 @@ def test_memory_that_does_not_suffice_is_refused_with_the_numbers():
 # ---------------------------------------------------------------- schedules by the times of tiles
 
 
-def graph(owner, waits, lags=None, place=None, sends=None, takes=False):
+def graph(owner, waits, lags=None, place=None, sends=None, takes=False, workers=None):
     """Tiles with what each waits for, as lists."""
     offsets = np.cumsum([0, *map(len, waits)])
     found = np.array([tile for own in waits for tile in own], np.int64)
     lags = np.zeros(found.size, np.int64) if lags is None else np.array(lags, np.int64)
-    place = (0,) * (max(owner) + 1) if place is None else place
+    place = (0,) * (workers or max(owner) + 1) if place is None else place
     order = np.arange(len(owner))
     return TileGraph(order, np.array(owner), place, (offsets, found, lags), sends or {}, takes)
 
@@ -290,6 +290,28 @@ def test_a_free_worker_takes_the_next_tile():
     assert makespan(tiles, np.array([1.0, 1.0, 1.0, 1.0]), 1.0, FAST) == 2.0
     chain = graph([0, 0, 0, 1], [[], [0], [1], []], takes=True)
     assert makespan(chain, np.array([1.0, 1.0, 1.0, 1.0]), 1.0, FAST) == 3.0
+
+
+def test_a_tile_that_has_to_wait_keeps_no_worker():
+    """Worker 1 takes what is behind the tile that waits for the long one."""
+    tiles = graph([0, 0, 0, 0], [[], [0], [], []], takes=True, workers=2)
+    assert makespan(tiles, np.array([4.0, 1.0, 2.0, 2.0]), 1.0, FAST) == 5.0
+
+
+def test_workers_that_take_tiles_go_on_to_rounds_that_overlap():
+    """In each round one tile is long, which waits for itself in the round before: the others are done beside it."""
+    tiles = graph([0, 0, 0], [[0], [1], [2]], [1, 1, 1], takes=True, workers=2)
+    each = np.array([[2.0, 1.0, 1.0]])
+    apart, together = (RoundTimes(each, np.array([0]), 1, 50, overlap) for overlap in (False, True))
+    assert time_of_rounds(tiles, apart, 1.0, FAST) == pytest.approx(100)
+    uneven = np.array([[3.0, 1.0, 1.0]])
+    apart, together = (RoundTimes(uneven, np.array([0]), 1, 50, overlap) for overlap in (False, True))
+    assert time_of_rounds(tiles, apart, 1.0, FAST) == pytest.approx(150)
+    assert time_of_rounds(tiles, together, 1.0, FAST) == pytest.approx(150)  # a chain of three seconds each
+    free = graph([0, 0, 0], [[]] * 3, takes=True, workers=2)
+    assert time_of_rounds(free, together, 1.0, FAST) == pytest.approx(125)
+    many = RoundTimes(uneven, np.array([0]), 1, 1_000_000, overlap=True)
+    assert time_of_rounds(free, many, 1.0, FAST) == pytest.approx(2_500_000, rel=1e-5)
 
 
 def test_what_is_sent_takes_the_link_and_the_latency():
