@@ -23,7 +23,8 @@ $(STAMP): pyproject.toml constraints.txt
 run: $(STAMP)    ## SGD matrix factorization on generated ratings: the plan, the training, the times
 	$(BIN)/python examples/sgd_mf.py $(ARGS)
 
-test: check      ## the checks, then all tests, two at a time (ORION_TRIALS=3: all combinations of parameters, three times the random ones)
+test: $(STAMP)   ## the checks, and all tests (ORION_TRIALS=3: all combinations of parameters, three times the random ones)
+	$(BIN)/ruff check .
 	$(BIN)/python tests/suite.py $(ARGS)
 
 cpus: $(STAMP)   ## all tests as if on Haswell, Skylake-X, Zen 3 and Zen 4, as far as this machine can

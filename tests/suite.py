@@ -1,4 +1,4 @@
-"""All tests, two at a time: first those without Ray, then those with it.
+"""All tests, two at a time: those without Ray, and beside them the types and then those with Ray, which mostly wait.
 
     python tests/suite.py                                 # or: make test
     python tests/suite.py tests/test_scans.py -k random   # with arguments of pytest
@@ -6,7 +6,8 @@
 
 What is left out if no more trials are asked for, `tests/trials.py` says. Compiled code is never freed: processes grow
 by about a megabyte with each loop. Tests are therefore run in parts, each by processes of its own, and those on Ray
-apart, as its workers are the first to be killed where memory runs out.
+apart, as its workers are the first to be killed where memory runs out. What runs beside the others says what it has to
+say after them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -21,14 +23,35 @@ import pytest
 PARTS = 3
 """So many for the tests without Ray."""
 
+TYPES = [sys.executable, "-m", "mypy"]
 NONE = pytest.ExitCode.NO_TESTS_COLLECTED
 
 
 def run(given: Sequence[str]) -> int:
     """Run all parts; the exit code is that of the first one that fails. No tests at all are a failure too."""
-    codes = [subprocess.run(command, check=False).returncode for command in commands(given)]
-    failed = [code for code in codes if code not in (0, NONE)]
+    *parts, on_ray = commands(given)
+    with ThreadPoolExecutor(1) as others:
+        try:
+            beside = [others.submit(run_beside, command) for command in (TYPES, on_ray)]
+            codes = [subprocess.run(command, check=False).returncode for command in parts]
+            types, ray = [told(*one.result()) for one in beside]
+        except KeyboardInterrupt:
+            others.shutdown(cancel_futures=True)
+            raise
+    codes.append(ray)
+    failed = [code for code in (types, *codes) if code not in (0, NONE)]
     return failed[0] if failed else min(codes)
+
+
+def run_beside(command: Sequence[str]) -> tuple[int, str]:
+    """Run a command beside others: its exit code, and what it says."""
+    ended = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return ended.returncode, ended.stdout.decode(errors="replace")
+
+
+def told(code: int, said: str) -> int:
+    print(said, flush=True)
+    return code
 
 
 def commands(given: Sequence[str]) -> Iterator[list[str]]:
