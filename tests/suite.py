@@ -57,14 +57,15 @@ def told(code: int, said: str) -> int:
 def commands(given: Sequence[str]) -> Iterator[list[str]]:
     """How pytest is called for each part. Tests that are named are one part."""
     pytest_on_two = [sys.executable, "-m", "pytest", "--numprocesses", "2", "--dist", "worksteal", *given]
-    without_ray = [*pytest_on_two, "-m", "not timing and not ray"]
+    without_ray, on_ray = ([*pytest_on_two, "-m", f"not timing and {which}"] for which in ("not ray", "ray"))
     if any(Path(one.partition("::")[0]).exists() for one in given):
         yield without_ray
+        yield on_ray
     else:
         files = sorted(map(str, Path("tests").glob("test_*.py")))
         for part in range(PARTS):
             yield [*without_ray, *files[part::PARTS], *(["orion"] if part == 0 else [])]
-    yield [*pytest_on_two, "-m", "not timing and ray"]
+        yield [*on_ray, *(file for file in files if "mark.ray" in Path(file).read_text("utf-8"))]
 
 
 if __name__ == "__main__":

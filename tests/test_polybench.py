@@ -15,6 +15,7 @@ from benchmarks.polybench.kernels import KERNELS
 from benchmarks.polybench.outcome import Agreement, Outcome, agreement
 from benchmarks.polybench.run import run_kernel
 from benchmarks.polybench.table import kernel_table, mean_rows, summary, verdict
+from tests.trials import one_in
 
 NOT_YET: dict[str, str] = {}
 """Kernels that Orion refuses, and the first words of the refusal. Whoever makes one work takes it out."""
@@ -72,8 +73,9 @@ def assert_as_plain_python(kernel: Kernel, found: dict[str, np.ndarray]) -> None
             np.testing.assert_array_equal(found[name], expected)
 
 
-@every_kernel
+@pytest.mark.parametrize("kernel", one_in(6, KERNELS), ids=lambda kernel: kernel.name)
 def test_prange_gives_the_result_of_plain_python(kernel):
+    """As machine code; without that they are tried below, and `make polybench` compares what all of them give."""
     assert_as_plain_python(kernel, result(kernel, kernel.prange))
 
 

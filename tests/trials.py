@@ -33,3 +33,8 @@ def combined(*values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
 def worker_counts(*workers: int) -> Sequence[int]:
     """Of numbers of workers all, or the least and the greatest."""
     return workers if TIMES >= ALL else (workers[0], workers[-1])
+
+
+def one_in(number: int, values: Sequence[Any]) -> Sequence[Any]:
+    """Of these values all, or the first one of each so many."""
+    return values if TIMES >= ALL else values[::number]
