@@ -108,7 +108,7 @@ class ParallelFunction(Generic[P, R]):
                 try:
                     arguments = preparation.with_outside(given)
                     workers, force = session.workers, session.force_parallel
-                    prepared = preparation.prepare(arguments, workers, force)
+                    prepared = preparation.prepare(arguments, workers, force).dealt(session)
                 except OrionError as error:
                     run, self._ran = self._compiled_as_it_is(given, error).run, None
                     return cast(R, run(*given.values()))
@@ -148,7 +148,7 @@ class ParallelFunction(Generic[P, R]):
             kwargs, inspect = {**kwargs, "inspect": inspect}, False
         try:
             preparation, given = self._bind(args, kwargs)
-            return preparation.plan(given, session.workers, session.force_parallel, inspects=bool(inspect))
+            return preparation.plan(given, session.workers, session.force_parallel, session.dealt, inspects=inspect)
         except OrionError as error:
             if error.is_for_numba and not self.options.require_parallel:
                 error.add_note(AS_IT_IS)

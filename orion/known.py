@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
+from orion.arrays.sparse import SparseArray
 from orion.cost.caches import Caches
 from orion.cost.extents import named_values, parameter_values
 from orion.cost.local_arrays import with_local_shapes
+from orion.cost.reached import reached
 from orion.cost.sizes import Asked, Sizes
 from orion.dependence.bounds import BoundsChecks
 from orion.dependence.conditions import equals
 from orion.dependence.flat_rows import stays_in_rows
 from orion.dependence.guarded import Guarded, not_proved
+from orion.errors import ArgumentError, describe
 from orion.ir.function import Function, LocalArray
 from orion.ir.signature import index_value
 from orion.ir.types import ScalarType, Shapes, Types
@@ -27,6 +30,7 @@ from orion.plan.plan import FunctionPlan
 from orion.plan.variants import Variant
 from orion.typing.expression_types import Typing
 from orion.typing.integers_at_call import IntegersAtCall
+from orion.typing.lengths import check_lengths, check_unpacked
 
 MAX_STEPS = 8
 """For how many values of the steps of its ranges a function is analysed and compiled anew. With others it is run as it
@@ -157,3 +161,21 @@ def shapes_in_rows(flat: Function, typed: Typed, shapes: Shapes, integers: Mappi
     numbers = {name: index_value(name, integers[name]) for name in typed.parameters if name in integers}
     longer = frozenset(name for name, shape in rows.items() if prod(shape) < shapes[name][0])
     return given if typed.stays_in_rows(parameter_values(given, numbers), longer) else None
+
+
+def check_keys(names: Iterable[str], arguments: Mapping[str, Any]) -> None:
+    """ArgumentError where a sparse array whose elements are found by their keys has a key more than once."""
+    for name in names:
+        array = arguments[name]
+        if isinstance(array, SparseArray) and not array.unique_keys:
+            what = f"argument `{name}` has keys that occur more than once"
+            why = f"the loop stores or reads its elements by their keys, `{name}[…]`, and nobody can say which is meant"
+            hint = "add up, or leave out, elements with equal keys where the array is made"
+            raise ArgumentError(describe(what, why=why, hint=hint))
+
+
+def check_sizes(typed: Typed, sizes: Sizes) -> None:
+    """ArgumentError where arrays that meet in an operation have other lengths than it needs."""
+    function, shapes = typed.function, sizes.shapes
+    check_unpacked(function, reached(function, sizes), shapes)
+    check_lengths(reached(function, sizes), typed.typing, shapes, function.source)

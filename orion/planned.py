@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import repeat
 from math import inf
@@ -27,8 +27,9 @@ from orion.dependence.bounds import BoundsChecks, Place, prove_bounds
 from orion.errors import PlanError, UnprovedWarning
 from orion.measured import Measurements
 from orion.plan.conditions import conditions_in_words
+from orion.plan.deal import Deal
 from orion.plan.deferred_bodies import plan_with_bodies, with_deferred_bodies
-from orion.plan.plan import Considered, FunctionPlan, LoopPlan, Verdict, source_nest
+from orion.plan.plan import Considered, FunctionPlan, LoopPlan, Verdict, source_nest, with_deal
 from orion.plan.shares import costliest_loop, costliest_part, is_parallel, shares
 from orion.plan.source_plans import loops_of_source, main_part, source_plans
 from orion.reasons import Reason
@@ -266,6 +267,11 @@ class Plan:
         """By the number of nodes what estimates are made of, once one was."""
         return {}
 
+    def dealt_as(self, deals: Iterable[Deal]) -> Plan:
+        """The same plan, the blocks of each planned loop dealt out in another way."""
+        loops = tuple(map(with_deal, self.function.loops, deals))
+        return replace(self, function=replace(self.function, loops=loops))
+
     def with_bodies(self) -> FunctionPlan:
         """The plan of the function with the text of all its loops, which a plan by itself does without."""
         made = with_deferred_bodies(self.function.program, self.function.deferred, dict(self.function.types))
@@ -335,9 +341,11 @@ class Plan:
 
     def is_like(self, other: Plan) -> bool:
         """Whether another plan of the function is the same, but for what the contents of arrays have to do with it that
-        show how much work there is: any such tiles are right for all contents."""
+        show how much work there is, and for who is dealt which tiles: any such tiles are right for all contents."""
         plans = [plan.to_dict() for plan in (self, other)]
         for loops in zip(*(plan["loops"] for plan in plans), strict=False):
+            for loop in loops:
+                del loop["deal"]
             if any(loop["weighed_by"] for loop in loops):
                 for loop in loops:
                     del loop["blocks"], loop["weighed_by"]

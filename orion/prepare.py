@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import FunctionType
@@ -20,13 +20,11 @@ from numpy.typing import NDArray
 
 from orion.arrays.compressed import part_of
 from orion.arrays.dense import DenseArray
-from orion.arrays.sparse import SparseArray
 from orion.aside import aside
 from orion.cost.caches import Caches, caches_here
-from orion.cost.reached import reached
 from orion.cost.sizes import Asked, Shown
 from orion.dependence.inspection import NOT_INSPECTED, InspectedLoops
-from orion.errors import AliasError, ArgumentError, OutOfBoundsError, describe
+from orion.errors import AliasError, ArgumentError, OutOfBoundsError
 from orion.frontend.locate import NO_LINES, FileLines
 from orion.frontend.matrices import Matrix
 from orion.frontend.outside import Outside
@@ -39,7 +37,7 @@ from orion.ir.nodes import Var
 from orion.ir.recent import Identity, Recent, recent
 from orion.ir.signature import argument_types
 from orion.ir.types import Shapes, SparseType, Types
-from orion.known import MAX_SIZES, Known, Typed, shapes_in_rows
+from orion.known import MAX_SIZES, Known, Typed, check_keys, check_sizes, shapes_in_rows
 from orion.passes.argument_uses import use_of
 from orion.passes.defaults import NO_DEFAULTS, Defaults, with_defaults
 from orion.passes.delinearize import as_rows, with_row_types, with_rows
@@ -51,7 +49,6 @@ from orion.planned import Plan
 from orion.runtime.shown import Properties
 from orion.source import Span
 from orion.typing.integers_at_call import integers_at_call
-from orion.typing.lengths import check_lengths, check_unpacked
 
 if TYPE_CHECKING:
     from orion.runtime.local_arrays import LocalArrays
@@ -101,6 +98,13 @@ class Prepared:
         from orion.inspect.text.where import why_not_shared_out
 
         return why_not_shared_out(self.plan.function, span)
+
+    def dealt(self, session: Session) -> Prepared:
+        """The same, its tiles dealt out as they are now to the workers of a session."""
+        program = session.dealt(self.program)
+        if program is self.program:
+            return self
+        return replace(self, plan=self.plan.dealt_as(loop.plan.deal for loop in program.loops), program=program)
 
     def given(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """The arguments as the loops take them: flattened arrays as arrays of rows."""
@@ -331,22 +335,32 @@ class Preparation:
             return self.arrays_outside()
         return found  # type: ignore[return-value]
 
-    def plan(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool, *, inspects: bool = False) -> Plan:
+    def plan(
+        self,
+        arguments: Mapping[str, Any],
+        workers: int,
+        force_parallel: bool,
+        dealt: Callable[[PreparedProgram], PreparedProgram] = lambda prepared: prepared,
+        *,
+        inspects: object = False,
+    ) -> Plan:
         """The plan for these arguments; no loop runs. With `inspects` the inspectors of loops do, which are compiled
-        for that; else it has what they have found in calls before."""
+        for that; else it has what they have found in calls before. `dealt` says how the tiles of a program that was
+        prepared before are dealt out now."""
         arguments = self.with_outside(arguments)
         types, shapes, _ = self._kinds(self._current(), arguments)
         typed, shapes = self.typed_for(types, shapes, arguments)
         shown = self._properties.of(typed.asked, arguments)
         plan = aside(lambda: self._plan(typed, arguments, shapes, workers, force_parallel, shown))
-        watched = watched_loops(plan.function, plan.sizes)
+        watched, inspected = watched_loops(plan.function, plan.sizes), NOT_INSPECTED
         if watched:
             given = in_rows(arguments, rows_of(typed.function, shapes))
             inspected = self._inspections.of(watched, plan.sizes, given, looks=True if inspects else None)
             if inspected:
                 plan = aside(lambda: self._plan(typed, arguments, shapes, workers, force_parallel, shown, inspected))
-        _check_lengths(typed, plan)
-        return plan
+        check_sizes(typed, plan.sizes)
+        kept = self._prepared.get(_key(typed, types, shapes, arguments, workers, force_parallel, shown, inspected))
+        return plan if kept is None else plan.dealt_as(loop.plan.deal for loop in dealt(kept.program).loops)
 
     def _plan(self, typed: Typed, arguments: Mapping[str, Any], *others: Any) -> Plan:
         return make_plan(typed, arguments, *others, dynamic=self._options.dynamic)
@@ -412,11 +426,7 @@ class Preparation:
         shown: Shown,
         inspected: InspectedLoops = NOT_INSPECTED,
     ) -> Prepared:
-        key = (
-            typed, tuple(shapes.items()), tuple([arguments[name] for name in typed.parameters]),
-            tuple([Identity(arguments[name]) for name, kind in types.items() if isinstance(kind, SparseType)]),
-            workers, force, shown, inspected,
-        )  # fmt: skip
+        key = _key(typed, types, shapes, arguments, workers, force, shown, inspected)
         found = self._prepared.get(key)
         last = next(reversed(self._prepared.values()), None)
         if last is not None and last is not found:
@@ -462,7 +472,7 @@ class Preparation:
         from orion.runtime.prepared import PreparedLoop, PreparedProgram
 
         plan = self._plan(typed, arguments, shapes, workers, force_parallel, shown, inspected)
-        _check_lengths(typed, plan)
+        check_sizes(typed, plan.sizes)
         made = executed(typed, plan)
         kernels = kernels_of(typed, plan, made, self._options.fastmath)
         loops = tuple(
@@ -479,19 +489,8 @@ class Preparation:
         return Prepared(plan, program, typed.written, serial, rows, local, typed.parameters, watched)
 
 
-def check_keys(names: Iterable[str], arguments: Mapping[str, Any]) -> None:
-    """ArgumentError where a sparse array whose elements are found by their keys has a key more than once."""
-    for name in names:
-        array = arguments[name]
-        if isinstance(array, SparseArray) and not array.unique_keys:
-            what = f"argument `{name}` has keys that occur more than once"
-            why = f"the loop stores or reads its elements by their keys, `{name}[…]`, and nobody can say which is meant"
-            hint = "add up, or leave out, elements with equal keys where the array is made"
-            raise ArgumentError(describe(what, why=why, hint=hint))
-
-
-def _check_lengths(typed: Typed, plan: Plan) -> None:
-    """ArgumentError where arrays that meet in an operation have other lengths than it needs."""
-    function, shapes = typed.function, plan.sizes.shapes
-    check_unpacked(function, reached(function, plan.sizes), shapes)
-    check_lengths(reached(function, plan.sizes), typed.typing, shapes, function.source)
+def _key(typed: Typed, types: Types, shapes: Shapes, arguments: Mapping[str, Any], *others: object) -> tuple[Any, ...]:
+    """What a prepared run depends on. `others` are the workers, whether all are to be used, what arrays show, and what
+    inspections have found."""
+    sparse = [Identity(arguments[name]) for name, kind in types.items() if isinstance(kind, SparseType)]
+    return typed, tuple(shapes.items()), tuple([arguments[name] for name in typed.parameters]), tuple(sparse), *others

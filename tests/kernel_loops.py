@@ -23,6 +23,7 @@ from orion.kernel.calling import CONTROL_SIZE, FLAG_STRIDE, KernelSource
 from orion.kernel.emit.kernel import emit_kernel
 from orion.passes.split import split_program
 from orion.pipeline import through_passes
+from orion.plan.deal import Even
 from orion.plan.plan import LoopPlan, Uncut, Written
 from orion.typing.infer import infer_types
 
@@ -127,6 +128,7 @@ def make_loop(
         copies=(),
         works=(),
         is_dynamic=False,
+        deal=Even(follows_times=False),
     )
     if proved == "affine":
         proved = prove(program, number, types, shapes, values)

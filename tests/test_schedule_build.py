@@ -13,6 +13,7 @@ import orion
 from orion.analysis.rules import STRATEGIES, tiling_of
 from orion.analysis.strategies.tiling import Question
 from orion.cost.candidate import Strategy
+from orion.plan.deal import Even
 from orion.plan.plan import Reordered, Tiled, Written
 from orion.schedule.build import build_schedule
 from orion.verify.tiles import reachable
@@ -21,11 +22,20 @@ NOTHING = SimpleNamespace(body=())
 """Loops without statements."""
 
 
-def plan(space, time, ordered, in_turn=False, dynamic=False):
+EVEN = Even(follows_times=False)
+
+
+def plan(space, time, ordered, in_turn=False, dynamic=False, deal=EVEN):
     form = Reordered(None, None, "", is_time_tiled=False) if in_turn else Written()
     strategy = (Strategy.ONE_D, Strategy.TWO_D, Strategy.ND)[len(time)]
     return SimpleNamespace(
-        form=form, tiles=Tiled(space, time), strategy=strategy, ordered=ordered, nest=NOTHING, is_dynamic=dynamic
+        form=form,
+        tiles=Tiled(space, time),
+        strategy=strategy,
+        ordered=ordered,
+        nest=NOTHING,
+        is_dynamic=dynamic,
+        deal=deal,
     )
 
 
@@ -207,7 +217,7 @@ def test_a_strategy_keeps_every_difference_that_it_takes(strategy):
                 assert tiling_of(one.strategy, ordered) is strategy
                 tiles = Tiled(one.space, one.time)
                 known = {"form": Written(), "tiles": tiles, "strategy": one.strategy, "ordered": ordered}
-                loop = SimpleNamespace(**known, nest=NOTHING, is_dynamic=False)
+                loop = SimpleNamespace(**known, nest=NOTHING, is_dynamic=False, deal=EVEN)
                 cut = tuple(size if d in (one.space, *one.time) else 1 for d, size in enumerate(grid))
                 schedule = build_schedule(loop, bounds(cut), min(3, cut[one.space]))
                 assert kept(schedule, cut, differences, ordered), (one, differences)

@@ -15,6 +15,7 @@ from orion.ir.function import InBlocks, Induction, Rows
 from orion.ir.printer import print_expr
 from orion.ir.types import ArgumentType, ArrayType, ScalarType
 from orion.plan.conditions import conditions_in_words
+from orion.plan.deal import Deal, Even
 from orion.plan.explain import witness_pair
 from orion.plan.plan import (
     Considered,
@@ -52,6 +53,8 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
     - `is_inside` (True for a loop in statements that one worker runs: those are the loop before it);
     - `strategy`, `is_parallel`, `ordered`, `space` and `time` (names of loop dimensions), `blocks` (per dimension),
       `iterations` (None where sizes are unknown), `runs_on`, `is_dynamic` (where workers take tiles of each other),
+      `deal`, where its blocks are dealt out by times that were measured (else None): the `blocks` of each worker, their
+      `speeds`, the fastest having 1, and `since` which call on these workers, from 1,
       `weighed_by` (arrays by whose contents blocks have about as much work each, and the heavy ones are begun first),
       `share` (its part of the predicted time);
     - `inspection`, for a loop that runs in tiles found by looking at its subscripts (else None): the `arrays` that were
@@ -144,6 +147,7 @@ def _loop(loop: LoopPlan, plan: FunctionPlan, share: float) -> dict[str, Any]:
         "inspection": _inspection(loop),
         "runs_on": loop.runs_on,
         "is_dynamic": loop.is_dynamic,
+        "deal": _deal(loop.deal),
         "weighed_by": list(loop.tiles.arrays) if isinstance(loop.tiles, Weighed) else [],
         "share": round(share, 4),
         "parts": [_part(part) for part in loop.parts],
@@ -168,6 +172,13 @@ def _loop(loop: LoopPlan, plan: FunctionPlan, share: float) -> dict[str, Any]:
         "placements": [_placement(placement, loop) for placement in loop.placements],
         "reasons": [_reason(reason) for reason in loop.reasons],
     }
+
+
+def _deal(deal: Deal) -> dict[str, Any] | None:
+    """Unequal shares; None of a loop that has equal ones."""
+    if isinstance(deal, Even):
+        return None
+    return {"blocks": list(deal.blocks), "speeds": list(deal.speeds), "since": deal.since}
 
 
 def _inspection(loop: LoopPlan) -> dict[str, Any] | None:

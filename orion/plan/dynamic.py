@@ -32,6 +32,7 @@ from orion.cost.worth import work_ns
 from orion.dependence.access import LoopDependences
 from orion.dependence.early_exits import ends_early
 from orion.ir.program import LoopNest
+from orion.plan.deal import Deal, Even
 from orion.plan.plan import Fused, LoopPlan, Tiled, Weighed, Written
 from orion.sets.maps import Maps
 
@@ -56,6 +57,13 @@ def is_dynamic(candidate: Candidate | None, analysis: LoopDependences, nest: Loo
     arrays, which it prepares; and not where the loop may end early: its tiles are begun in their order then.
     """
     return sizes.dynamic and candidate is not None and not (analysis.private or analysis.sums or ends_early(nest.body))
+
+
+def first_deal(candidate: Candidate | None, nest: LoopNest, sizes: Sizes) -> Deal:
+    """How a loop is dealt out before anything was measured: evenly. Where dynamic loops are asked for its shares follow
+    the times of workers on several nodes, which cannot take tiles of each other; not where the loop may end early, as
+    workers that are in vain are none the slower."""
+    return Even(follows_times=sizes.dynamic and candidate is not None and not ends_early(nest.body))
 
 
 def with_smaller_tiles(plan: LoopPlan, loop: AnalysedLoop, sizes: Sizes, maps: Maps) -> LoopPlan:

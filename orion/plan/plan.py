@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from orion.analysis.one_loop import Origin
@@ -15,6 +15,7 @@ from orion.dependence.access import Dependence, LoopDependences, PrivateArray
 from orion.dependence.inspection import Inspectable, Inspection, Ints
 from orion.ir.program import LoopNest, Program
 from orion.ir.types import ArgumentType
+from orion.plan.deal import Deal
 from orion.reasons import Reason
 from orion.rewrites.reorder.apply import Deferred
 
@@ -132,7 +133,8 @@ class LoopPlan:
     with it; where False, a round must be done before the next begins. `copies` are those of the arrays whose elements
     the loop adds to without knowing which iterations share them. `works` are its statements as the prediction of their
     time needs them, where they are known: those of a loop in another order in the loops of the source. `is_dynamic`:
-    a worker that would have to wait takes tiles of others that these have not begun.
+    a worker that would have to wait takes tiles of others that these have not begun. `deal`: how many blocks of the
+    space dimension each worker has.
     """
 
     nest: LoopNest
@@ -152,6 +154,7 @@ class LoopPlan:
     copies: tuple[Copies, ...]
     works: tuple[Work, ...]
     is_dynamic: bool
+    deal: Deal
 
     def __repr__(self) -> str:
         dims = ", ".join(self.nest.dims)
@@ -270,6 +273,15 @@ class Merged:
 Form = Written | Reordered | ReorderedSingle | Fused | Single | Fill | Member | Inside | Merged
 """The first six are forms of planned loops, which are run. `Written`, `Member`, `Inside` and `Merged` are those of the
 loops of the source, of which `orion.plan.source_plans.source_plans` makes a plan each, beside `Single` and `Fill`."""
+
+
+def with_deal(loop: LoopPlan, deal: Deal) -> LoopPlan:
+    """The plan of a loop whose blocks are dealt out in another way; so are those of the neighbours that it stands for,
+    which are in the same blocks."""
+    form = loop.form
+    if isinstance(form, Fused):
+        form = Fused(tuple(replace(member, deal=deal) for member in form.members))
+    return replace(loop, deal=deal, form=form)
 
 
 def is_of_source(loop: LoopPlan) -> bool:

@@ -48,7 +48,7 @@ from orion.plan.conditions import may_hold, with_conditions
 from orion.plan.considered import considered, not_made, with_considered
 from orion.plan.copied_in import why_not_copied_in, with_costly_copies
 from orion.plan.copies import why_no_copies, with_copies
-from orion.plan.dynamic import is_dynamic, with_smaller_tiles
+from orion.plan.dynamic import first_deal, is_dynamic, with_smaller_tiles
 from orion.plan.explain import blocking_reasons, in_turn, not_stronger, one_by_one, unknown_range
 from orion.plan.fused import along, fused_program, keeps_blocks, why_fused, with_members, with_reasons
 from orion.plan.inspected import may_gain, too_short, with_inspection
@@ -376,6 +376,7 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
         copies=(),
         works=loop.form.told if isinstance(loop.form, NewOrder) else loop.work,
         is_dynamic=is_dynamic(chosen, analysis, nest, sizes),
+        deal=first_deal(chosen, nest, sizes),
     )
     return plan if chosen else _with_inspection(plan, loop, extents, sizes, maps)
 

@@ -39,6 +39,9 @@ class Backend(Protocol):
         """Run a program on the arrays in `arguments`, in place, and return its result. Times are taken where there is a
         `recording`. `counts` is told with how many workers, and when."""
 
+    def dealt(self, prepared: PreparedProgram) -> PreparedProgram:
+        """A program as its tiles are dealt out to the workers now: what the next call is to run."""
+
     def between_runs(self, action: Callable[[], R]) -> R:
         """Call `action` while no program runs, and return what it returns."""
 
@@ -70,6 +73,10 @@ class LocalBackend:
     ) -> Any:
         """Run a program. One at a time: a second caller, in another thread, waits."""
         return self._turn.run(lambda: self._run(prepared, arguments, recording, counts))
+
+    def dealt(self, prepared: PreparedProgram) -> PreparedProgram:
+        """The program as it is: threads take tiles of each other."""
+        return prepared
 
     def between_runs(self, action: Callable[[], R]) -> R:
         """Call `action` while no program runs."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from orion.cost.grid import DISPATCH_NS, predicted_ns
 from orion.ir.program import Program, RunLoop, Scalars
 from orion.kernel.calling import Argument, KernelSource
-from orion.plan.plan import LoopPlan
+from orion.plan.deal import dealt_by_times
+from orion.plan.plan import LoopPlan, with_deal
 from orion.schedule.build import most_workers
 from orion.schedule.schedule import Schedule
 from orion.verify.proved import proved_schedule
@@ -59,6 +60,11 @@ class PreparedLoop:
         return self.schedule.workers == workers and all(tiles.size for tiles in self.schedule.order)
 
     @property
+    def follows_times(self) -> bool:
+        """Whether its blocks are dealt out by how long the workers of calls before have computed, on several nodes."""
+        return self.plan.deal.follows_times and self.schedule.workers > 1
+
+    @property
     def sparse(self) -> str | None:
         """The sparse array over whose elements the loop goes, if it does."""
         elements = self.plan.nest.elements
@@ -101,6 +107,20 @@ class PreparedProgram:
             if count == schedule.workers:
                 return loop
             return replace(loop, schedule=proved_schedule(plan, schedule.bounds, count, self.known))
+
+        return replace(self, loops=tuple(map(dealt, self.loops)))
+
+    def dealt_by(self, speeds: Sequence[float], since: int) -> PreparedProgram:
+        """The same program, the blocks of its loops that follow times dealt to workers of these speeds from call number
+        `since` on: in the same tiles, so that results have the same bits."""
+
+        def dealt(loop: PreparedLoop) -> PreparedLoop:
+            plan, schedule = loop.plan, loop.schedule
+            if not loop.follows_times or schedule.workers != len(speeds):
+                return loop
+            assert plan.space is not None
+            plan = with_deal(plan, dealt_by_times(speeds, plan.cuts[plan.space], since))
+            return replace(loop, plan=plan, schedule=proved_schedule(plan, schedule.bounds, len(speeds), self.known))
 
         return replace(self, loops=tuple(map(dealt, self.loops)))
 

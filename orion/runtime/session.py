@@ -100,6 +100,10 @@ class Session:
             self._backend.between_runs(self.checkpoints.after_run)
         return returned
 
+    def dealt(self, prepared: PreparedProgram) -> PreparedProgram:
+        """A program as its tiles are dealt out to the workers now: what the next call is to run."""
+        return self._backend.dealt(prepared)
+
     def recording(self, function: str) -> Recording | None:
         """The recording of a call that begins now, for the profiles that are on; None where none is any more."""
         profiles = self.profiles

@@ -127,6 +127,16 @@ class Worker:
         if control.item(0) != GO:
             raise AbortedError
 
+    def wait_for_some(self, part: LoopPart, between: tuple[int, int], waits: Ints, lags: Ints) -> None:
+        """Wait for some of the entries of `waits` in the present round of a loop, by its spare tile. Where the loop is
+        left, so does this."""
+        assert self._meet is not None
+        spare = part.loop.schedule.tiles
+        offsets = np.zeros(spare + 2, np.int64)
+        offsets[spare:] = between
+        tile = read_only(np.array([spare], np.int64))
+        self._meet(tile, part.round, EVERYWHERE, read_only(offsets), waits, lags, *part.flags)
+
     def _keep_order(self, part: LoopPart) -> None:
         """Wait, or have the loop wait, for what was run since the last barrier, where it must."""
         repeated = part in self.pending

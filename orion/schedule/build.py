@@ -11,6 +11,7 @@ from orion.analysis.strategies.serial import SERIAL
 from orion.analysis.strategies.tiling import Tiles, Wait
 from orion.cost.candidate import Strategy
 from orion.dependence.early_exits import ends_early
+from orion.plan.deal import owners
 from orion.plan.plan import Inspected, LoopPlan, Reordered, Tiled, Weighed
 from orion.schedule.inspected import inspected_schedule
 from orion.schedule.schedule import Ints, Schedule, ranked
@@ -20,10 +21,10 @@ def build_schedule(plan: LoopPlan, bounds: Sequence[Ints], workers: int) -> Sche
     """The tiles of a loop for `workers` workers.
 
     `bounds[d]` has the `plan.cuts[d] + 1` block boundaries of loop dimension d. Workers own runs of neighbouring
-    blocks of the space dimension; where a loop in another order has tiles that wait, and where a loop may end early,
-    they are dealt out in turn. The order of tiles is by step, the heavy ones first, then by number. The steps, and what
-    tiles wait for, are those of the strategy; a tile need not wait for those of its own worker, but where the loop is
-    dynamic: then nobody knows before who runs it, nor who has run it in the round before.
+    blocks of the space dimension, as many as `plan.deal` says; where a loop in another order has tiles that wait, and
+    where a loop may end early, they are dealt out in turn. The order of tiles is by step, the heavy ones first, then by
+    number. The steps, and what tiles wait for, are those of the strategy; a tile need not wait for those of its own
+    worker, but where the loop is dynamic: then nobody knows before who runs it, nor who has run it in the round before.
     """
     if isinstance(plan.tiles, Inspected):
         return inspected_schedule(plan.tiles.inspection, bounds, workers)
@@ -35,8 +36,8 @@ def build_schedule(plan: LoopPlan, bounds: Sequence[Ints], workers: int) -> Sche
         own = blocks[tiles.space]
         # A loop in another order has no partitions: dealt out one by one, its blocks keep all workers busy. So do those
         # of a loop that may end early, since the blocks after the end are in vain.
-        deals_in_turn = (isinstance(plan.form, Reordered) and tiles.time) or ends_early(plan.nest.body)
-        owner = own % workers if deals_in_turn else own * workers // grid[tiles.space]
+        in_turn = (isinstance(plan.form, Reordered) and bool(tiles.time)) or ends_early(plan.nest.body)
+        owner = owners(plan.deal, grid[tiles.space], workers, in_turn=in_turn)[own]
     else:
         tiling, tiles, owner = SERIAL, Tiles(grid, blocks, 0, ()), np.zeros(blocks.shape[1], np.int64)
     step = tiling.steps(tiles)

@@ -21,6 +21,7 @@ from orion.ir.function import InBlocks, Induction, Rows, Stands
 from orion.ir.nodes import Break, For, every, names_in, walk
 from orion.ir.printer import print_expr
 from orion.plan.conditions import conditions_in_words
+from orion.plan.deal import ByTimes
 from orion.plan.explain import not_stronger
 from orion.plan.plan import Fill, FunctionPlan, Inside, LoopPlan, Member, Reordered, Single, Tiled, Verdict, Weighed
 from orion.plan.shares import is_parallel
@@ -151,7 +152,24 @@ def runs_on(loop: LoopPlan) -> list[str]:
     reasons = [] if has_list(loop) else [reason.told + reason.help for reason in sizing_reasons(loop)]
     first = ", those with most work first" if isinstance(loop.tiles, Weighed) else ""
     taken = [f"they take tiles of each other that are not begun{first}"] if loop.is_dynamic and loop.runs_on > 1 else []
-    return [counted(loop.runs_on, "worker"), *taken, *([INSIDE] if isinstance(loop.form, Inside) else []), *reasons]
+    return [
+        counted(loop.runs_on, "worker"),
+        *taken,
+        *dealt(loop),
+        *([INSIDE] if isinstance(loop.form, Inside) else []),
+        *reasons,
+    ]
+
+
+def dealt(loop: LoopPlan) -> list[str]:
+    """How many blocks each worker has, and why, where they have unequal shares by measured times."""
+    deal = loop.deal
+    if not isinstance(deal, ByTimes) or loop.space is None:
+        return []
+    dim = loop.nest.dims[loop.space]
+    speeds = listed([f"{speed:.2g}" for speed in deal.speeds])
+    blocks = f"{listed([str(count) for count in deal.blocks])} blocks of {dim}"
+    return [f"unequal shares, {blocks}, since call {deal.since}: workers were measured at speeds of {speeds}"]
 
 
 def reductions(loop: LoopPlan) -> list[str]:

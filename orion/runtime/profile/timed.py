@@ -20,7 +20,7 @@ from orion.runtime.parts import LoopPart
 from orion.runtime.profile.recorder import Recorder, TileSums
 from orion.runtime.profile.records import BARRIER, Part
 from orion.runtime.waits import Waits
-from orion.runtime.worker import EVERYWHERE, AbortedError, Worker
+from orion.runtime.worker import AbortedError, Worker
 from orion.schedule.schedule import Ints
 
 if TYPE_CHECKING:
@@ -95,24 +95,15 @@ class Timed(Base):
 
     def _await_tile(self, part: LoopPart, place: int) -> bool:
         """Wait for what a tile waits for; False where the loop was left."""
-        _, offsets, waits, lags, done, control = part.leading
+        _, offsets, waits, lags, _, control = part.leading
         tile = part.tiles.item(place)
         low, high = offsets.item(tile), offsets.item(tile + 1)
         if low == high or self._meet is None:
             return True
         start = perf_counter_ns()
-        self._wait_for(part, (low, high), (waits, lags, done, control))
+        self.wait_for_some(part, (low, high), waits, lags)
         self.recorder.wait(part.number, start, perf_counter_ns())
         return bool(control.item(0) == GO)
-
-    def _wait_for(self, part: LoopPart, between: tuple[int, int], flags: tuple[Any, ...]) -> None:
-        """Wait for some of the entries of `waits`, by the spare tile of a loop."""
-        assert self._meet is not None
-        spare = part.loop.schedule.tiles
-        offsets = np.zeros(spare + 2, np.int64)
-        offsets[spare:] = between
-        tile = read_only(np.array([spare], np.int64))
-        self._meet(tile, part.round, EVERYWHERE, read_only(offsets), *flags)
 
     def _run_tile(self, part: LoopPart, sums: TileSums, place: int, arguments: list[Any]) -> bool:
         tile = part.tiles[place : place + 1]
@@ -185,7 +176,7 @@ class Timed(Base):
         found = [tiles.item(0) for tiles in order[1:]] if self.number == 0 else [order[0].item(1)]
         waits = read_only(np.array(found, np.int64))
         lags = read_only(np.zeros(len(found), np.int64))
-        self._wait_for(part, (0, len(found)), (waits, lags, *part.flags))
+        self.wait_for_some(part, (0, len(found)), waits, lags)
 
     def _note_sample(self, sums: TileSums, is_alone: bool) -> None:
         before = sums.alone if is_alone else sums.together

@@ -227,7 +227,8 @@ class WorkerActor:
             worker.finish()
             if not isinstance(worker, NodeWorker):
                 return Outcome(returned)
-            return Outcome(returned, sent_bytes=worker.sent_bytes, held={} if self._number else worker.held)
+            held = {} if self._number else worker.held
+            return Outcome(returned, sent_bytes=worker.sent_bytes, busy=tuple(worker.busy), held=held)
         except AbortedError:
             return Outcome(error=failure_in(program.prepared, program.memory), left=True)
         except BaseException as error:

@@ -61,6 +61,11 @@ class RayBackend:
             counts.append((0.0, prepared.workers))
         return self._turn.run(lambda: self._run(prepared, arguments, recording))
 
+    def dealt(self, prepared: PreparedProgram) -> PreparedProgram:
+        """A program as its tiles are dealt out to the workers now, by the times of calls before."""
+        team = self._team
+        return prepared if team is None else team.dealt(prepared)
+
     @property
     def cluster_cpus(self) -> int:
         """The CPUs of the cluster that the actors hold now."""

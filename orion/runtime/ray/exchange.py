@@ -51,8 +51,9 @@ class LoopExchange:
     """The exchange of one loop.
 
     `order[w]` are the tiles of worker w in the order in which it runs them, and `waits` what tiles wait for: (offsets,
-    tiles, lags) as in a schedule. `sends` says for a tile what is to be sent where when it is done, in each round.
-    `tiles[n]` are the tiles whose elements of the sparse array node n needs. `usage` is that of each array.
+    tiles, lags) as in a schedule; `awaiting` are the tiles that wait for tiles of other workers. `sends` says for a
+    tile what is to be sent where when it is done, in each round. `tiles[n]` are the tiles whose elements of the sparse
+    array node n needs. `usage` is that of each array.
     `why_at_home`: the home node alone runs it, whose worker 0 then sends what all of them have written, and why; None
     where all nodes do. `rounds_overlap` is False where a round must be done on all nodes before the next one begins.
     `accesses` are those of a loop without tiles that wait, of which less is used in each round than in all rounds
@@ -61,6 +62,7 @@ class LoopExchange:
 
     order: tuple[Ints, ...]
     waits: Waits
+    awaiting: Set[int]
     sends: Mapping[int, tuple[Send, ...]]
     tiles: Mapping[str, Ints]
     usage: Mapping[str, Usage]
@@ -229,11 +231,12 @@ def _shared_out(
     used = {one.array: cells[one.array] for one in prints}
     walk = LastWriters(schedule, names, place, used)
     walk.go(prints, 1 + overlap)
-    none = np.zeros(0, np.int64)
+    waits, none = walk.waits(), np.zeros(0, np.int64)
     at = np.array(place)[schedule.owner]
     return LoopExchange(
         order=tuple(schedule.order[w] if w < schedule.workers else none for w in range(len(place))),
-        waits=walk.waits(),
+        waits=waits,
+        awaiting=_awaiting(waits, schedule),
         sends=walk.sends(),
         tiles={names[node]: np.flatnonzero(at == node) for node in sorted({*at.tolist()})},
         usage={array: walk.usage(array, overlap) for array in used} | dict(_combined(loop, cells, place)),
@@ -241,6 +244,13 @@ def _shared_out(
         rounds_overlap=overlap,
         accesses=None,
     )
+
+
+def _awaiting(waits: Waits, schedule: Schedule) -> Set[int]:
+    """The tiles that wait for tiles of other workers."""
+    offsets, before, _ = waits
+    tiles = np.repeat(np.arange(schedule.tiles), np.diff(offsets))
+    return {*tiles[schedule.owner[tiles] != schedule.owner[before]].tolist()}
 
 
 # ------------------------------------------------------------ arrays with copies
@@ -288,6 +298,7 @@ def _on_home_node(
     return LoopExchange(
         order=tuple(ranked[taken_by[ranked] == w] for w in range(len(place))),
         waits=(schedule.wait_offsets, schedule.waits, schedule.lags),
+        awaiting=frozenset(),
         sends={},
         tiles={names[0]: np.arange(schedule.tiles)},
         usage=dict(_at_home(loop, prints, cells, len(names))),

@@ -5,6 +5,7 @@ waits for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,9 @@ class NodeWorker(Worker):
         self._values: tuple[Any, ...] = ()
         self.sent_bytes = 0
         """The contents of arrays, and of copies of arrays, that this worker has sent to other nodes."""
+        self.busy = [0] * len(parts)
+        """For how many nanoseconds it has been in the tiles of each loop; where shares do not follow times, what those
+        wait for other workers is in it."""
         self._others = others
         self._arrays = arrays
         self._post = post
@@ -69,18 +73,29 @@ class NodeWorker(Worker):
         if exchange.is_at_home and part.loop.plan.takes_tiles:  # nobody sends anything before it ends
             super().walk(part, arguments)
             return
-        sends = exchange.sends
+        sends, awaiting = exchange.sends, exchange.awaiting if part.loop.follows_times else frozenset()
         start = 0
-        for at, tile in enumerate(part.tiles.tolist(), start=1):
-            if tile in sends:
+        for at, tile in enumerate(part.tiles.tolist()):
+            if tile in awaiting:
                 self._walk_some(part, start, at, arguments)
-                self._send(part, tile, sends[tile])
+                self._wait_apart(part, tile)
                 start = at
+            if tile in sends:
+                self._walk_some(part, start, at + 1, arguments)
+                self._send(part, tile, sends[tile])
+                start = at + 1
         self._walk_some(part, start, part.tiles.size, arguments)
+
+    def _wait_apart(self, part: LoopPart, tile: int) -> None:
+        """Wait for what a tile waits for before the walk that runs it, so that waiting is no part of its time."""
+        offsets, waits, lags = part.waits
+        self.wait_for_some(part, (offsets.item(tile), offsets.item(tile + 1)), waits, lags)
 
     def _walk_some(self, part: LoopPart, start: int, stop: int, arguments: list[Any]) -> None:
         if start < stop:
+            began = perf_counter_ns()
             part.walk(part.tiles[start:stop], part.round, *part.leading, *arguments)
+            self.busy[part.number] += perf_counter_ns() - began
         if part.control[0] != GO:
             self.memory.abort()
             raise AbortedError

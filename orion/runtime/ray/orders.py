@@ -48,7 +48,8 @@ class RunOrder:
 class Outcome:
     """How a worker's run ended: `returned` is what the skeleton returned; `error` why it failed; `left` where
     it left the program because another worker failed or the run was aborted. `sent_bytes` are the contents of arrays
-    that it has sent to other nodes. `held` are the cells of arrays that nodes have as they are at the end, bool
+    that it has sent to other nodes. `busy` has for each loop how many nanoseconds it computed, where there are several
+    nodes. `held` are the cells of arrays that nodes have as they are at the end, bool
     (nodes, *cells), where worker 0 of several nodes says so. `measured` are the times that it took, and one moment on
     its own clock and on that of all machines.
     """
@@ -57,6 +58,7 @@ class Outcome:
     error: BaseException | None = None
     left: bool = False
     sent_bytes: int = 0
+    busy: tuple[int, ...] = ()
     held: Mapping[str, Mask] = field(default_factory=dict)
     measured: tuple[WorkerRecord, tuple[int, int]] | None = None
 

@@ -20,6 +20,7 @@ from orion.runtime.memory import RunMemory, place_of
 from orion.runtime.notice import said_if_slow
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recording, measured_run
+from orion.runtime.ray.dealing import Dealings
 from orion.runtime.ray.group import Group
 from orion.runtime.ray.looks import place_there
 from orion.runtime.ray.mirrors import Mirrors
@@ -75,6 +76,7 @@ class Team:
         self._programs: WeakKeyDictionary[PreparedProgram, KnownProgram] = WeakKeyDictionary()
         self._news = [News() for _ in range(workers)]
         self._mirrors = Mirrors(self.group, self._store)
+        self._dealings = Dealings()
         self._numbers, self._runs = count(1), count(1)
         self._attached: set[int] = set()
         self.sent_bytes = 0
@@ -100,11 +102,17 @@ class Team:
         self.sent_bytes = sum(outcome.sent_bytes for outcome in outcomes)
         for news, order in zip(self._news, orders, strict=False):
             news.told(order)
+        exchange = self._mirrors.exchange_of(prepared, placed)
+        self._dealings.note(prepared, exchange, [outcome.busy for outcome in outcomes])
         with self._copying(recording, placed.bytes_out()):
             self._mirrors.fetch(prepared, placed)
             self._mirrors.keep(prepared, placed, outcomes[0].held)
             placed.copy_out()
         return outcomes[0].returned
+
+    def dealt(self, prepared: PreparedProgram) -> PreparedProgram:
+        """A program as its tiles are dealt out to these workers now."""
+        return self._dealings.dealt(prepared)
 
     def _place(self, prepared: PreparedProgram, program: KnownProgram, worker: int) -> str:
         """Where a worker is in the run under way."""

@@ -15,10 +15,16 @@ class TimedNodeWorker(Timed, NodeWorker):
     """A worker of a run that goes over several nodes, and takes times."""
 
     def _walk_some(self, part: LoopPart, start: int, stop: int, arguments: list[Any]) -> None:
-        self.walk_timed(part, start, stop, arguments)
+        before = self._compute
+        if start < stop:
+            self.walk_timed(part, start, stop, arguments)
+        self.busy[part.number] += self._compute - before
         if part.control[0] != GO:
             self.memory.abort()
             raise AbortedError
+
+    def _wait_apart(self, part: LoopPart, tile: int) -> None:
+        """The walk waits before each tile by itself, and notes how long."""
 
     def takes_tiles(self, part: LoopPart) -> bool:
         """Whether this worker takes tiles of others: not where these may be on other nodes."""
