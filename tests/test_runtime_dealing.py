@@ -6,9 +6,11 @@ import pytest
 
 import orion
 from orion.arrays.dense import DenseArray
+from orion.kernel.calling import FLAG_STRIDE
 from orion.plan.deal import ByTimes, Even
 from orion.runtime.balance import CALLS, Measured
 from orion.runtime.ray import dealing
+from orion.runtime.ray.node_worker import NodeWorker
 from tests import test_promise as promise
 from tests.oracles.interpreted import Order, kernel_code
 from tests.oracles.nodes import Earlier, run_on_nodes
@@ -91,6 +93,31 @@ def test_a_node_that_has_a_part_is_sent_the_rest():
     rows = [first_rows(one.loops[0].schedule) for one in (found.program, other)]
     assert moved == [60 - rows[0], 0, rows[0] - rows[1], 0]
     assert rows[0] > rows[1]
+
+
+@pytest.mark.parametrize("name", ["rotated", "wavefront", "tensor"])
+def test_times_of_tiles_are_without_waiting(name, monkeypatch):
+    """A walk whose time is taken finds all done that its tiles wait for; that of a static loop may wait."""
+    late = {True: 0, False: 0}
+    real = NodeWorker._walk_some
+
+    def walk_some(worker, part, start, stop, arguments):
+        offsets, waits, lags = part.waits
+        for tile in part.tiles[start:stop].tolist():
+            for entry in range(offsets[tile], offsets[tile + 1]):
+                is_own = waits[entry] in part.tiles
+                is_done = part.flags[0][waits[entry] * FLAG_STRIDE] >= part.round + 1 - lags[entry]
+                late[part.loop.follows_times] += not (is_own or is_done)
+        real(worker, part, start, stop, arguments)
+
+    monkeypatch.setattr(NodeWorker, "_walk_some", walk_some)
+    for make in (dynamic, lambda function: function):
+        function, arguments = cases()[name]
+        found = make(function)._preparation.prepare(arguments, 3, True)
+        codes = [kernel_code(loop.kernel.text) for loop in found.program.loops]
+        run_on_nodes(found.program, codes, {**arguments, **found.local.take()}, Order(2), "abb", "a")
+    assert late[True] == 0
+    assert late[False] > 0
 
 
 def test_plans_say_that_shares_are_unequal():
@@ -186,14 +213,24 @@ def bytes_of(arguments):
 @pytest.mark.ray
 @pytest.mark.timeout(120)
 def test_what_moves_with_tiles_is_counted(pair, monkeypatch):
-    """Node 1 has more rows of `W` from the call on that follows other shares, and they are sent to it once."""
+    """Node 1 gets more of the rows of `W`, and of the elements: it is sent these once, and has them when it gives them
+    back, but for what has been written since."""
     function, clock, moved = dynamic(cases()["rotated"][0]), Clock(monkeypatch), []
     arguments = cases()["dist arrays"][1]
-    clock.speeds = np.array([0.4, 1.0])
-    for _ in range(2 * CALLS):
+    elements, rows = [], []
+    for call in range(6 * CALLS):
+        clock.speeds = np.array([0.4 if call < 2 * CALLS else 1.0, 1.0])
         before = pair._backend._team.group.moved if pair._backend._team else 0
         function(**arguments)
         moved.append(pair._backend._team.group.moved - before)
-    assert moved[1:CALLS] == [0] * (CALLS - 1)
-    assert moved[CALLS] > 0
-    assert moved[CALLS + 1 :] == [0] * (CALLS - 1)
+        schedule = function.last_run.plan.schedule()
+        layout = arguments["R"].layout(schedule.bounds, "shuffled")
+        elements.append(int(np.diff(layout.offsets)[schedule.owner == 1].sum()))
+        rows.append(60 - first_rows(schedule))
+    changed = [call for call in range(1, len(rows)) if rows[call] != rows[call - 1]]
+    assert changed[0] == CALLS
+    assert len(changed) == 2
+    more = moved[CALLS] - (elements[CALLS] - elements[0]) * (4 + 4 + 8) - (rows[CALLS] - rows[0]) * 8
+    assert 0 <= more <= 40 * 8  # two keys of 4 bytes and a value; and what is first used there of `H`
+    assert moved[changed[1]] <= 40 * 8
+    assert [moved[call] for call in range(1, len(moved)) if call not in changed] == [0] * (len(moved) - 3)

@@ -10,6 +10,10 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 
+EVEN_ENOUGH = 1.05
+"""Shares are equal where the last worker would be done no later than this times as long after others: times of the same
+tiles differ by as much, and what stays where it was need not move."""
+
 
 @dataclass(frozen=True, slots=True)
 class Even:
@@ -72,9 +76,8 @@ def shares(speeds: Sequence[float], blocks: int) -> tuple[int, ...]:
 
 
 def dealt_by_times(speeds: Sequence[float], blocks: int, since: int) -> Deal:
-    """The deal of so many blocks to workers of these speeds; an even one where that has the same shares."""
-    even = Even(follows_times=True)
-    found = shares(speeds, blocks)
-    counts = np.bincount(owners(even, blocks, len(speeds), in_turn=False), minlength=len(speeds))
-    is_even = max(found) - min(found) <= 1 or found == tuple(counts.tolist())
-    return even if is_even else ByTimes(found, tuple(speeds), since)
+    """The deal of so many blocks to workers of these speeds; an even one where that is about as good."""
+    even, found = Even(follows_times=True), shares(speeds, blocks)
+    equal = np.bincount(owners(even, blocks, len(speeds), in_turn=False), minlength=len(speeds))
+    best, at_even = (float((np.array(counts) / speeds).max()) for counts in (found, equal))
+    return even if at_even <= EVEN_ENOUGH * best else ByTimes(found, tuple(speeds), since)

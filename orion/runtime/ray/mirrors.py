@@ -177,7 +177,8 @@ class Mirrors:
     def _missing(
         self, prepared: PreparedProgram, share: Share, node: str, placed: PlacedRun
     ) -> dict[Sent, list[Filling]]:
-        """The elements of the node's tiles that it does not have yet, by what they are noted as once it has them."""
+        """The elements of the node's tiles that it does not have yet, by what they are noted as once it has them. Of
+        those that it has it may have been sent some for other tiles: it is dealt others when shares change."""
         found: dict[Sent, list[Filling]] = {}
         for loop, tiles, blocks in zip(prepared.loops, share.tiles, placed.loops, strict=True):
             if blocks.extents is None or tiles is None:
@@ -187,11 +188,12 @@ class Mirrors:
                 key = block, tiles[1], blocks.version
                 if key in self._sent[node] or key in found:
                     continue
+                sent = [own for one, own, version in (*self._sent[node], *found) if (one, version) == key[::2]]
                 if block is blocks.extents:
-                    found[key] = [Filling(block, Region(""), offsets)]
+                    found[key] = [] if sent else [Filling(block, Region(""), offsets)]
                 else:
-                    array = self._array(block)
-                    parts = _ranges(offsets, tiles[0])
+                    array, has = self._array(block), np.frombuffer(b"".join(sent), np.int64)
+                    parts = _ranges(offsets, tiles[0][~np.isin(tiles[0], has)])
                     found[key] = [Filling(block, Region("", ((low, high),)), array[low:high]) for low, high in parts]
         return found
 
