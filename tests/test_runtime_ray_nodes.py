@@ -18,6 +18,7 @@ from orion.arrays.storage import Storage
 from orion.errors import StorageError
 from orion.runtime.ray.lines import ChannelLine, RayLine
 from orion.runtime.ray.mirrors import Mirrors
+from orion.runtime.ray.orders import Ready
 from tests.element_stores import scale
 from tests.runtime_programs import (
     NAMES,
@@ -100,6 +101,7 @@ def test_where_the_driver_cannot_be_reached_orders_are_calls_of_ray(nodes, expec
     def closed(host):
         raise PermissionError("a firewall")
 
+    assert_same(outcome("rotated"), expected["rotated"])
     assert isinstance(nodes._backend._team.group._line, ChannelLine)
     monkeypatch.setattr("orion.runtime.ray.lines.Door", closed)
     before = nodes._backend.workers
@@ -246,6 +248,32 @@ def test_an_actor_on_another_node_that_died_between_runs_is_replaced_without_an_
     os.kill(group.processes[-1], signal.SIGKILL)
     mix(**(cases()["rotated"][1] | {"H": H}))
     assert nodes._backend._team.group is not group
+    with orion.session("serial"):
+        for _ in range(2):
+            mix(**(cases()["rotated"][1] | {"H": expected}))
+    np.testing.assert_array_equal(H.to_numpy(), expected)
+
+
+def test_what_goes_wrong_while_nodes_are_made_ready_leaves_the_next_call_right(nodes, monkeypatch):
+    """Ctrl-C before the answers are read: the same workers go on. A worker that says no: its error is raised."""
+    H, expected = array(integers(40)), integers(40)
+    mix(**(cases()["rotated"][1] | {"H": H}))
+    group, real = nodes._backend._team.group, ChannelLine.wait
+
+    def interrupt(line, seconds):
+        monkeypatch.setattr(ChannelLine, "wait", real)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ChannelLine, "wait", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        mix(**(cases()["rotated"][1] | {"H": H}))
+    assert nodes._backend._team.group is group
+    monkeypatch.setattr("orion.runtime.ray.group.Ready", lambda memory, fillings: Ready(-1, fillings))
+    with pytest.raises(KeyError):
+        mix(**(cases()["rotated"][1] | {"H": H}))
+    monkeypatch.undo()
+    mix(**(cases()["rotated"][1] | {"H": H}))
+    assert nodes._backend._team.group is group
     with orion.session("serial"):
         for _ in range(2):
             mix(**(cases()["rotated"][1] | {"H": expected}))
