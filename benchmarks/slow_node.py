@@ -39,12 +39,12 @@ def cases() -> dict[str, tuple[Callable[..., None], Callable[[], tuple[Any, ...]
     """The loops by title, each with what makes its arguments."""
     random = np.random.default_rng(0)
     count = 20_000
-    steps = np.full(count, 4000)
+    steps = np.full(count, 8000)
     keys = random.integers(0, 6000, 2_000_000), random.integers(0, 4000, 2_000_000)
     ratings = orion.sparse(keys, random.random(2_000_000))
     W, H = random.random((6000, 16)), random.random((4000, 16))
     return {
-        "SGD, 2 million ratings, 4 epochs": (epochs, lambda: (ratings, W.copy(), H.copy(), 1e-3, 4)),
+        "SGD, 2 million ratings, 16 epochs": (epochs, lambda: (ratings, W.copy(), H.copy(), 1e-3, 16)),
         "1-D, even": (walks, lambda: (steps, np.zeros(count))),
     }
 

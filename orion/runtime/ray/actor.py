@@ -228,7 +228,8 @@ class WorkerActor:
             if not isinstance(worker, NodeWorker):
                 return Outcome(returned)
             held = {} if self._number else worker.held
-            return Outcome(returned, sent_bytes=worker.sent_bytes, busy=tuple(worker.busy), held=held)
+            busy = tuple([one.nanoseconds for one in worker.busy])
+            return Outcome(returned, sent_bytes=worker.sent_bytes, busy=busy, held=held)
         except AbortedError:
             return Outcome(error=failure_in(program.prepared, program.memory), left=True)
         except BaseException as error:

@@ -5,7 +5,6 @@ waits for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from orion.kernel.calling import GO
 from orion.runtime.memory import RunMemory
 from orion.runtime.parts import LoopPart, Walk, share_of
 from orion.runtime.prepared import conflict
+from orion.runtime.ray.busy import Busy, now
 from orion.runtime.ray.exchange import ProgramExchange, usage_in_round
 from orion.runtime.ray.holdings import Holdings, Moves
 from orion.runtime.ray.last_writers import Send, Usage
@@ -55,9 +55,8 @@ class NodeWorker(Worker):
         self._values: tuple[Any, ...] = ()
         self.sent_bytes = 0
         """The contents of arrays, and of copies of arrays, that this worker has sent to other nodes."""
-        self.busy = [0] * len(parts)
-        """For how many nanoseconds it has been in the tiles of each loop; where shares do not follow times, what those
-        wait for other workers is in it."""
+        self.busy = tuple(Busy() for _ in parts)
+        """How long it was busy in each loop; where shares do not follow times, its tiles wait for others in that."""
         self._others = others
         self._arrays = arrays
         self._post = post
@@ -74,7 +73,7 @@ class NodeWorker(Worker):
             super().walk(part, arguments)
             return
         sends, awaiting = exchange.sends, exchange.awaiting if part.loop.follows_times else frozenset()
-        start = 0
+        start, begun = 0, now()
         for at, tile in enumerate(part.tiles.tolist()):
             if tile in awaiting:
                 self._walk_some(part, start, at, arguments)
@@ -85,6 +84,7 @@ class NodeWorker(Worker):
                 self._send(part, tile, sends[tile])
                 start = at + 1
         self._walk_some(part, start, part.tiles.size, arguments)
+        self.busy[part.number].add_loop(begun)
 
     def _wait_apart(self, part: LoopPart, tile: int) -> None:
         """Wait for what a tile waits for before the walk that runs it, so that waiting is no part of its time."""
@@ -93,17 +93,18 @@ class NodeWorker(Worker):
 
     def _walk_some(self, part: LoopPart, start: int, stop: int, arguments: list[Any]) -> None:
         if start < stop:
-            began = perf_counter_ns()
+            before = now()
             part.walk(part.tiles[start:stop], part.round, *part.leading, *arguments)
-            self.busy[part.number] += perf_counter_ns() - began
+            self.busy[part.number].add_tiles(before)
         if part.control[0] != GO:
             self.memory.abort()
             raise AbortedError
 
     def _send(self, part: LoopPart, tile: int, sends: tuple[Send, ...]) -> None:
-        flag = Flag(part.number, tile, part.round)
+        flag, before = Flag(part.number, tile, part.round), now()
         for send in sends:
             self._post(send.node, (flag,), self._pieces(send.regions), ())
+        self.busy[part.number].leave_out(before)
 
     def _pieces(self, regions: tuple[Section, ...]) -> tuple[Piece, ...]:
         pieces = tuple(Piece(region, region.of(self._arrays[region.array])) for region in regions)

@@ -15,10 +15,11 @@ class TimedNodeWorker(Timed, NodeWorker):
     """A worker of a run that goes over several nodes, and takes times."""
 
     def _walk_some(self, part: LoopPart, start: int, stop: int, arguments: list[Any]) -> None:
-        before = self._compute
+        compute, cpu = self._compute, self._cpu
         if start < stop:
             self.walk_timed(part, start, stop, arguments)
-        self.busy[part.number] += self._compute - before
+        self.busy[part.number].in_tiles += self._compute - compute
+        self.busy[part.number].of_core += self._cpu - cpu
         if part.control[0] != GO:
             self.memory.abort()
             raise AbortedError
