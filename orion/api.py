@@ -453,11 +453,11 @@ def parallel_for(
     layout; so may running sums of long loops (`s += x[i]; out[i] = s`), in blocks that are the same for any number of
     workers. Everything else is rounded as NumPy does it, operation by operation.
 
-    `schedule="dynamic"`: workers take tiles that others have not begun, where they would have to wait, as where tiles
-    take unequal times, or a core is busy. Loops over ranges are cut finer for that, the same for any number of workers,
-    and by work where arguments show it (`range(counts[i])`); sums of floats may have other last bits than with the
-    static schedule, all else has the same. Loops with arrays of tiles' own or with copies of arrays, those that may end
-    early, and those on several nodes have their tiles dealt out as ever (`plan.loops[k].is_dynamic` says so).
+    `schedule="dynamic"`: workers take tiles that others have not begun, where they would have to wait. Loops over
+    ranges are cut finer for that, the same for any number of workers, by work where arguments show it
+    (`range(counts[i])`); sums of floats may have other last bits than static ones, all else has the same. Not in loops
+    with arrays of tiles' own, with copies of arrays, or that may end early (`plan.loops[k].is_dynamic`). On several
+    nodes all but the last are dealt out anew between calls, by how long workers computed (`plan.loops[k].deal`).
 
     What cannot be analysed (a list that grows in a `while`, a dict) is run as it is, if Numba compiles it, on one
     worker, with a warning.

@@ -94,6 +94,13 @@ def test_nothing_is_dealt_out_anew_for_less_than_that_costs():
     assert calls == pytest.approx(COST / (3.2e-3 - 2.2e-3), rel=0.05)
 
 
+def test_what_costs_more_to_deal_out_must_have_lost_more():
+    machine = Machine(32, 2)
+    machine.balance.cost = 95.0  # 10 are lost in each call
+    calls = [machine.call(np.array([1.0, 0.5])) for _ in range(12)]
+    assert calls == [32.0] * 10 + [22.0] * 2
+
+
 def test_blocks_too_large_to_help_stay_where_they_are():
     machine = Machine(2, 2)
     for _ in range(50):

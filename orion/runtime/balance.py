@@ -14,9 +14,9 @@ and tiles move with their data. Two things keep noise from moving them back and 
   once (a page fault, another process, a first call) is in one of them. Each new deal doubles how many calls the next
   one needs, up to `MOST_CALLS`, until as many in a row have lost nothing. A node whose speed goes up and down faster
   than it can be followed is left alone so.
-- All that they have lost must be as much as a new deal costs, `COST`: what is lost by waiting too long, and by dealing
-  out for nothing, is then at most twice what is lost by who knows beforehand (to rent or to buy: Karlin, Manasse,
-  Rudolph & Sleator 1988).
+- All that they have lost must be as much as a new deal costs: what is lost by waiting too long, and by dealing out for
+  nothing, is then at most twice what is lost by who knows beforehand (to rent or to buy: Karlin, Manasse, Rudolph &
+  Sleator 1988). That is `COST`, or what the last one has cost, if that was more: arrays may be large.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LEAST = 0.1
 """The part of its time that such a call loses: times of the same tiles differ by some percent from call to call."""
 
 COST = 0.1
-"""What a new deal costs, in seconds (`docs/decisions.md`)."""
+"""What a new deal costs at least, in seconds (`docs/decisions.md`)."""
 
 Floats = NDArray[np.float64]
 
@@ -76,6 +76,8 @@ class Balance:
     def __init__(self) -> None:
         self.calls = 0
         """How many calls it was told of."""
+        self.cost = COST
+        """What a new deal costs, in seconds."""
         self._needed, self._quiet = CALLS, 0
         self._forget()
 
@@ -100,7 +102,7 @@ class Balance:
         self._in_row += 1
         self._lost += saved
         self._seconds = self._seconds + measured.seconds
-        if self._in_row < self._needed or self._lost < COST:
+        if self._in_row < self._needed or self._lost < self.cost:
             return None
         speeds = Measured(measured.tiles, self._seconds).speeds
         self._forget()

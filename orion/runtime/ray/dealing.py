@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import perf_counter
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
 from orion.aside import aside
 from orion.plan.deal import ByTimes
-from orion.runtime.balance import Balance, Measured
+from orion.runtime.balance import COST, Balance, Measured
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.ray.exchange import ProgramExchange
 
@@ -20,15 +21,21 @@ class Dealing:
     def __init__(self) -> None:
         self.program: PreparedProgram | None = None
         self._balance = Balance()
+        self._dealt_in: float | None = None
+        """How many seconds it took to deal it out anew, before the first call with that deal."""
 
-    def note(self, ran: PreparedProgram, measured: Measured) -> bool:
-        """Note a call: whether it is dealt out anew for the next one."""
+    def note(self, ran: PreparedProgram, measured: Measured, filled_in: float) -> bool:
+        """Note a call, before which nodes were sent what they lacked in so many seconds: whether it is dealt out anew
+        for the next one."""
+        if self._dealt_in is not None:
+            self._balance.cost, self._dealt_in = max(COST, self._dealt_in + filled_in), None
         speeds = self._balance.note(measured)
         if speeds is None:
             return False
+        start = perf_counter()
         dealt = aside(lambda: ran.dealt_by(speeds, self._balance.calls + 1))
         is_uneven = any(isinstance(loop.plan.deal, ByTimes) for loop in dealt.loops)
-        self.program = dealt if is_uneven else None
+        self.program, self._dealt_in = dealt if is_uneven else None, perf_counter() - start
         return True
 
 
@@ -44,15 +51,17 @@ class Dealings:
         known = self._of.get(prepared)
         return prepared if known is None or known.program is None else known.program
 
-    def note(self, ran: PreparedProgram, exchange: ProgramExchange | None, busy: Sequence[Sequence[int]]) -> None:
-        """Note a call that has run a program, in whose loops worker w was busy for `busy[w]` nanoseconds. Where all
-        workers are on one node, without an `exchange`, they take tiles of each other."""
-        measured = None if exchange is None else measured_of(ran, exchange, busy)
+    def note(
+        self, ran: PreparedProgram, exchange: ProgramExchange, busy: Sequence[Sequence[int]], filled_in: float
+    ) -> None:
+        """Note a call that has run a program on several nodes, in whose loops worker w was busy for `busy[w]`
+        nanoseconds, and before which nodes were sent what they lacked in `filled_in` seconds."""
+        measured = measured_of(ran, exchange, busy)
         if measured is None:
             return
         made = self._made.get(ran)
         known = self._of.setdefault(ran, Dealing()) if made is None else made()
-        if known is not None and known.note(ran, measured) and known.program is not None:
+        if known is not None and known.note(ran, measured, filled_in) and known.program is not None:
             self._made[known.program] = ref(known)
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from time import perf_counter_ns
+from time import perf_counter, perf_counter_ns
 from typing import Any
 from weakref import WeakKeyDictionary, finalize, ref
 
@@ -86,6 +86,7 @@ class Team:
         self, prepared: PreparedProgram, arguments: Mapping[str, object], recording: Recording | None = None
     ) -> Any:
         """Run a program on the first `prepared.workers` actors."""
+        began = perf_counter()
         program = self._program(prepared)
         placed = self._store.place(prepared, arguments)
         with self._copying(recording, placed.bytes_in()):
@@ -93,6 +94,7 @@ class Team:
             program.memory.reset()
             self._tell_dropped()
             self._mirrors.prepare(prepared, program.segment, placed)
+        filled_in = perf_counter() - began
         orders = self._orders(prepared, program, placed, None if recording is None else recording.number)
         with measured_run(recording) as took:
             place, have_met = partial(self._place, prepared, program), partial(program.memory.have_met, len(orders))
@@ -102,12 +104,13 @@ class Team:
         self.sent_bytes = sum(outcome.sent_bytes for outcome in outcomes)
         for news, order in zip(self._news, orders, strict=False):
             news.told(order)
-        exchange = self._mirrors.exchange_of(prepared, placed)
-        self._dealings.note(prepared, exchange, [outcome.busy for outcome in outcomes])
         with self._copying(recording, placed.bytes_out()):
             self._mirrors.fetch(prepared, placed)
             self._mirrors.keep(prepared, placed, outcomes[0].held)
             placed.copy_out()
+        exchange = self._mirrors.exchange_of(prepared, placed) if outcomes[0].busy else None
+        if exchange is not None:
+            self._dealings.note(prepared, exchange, [outcome.busy for outcome in outcomes], filled_in)
         return outcomes[0].returned
 
     def dealt(self, prepared: PreparedProgram) -> PreparedProgram:
