@@ -114,6 +114,15 @@ def test_a_worker_that_has_measured_nothing_says_nothing():
         assert balance.note(Measured(np.array([[4.0, 4.0]]), np.array([[1.0, 0.0]]))) is None
 
 
+def test_calls_that_run_other_loops_are_not_added_up():
+    """An `if` may decide which loops run: those of one kind in a row say something."""
+    balance = Balance()
+    one = Measured(np.array([[4.0, 4.0]]), np.array([[1.0, 3.0]]))
+    both = Measured(np.array([[4.0, 4.0], [8.0, 8.0]]), np.array([[1.0, 3.0], [2.0, 6.0]]))
+    assert [balance.note(found) for found in (one, one, both, both, one, one)] == [None] * 6
+    assert balance.note(one) == pytest.approx((1.0, 1 / 3))
+
+
 def test_loops_of_a_program_have_one_speed_of_each_worker():
     tiles = np.array([[4.0, 4.0], [2.0, 2.0]])
     found = Measured(tiles, np.array([[4.0, 8.0], [1.0, 2.0]]))

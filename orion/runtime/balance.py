@@ -83,7 +83,7 @@ class Balance:
 
     def _forget(self) -> None:
         self._in_row, self._lost = 0, 0.0
-        self._seconds: Floats | float = 0.0
+        self._total: Measured | None = None
 
     def note(self, measured: Measured) -> tuple[float, ...] | None:
         """Note what one more call has measured. The speeds of workers where tiles are to be dealt out by them from the
@@ -99,12 +99,15 @@ class Balance:
                 self._needed = CALLS
             return None
         self._quiet = 0
+        if self._total is not None and not np.array_equal(self._total.tiles, measured.tiles):
+            self._forget()  # other loops have run, or tiles were dealt out in another way
+        before = 0.0 if self._total is None else self._total.seconds
+        self._total = Measured(measured.tiles, before + measured.seconds)
         self._in_row += 1
         self._lost += saved
-        self._seconds = self._seconds + measured.seconds
         if self._in_row < self._needed or self._lost < self.cost:
             return None
-        speeds = Measured(measured.tiles, self._seconds).speeds
+        speeds = self._total.speeds
         self._forget()
         self._needed = min(2 * self._needed, MOST_CALLS)
         return tuple(speeds.tolist())

@@ -119,7 +119,7 @@ class PreparedProgram:
             if not loop.follows_times or schedule.workers != len(speeds):
                 return loop
             assert plan.space is not None
-            plan = with_deal(plan, dealt_by_times(speeds, plan.cuts[plan.space], since))
+            plan = with_deal(plan, dealt_by_times(speeds, schedule.grid[plan.space], since))
             return replace(loop, plan=plan, schedule=proved_schedule(plan, schedule.bounds, len(speeds), self.known))
 
         return replace(self, loops=tuple(map(dealt, self.loops)))
