@@ -44,6 +44,12 @@ def smooth(a, b, n):
             a[i] = 0.5 * b[i]
 
 
+def rows(A, B, x):
+    for i in range(A.shape[0]):
+        A[i] = B[i] - 0.5 * A[i]
+        B[i] = x
+
+
 def search(a, n):
     for i in range(n):
         if a[i] > 7:
@@ -67,6 +73,28 @@ def test_rounds_follow_each_other(workers, never_compiled):
         orion.parallel_for(smooth)(*given[0])
     smooth(*given[1])
     np.testing.assert_array_equal(given[0][0], given[1][0])
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_workers_take_tiles_of_each_other(workers, never_compiled):
+    mine, theirs = np.ones((12, 12)), np.ones((12, 12))
+    with orion.session(workers=workers, force_parallel=True):
+        looped = orion.parallel_for(schedule="dynamic")(wavefront)
+        looped(mine, 12)
+        assert "take(" in looped.kernel_source(mine, 12)
+    wavefront(theirs, 12)
+    np.testing.assert_array_equal(mine, theirs)
+
+
+def test_rows_in_registers_are_arrays(never_compiled):
+    given = [(np.ones((5, 40)), np.arange(200.0).reshape(5, 40) / 3) for _ in range(2)]
+    with orion.session(workers=2, force_parallel=True):
+        looped = orion.parallel_for(rows)
+        looped(*given[0], 2.5)
+        assert "load_row(" in looped.kernel_source(*given[0], 2.5)
+    rows(*given[1], 2.5)
+    for mine, theirs in zip(*given, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
 
 
 def test_one_ends_a_loop_for_all(never_compiled):

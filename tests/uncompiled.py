@@ -1,10 +1,10 @@
 """Kernels that the Python interpreter runs in place of machine code, as their compiling is most of what tests take.
 
-Of the kernels of many files of tests (`MOSTLY`) one in five is compiled, always the same ones; with `ORION_TRIALS=3`
+Of the kernels of many files of tests (`MOSTLY`) one in ten is compiled, always the same ones; with `ORION_TRIALS=3`
 all are. The others go through everything but Numba and LLVM: they are planned, proved and written as always, and run
 by the runtime's own threads, on the arrays of the call. Always compiled is what the interpreter has no stand-in for
-(rows in registers), what it computes otherwise (complex and narrow numbers, sums of truth values), and what has more to
-do than it does quickly.
+(sums of rows in registers), what it computes otherwise (complex and narrow numbers, sums of truth values), and what has
+more to do than it does quickly.
 
 A test that fails so fails. Where that is for what the interpreter computes otherwise, `is_for_the_interpreter` has to
 say of such kernels that they are always compiled.
@@ -18,7 +18,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -27,11 +27,12 @@ import pytest
 from orion.kernel.build import compile as compiling
 from orion.kernel.build import serial_loop
 from orion.kernel.calling import FLAG_STRIDE, GO, LEADING, KernelSource
+from orion.kernel.support import taking
 from orion.runtime.barrier import KERNEL
 from tests.oracles.interpreted import STAND_INS, kernel_code, tell_end
 from tests.trials import ALL, TIMES
 
-ONE_IN = 5
+ONE_IN = 10
 STAGES = ("test_frontend_", "test_passes_", "test_rewrites_")
 MOSTLY = {
     "test_array_order", "test_caps", "test_changed_bounds", "test_choices", "test_coalesce",
@@ -59,7 +60,9 @@ OTHERWISE = {
 }  # fmt: skip
 """What the interpreter, which has Python's numbers beside NumPy's, adds, rounds or wraps around otherwise."""
 
-NAMES = frozenset(STAND_INS) | {"is_ready", "math", "np"}
+NAMES = frozenset(STAND_INS) | {
+    "PATIENCE", "is_ready", "load_row", "math", "np", "prefetch_row", "spread", "store_row", "take"
+}  # fmt: skip
 _telling = threading.Lock()
 compile_kernel, compile_serial_loop = compiling.compile_kernel, serial_loop.compile_serial_loop
 
@@ -72,7 +75,7 @@ def are_mostly_uncompiled(test: pytest.Item) -> bool:
 
 @contextmanager
 def mostly_uncompiled() -> Iterator[None]:
-    """Where this holds, threads of this process run four of five kernels by the interpreter."""
+    """Where this holds, threads of this process run nine of ten kernels by the interpreter."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiling, "compile_kernel", kernel)
         patch.setattr(serial_loop, "compile_serial_loop", rounds)
@@ -87,7 +90,7 @@ def kernel(source: KernelSource) -> Any:
 def rounds(lines: Any, meeting: KernelSource, started: Any, dtypes: Any) -> Callable[..., None]:
     """In place of `compile_serial_loop`. Of what is compiled, the kernels that it calls are, too."""
     sources = [source for source, _ in started]
-    if is_one_of_five("".join([*lines, *(source.text for source in sources)])):
+    if is_one_of_ten("".join([*lines, *(source.text for source in sources)])):
         for source in sources:
             compile_kernel(source)
         return compile_serial_loop(lines, meeting, started, dtypes)
@@ -99,14 +102,14 @@ def rounds(lines: Any, meeting: KernelSource, started: Any, dtypes: Any) -> Call
 
 
 def is_for_the_interpreter(source: KernelSource) -> bool:
-    if TIMES >= ALL or source is KERNEL or is_one_of_five(f"{source.text}{source.arguments}"):
+    if TIMES >= ALL or source is KERNEL or is_one_of_ten(f"{source.text}{source.arguments}"):
         return False
     if any(argument.dtype in OTHERWISE for argument in source.arguments):
         return False
     return NAMES.issuperset(imported(source.text))
 
 
-def is_one_of_five(text: str) -> bool:
+def is_one_of_ten(text: str) -> bool:
     return zlib.crc32(text.encode()) % ONE_IN == 0
 
 
@@ -140,15 +143,61 @@ def is_large(argument: Any) -> bool:
 
 
 def walk(code: CodeType, entry: str) -> Callable[..., None]:
-    scope = {**STAND_INS, "is_ready": is_ready, "finish": finish, "tell_end": told_one_by_one}
+    scope = {**STAND_INS, **rows_in_memory(), **TAKING, "is_ready": is_ready, "finish": finish}
     exec(code, scope)
     found: Callable[..., None] = scope[entry]
     return found
 
 
+def rows_in_memory() -> dict[str, Any]:
+    """What stands for rows in registers: arrays. Each operation rounds each element once there, too."""
+
+    def load_row(array: Any, at: int, length: int) -> Any:
+        return array.reshape(-1)[at : at + length].copy()
+
+    def store_row(array: Any, at: int, row: Any) -> None:
+        array.reshape(-1)[at : at + row.size] = row
+
+    def spread(value: Any, length: int) -> Any:
+        return np.full(length, value)
+
+    def prefetch_row(array: Any, at: int, length: int) -> None:
+        pass
+
+    return {"load_row": load_row, "store_row": store_row, "spread": spread, "prefetch_row": prefetch_row}
+
+
 def told_one_by_one(tile: int, round: int, control: Any) -> None:
     with _telling:
         tell_end(tile, round, control)
+
+
+def compare_exchange(array: Any, index: int, expected: int, value: int) -> bool:
+    with _telling:
+        is_so = bool(array[index] == expected)
+        if is_so:
+            array[index] = value
+    return is_so
+
+
+def give_way() -> None:
+    time.sleep(0)
+
+
+def load_acquire(array: Any, index: int) -> Any:
+    return array[index]
+
+
+TAKING: dict[str, Any] = {
+    **STAND_INS, **{name: getattr(taking, name) for name in ("FLAG_STRIDE", "IMPATIENCE", "LEFT", "LOOKED_AT")},
+    **{name: getattr(taking, name) for name in ("NO_MORE", "PATIENCE", "SPINS_BEFORE_YIELD")},
+    "compare_exchange": compare_exchange, "give_way": give_way, "load_acquire": load_acquire, "pause": give_way,
+    "tell_end": told_one_by_one,
+}  # fmt: skip
+"""What `take` calls. Itself it is what is compiled otherwise."""
+
+for _name in ("_may_run", "_past_begun", "take"):
+    TAKING[_name] = FunctionType(getattr(taking, _name).py_func.__code__, TAKING)
 
 
 def is_ready(tile: int, round: int, wait_offsets: Any, waits: Any, lags: Any, done: Any, control: Any) -> bool:
