@@ -234,3 +234,16 @@ def test_what_moves_with_tiles_is_counted(pair, monkeypatch):
     assert 0 <= more <= 40 * 8  # two keys of 4 bytes and a value; and what is first used there of `H`
     assert moved[changed[1]] <= 40 * 8
     assert [moved[call] for call in range(1, len(moved)) if call not in changed] == [0] * (len(moved) - 3)
+
+
+@pytest.mark.ray
+@pytest.mark.timeout(120)
+def test_calls_in_a_profile_are_measured_too(pair, monkeypatch):
+    function, clock = dynamic(cases()["rotated"][0]), Clock(monkeypatch)
+    clock.speeds = np.array([0.4, 1.0])
+    arguments = cases()["rotated"][1]
+    with orion.profile() as profile:
+        for _ in range(CALLS + 1):
+            function(**arguments)
+    assert profile.numbers.calls == CALLS + 1
+    assert isinstance(function.last_run.plan.loops[0].deal, ByTimes)
