@@ -12,7 +12,7 @@ from benchmarks.hosts.results import TOLERANCE, Row
 from tests.hosts import HostsError, cluster, hosts, processes_in, why_not
 
 pytest.importorskip("ray")
-pytestmark = [pytest.mark.ray, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(400)]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -13,7 +13,7 @@ from orion.inspect.profiles.bottleneck import Kind
 from tests.runtime_programs import NAMES, assert_same, cases, divides, outcome
 from tests.test_runtime_ray_nodes import STORE
 
-pytestmark = [pytest.mark.ray, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(400)]
 
 
 @orion.parallel_for

@@ -181,7 +181,7 @@ FOLLOWED = {
 
 
 @pytest.mark.ray
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize("name", FOLLOWED)
 def test_a_worker_that_becomes_slow_and_fast_again_is_followed(name, pair, monkeypatch):
     function, fresh = FOLLOWED[name]
@@ -211,7 +211,7 @@ def bytes_of(arguments):
 
 
 @pytest.mark.ray
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(400)
 def test_what_moves_with_tiles_is_counted(pair, monkeypatch):
     """Node 1 gets more of the rows of `W`, and of the elements: it is sent these once, and has them when it gives them
     back, but for what has been written since."""
@@ -237,7 +237,7 @@ def test_what_moves_with_tiles_is_counted(pair, monkeypatch):
 
 
 @pytest.mark.ray
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(400)
 def test_calls_in_a_profile_are_measured_too(pair, monkeypatch):
     function, clock = dynamic(cases()["rotated"][0]), Clock(monkeypatch)
     clock.speeds = np.array([0.4, 1.0])

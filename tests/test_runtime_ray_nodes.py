@@ -34,7 +34,7 @@ from tests.runtime_programs import (
 )
 from tests.torn_messages import differing_elements, torn_elements
 
-pytestmark = [pytest.mark.ray, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(400)]
 
 STORE = {"object_store_memory": 80 * 1024**2}
 
