@@ -222,12 +222,13 @@ class Plan:
         >>> plan.estimate(nodes=2).unmeasured
         'nothing was measured: call `f.measure(...)` with such arguments first'
         """
-        from orion.estimate import BANDWIDTH, LATENCY, refuse_memory
+        from orion.estimate import BANDWIDTH, LATENCY, SENDING, refuse_memory
         from orion.simulate import Network
 
         network = Network(
             _positive(bandwidth, BANDWIDTH, "bandwidth", "bytes per second"),
             _positive(latency, LATENCY, "latency", "seconds"),
+            SENDING,
         )
         plan = self if workers is None else self._for(_at_least_one(workers))
         count = _at_least_one(nodes, "an estimate is for at least one node")

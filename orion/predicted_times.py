@@ -138,7 +138,9 @@ class Times:
                 found.append("meeting takes no time, as one worker alone was measured")
         if self.nodes > 1:
             bandwidth, latency = self.network.bandwidth / 1e9, self.network.latency * 1e6
-            found.append(f"between nodes go {bandwidth:.3g} GB per second and node, after {latency:.3g} µs")
+            sending = self.network.sending * 1e6
+            what = f"after {latency:.3g} µs, and to send a message takes a worker {sending:.3g} µs"
+            found.append(f"between nodes go {bandwidth:.3g} GB per second and node, {what}")
         if any(isinstance(loop.tiles, Inspected) for loop in self.function.loops):
             found.append("iterations of loops in tiles that were found by looking at subscripts take the same time")
         return tuple(found)
@@ -174,6 +176,6 @@ def seconds_on_one_node(
     """The seconds of a call of a plan, whose loops have these schedules, on one node. UnknownTimesError where they are
     not known."""
     workers = max((schedule.workers for schedule in schedules.values()), default=1)
-    times = Times(function, sizes, workers, 1, measurement, Network(inf, 0.0))
+    times = Times(function, sizes, workers, 1, measurement, Network(inf, 0.0, 0.0))
     found = times.of_loops(on_one_node(function, schedules))
     return times.of_call(workers) + sum(one.seconds for one in found)

@@ -2,7 +2,8 @@
 
 A worker runs the tiles that it owns in their order, each as soon as what it waits for is done and has come; where
 workers take tiles of each other, a free one takes the first tile in the serial order that waits for nothing any more.
-What a tile sends to another node leaves when it is done, one message after the other on the way out of its node.
+What a tile sends to another node leaves when it is done, one message after the other on the way out of its node; its
+worker goes on when it has sent all.
 """
 
 from __future__ import annotations
@@ -28,14 +29,15 @@ MOST_ADDED = 100_000
 @dataclass(frozen=True, slots=True)
 class Network:
     """What goes from node to node takes `latency` seconds and its bytes over `bandwidth`, in bytes per second; each
-    node sends one message at a time."""
+    node sends one message at a time. A worker runs no tile for `sending` seconds while it sends a message."""
 
     bandwidth: float
     latency: float
+    sending: float
 
     def seconds(self, size: float, messages: float = 1) -> float:
         """The time of so many messages, of so many bytes together, one after the other."""
-        return size / self.bandwidth + messages * self.latency
+        return size / self.bandwidth + messages * (self.latency + self.sending)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +102,7 @@ def makespan(tiles: TileGraph, seconds: Seconds, slower: float, network: Network
     >>> import numpy as np
     >>> none = np.zeros(5, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
     >>> four = TileGraph(np.arange(4), np.array([0, 0, 1, 1]), (0, 0), none, {}, False)
-    >>> makespan(four, np.array([1.0, 2.0, 3.0, 4.0]), 1.0, Network(1e9, 1e-5))
+    >>> makespan(four, np.array([1.0, 2.0, 3.0, 4.0]), 1.0, Network(1e9, 1e-5, 0.0))
     7.0
     """
     if tiles.takes_tiles:
@@ -184,7 +186,8 @@ class _Rounds:
                     start = max(start, self._there(ends[other], arrived, other, place[owner[other]], node))
             free[worker] = done[tile] = start + taken[tile]
             for target, size in tiles.sends.get(tile, ()):
-                self.link[node] = max(self.link[node], done[tile]) + size / self.network.bandwidth
+                free[worker] += self.network.sending
+                self.link[node] = max(self.link[node], free[worker]) + size / self.network.bandwidth
                 came[tile, target] = self.link[node] + self.network.latency
         self.before, self.came_before = done, came
         return max([*free, *came.values()], default=0.0)

@@ -15,7 +15,7 @@ from orion.measured import LoopSpeeds, Measurement, block_shares, loop_names
 from orion.simulate import Network, RoundTimes, TileGraph, makespan, side_by_side, slowdown, time_of_rounds
 from tests.runtime_programs import NAMES, cases, mix
 
-FAST = Network(1e9, 0.0)
+FAST = Network(1e9, 0.0, 0.0)
 
 
 @orion.parallel_for
@@ -316,9 +316,15 @@ def test_workers_that_take_tiles_go_on_to_rounds_that_overlap():
 
 def test_what_is_sent_takes_the_link_and_the_latency():
     tiles = graph([0, 1], [[], [0]], place=(0, 1), sends={0: [(1, 3000)]})
-    assert makespan(tiles, np.array([1.0, 2.0]), 1.0, Network(1000.0, 0.5)) == pytest.approx(1 + 3 + 0.5 + 2)
+    assert makespan(tiles, np.array([1.0, 2.0]), 1.0, Network(1000.0, 0.5, 0.0)) == pytest.approx(1 + 3 + 0.5 + 2)
     two = graph([0, 0, 1], [[], [], [0, 1]], place=(0, 1), sends={0: [(1, 2000)], 1: [(1, 2000)]})
-    assert makespan(two, np.array([1.0, 1.0, 1.0]), 1.0, Network(1000.0, 0.0)) == pytest.approx(1 + 2 + 2 + 1)
+    assert makespan(two, np.array([1.0, 1.0, 1.0]), 1.0, Network(1000.0, 0.0, 0.0)) == pytest.approx(1 + 2 + 2 + 1)
+
+
+def test_a_worker_that_sends_runs_no_tile_meanwhile():
+    """The first message leaves at 1.5, the second tile begins then and its own message leaves at 3."""
+    two = graph([0, 0, 1], [[], [], [0, 1]], place=(0, 1), sends={0: [(1, 0)], 1: [(1, 0)]})
+    assert makespan(two, np.array([1.0, 1.0, 1.0]), 1.0, Network(1000.0, 0.0, 0.5)) == pytest.approx(3 + 1)
 
 
 def test_rounds_that_overlap_do_not_wait_for_the_slowest_worker():

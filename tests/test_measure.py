@@ -9,7 +9,7 @@ import orion
 from orion.errors import ArgumentError, PlanError
 from orion.simulate import Network, RoundTimes, TileGraph, makespan, time_of_rounds
 
-NETWORK = Network(1e9, 1e-5)
+NETWORK = Network(1e9, 1e-5, 0.0)
 
 
 @orion.parallel_for
