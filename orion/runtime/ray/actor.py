@@ -136,11 +136,15 @@ class WorkerActor:
             return error
         return names
 
-    def _fill(self, order: Ready) -> None:
+    def _make_ready(self, order: Ready) -> Outcome:
         """Make this node's memory ready for a run."""
-        self._memory[order.memory][:] = 0
-        for filling in order.fillings:
-            filling.region.put(self._array(filling.block), filling.data)
+        try:
+            self._memory[order.memory][:] = 0
+            for filling in order.fillings:
+                filling.region.put(self._array(filling.block), filling.data)
+        except BaseException as error:
+            return Outcome(error=_sendable(error))
+        return Outcome()
 
     def read(self, parts: list[tuple[Block, Section]]) -> list[NDArray[Any]]:
         """The contents of parts of blocks."""
@@ -153,11 +157,7 @@ class WorkerActor:
         if order is None:
             return Outcome()
         if isinstance(order, Ready):
-            try:
-                self._fill(order)
-            except BaseException as error:
-                return Outcome(error=_sendable(error))
-            return Outcome()
+            return self._make_ready(order)
         try:
             outcome = self._run(order)
         except BaseException as error:

@@ -120,7 +120,7 @@ class Group:
             self.close()
             raise _not_begun(error) from error
         except BaseException:
-            self._leave(lambda: None)
+            self._leave(lambda: None)  # who fills memory leaves by itself
             raise
 
     def read(self, node: str, parts: list[tuple[Block, Section]]) -> list[Any]:
