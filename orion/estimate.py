@@ -42,8 +42,8 @@ BANDWIDTH, LATENCY = 1e9, 1e-4
 seconds from one actor to another."""
 
 SENDING = 1.5e-4
-"""What it takes a worker to send a message, and another process to take it: so much longer than that of a plain socket
-takes a small message of a connection (`make transports`: 0.12 to 0.16 ms on an EPYC of the Zen 4 kind)."""
+"""What it takes a worker to send a message, and another process to take it: about so much longer than through a plain
+socket a small message takes (0.09 to 0.16 ms in runs of `make transports` on an EPYC of the Zen 4 kind)."""
 
 IN_FILES = (
     "no page of a file is in memory when a call begins, it ends in files, and pages are given up in between, to be "
