@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -29,8 +28,9 @@ from benchmarks.measure import seconds
 from benchmarks.slow_worker import CGROUPS, PERIOD_US, bits, epochs
 from benchmarks.uneven import walks
 from orion.plan.deal import ByTimes
+from tests.ray_nodes import session_on
 
-STORE = {"object_store_memory": 200 * 1024**2}
+STORE = 200 * 1024**2
 
 PARTS = ("before", "slow", "fast again")
 
@@ -85,22 +85,6 @@ class Cores:
         (self._folders[name] / "cgroup.procs").write_text(str(process))
 
 
-@contextmanager
-def two_nodes() -> Iterator[Any]:
-    """A session of two workers on two nodes."""
-    import ray
-    from ray.cluster_utils import Cluster
-
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, **STORE})
-    try:
-        cluster.add_node(num_cpus=1, **STORE)
-        with orion.session("ray", 2, address=cluster.address, force_parallel=True) as session:
-            yield session
-    finally:
-        ray.shutdown()
-        cluster.shutdown()
-
-
 def called(function: Any, arguments: tuple[Any, ...], calls: int, session: Any, cores: Cores) -> list[Call]:
     """Calls of a function one after the other, the second worker being slow in those of the middle part."""
     function(*arguments)  # compiled, and loaded by the workers
@@ -129,7 +113,7 @@ def main() -> None:
         raise SystemExit(f"this needs root, and cgroup v1 with the controller `cpu` at {CGROUPS}")
     table = Table("loop", "schedule", *(f"{part}, ms" for part in PARTS), "bytes moved, each call that did")
     lines = []
-    with Cores() as cores, two_nodes() as session:
+    with Cores() as cores, session_on((1, 1), STORE) as session:
         for title, (function, fresh) in cases().items():
             kept = []
             for schedule in ("static", "dynamic"):

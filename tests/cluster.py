@@ -29,10 +29,10 @@ from orion.arrays.dense import DenseArray
 from tests import test_inspected_loops as inspected
 from tests import test_promise as promise
 from tests.example_calls import example_calls
+from tests.ray_nodes import cluster_of
 from tests.runtime_programs import cases, integers, sparse_integers
 from tests.test_runtime_exchange import MORE
 
-STORE = {"object_store_memory": 80 * 1024**2}
 CLUSTERS = {1: (4,), 2: (2, 2), 3: (2, 1, 1)}
 """The CPUs of the nodes of each cluster; the first is the driver's."""
 
@@ -103,18 +103,8 @@ def lists_of_iterations() -> Iterator[Case]:
 @contextmanager
 def cluster(nodes: int) -> Iterator[str]:
     """The address of a cluster on this machine."""
-    import ray
-    from ray.cluster_utils import Cluster
-
-    first, *others = CLUSTERS[nodes]
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": first, **STORE})
-    try:
-        for cpus in others:
-            made.add_node(num_cpus=cpus, **STORE)
-        yield made.address
-    finally:
-        ray.shutdown()
-        made.shutdown()
+    with cluster_of(CLUSTERS[nodes]) as address:
+        yield address
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import orion
+from tests.ray_nodes import session_on
 
 BACKENDS = ("threads", "ray", "nodes")
 WORKERS = 2
@@ -120,18 +121,8 @@ def opened(backend: str) -> Iterator[Any]:
         with orion.session(backend, WORKERS, force_parallel=True) as session:
             yield session
         return
-    import ray
-    from ray.cluster_utils import Cluster
-
-    node = {"num_cpus": 1, "object_store_memory": 80 * 1024**2}
-    cluster = Cluster(initialize_head=True, head_node_args=node)
-    try:
-        cluster.add_node(**node)
-        with orion.session("ray", WORKERS, address=cluster.address, force_parallel=True) as session:
-            yield session
-    finally:
-        ray.shutdown()
-        cluster.shutdown()
+    with session_on((1,) * WORKERS) as session:
+        yield session
 
 
 def measured(backend: str, calls: int, folder: Path) -> list[Numbers]:

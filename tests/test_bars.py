@@ -102,7 +102,7 @@ def test_the_bar_is_drawn_and_the_result_is_pythons(function, workers, capsys):
 
 
 @pytest.mark.ray
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(300)
 def test_on_ray_the_result_is_the_same():
     _, mine, its = run(training, backend="ray", workers=2)
     training(*its)

@@ -259,7 +259,7 @@ def test_nothing_is_changed_where_one_of_several_does_not_fit(tmp_path):
 
 
 @pytest.mark.ray
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(300)
 def test_arrays_of_actors(tmp_path):
     W = orion.zeros(1000)
     with orion.session("ray", 2, force_parallel=True):

@@ -304,7 +304,7 @@ def test_another_schedule_is_refused(schedule):
 
 
 @pytest.mark.ray
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(300)
 def test_results_on_ray(expected):
     with orion.session("ray", 2, force_parallel=True):
         for name in ("rotated", "wavefront", "sums"):

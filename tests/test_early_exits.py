@@ -187,7 +187,7 @@ def test_searches_are_shared_out_and_pythons(function):
 
 
 @pytest.mark.ray
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(300)
 def test_searches_on_ray():
     with orion.session(backend="ray", workers=2, force_parallel=True):
         for function in (first, last, a_prefix, from_names):

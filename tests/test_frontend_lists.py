@@ -188,7 +188,7 @@ def test_is_shared_out(function):
 
 
 @pytest.mark.ray
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(300)
 @pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 def test_is_what_python_gives_on_ray():
     with orion.session(backend="ray", workers=2, force_parallel=True):

@@ -138,7 +138,7 @@ def test_is_as_in_python(function, make, workers):
 
 
 @pytest.mark.ray
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(300)
 @pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 def test_is_as_in_python_on_ray():
     with orion.session(backend="ray", workers=2, force_parallel=True):

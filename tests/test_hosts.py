@@ -1,8 +1,10 @@
 """Programs on hosts with links of their own: what the plan predicts, what the runtime counts, and what the links do."""
 
+import fcntl
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from benchmarks.hosts.results import TOLERANCE, Row
 from tests.hosts import HostsError, cluster, hosts, processes_in, why_not
 
 pytest.importorskip("ray")
-pytestmark = [pytest.mark.ray, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -20,6 +22,14 @@ def possible():
     """Only where namespaces can be made."""
     if why := why_not():
         pytest.skip(f"there can be no hosts here: {why}")
+
+
+@pytest.fixture(autouse=True)
+def alone():
+    """One test at a time, of all processes that run tests: each takes away what killed ones have left."""
+    with (Path(tempfile.gettempdir()) / "orion-test-hosts.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def namespaces():
@@ -62,7 +72,9 @@ with hosts(1, 100) as (host,):
         name, own = killed.stdout.readline().split()
         assert processes_in([name])
         killed.kill()
-    with hosts(1, 100):  # or another test that begins meanwhile
+    assert processes_in([name])
+    assert Path(own).exists()
+    with hosts(1, 100):
         assert processes_in([name]) == []
         assert not Path(own).parent.exists()
     assert name not in subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout

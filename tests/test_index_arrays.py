@@ -99,7 +99,7 @@ def test_results_are_those_of_python(name, workers):
 
 
 @pytest.mark.ray
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(300)
 @pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 def test_results_on_ray():
     with orion.session(backend="ray", workers=2, force_parallel=True):

@@ -126,7 +126,7 @@ def test_gives_what_python_does(function, options, workers):
 
 
 @pytest.mark.ray
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(300)
 def test_gives_what_python_does_on_ray():
     with orion.session(backend="ray", workers=2, force_parallel=True):
         for function, options in CALLS:

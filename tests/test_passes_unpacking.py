@@ -123,7 +123,7 @@ def test_is_as_in_python(function, make, workers):
 
 
 @pytest.mark.ray
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(300)
 def test_is_as_in_python_on_ray():
     with orion.session(backend="ray", workers=2, force_parallel=True):
         for function, make in LOOPS:

@@ -336,7 +336,7 @@ def test_random_loops_give_what_python_gives(body):
 
 
 @pytest.mark.ray
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(300)
 def test_on_ray():
     body = "for t in range(k):\n" + textwrap.indent(one("b[i] = 2 * a[i]", "a[i] = a[i] - b[i]"), "    ")
     f = function(body + "\n" + two("B[i, j] = A[i, j]", "C[i, j] = A[i, j] + B[i, m - 1 - j]"))

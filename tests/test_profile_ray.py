@@ -10,10 +10,10 @@ import pytest
 
 import orion
 from orion.inspect.profiles.bottleneck import Kind
+from tests.ray_nodes import session_on
 from tests.runtime_programs import NAMES, assert_same, cases, divides, outcome
-from tests.test_runtime_ray_nodes import STORE
 
-pytestmark = [pytest.mark.ray, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
 
 
 @orion.parallel_for
@@ -40,18 +40,8 @@ def actors():
 @pytest.fixture(scope="module")
 def nodes():
     """A session over two nodes, the first of which is the driver's."""
-    import ray
-    from ray.cluster_utils import Cluster
-
-    ray.shutdown()
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, **STORE})
-    try:
-        cluster.add_node(num_cpus=1, **STORE)
-        with orion.session("ray", 2, address=cluster.address, force_parallel=True) as session:
-            yield session
-    finally:
-        ray.shutdown()
-        cluster.shutdown()
+    with session_on((1, 1)) as session:
+        yield session
 
 
 @pytest.mark.parametrize("name", NAMES)

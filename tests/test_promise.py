@@ -135,7 +135,7 @@ def test_threads_equal_one_worker_bit_for_bit(name, workers):
 
 
 @pytest.mark.ray
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(300)
 def test_ray_equals_one_worker_bit_for_bit():
     for workers in (1, 2, 3, 4):
         with orion.session(backend="ray", workers=workers, force_parallel=True):

@@ -128,7 +128,7 @@ def test_returns_what_python_does(function, make, workers):
 
 
 @pytest.mark.ray
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(300)
 def test_returns_what_python_does_on_ray():
     with orion.session(backend="ray", workers=2, force_parallel=True):
         for function, make in LOOPS:

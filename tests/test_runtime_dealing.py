@@ -14,10 +14,9 @@ from orion.runtime.ray.node_worker import NodeWorker
 from tests import test_promise as promise
 from tests.oracles.interpreted import Order, kernel_code
 from tests.oracles.nodes import Earlier, run_on_nodes
+from tests.ray_nodes import session_on
 from tests.runtime_programs import NAMES, assert_same, cases
 from tests.test_runtime_exchange import MORE, dense_of
-
-STORE = {"object_store_memory": 80 * 1024**2}
 
 SPEEDS = {2: (0.3, 1.0), 3: (1.0, 0.4, 0.7)}
 
@@ -145,17 +144,8 @@ def test_static_loops_stay_as_they_are():
 @pytest.fixture(scope="module")
 def pair():
     """A session of two workers, on a node each."""
-    import ray
-    from ray.cluster_utils import Cluster
-
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, **STORE})
-    try:
-        cluster.add_node(num_cpus=1, **STORE)
-        with orion.session("ray", 2, address=cluster.address, force_parallel=True) as session:
-            yield session
-    finally:
-        ray.shutdown()
-        cluster.shutdown()
+    with session_on((1, 1)) as session:
+        yield session
 
 
 class Clock:
@@ -181,7 +171,7 @@ FOLLOWED = {
 
 
 @pytest.mark.ray
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", FOLLOWED)
 def test_a_worker_that_becomes_slow_and_fast_again_is_followed(name, pair, monkeypatch):
     function, fresh = FOLLOWED[name]
@@ -211,7 +201,7 @@ def bytes_of(arguments):
 
 
 @pytest.mark.ray
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(300)
 def test_what_moves_with_tiles_is_counted(pair, monkeypatch):
     """Node 1 gets more of the rows of `W`, and of the elements: it is sent these once, and has them when it gives them
     back, but for what has been written since."""
@@ -237,7 +227,7 @@ def test_what_moves_with_tiles_is_counted(pair, monkeypatch):
 
 
 @pytest.mark.ray
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(300)
 def test_calls_in_a_profile_are_measured_too(pair, monkeypatch):
     function, clock = dynamic(cases()["rotated"][0]), Clock(monkeypatch)
     clock.speeds = np.array([0.4, 1.0])

@@ -17,7 +17,7 @@ from orion.arrays.dense import array
 from tests.runtime_programs import NAMES, assert_same, cases, divides, gather, integers, mix, outcome
 from tests.torn_messages import differing_elements, torn_elements
 
-pytestmark = [pytest.mark.ray, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(scope="module")

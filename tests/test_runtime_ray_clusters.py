@@ -15,7 +15,7 @@ from orion.arrays.dense import array
 from orion.runtime.session import current_session
 from tests.runtime_programs import cases, integers, mix
 
-pytestmark = [pytest.mark.ray, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
 
 STORE = {"object_store_memory": 80 * 1024**2}
 HEAD = {"num_cpus": 2, **STORE}

@@ -20,6 +20,7 @@ from orion.runtime.ray.lines import ChannelLine, RayLine
 from orion.runtime.ray.mirrors import Mirrors
 from orion.runtime.ray.orders import Ready
 from tests.element_stores import scale
+from tests.ray_nodes import session_on
 from tests.runtime_programs import (
     NAMES,
     assert_same,
@@ -34,9 +35,7 @@ from tests.runtime_programs import (
 )
 from tests.torn_messages import differing_elements, torn_elements
 
-pytestmark = [pytest.mark.ray, pytest.mark.timeout(400)]
-
-STORE = {"object_store_memory": 80 * 1024**2}
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(scope="module")
@@ -52,21 +51,10 @@ def expected():
 )
 def nodes(request, tmp_path_factory):
     """A session over several nodes; the first is the driver's. Arrays are in memory, or all in files."""
-    import ray
-    from ray.cluster_utils import Cluster
-
-    (first, *others), above = request.param
+    cpus, above = request.param
     spill = {} if above is None else {"spill": tmp_path_factory.mktemp("spill"), "spill_above": above}
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": first, **STORE})
-    try:
-        for cpus in others:
-            cluster.add_node(num_cpus=cpus, **STORE)
-        workers = first + sum(others)
-        with orion.session("ray", workers, address=cluster.address, force_parallel=True, **spill) as session:
-            yield session
-    finally:
-        ray.shutdown()
-        cluster.shutdown()
+    with session_on(cpus, **spill) as session:
+        yield session
 
 
 @pytest.mark.parametrize("name", NAMES)

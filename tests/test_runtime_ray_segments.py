@@ -151,7 +151,7 @@ def test_an_arena_hands_out_the_same_places_for_the_same_requests():
 
 
 @pytest.mark.ray
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(300)
 def test_actors_that_cannot_open_anonymous_segments_get_files(monkeypatch):
     import orion.runtime.ray.group as group
 

@@ -9,7 +9,7 @@ import orion
 from orion.runtime.ray import group, same_programs
 from orion.runtime.ray.actor import WorkerActor
 
-pytestmark = [pytest.mark.ray, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
 
 
 @orion.parallel_for

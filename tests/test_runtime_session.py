@@ -136,7 +136,7 @@ def test_a_session_that_cannot_be_had_leaves_the_one_before_in_force(monkeypatch
 
 
 @pytest.mark.ray
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("before", [("threads", 2), ("ray", 2)], ids=lambda before: before[0])
 def test_an_address_where_no_cluster_is_leaves_the_session_before_in_force(before):
     orion.init(*before, force_parallel=True)

@@ -40,14 +40,14 @@ def test_two_four_one_is_as_one_all_the_time():
 
 
 @pytest.mark.ray
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(300)
 def test_on_ray():
     expected = train([1, 1, 1], "threads", small, sgd)
     assert train([2, 3, 1], "ray", small, sgd) == expected
 
 
 @pytest.mark.ray
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(300)
 def test_a_cluster_without_room_leaves_the_workers_that_there_were():
     import ray
     from ray.cluster_utils import Cluster
@@ -71,7 +71,7 @@ def test_a_cluster_without_room_leaves_the_workers_that_there_were():
 
 
 @pytest.mark.ray
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(300)
 def test_views_stay_what_they_are():
     data, W, H, step, reg, epochs = small()
     with orion.session("ray", 2, force_parallel=True):
@@ -82,7 +82,7 @@ def test_views_stay_what_they_are():
         assert np.shares_memory(view, W.view)
 
 
-@pytest.mark.parametrize("backend", ["threads", pytest.param("ray", marks=[pytest.mark.ray, pytest.mark.timeout(400)])])
+@pytest.mark.parametrize("backend", ["threads", pytest.param("ray", marks=[pytest.mark.ray, pytest.mark.timeout(300)])])
 def test_a_call_that_was_planned_for_more_workers_is_planned_anew(backend, monkeypatch):
     """As where another thread scales the session between the plan of a call and its run."""
     expected, mine = small(), small()

@@ -261,7 +261,7 @@ def test_what_is_infinite_stays_so_where_factors_vanish(any_size, at, factor):
 
 
 @pytest.mark.ray
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(300)
 @pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 def test_scans_on_ray(any_size):
     functions = (prefix, ewma, drawdown)

@@ -20,7 +20,7 @@ from orion.runtime.ray.processes import have_ended
 from orion.runtime.ray.standstill import Standstill
 from tests.runtime_programs import cases, integers, mix
 
-pytestmark = [pytest.mark.ray, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
 
 
 def given(rounds):

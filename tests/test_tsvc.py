@@ -283,7 +283,7 @@ def test_is_right(function):
 
 
 @pytest.mark.ray
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(300)
 def test_is_right_on_ray():
     with orion.session(backend="ray", workers=2, force_parallel=True):
         for function in (s125, s128, s255, s261, s318):

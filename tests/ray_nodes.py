@@ -1,0 +1,39 @@
+"""Ray clusters of several nodes on this machine, whose nodes talk through its loopback device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import orion
+
+STORE_BYTES = 80 * 1024**2
+
+
+@contextmanager
+def cluster_of(cpus: Sequence[int], store: int = STORE_BYTES) -> Iterator[str]:
+    """The address of a cluster of nodes with so many CPUs, the first of which is the driver's."""
+    import ray
+    from ray.cluster_utils import Cluster
+
+    nodes = [{"num_cpus": count, "object_store_memory": store} for count in cpus]
+    ray.shutdown()
+    cluster = Cluster(initialize_head=True, head_node_args=nodes[0])
+    try:
+        for node in nodes[1:]:
+            cluster.add_node(**node)
+        yield cluster.address
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+
+
+@contextmanager
+def session_on(cpus: Sequence[int], store: int = STORE_BYTES, **options: Any) -> Iterator[Any]:
+    """A session of a worker for each CPU of such a cluster."""
+    with (
+        cluster_of(cpus, store) as address,
+        orion.session("ray", sum(cpus), address=address, force_parallel=True, **options) as session,
+    ):
+        yield session
